@@ -1,0 +1,3 @@
+"""lmart: LambdaMART on the command line and from Python."""
+
+__version__ = "0.1.0"

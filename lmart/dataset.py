@@ -1,0 +1,82 @@
+"""RankingDataset: judged documents grouped by query, as every format reads them and every stage takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Longs = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class SparseRows:
+    """The written cells of n rows, row by row, columns ascending in a row; what is not written is absent.
+
+    offsets : int64[n + 1], cells of row i are offsets[i]:offsets[i + 1]
+    columns : int32[n_cells], positions in `RankingDataset.feature_ids`
+    values  : float64[n_cells], nan is missing
+    """
+
+    offsets: Longs
+    columns: npt.NDArray[np.int32]
+    values: Floats
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def dense(self, n_columns: int, absent: float) -> Floats:
+        """Return the rows as float64[n, n_columns], `absent` (0 or nan) where nothing is written."""
+        out = np.full((len(self), n_columns), absent)
+        out[np.repeat(np.arange(len(self)), np.diff(self.offsets)), self.columns] = self.values
+        return out
+
+
+@dataclass(frozen=True)
+class RankingDataset:
+    """n documents of n_queries queries. Rows of a query are adjacent; `doc_*` names rows, `rank_*` places.
+
+    features       : SparseRows of n rows
+    feature_ids    : int64[n_features], ascending, the indices as written in the file
+    labels         : float64[n], finite, >= 0
+    query_offsets  : int64[n_queries + 1]
+    query_ids      : n_queries texts
+    feature_names  : n_features texts when the source has names (CSV), else None
+    document_ids   : n texts ('' where there is none) when they were asked for, else None
+    source         : what to call it in messages
+    """
+
+    features: SparseRows
+    feature_ids: Longs
+    labels: Floats
+    query_offsets: Longs
+    query_ids: Sequence[str]
+    feature_names: tuple[str, ...] | None = None
+    document_ids: Sequence[str] | None = None
+    source: str = field(default="data", compare=False)
+
+    def __post_init__(self) -> None:
+        n = len(self.labels)
+        if len(self.features) != n or (len(self.query_offsets) and self.query_offsets[-1] != n):
+            raise ValueError("rows, labels and query offsets differ in length")
+        if len(self.query_ids) != self.n_queries:
+            raise ValueError("query ids and query offsets differ in length")
+
+    @property
+    def n_documents(self) -> int:
+        return len(self.labels)
+
+    @property
+    def n_queries(self) -> int:
+        return len(self.query_offsets) - 1
+
+    @property
+    def n_features(self) -> int:
+        return len(self.feature_ids)
+
+    def feature_name(self, column: int) -> str:
+        """Return what the user calls the feature of a column: its name, else its index as written."""
+        return self.feature_names[column] if self.feature_names is not None else str(int(self.feature_ids[column]))

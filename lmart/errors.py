@@ -1,0 +1,81 @@
+"""What can go wrong, in words for the user, and the exit status that each outcome has."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class ExitStatus(IntEnum):
+    """The exit statuses of every command; the only place where they are listed."""
+
+    description: str
+
+    def __new__(cls, value: int, description: str) -> ExitStatus:
+        member = int.__new__(cls, value)
+        member._value_ = value
+        member.description = description
+        return member
+
+    DONE = 0, "The work is done."
+    FAILED = 1, "The data or a model is wrong, or the work failed."
+    USAGE = 2, "Wrong usage, found before any data is read."
+    INTERRUPTED = 130, "Interrupted (SIGINT)."
+    PIPE_CLOSED = 141, "The reader of the output closed it; nothing is said about it."
+    TERMINATED = 143, "Terminated (SIGTERM)."
+
+
+def quote(token: str | bytes, limit: int = 60) -> str:
+    """Return the token in quotes, cut at `limit` characters, with everything that could disturb a terminal escaped."""
+    text = token.decode("utf-8", "backslashreplace") if isinstance(token, bytes) else token
+    shown = text if len(text) <= limit else text[: limit - 3] + "..."
+    return "'" + visible(shown) + "'"
+
+
+def visible(text: str) -> str:
+    """Return the text with control characters, lone surrogates and other unprintable characters escaped."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+class LmartError(Exception):
+    """A refusal that the user can act on: one line, shown as `lmart: error: MESSAGE`.
+
+    `message` says what is wrong, with the token quoted, and what to do. `path` and `line` (1-based) say where.
+    """
+
+    status = ExitStatus.FAILED
+
+    def __init__(self, message: str, path: str | None = None, line: int | None = None) -> None:
+        self.message = message
+        self.path = path
+        self.line = line
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        where = "" if self.path is None else visible("standard input" if self.path == "-" else self.path)
+        if self.line is not None:
+            where += f":{self.line}"
+        return f"{where}: {self.message}" if where else self.message
+
+
+class DataError(LmartError):
+    """The data cannot be read, or cannot be used as asked. `more` holds further faults of the same input."""
+
+    def __init__(
+        self, message: str, path: str | None = None, line: int | None = None, more: tuple[DataError, ...] = ()
+    ) -> None:
+        super().__init__(message, path, line)
+        self.more = more
+
+
+class ModelError(LmartError):
+    """A model file is damaged, or does not fit the data."""
+
+
+class OutputError(LmartError):
+    """A result could not be written."""
+
+
+class SettingsError(LmartError):
+    """A setting is outside its range; found before any data is read."""
+
+    status = ExitStatus.USAGE

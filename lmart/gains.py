@@ -1,0 +1,141 @@
+"""Gains and discounts: what a label is worth, and what a rank is worth; shared by the objective and the measures.
+
+Everything here comes out with the same bits on any machine: integer arithmetic, or single IEEE operations.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from lmart.errors import DataError, SettingsError
+
+Floats = npt.NDArray[np.float64]
+Offsets = npt.NDArray[np.int64]
+
+LN2_BITS = 160
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What a label is worth: 2^label - 1 (`exp2`), the label (`linear`), or the entry of a table (`0,1,3,7`).
+
+    Prints and parses back: `Gain.parse(str(gain)) == gain`.
+    """
+
+    kind: str = "exp2"
+    table: tuple[float, ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> Gain:
+        """Parse `exp2`, `linear` or `G0,G1,...`; SettingsError when it is none of them."""
+        if text in ("exp2", "linear"):
+            return cls(text)
+        try:
+            table = tuple(float(entry) for entry in text.split(","))
+        except ValueError:
+            raise SettingsError(f"gain '{text}' is not 'exp2', 'linear' or numbers such as '0,1,3,7,15'") from None
+        if not all(math.isfinite(g) and g >= 0 for g in table):
+            raise SettingsError(f"gain table '{text}' holds a negative or infinite entry; use finite numbers from 0 up")
+        if len(table) < 2:
+            raise SettingsError(f"gain table '{text}' has one entry; give one for each label from 0 up")
+        return cls("table", table)
+
+    def __str__(self) -> str:
+        return self.kind if self.kind != "table" else ",".join(_shortest(g) for g in self.table)
+
+    def check_labels(self, labels: Floats) -> None:
+        """Raise DataError when a gain table has no entry for one of the labels."""
+        if self.kind != "table" or not len(labels):
+            return
+        bad = (labels != np.floor(labels)) | (labels >= len(self.table))
+        if bad.any():
+            label = _shortest(float(labels[np.argmax(bad)]))
+            raise DataError(
+                f"label {label} has no entry in the gain table, which covers 0 to {len(self.table) - 1}; "
+                "give a longer --gain table, or use exp2 or linear"
+            )
+
+    def of_labels(self, labels: Floats) -> Floats:
+        """Return the gain of each label, float64; infinite where 2^label is. DataError when a table is too short."""
+        self.check_labels(labels)
+        if self.kind == "linear":
+            return labels.copy()
+        if self.kind == "table":
+            return np.asarray(self.table)[labels.astype(np.int64)]
+        return _power_of_two(labels, np.zeros(len(labels), np.int64)) - 1.0
+
+    def scaled(self, labels: Floats, query_offsets: Offsets) -> Floats:
+        """Return gains in which each query is scaled by a power of two of its own, so that sums cannot overflow.
+
+        Ratios of gains inside a query, and with them NDCG and its swaps, stay as they are; a query's largest gain is
+        at most 1. labels : float64[n_documents]; query_offsets : int64[n_queries + 1]; returns float64[n_documents].
+        """
+        self.check_labels(labels)
+        if not len(labels):
+            return np.zeros(0)
+        sizes = np.diff(query_offsets)
+        filled = np.flatnonzero(sizes)
+        worth = labels if self.kind == "exp2" else self.of_labels(labels)
+        largest = np.zeros(len(sizes))
+        largest[filled] = np.maximum.reduceat(worth, query_offsets[:-1][filled])
+        if self.kind == "exp2":
+            exponents = np.repeat(np.ceil(np.minimum(largest, 2.0**40)).astype(np.int64), sizes)
+            # Labels beyond 2^40 differ by more than a double can tell; the clip only keeps the exponent an integer.
+            return _power_of_two(np.minimum(labels, 2.0**40), exponents) - np.ldexp(1.0, -np.minimum(exponents, 1100))
+        exponents = np.repeat(np.frexp(largest)[1].astype(np.int64), sizes)
+        half = exponents // 2  # in two steps: 2^-1074 alone would need 2^1074, which is no double
+        return np.ldexp(np.ldexp(worth, -half), half - exponents)
+
+
+def _shortest(number: float) -> str:
+    return str(int(number)) if number == math.floor(number) and abs(number) < 1e15 else repr(number)
+
+
+def _power_of_two(labels: Floats, exponents: npt.NDArray[np.int64]) -> Floats:
+    """Return 2^(labels - exponents), exact for integer labels, else within 2 units in the last place.
+
+    The fraction's power is a Taylor sum of single multiplications and additions, so no processor rounds otherwise.
+    """
+    whole = np.floor(labels)
+    x = (labels - whole) * math.log(2.0)
+    power = np.ones_like(x)
+    for k in range(20, 0, -1):
+        power = power * x / k + 1.0
+    shift = np.clip(whole.astype(np.int64) - exponents, -1100, 1100)
+    return np.ldexp(power, shift)
+
+
+def discount_table(n: int) -> Floats:
+    """Return 1/log2(rank + 2) for ranks 0..n-1, float64[n], each correctly rounded (Järvelin and Kekäläinen 2002)."""
+    size = 64
+    while size < n:
+        size *= 2
+    return _discounts(size)[:n]
+
+
+@lru_cache(maxsize=8)
+def _discounts(n: int) -> Floats:
+    # ln j - ln(j-1) = 2 atanh(1/(2j-1)), summed as integers of 160 fraction bits; int / int rounds correctly.
+    one = 1 << LN2_BITS
+    logarithm = 0
+    ln2 = 0
+    table = np.empty(n)
+    for j in range(2, n + 2):
+        base = 2 * j - 1
+        square = base * base
+        term = one // base
+        k = 1
+        while term:
+            logarithm += 2 * term // k
+            term //= square
+            k += 2
+        if j == 2:
+            ln2 = logarithm
+        table[j - 2] = ln2 / logarithm
+    table.setflags(write=False)
+    return table

@@ -1,0 +1,80 @@
+"""The settings of a training run: every default, range and one-line meaning, once.
+
+The command line, the model file, the man pages and the README take them from here.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import Field, dataclass, field, fields
+from typing import Any
+
+from lmart.errors import SettingsError
+from lmart.gains import Gain
+
+
+def _setting(
+    default: Any, meaning: str, *, low: float | None = None, high: float | None = None, above: float | None = None
+) -> Any:
+    """A field with its meaning and range: `low` and `high` are allowed themselves, `above` is not."""
+    return field(default=default, metadata={"meaning": meaning, "low": low, "high": high, "above": above})
+
+
+@dataclass(frozen=True)
+class TrainSettings:
+    """How to train; raises SettingsError when a value is outside its range."""
+
+    trees: int = _setting(300, "Number of trees, one a round.", low=1)
+    leaves: int = _setting(31, "Most leaves a tree may have.", low=2, high=1 << 20)
+    learning_rate: float = _setting(0.1, "Factor on every leaf value.", above=0)
+    max_depth: int = _setting(0, "Most splits between root and leaf; 0: no limit.", low=0)
+    min_docs: int = _setting(20, "Fewest documents in a leaf, counted exactly.", low=1)
+    min_hessian: float = _setting(0.001, "Least sum of hessians in a leaf.", low=0)
+    l2: float = _setting(0.0, "Added to the hessian sum of a leaf (L2 regularisation).", low=0)
+    max_bins: int = _setting(255, "Most histogram bins of a feature, besides the one for missing values.", low=2, high=255)
+    truncation: int = _setting(
+        30, "A pair counts when at least one of its documents is above this rank in the current order; 0: all pairs.", low=0
+    )
+    sigma: float = _setting(1.0, "Slope of the pair sigmoid.", above=0)
+    normalize: bool = _setting(True, "Normalise the lambdas of each query, as LightGBM's lambdarank_norm does.")
+    gain: Gain = _setting(Gain(), "What a label is worth: exp2 (2^label - 1), linear, or a table G0,G1,... from label 0 up.")
+    metric: str = _setting("ndcg@10", "Measure for the log, for validation and for early stopping.")
+    early_stop: int = _setting(
+        0, "Stop after this many trees without a better measure on the first --valid file; 0: off.", low=0
+    )
+    absent: str = _setting("zero", "What an index that is not in the row means; an explicit nan is always missing.")
+    sample: float | None = _setting(
+        None, "Share of documents each tree is grown from, drawn by gradient, unbiased; 1: all; auto: 1 on small data.",
+        above=0, high=1,
+    )
+    seed: int = _setting(0, "Seed of everything random.", low=0, high=2**63 - 1)
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            check_range(one, getattr(self, one.name))
+        if self.absent not in ("zero", "missing"):
+            raise SettingsError(f"absent is '{self.absent}'; use 'zero' or 'missing'")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the settings as plain JSON values, in the order they are declared."""
+        shown = {one.name: getattr(self, one.name) for one in fields(self)}
+        return shown | {"gain": str(self.gain), "sample": "auto" if self.sample is None else self.sample}
+
+
+def setting(name: str) -> Field[Any]:
+    """Return the declaration of one setting: `.default`, and `.metadata` with meaning, low, high and above."""
+    return next(one for one in fields(TrainSettings) if one.name == name)
+
+
+def check_range(one: Field[Any], value: Any) -> None:
+    """Raise SettingsError when a number is not finite or outside the range that its field declares."""
+    low, high, above = (one.metadata[name] for name in ("low", "high", "above"))
+    if value is None or isinstance(value, bool) or not isinstance(value, int | float):
+        return
+    name = one.name.replace("_", "-")
+    if not math.isfinite(value):
+        raise SettingsError(f"{name} is {value}, which is not a finite number")
+    if (low is not None and value < low) or (high is not None and value > high) or (above is not None and value <= above):
+        start = f"above {above}" if above is not None else f"from {low}"
+        end = "" if high is None else f" up to {high}" if above is not None else f" to {high}"
+        raise SettingsError(f"{name} is {value}, which is outside its range: {start}{end}")

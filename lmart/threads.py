@@ -1,0 +1,133 @@
+"""Threads: how many this process may use, and a pool that runs compiled kernels side by side.
+
+Kernels release the interpreter lock, so plain threads are enough. Chunks are handed out on demand and waiting threads
+sleep: a processor that another program keeps busy slows one chunk, not the whole loop.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import queue
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+
+def available_processors() -> int:
+    """Return how many processors this process may use: its affinity, cut by the limits of its control groups."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    limit = _cgroup_limit(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup"))
+    return max(1, count if limit is None else min(count, limit))
+
+
+def _cgroup_limit(membership: Path, root: Path) -> int | None:
+    """Return the processors that the quotas of control groups v1 or v2 allow, rounded up; None without a quota."""
+    limits = []
+    for folder in _cgroup_folders(membership, root):
+        try:
+            quota, period = (folder / "cpu.max").read_text().split()
+        except (OSError, ValueError):
+            try:
+                quota = (folder / "cpu.cfs_quota_us").read_text().strip()
+                period = (folder / "cpu.cfs_period_us").read_text().strip()
+            except OSError:
+                continue
+        if quota.isdigit() and period.isdigit() and int(period) > 0:
+            limits.append(-(-int(quota) // int(period)))
+    return max(1, min(limits)) if limits else None
+
+
+def _cgroup_folders(membership: Path, root: Path) -> Iterable[Path]:
+    try:
+        lines = membership.read_text().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        number, controllers, own = line.split(":", 2)
+        if number == "0" and not controllers:
+            base = root
+        elif "cpu" in controllers.split(","):
+            base = root / "cpu"
+        else:
+            continue
+        folder = base / own.lstrip("/")
+        while True:  # a limit may stand at any level above us
+            yield folder
+            if folder == base or folder == folder.parent:
+                break
+            folder = folder.parent
+
+
+class _Batch:
+    """Calls of one function, taken one by one by whoever is free."""
+
+    def __init__(self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> None:
+        self.function = function
+        self.arguments = arguments
+        self.results: list[Any] = [None] * len(arguments)
+        self.failure: BaseException | None = None
+        self._next = itertools.count()  # next() on it is atomic
+        self._left = len(arguments)
+        self._lock = threading.Lock()
+        self.finished = threading.Event()
+
+    def work(self) -> None:
+        while (i := next(self._next)) < len(self.arguments):
+            try:
+                if self.failure is None:
+                    self.results[i] = self.function(*self.arguments[i])
+            except BaseException as failure:  # handed to the caller of run
+                self.failure = failure
+            finally:
+                with self._lock:
+                    self._left -= 1
+                    if not self._left:
+                        self.finished.set()
+
+
+class WorkerPool:
+    """`threads` workers, the calling thread among them. `run` is for one caller at a time."""
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self._waiting: queue.SimpleQueue[_Batch | None] = queue.SimpleQueue()
+        for _ in range(threads - 1):
+            threading.Thread(target=self._serve, name="lmart-worker", daemon=True).start()
+
+    def _serve(self) -> None:
+        while (batch := self._waiting.get()) is not None:
+            batch.work()
+
+    def run(self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Call `function(*a)` for each a of `arguments`, in any order, side by side; return the results in order.
+
+        The first exception is raised here, after the calls under way have ended.
+        """
+        if self.threads == 1 or len(arguments) < 2:
+            return [function(*a) for a in arguments]
+        batch = _Batch(function, arguments)
+        for _ in range(min(self.threads, len(arguments)) - 1):
+            self._waiting.put(batch)
+        batch.work()
+        batch.finished.wait()
+        if batch.failure is not None:
+            raise batch.failure
+        return batch.results
+
+    def close(self) -> None:
+        """End the workers."""
+        for _ in range(self.threads - 1):
+            self._waiting.put(None)
+
+    def __enter__(self) -> WorkerPool:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def chunks(n: int, size: int) -> list[tuple[int, int]]:
+    """Return (start, stop) pairs that cover range(n) in order, each `size` long but the last."""
+    return [(start, min(start + size, n)) for start in range(0, n, size)]
