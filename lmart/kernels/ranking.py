@@ -1,0 +1,283 @@
+"""One query at a time: order by score, lambdas and hessians of its pairs.
+
+Vocabulary: `rank` is a place in the model's order (0 is best), `row` is a document's place in the data.
+Every sum over pairs is exact: each pair's term is rounded to a multiple of a power of two that is coarse enough for all
+partial sums to stay below 2^53 units. So the order of additions, the vector width of the processor and the number of
+threads leave no trace in the result.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lmart.kernels.compiler import kernel
+
+
+@kernel
+def order_documents(scores, query_offsets, first_query, last_query, order):
+    """Sort the rows of each query by score descending, ties by row ascending.
+
+    scores        : float64[n], no nan, in
+    query_offsets : int64[n_queries + 1], in
+    order         : int32[n], in: of each query any permutation of its rows, best a good guess such as the last order; out
+    Insertion sort from the guess; a query that needs more than a few moves a document is merge sorted.
+    Parallel: the caller runs ranges of queries side by side. Cost: O(n) if the guess is right, else O(n log n).
+    """
+    largest = 0
+    for q in range(first_query, last_query):
+        largest = max(largest, query_offsets[q + 1] - query_offsets[q])
+    keys = np.empty(largest, np.float64)
+    spare_keys = np.empty(largest, np.float64)
+    spare_rows = np.empty(largest, np.int32)
+    for q in range(first_query, last_query):
+        rows = order[query_offsets[q] : query_offsets[q + 1]]
+        n = len(rows)
+        for k in range(n):
+            keys[k] = scores[rows[k]]
+        budget = 12 * n
+        sorted_to = 1
+        while sorted_to < n and budget >= 0:
+            key = keys[sorted_to]
+            row = rows[sorted_to]
+            k = sorted_to
+            while k > 0 and (keys[k - 1] < key or (keys[k - 1] == key and rows[k - 1] > row)):
+                keys[k] = keys[k - 1]
+                rows[k] = rows[k - 1]
+                k -= 1
+            keys[k] = key
+            rows[k] = row
+            budget -= sorted_to - k
+            sorted_to += 1
+        if sorted_to < n:
+            merge_sort(keys, rows, spare_keys, spare_rows, n)
+
+
+@kernel
+def merge_sort(keys, rows, spare_keys, spare_rows, n):
+    """Sort keys[:n] descending, equal keys by rows ascending, rows alongside. The spare arrays are overwritten."""
+    width = 1
+    in_place = True
+    while width < n:
+        if in_place:
+            merge_runs(keys, rows, spare_keys, spare_rows, n, width)
+        else:
+            merge_runs(spare_keys, spare_rows, keys, rows, n, width)
+        in_place = not in_place
+        width *= 2
+    if not in_place:
+        keys[:n] = spare_keys[:n]
+        rows[:n] = spare_rows[:n]
+
+
+@kernel
+def merge_runs(from_keys, from_rows, to_keys, to_rows, n, width):
+    """Merge neighbouring sorted runs of `width` entries from one pair of arrays into the other."""
+    for start in range(0, n, 2 * width):
+        i = start
+        i_end = min(start + width, n)
+        j = i_end
+        j_end = min(start + 2 * width, n)
+        for k in range(start, j_end):
+            take_left = j >= j_end
+            if i < i_end and j < j_end:
+                take_left = from_keys[i] > from_keys[j] or (from_keys[i] == from_keys[j] and from_rows[i] < from_rows[j])
+            if take_left:
+                to_keys[k] = from_keys[i]
+                to_rows[k] = from_rows[i]
+                i += 1
+            else:
+                to_keys[k] = from_keys[j]
+                to_rows[k] = from_rows[j]
+                j += 1
+
+
+@kernel
+def ideal_dcg(gains, query_offsets, discount, cutoff, first_query, last_query, out):
+    """Write the DCG of each query's best order, cut at `cutoff` (0: whole query); 0 if nothing has a gain.
+
+    gains    : float64[n], >= 0, in
+    discount : float64[>= longest query], 1/log2(rank + 2), in
+    out      : float64[n_queries], only the range's entries are written
+    Equation: sum over ranks r < cutoff of sorted_gain[r] * discount[r]. Source: Järvelin and Kekäläinen 2002, section 2.2.
+    Parallel: ranges of queries side by side. Cost: O(n log n).
+    """
+    for q in range(first_query, last_query):
+        best_first = np.sort(gains[query_offsets[q] : query_offsets[q + 1]])[::-1]
+        total = 0.0
+        for rank in range(len(best_first) if cutoff == 0 else min(cutoff, len(best_first))):
+            total += best_first[rank] * discount[rank]
+        out[q] = total
+
+
+@kernel
+def add_pairs_of_rank(rank, scores, gains, discount, sigma, normalize, grid, gradients, hessians, pushes, pulls):
+    """Add the pairs of the document at `rank` with all below it; return the sum of their |lambda|.
+
+    scores, gains, discount : float64[n], by rank, scores descending, gains already divided by the ideal DCG, in
+    grid                    : float64, 1.5 * 2^52 units; adding and subtracting it rounds to whole units
+    gradients, hessians     : float64[n], by rank, whole units, added to
+    pushes, pulls           : float64[n], scratch
+    Equation: rho = 1/(1+exp(sigma (s_i - s_j))) for i the better labelled of the pair, delta = |g_i - g_j| |D_i - D_j|,
+    divided by 0.01 + |s_i - s_j| when normalising; gradients -rho delta (i) and +rho delta (j), hessians
+    rho (1-rho) delta (both); the factors sigma and sigma^2 come later. Source: Burges 2010, sections 3 and 6 (LambdaRank,
+    LambdaMART); the division is LightGBM's lambdarank_norm.
+    Differs: exp(-t) is ((1 - t/256 + ...)^2^8), a Taylor sum to degree 7 squared 8 times; rho is within 1e-12.
+    """
+    own_score = scores[rank]
+    own_gain = gains[rank]
+    own_discount = discount[rank]
+    n = len(scores) - rank - 1
+    lower_scores = scores[rank + 1 :]
+    lower_gains = gains[rank + 1 :]
+    lower_discount = discount[rank + 1 : rank + 1 + n]
+    lower_gradients = gradients[rank + 1 :]
+    lower_hessians = hessians[rank + 1 :]
+    step = -sigma / 256.0
+    floor = -50.0 / 256.0
+    base = 0.01 if normalize else 1.0
+    slope = 1.0 if normalize else 0.0
+    for k in range(n):
+        difference = own_score - lower_scores[k]
+        x = max(difference * step, floor)
+        e = 1.0 + x * (1.0 + x * (1 / 2 + x * (1 / 6 + x * (1 / 24 + x * (1 / 120 + x * (1 / 720 + x * (1 / 5040)))))))
+        e = e * e
+        e = e * e
+        e = e * e
+        e = e * e
+        e = e * e
+        e = e * e
+        e = e * e
+        e = e * e
+        worth = own_gain - lower_gains[k]
+        swap = worth * (own_discount - lower_discount[k])
+        tail = 1.0 / (1.0 + e)
+        share = swap * tail / (base + slope * difference)
+        # worth > 0: the pair stands right, its rho is e/(1+e); else it stands wrong, its rho is 1/(1+e).
+        push = share * (e if worth > 0.0 else 1.0)
+        pull = abs(share) * e * tail
+        push = (push + grid) - grid
+        pull = (pull + grid) - grid
+        pushes[k] = push
+        pulls[k] = pull
+        lower_gradients[k] += push
+        lower_hessians[k] += pull
+    pushed = 0.0
+    pulled = 0.0
+    total = 0.0
+    for k in range(n):
+        pushed += pushes[k]
+        pulled += pulls[k]
+        total += abs(pushes[k])
+    gradients[rank] -= pushed
+    hessians[rank] += pulled
+    return total
+
+
+@kernel
+def log2_of_one_plus(x):
+    """Return log2(1 + x) for x >= 0 by single multiplications and additions: the same bits on any processor."""
+    mantissa = 1.0 + x
+    exponent = 0
+    while mantissa > 1.5:
+        mantissa *= 0.5
+        exponent += 1
+    z = x / (2.0 + x) if exponent == 0 else (mantissa - 1.0) / (mantissa + 1.0)
+    square = z * z
+    term = z
+    series = 0.0
+    for k in range(1, 33, 2):
+        series += term / k
+        term *= square
+    return exponent + 2.0 * series / 0.6931471805599453
+
+
+@kernel
+def units_for(bound):
+    """Return the grid that rounds to the finest unit of which `bound` holds at most 2^50."""
+    grid = 1.5 * 2.0**52
+    unit_sum = 2.0**50
+    while unit_sum < bound:
+        unit_sum *= 2.0
+        grid *= 2.0
+    while unit_sum >= 2.0 * bound and unit_sum > 2.0**-900:
+        unit_sum *= 0.5
+        grid *= 0.5
+    return grid
+
+
+@kernel
+def lambda_gradients(
+    scores, gains, inverse_ideal_dcg, query_weights, discount, query_offsets, order,
+    truncation, sigma, normalize, first_query, last_query, gradients, hessians,
+):  # fmt: skip
+    """Write each document's gradient and hessian of the LambdaRank cost.
+
+    scores            : float64[n], in
+    gains             : float64[n], at most 1 in a query (scaled), in
+    inverse_ideal_dcg : float64[n_queries], of the scaled gains; 0: the query adds nothing, in
+    query_weights     : float64[n_queries], in
+    discount          : float64[>= longest query], in
+    order             : int32[n], rows of each query by score (order_documents), in
+    truncation        : a pair counts when its better rank is below this; 0: all pairs
+    gradients, hessians : float64[n], out, overwritten for the queries of the range
+    Equation: the sums over pairs of `add_pairs_of_rank`, times sigma (gradient) and sigma^2 (hessian), and when normalising
+    times log2(1+S)/S with S = 2 sigma sum |lambda|, times the query's weight. Source: Burges 2010; variant and normalisation
+    as LightGBM's lambdarank. Differs: the gradients of a query sum to exactly 0, also after the factors (the running sum
+    is rounded, then differenced).
+    Parallel: the caller runs ranges of queries side by side; a query writes only its own rows. Cost: O(min(T, n) n).
+    """
+    largest = 0
+    for q in range(first_query, last_query):
+        largest = max(largest, query_offsets[q + 1] - query_offsets[q])
+    scratch = np.empty((6, largest), np.float64)
+    for q in range(first_query, last_query):
+        start = query_offsets[q]
+        n = query_offsets[q + 1] - start
+        rows = order[start : start + n]
+        gradients[start : start + n] = 0.0
+        hessians[start : start + n] = 0.0
+        if inverse_ideal_dcg[q] == 0.0 or n < 2 or query_weights[q] == 0.0:
+            continue
+        by_rank = scratch[0, :n]
+        worth = scratch[1, :n]
+        pushes = scratch[2, :n]
+        pulls = scratch[3, :n]
+        g = scratch[4, :n]
+        h = scratch[5, :n]
+        lowest = np.inf
+        highest = -np.inf
+        for k in range(n):
+            by_rank[k] = scores[rows[k]]
+            worth[k] = gains[rows[k]] * inverse_ideal_dcg[q]
+            g[k] = 0.0
+            h[k] = 0.0
+            lowest = min(lowest, worth[k])
+            highest = max(highest, worth[k])
+        if lowest == highest:
+            continue
+        spread = normalize and by_rank[0] != by_rank[n - 1]
+        # delta is at most 1, or 100 after the division by 0.01 + |difference|
+        grid = units_for((101.0 if spread else 1.01) * n)
+        total = 0.0
+        for rank in range(n - 1 if truncation == 0 else min(truncation, n - 1)):
+            total += add_pairs_of_rank(
+                rank, by_rank, worth, discount[:n], sigma, spread, grid, g, h, pushes, pulls
+            )  # fmt: skip
+        factor = query_weights[q] * sigma
+        if normalize and total > 0.0:
+            total *= 2.0 * sigma
+            factor *= log2_of_one_plus(total) / total
+        size = 0.0
+        for k in range(n):
+            size += abs(g[k])
+        if size == 0.0:
+            continue
+        grid = units_for(size * factor)
+        running = 0.0
+        before = 0.0
+        for k in range(n):
+            running += g[k]
+            after = (running * factor + grid) - grid
+            gradients[rows[k]] = after - before
+            hessians[rows[k]] = h[k] * (factor * sigma)
+            before = after
