@@ -1,0 +1,271 @@
+"""Evaluator: the measures of one set of judged queries, prepared once and then taken of any scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lmart.errors import DataError
+from lmart.gains import Gain, discount_table
+from lmart.measures.values import Conventions, Measure
+from lmart.threads import WorkerPool
+
+Floats = npt.NDArray[np.float64]
+Longs = npt.NDArray[np.int64]
+
+SMALLEST_GRADE_SCALE = 4
+DOCUMENTS_A_CALL = 16384
+
+
+@dataclass(frozen=True)
+class EvaluationReport:
+    """The measures of one ranking.
+
+    values          : mean over the queries by str(measure), None when no query counts
+    per_query       : float64[n_queries] by str(measure), nan where the query is skipped
+    n_empty_queries : queries without a relevant document (label > 0)
+    grade_scale     : L of err, whose stopping probability is (2^label - 1) / 2^L
+    """
+
+    values: dict[str, float | None]
+    per_query: dict[str, Floats]
+    n_queries: int
+    n_documents: int
+    n_empty_queries: int
+    grade_scale: int
+    conventions: Conventions
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as plain JSON values, without the queries one by one."""
+        return {
+            "queries": self.n_queries,
+            "documents": self.n_documents,
+            "empty_queries": self.n_empty_queries,
+            "conventions": self.conventions.to_json()
+            | {"relevant": "label > 0", "err": f"(2^label - 1) / 2^{self.grade_scale}"},
+            "metrics": dict(self.values),
+        }
+
+
+class Evaluator:
+    """Judged queries and measures of them; `evaluate` may be called again and again, by one caller at a time.
+
+    labels        : float64[n_documents], finite, >= 0
+    query_offsets : int64[n_queries + 1]
+    measures      : all with the same conventions
+    pool          : where queries are measured side by side; the values never depend on it
+    weights       : one number >= 0 a query, or one a document, whose mean in a query is the query's weight; None: all 1
+
+    DataError when a gain table has no entry for a label, or the weights do not fit.
+
+    >>> labels, offsets = np.array([0.0, 1.0]), np.array([0, 2])
+    >>> Evaluator(labels, offsets, parse_measures("ndcg@10,mrr")).evaluate(np.array([2.0, 1.0])).values
+    {'ndcg@10': 0.6309297535714575, 'mrr': 0.5}
+    """
+
+    def __init__(
+        self,
+        labels: Floats,
+        query_offsets: Longs,
+        measures: Sequence[Measure],
+        pool: WorkerPool | None = None,
+        weights: Floats | None = None,
+    ) -> None:
+        conventions = {measure.conventions for measure in measures}
+        if len(conventions) != 1:
+            raise ValueError("give at least one measure, and measures of the same conventions")
+        self.measures = tuple(measures)
+        self.conventions = measures[0].conventions
+        self.labels = labels
+        self.query_offsets = np.ascontiguousarray(query_offsets, np.int64)
+        self.sizes = np.diff(self.query_offsets)
+        self.pool = pool if pool is not None else WorkerPool(1)
+        self.weights = None if weights is None else query_weights(weights, self.query_offsets)
+        self.relevant = np.asarray(labels > 0, np.float64)
+        self.n_relevant = _query_sums(self.relevant, self.query_offsets)
+        self.empty = self.n_relevant == 0
+        self.grade_scale = max(SMALLEST_GRADE_SCALE, math.ceil(labels.max(initial=0.0)))
+        self._ranges = _query_ranges(self.query_offsets, self.pool.threads)
+        self._order = np.arange(len(labels), dtype=np.int32)
+        self._worths: dict[str, Floats] = {}
+        self._ideal: dict[int, Floats] = {}
+        self._ideal_order: npt.NDArray[np.int32] | None = None
+        self._discounts = {measure: self._discount(measure) for measure in measures}
+        for measure in measures:
+            self._worth(measure.name)
+            if measure.name == "ndcg":
+                self._ideal_dcg(measure)
+
+    def evaluate(self, scores: Floats) -> EvaluationReport:
+        """Rank each query's documents by `scores` (float64[n_documents], higher first, no nan) and measure.
+
+        DataError when a score is nan, or a DCG too large for a number.
+        """
+        if len(scores) != len(self.labels):
+            raise ValueError(f"{len(scores)} scores for {len(self.labels)} documents")
+        if np.isnan(scores).any():
+            raise DataError(f"the score of document {int(np.argmax(np.isnan(scores))) + 1} is nan; every document needs a score")
+        scores = np.ascontiguousarray(scores, np.float64)
+        self._sort(scores, self._order)
+        per_query = {str(measure): self._measure(measure, scores) for measure in self.measures}
+        return EvaluationReport(
+            {name: self._mean(values) for name, values in per_query.items()},
+            per_query,
+            len(self.sizes),
+            len(self.labels),
+            int(np.count_nonzero(self.empty)),
+            self.grade_scale,
+            self.conventions,
+        )
+
+    def _measure(self, measure: Measure, scores: Floats) -> Floats:
+        """Return the measure of each query, with the convention for empty queries applied."""
+        values = self._raw(measure, scores, self._order, self.conventions.ties == "average")
+        name = measure.name
+        if name == "dcg":
+            return self._finite_dcg(measure, values)
+        undefined = self.empty
+        if name == "ndcg":
+            ideal = self._ideal_dcg(measure)
+            undefined = undefined | (ideal == 0)
+            # rounding must not lift a sum above that of the best order
+            values = np.minimum(values / np.where(undefined, 1.0, ideal), 1.0)
+        elif name in ("map", "recall"):
+            values = values / np.where(undefined, 1.0, self.n_relevant)
+        elif name == "p":
+            values = values / float(measure.cutoff or 1)
+        values[undefined] = {"zero": 0.0, "one": 1.0, "skip": np.nan}[self.conventions.empty]
+        return values
+
+    def _raw(self, measure: Measure, scores: Floats, order: npt.NDArray[np.int32], average: bool) -> Floats:
+        """Return what the measure's kernel writes for each query, before it is divided by anything."""
+        # numba is loaded only when something is measured: usage errors must come quickly
+        from lmart.kernels import measuring
+
+        values = np.empty(len(self.sizes))
+        worth = self._worth(measure.name)
+        cutoff = measure.cutoff or len(self.labels)
+        by_name = {
+            "map": measuring.precision_sums,
+            "mrr": measuring.reciprocal_ranks,
+            "err": measuring.expected_reciprocal_ranks,
+        }
+        if measure.name in by_name:
+            call = partial(by_name[measure.name], order, scores, worth)
+        else:
+            call = partial(measuring.discounted_sums, order, scores, worth, self._discounts[measure])
+        self.pool.run(call, [(self.query_offsets, a, b, cutoff, average, values) for a, b in self._ranges])
+        return values
+
+    def _worth(self, name: str) -> Floats:
+        """Return what each document is worth to a measure, float64[n_documents]; computed at the first call."""
+        if name not in self._worths:
+            gain = self.conventions.gain
+            if name == "ndcg":
+                worth = gain.scaled(self.labels, self.query_offsets)
+            elif name == "dcg":
+                worth = gain.of_labels(self.labels)
+            elif name == "err":
+                # one query of everything, and a label that holds the scale
+                scale = np.append(self.labels, float(self.grade_scale))
+                worth = Gain("exp2").scaled(scale, np.array([0, len(scale)]))[:-1]
+            else:
+                worth = self.relevant
+            self._worths[name] = np.ascontiguousarray(worth, np.float64)
+        return self._worths[name]
+
+    def _discount(self, measure: Measure) -> Floats:
+        """Return what each rank that the measure looks at is worth."""
+        n_ranks = min(measure.cutoff or len(self.labels), int(self.sizes.max(initial=0)))
+        if measure.name in ("ndcg", "dcg"):
+            return discount_table(n_ranks)
+        table = np.ones(n_ranks)
+        if measure.name == "rbp" and n_ranks:
+            table[1:] = measure.persistence
+            table = np.multiply.accumulate(table) * (1.0 - (measure.persistence or 0.0))
+        return table
+
+    def _ideal_dcg(self, measure: Measure) -> Floats:
+        """Return the DCG of the best order of each query, summed as that of any other order."""
+        cutoff = measure.cutoff or len(self.labels)
+        if cutoff not in self._ideal:
+            worth = self._worth("ndcg")
+            if self._ideal_order is None:
+                self._ideal_order = self._order.copy()
+                self._sort(worth, self._ideal_order)
+            self._ideal[cutoff] = self._raw(measure, worth, self._ideal_order, False)
+        return self._ideal[cutoff]
+
+    def _sort(self, scores: Floats, order: npt.NDArray[np.int32]) -> None:
+        from lmart.kernels import ranking
+
+        self.pool.run(ranking.order_documents, [(scores, self.query_offsets, a, b, order) for a, b in self._ranges])
+
+    def _finite_dcg(self, measure: Measure, values: Floats) -> Floats:
+        bad = ~np.isfinite(values)
+        if bad.any():
+            q = int(np.argmax(bad))
+            label = self.labels[self.query_offsets[q] : self.query_offsets[q + 1]].max()
+            raise DataError(
+                f"{measure} is too large for a number: label {label:g} is worth too much with the gain "
+                f"{self.conventions.gain}; measure ndcg, or use --gain linear"
+            )
+        return values
+
+    def _mean(self, values: Floats) -> float | None:
+        """Return the weighted mean over the queries that count, the same in any order of the queries."""
+        counts = ~np.isnan(values)
+        weights = np.ones(len(values)) if self.weights is None else self.weights
+        total = math.fsum(weights[counts].tolist())
+        if total == 0:
+            return None
+        products = values[counts] if self.weights is None else values[counts] * weights[counts]
+        try:
+            return math.fsum(products.tolist()) / total
+        except OverflowError:  # of dcg only; a power of two changes no digit
+            return math.fsum(np.ldexp(products, -64).tolist()) / total * 2.0**64
+
+
+def query_weights(weights: Floats, query_offsets: Longs) -> Floats:
+    """Return one weight a query, scaled by a power of two to at most 1, from one a query or one a document.
+
+    DataError when there are neither as many as queries nor as many as documents, or one is negative or not finite.
+    """
+    n_queries, n_documents = len(query_offsets) - 1, int(query_offsets[-1])
+    if len(weights) not in (n_queries, n_documents):
+        raise DataError(
+            f"there are {len(weights)} weights, but {n_queries} queries and {n_documents} documents; "
+            "give one weight a query or one a document"
+        )
+    bad = ~(np.isfinite(weights) & (weights >= 0))
+    if bad.any():
+        i = int(np.argmax(bad))
+        raise DataError(f"weight {i + 1} is {float(weights[i])!r}; use finite numbers from 0 up")
+    scaled = np.ldexp(weights, -int(np.frexp(weights.max(initial=0.0))[1]))
+    if len(weights) == n_queries:
+        return scaled
+    return _query_sums(scaled, query_offsets) / np.maximum(np.diff(query_offsets), 1)
+
+
+def _query_sums(values: Floats, query_offsets: Longs) -> Floats:
+    """Return the sum of each query's values, each query on its own, so that neighbours cannot change its rounding."""
+    sums = np.zeros(len(query_offsets) - 1)
+    filled = np.flatnonzero(np.diff(query_offsets))
+    if len(filled):
+        sums[filled] = np.add.reduceat(values, query_offsets[:-1][filled])
+    return sums
+
+
+def _query_ranges(query_offsets: Longs, threads: int) -> list[tuple[int, int]]:
+    """Return (first, last) ranges that cover the queries, of about as many documents each."""
+    n_queries, n_documents = len(query_offsets) - 1, int(query_offsets[-1])
+    parts = 1 if threads == 1 else max(1, min(n_documents // DOCUMENTS_A_CALL, 8 * threads))
+    cuts = np.searchsorted(query_offsets, np.linspace(0, n_documents, parts + 1)[1:-1])
+    edges = np.unique(np.concatenate(([0], cuts, [n_queries])))
+    return [(int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True)]
