@@ -1,7 +1,7 @@
 """Measures of ranked queries: discounted sums, average precision, reciprocal rank, expected reciprocal rank.
 
-With `average` set, documents of equal score form a group, and what is written is the expectation over all orders of each
-group's documents, each equally likely; otherwise every document is a group of its own.
+With `average` set, documents of equal score form a group, and what is written is the expectation over all orders of
+each group's documents, each equally likely; otherwise every document is a group of its own.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def discounted_sums(
     query_offsets : int64[n_queries + 1], in                                  sums : float64[n_queries], out
     cutoff        : ranks looked at; a shorter query is looked at whole
     Equation: sum over ranks r < min(cutoff, n) of w(r) d(r); for a group at ranks a..b-1, mean(w) x sum of its d(r).
-    Source: Jarvelin and Kekalainen 2002 for w a gain and d = 1/log2(r+2); McSherry and Najork 2008, section 2.6, for groups.
+    Source: Jarvelin and Kekalainen 2002 for w a gain and d = 1/log2(r+2); McSherry and Najork 2008 for groups.
     Parallel: ranges of queries side by side; this writes sums[first_query:last_query]. Cost: O(min(cutoff, n)) a query,
     and the size of the last group.
     """
@@ -57,10 +57,7 @@ def discounted_sums(
         total = 0.0
         a = start
         while a < cut:
-            if average:
-                b = group_end(scores, order, a, stop)
-            else:
-                b = a + 1
+            b = group_end(scores, order, a, stop) if average else a + 1
             if b == a + 1:
                 total += worths[order[a]] * discount[a - start]
             else:
@@ -90,11 +87,11 @@ def precision_sums(
     """Write the sum, over the relevant documents of each query down to the cutoff, of the precision at their ranks.
 
     relevant : float64[n], 1 relevant, 0 not, in; the other arguments as in `discounted_sums`
-    Equation: sum over relevant r < min(cutoff, n) of (relevant documents at ranks <= r) / (r + 1). In a group of m at ranks
-    a.., t of them relevant, after s relevant ones: the i-th place (from 1) holds a relevant one with probability t/m, and
-    then 1 + (i-1)(t-1)/(m-1) of the group's are expected down to it, so it adds
+    Equation: sum over relevant r < min(cutoff, n) of (relevant documents at ranks <= r) / (r + 1). In a group of m at
+    ranks a.., t of them relevant, after s relevant ones: the i-th place (from 1) holds a relevant one with probability
+    t/m, and then 1 + (i-1)(t-1)/(m-1) of the group's are expected down to it, so it adds
     (t/m) (s + 1 + (i-1)(t-1)/(m-1)) / (a + i).
-    Source: McSherry and Najork 2008, section 2.5. Differs: the cutoff, which by linearity only ends the sum.
+    Source: McSherry and Najork 2008. Differs: the cutoff, which by linearity only ends the sum.
     Parallel: writes sums[first_query:last_query]. Cost: O(min(cutoff, n)) a query, and the size of the last group.
     """
     for q in range(first_query, last_query):
@@ -105,10 +102,7 @@ def precision_sums(
         seen = 0.0
         a = start
         while a < cut:
-            if average:
-                b = group_end(scores, order, a, stop)
-            else:
-                b = a + 1
+            b = group_end(scores, order, a, stop) if average else a + 1
             if b == a + 1:
                 if relevant[order[a]] > 0.0:
                     seen += 1.0
@@ -143,7 +137,7 @@ def reciprocal_ranks(
     relevant : float64[n], 1 relevant, 0 not, in; values : float64[n_queries], out; the others as in `discounted_sums`
     Equation: in the first group with a relevant document, m documents at ranks a.., t relevant: the i-th place (from 1)
     holds the first of them with probability p(i) = (1 - sum of p before) t / (m - i + 1); sum of p(i) / (a + i).
-    Source: McSherry and Najork 2008, section 2.4, with the quotient of binomials taken as a running product.
+    Source: McSherry and Najork 2008, with the quotient of binomials taken as a running product.
     Parallel: writes values[first_query:last_query]. Cost: O(min(cutoff, n)) a query, and the size of the last group.
     """
     for q in range(first_query, last_query):
@@ -153,10 +147,7 @@ def reciprocal_ranks(
         value = 0.0
         a = start
         while a < cut:
-            if average:
-                b = group_end(scores, order, a, stop)
-            else:
-                b = a + 1
+            b = group_end(scores, order, a, stop) if average else a + 1
             t = 0.0
             for i in range(a, b):
                 t += relevant[order[i]]
@@ -188,12 +179,12 @@ def expected_reciprocal_ranks(
 
     stops : float64[n], probability of stopping at a document, in; values : float64[n_queries], out;
     the other arguments as in `discounted_sums`
-    Equation: sum over ranks r < min(cutoff, n) of R(r) x product of (1 - R) above it / (r + 1). In a group at ranks a..,
-    e(j) being the mean over its subsets of j documents of the product of their (1 - R): the j-th place (from 1) adds
-    (product above the group) x (e(j-1) - e(j)) / (a + j). e is built document by document:
+    Equation: sum over ranks r < min(cutoff, n) of R(r) x product of (1 - R) above it / (r + 1). In a group at ranks
+    a.., e(j) being the mean over its subsets of j documents of the product of their (1 - R): the j-th place (from 1)
+    adds (product above the group) x (e(j-1) - e(j)) / (a + j). e is built document by document:
     e(j; m+1) = ((m + 1 - j) e(j; m) + j (1 - R) e(j-1; m)) / (m + 1), a weighted mean, hence stable.
-    Source: Chapelle, Metzler, Zhang and Grinspan 2009, equation 4. Differs: groups, in the manner of McSherry and Najork 2008.
-    Parallel: writes values[first_query:last_query]. Cost: O(min(cutoff, n)) a query; a group of m takes O(m min(cutoff, m)).
+    Source: Chapelle, Metzler, Zhang and Grinspan 2009. Differs: groups, in the manner of McSherry and Najork 2008.
+    Parallel: writes values[first_query:last_query]. Cost: O(min(cutoff, n)) a query; a group of m: O(m min(cutoff, m)).
     """
     largest = 0
     for q in range(first_query, last_query):
@@ -207,10 +198,7 @@ def expected_reciprocal_ranks(
         reach = 1.0
         a = start
         while a < cut:
-            if average:
-                b = group_end(scores, order, a, stop)
-            else:
-                b = a + 1
+            b = group_end(scores, order, a, stop) if average else a + 1
             if b == a + 1:
                 here = stops[order[a]]
                 value += reach * here / (b - start)

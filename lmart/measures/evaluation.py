@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -109,8 +110,8 @@ class Evaluator:
         """
         if len(scores) != len(self.labels):
             raise ValueError(f"{len(scores)} scores for {len(self.labels)} documents")
-        if np.isnan(scores).any():
-            raise DataError(f"the score of document {int(np.argmax(np.isnan(scores))) + 1} is nan; every document needs a score")
+        if (bad := np.isnan(scores)).any():
+            raise DataError(f"the score of document {int(np.argmax(bad)) + 1} is nan; every document needs a score")
         scores = np.ascontiguousarray(scores, np.float64)
         self._sort(scores, self._order)
         per_query = {str(measure): self._measure(measure, scores) for measure in self.measures}
@@ -268,4 +269,4 @@ def _query_ranges(query_offsets: Longs, threads: int) -> list[tuple[int, int]]:
     parts = 1 if threads == 1 else max(1, min(n_documents // DOCUMENTS_A_CALL, 8 * threads))
     cuts = np.searchsorted(query_offsets, np.linspace(0, n_documents, parts + 1)[1:-1])
     edges = np.unique(np.concatenate(([0], cuts, [n_queries])))
-    return [(int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    return [(int(a), int(b)) for a, b in pairwise(edges)]

@@ -24,7 +24,8 @@ MEANINGS = {
     "recall": "relevant documents among the first k, divided by all relevant ones of the query",
     "err": "expected 1 / rank at which a reader stops, who stops at a document with (2^label - 1) / 2^L; "
     "L is 4, or the data's largest label rounded up when that is more",
-    "rbp": "rank-biased precision: (1 - r) x sum over the relevant documents of r^(rank - 1), r = 0.8; rbp(0.95) for another r",
+    "rbp": "rank-biased precision, (1 - r) x sum over the relevant documents of r^(rank - 1); r is 0.8, "
+    "or what is in brackets, as in rbp(0.95)",
 }
 """One line a measure, for help and man pages; ranks in them are 1-based, relevant means label > 0."""
 
@@ -41,9 +42,10 @@ class Conventions:
     """What a number depends on besides the measure's name.
 
     gain  : what a label is worth in ndcg and dcg
-    empty : what a query without a relevant document (label > 0) counts in every measure but dcg: `zero`, `one`, or `skip`
-            (it does not enter the mean)
-    ties  : documents of equal score stand in the order of the `input`, or the value is the `average` over all their orders
+    empty : what a query without a relevant document (label > 0) counts in every measure but dcg: `zero`, `one`, or
+            `skip` (it does not enter the mean); in ndcg also a query whose relevant documents are worth nothing
+    ties  : documents of equal score stand in the order of the `input`, or the value is the `average` over all their
+            orders
     """
 
     gain: Gain = field(default_factory=Gain)
