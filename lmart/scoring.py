@@ -1,0 +1,232 @@
+"""Scoring: an ensemble prepared for the kernels, and rows scored side by side.
+
+A score is base_score + the leaf value of each tree, added in tree order in float64: the same bits as a plain walk over the
+raw values (`x <= threshold` goes left, nan to the side the node records), for any number of threads and any block size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from lmart.dataset import RankingDataset, SparseRows
+from lmart.ensemble import Ensemble, FlatTrees, Floats, Ints, Longs, flatten
+from lmart.errors import DataError, ModelError, quote
+from lmart.kernels import scoring as kernels
+from lmart.threads import WorkerPool, chunks
+
+CODES = 255  # thresholds of one coded column; a node's code is 0..254, and 255 is above all of them
+CHUNK = 1024  # rows of one call
+
+
+@dataclass(frozen=True, eq=False)
+class _Coding:
+    """How values become codes; the arrays of `kernels.code_rows`, and what each node compares."""
+
+    grid_offsets: npt.NDArray[np.uint32]
+    grid_steps: npt.NDArray[np.uint32]
+    grid: Floats
+    coded_offsets: npt.NDArray[np.uint32]
+    coded_starts: npt.NDArray[np.uint32]
+    missing_codes: npt.NDArray[np.uint8]
+    absent_codes: npt.NDArray[np.uint8]
+    node_columns: npt.NDArray[np.uint64]
+    node_codes: npt.NDArray[np.uint64]
+
+
+def _plan_coding(flat: FlatTrees, n_features: int, absent: str) -> _Coding:
+    """Number the thresholds of each feature, and lay out the coded columns.
+
+    A feature has one coded column for each side that its missing values go to and for each 255 of its thresholds, as far
+    as nodes use them; a missing value is below all codes in the one, above all in the other, so no node asks about it.
+    """
+    columns = flat.split_columns.astype(np.int64)
+    order = np.lexsort((flat.thresholds, columns))
+    by_column, by_threshold = columns[order], flat.thresholds[order]
+    new_feature = np.ones(len(order), np.bool_)
+    new_feature[1:] = by_column[1:] != by_column[:-1]
+    new = new_feature.copy()
+    new[1:] |= by_threshold[1:] != by_threshold[:-1]
+    number = np.cumsum(new) - 1  # of the distinct (feature, threshold) pair
+    owners, thresholds = by_column[new], by_threshold[new]
+    starts = np.searchsorted(owners, np.arange(n_features + 1))
+    rank = np.empty(len(order), np.int64)
+    rank[order] = number - starts[by_column]
+
+    sizes = np.diff(starts)
+    bits = np.array([int(size).bit_length() for size in sizes], dtype=np.int64)
+    padded = (1 << bits) - 1
+    grid_offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(padded)])
+    grid = np.full(int(grid_offsets[-1]), np.inf)
+    grid[grid_offsets[owners] + np.arange(len(owners)) - starts[owners]] = thresholds
+
+    pieces = int(sizes.max(initial=1)) // CODES + 1
+    keys = (columns * 2 + flat.missing_left) * pieces + rank // CODES
+    coded, node_columns = np.unique(keys, return_inverse=True)
+    if len(coded) >= 1 << 24 or len(flat.thresholds) + len(flat.leaf_values) >= 1 << 32:
+        raise ModelError("the model is too large to score: more than 4294967295 nodes or 16777215 coded columns")
+    coded_starts = coded % pieces * CODES
+    coded_features = coded // (2 * pieces)
+    missing_codes = np.where(coded // pieces % 2 == 1, 0, CODES).astype(np.uint8)
+    if absent == "missing":
+        absent_codes = missing_codes.copy()
+    else:
+        below = np.bincount(owners[thresholds < 0.0], minlength=n_features)[coded_features]
+        absent_codes = np.clip(below - coded_starts, 0, CODES).astype(np.uint8)
+    return _Coding(
+        grid_offsets[:-1].astype(np.uint32),
+        ((padded + 1) >> 1).astype(np.uint32) * (sizes > 0).astype(np.uint32),
+        grid,
+        np.searchsorted(coded_features, np.arange(n_features + 1)).astype(np.uint32),
+        coded_starts.astype(np.uint32),
+        missing_codes,
+        absent_codes,
+        node_columns.astype(np.uint64),
+        (rank % CODES).astype(np.uint64),
+    )
+
+
+def _lay_out(flat: FlatTrees, coding: _Coding) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64], Floats]:
+    """Return roots, node words and leaf values: tree after tree, level by level in a tree, siblings side by side."""
+    owner = flat.tree_of_node
+    inner_start, leaf_start = flat.node_offsets[owner], flat.leaf_offsets[owner]
+
+    def places(child: Ints) -> Longs:  # >= 0: a node among all nodes; < 0: ~ a leaf among all leaves
+        wide = child.astype(np.int64)
+        return np.where(wide >= 0, wide + inner_start, ~(~wide + leaf_start))
+
+    left, right = places(flat.left), places(flat.right)
+    trees = np.arange(flat.n_trees, dtype=np.int64)
+    level = np.where(np.diff(flat.node_offsets) > 0, flat.node_offsets[:-1], ~flat.leaf_offsets[:-1])
+    parts: list[tuple[Longs, Longs, Longs]] = []  # tree, node or ~leaf, left child as a number of this listing
+    listed = 0
+    while len(level):
+        inner = level >= 0
+        first_child = np.full(len(level), -1, np.int64)
+        first_child[inner] = listed + len(level) + 2 * np.arange(int(inner.sum()))
+        parts.append((trees, level, first_child))
+        listed += len(level)
+        nodes = level[inner]
+        level = np.stack([left[nodes], right[nodes]], axis=1).reshape(-1)
+        trees = np.repeat(trees[inner], 2)
+    if not parts:
+        return np.zeros(0, np.uint64), np.zeros(0, np.uint64), np.zeros(0)
+    all_trees, refs, first_child = (np.concatenate([part[k] for part in parts]) for k in range(3))
+    order = np.argsort(all_trees, kind="stable")
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    words = (place.astype(np.uint64) << np.uint64(32)) | np.uint64(CODES)  # leaves
+    inner = refs >= 0
+    words[inner] = (
+        (place[first_child[inner]].astype(np.uint64) << np.uint64(32))
+        | (coding.node_columns[refs[inner]] << np.uint64(8))
+        | coding.node_codes[refs[inner]]
+    )
+    values = np.zeros(len(refs))
+    values[~inner] = flat.leaf_values[~refs[~inner]]
+    return place[: flat.n_trees].astype(np.uint64), words[order], values[order]
+
+
+class Scorer:
+    """An ensemble prepared for scoring; unchanged by scoring, so that threads may share it."""
+
+    def __init__(self, ensemble: Ensemble) -> None:
+        self.ensemble = ensemble
+        flat = flatten(ensemble.trees)
+        self._coding = _plan_coding(flat, ensemble.n_features, ensemble.absent)
+        self._roots, self._nodes, self._leaf_values = _lay_out(flat, self._coding)
+
+    def score(self, rows: SparseRows, column_map: Ints, pool: WorkerPool | None = None) -> Floats:
+        """Return the score of each row, float64[n].
+
+        rows : n rows; column_map : int32[number of columns], the feature of the model for each column of the rows, -1
+        for none, as `FeatureMatcher` gives it; pool : None scores on the calling thread.
+        """
+        n = len(rows)
+        scores = np.empty(n)
+        plan = self._coding
+        shared = (
+            np.ascontiguousarray(rows.offsets, np.int64),
+            np.ascontiguousarray(rows.columns, np.int32),
+            np.ascontiguousarray(rows.values, np.float64),
+            np.ascontiguousarray(column_map, np.int32),
+            plan.grid_offsets,
+            plan.grid_steps,
+            plan.grid,
+            plan.coded_offsets,
+            plan.coded_starts,
+            plan.missing_codes,
+            plan.absent_codes,
+            self._roots,
+            self._nodes,
+            self._leaf_values,
+            float(self.ensemble.base_score),
+            scores,
+        )
+        calls = [(*shared, start, stop) for start, stop in chunks(n, CHUNK)]
+        if pool is None:
+            for call in calls:
+                kernels.score_rows(*call)
+        else:
+            pool.run(kernels.score_rows, calls)
+        return scores
+
+
+class FeatureMatcher:
+    """Finds the model's feature for each column of the data: by name when both have names, else by index."""
+
+    def __init__(self, ensemble: Ensemble) -> None:
+        self._by_id = {int(index): place for place, index in enumerate(ensemble.feature_ids)}
+        names = ensemble.feature_names
+        self._by_name = None if names is None else {name: place for place, name in enumerate(names)}
+        self._map = np.zeros(0, np.int32)
+        self.unknown: list[str] = []
+
+    def column_map(self, feature_ids: Sequence[int] | Longs, feature_names: Sequence[str] | None = None) -> Ints:
+        """Return int32[n_columns], the model's feature of each column, -1 where it has none.
+
+        May be called again with more columns than before; `unknown` collects what the user calls the features that
+        the model does not have.
+        """
+        known = len(self._map)
+        n = len(feature_ids)
+        if n > known:
+            added = np.full(n - known, -1, np.int32)
+            for i in range(known, n):
+                index = int(feature_ids[i])
+                if self._by_name is not None and feature_names is not None:
+                    place = self._by_name.get(feature_names[i], -1)
+                else:
+                    place = self._by_id.get(index, -1)
+                added[i - known] = place
+                if place < 0:
+                    self.unknown.append(str(index) if feature_names is None else feature_names[i])
+            self._map = np.concatenate([self._map, added])
+        return self._map
+
+    @property
+    def shared(self) -> int:
+        """How many columns the model has a feature for."""
+        return len(self._map) - len(self.unknown)
+
+    def nothing_shared(self, source: str) -> DataError:
+        """The refusal of data that has features, but none of the model's."""
+        model = self._by_name if self._by_name is not None else self._by_id
+        theirs, ours = quote(self.unknown[0]), quote(str(next(iter(model)))) if model else "no feature at all"
+        return DataError(
+            f"no feature of the data is in the model: the data has {theirs}, the model has {ours}; "
+            "give the data that the model was trained for, with the same feature numbers or names",
+            source,
+        )
+
+
+def score_dataset(ensemble: Ensemble, dataset: RankingDataset, pool: WorkerPool | None = None) -> Floats:
+    """Return the score of each document, float64[n]. DataError when the data has features but none of the model's."""
+    matcher = FeatureMatcher(ensemble)
+    column_map = matcher.column_map(dataset.feature_ids, dataset.feature_names)
+    if len(column_map) and not matcher.shared and ensemble.n_features:
+        raise matcher.nothing_shared(dataset.source)
+    return Scorer(ensemble).score(dataset.features, column_map, pool)
