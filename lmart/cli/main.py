@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
+import os
+import re
+import sys
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from lmart import __version__
+from lmart.cli import process
+from lmart.cli.console import error
+from lmart.errors import DataError, ExitStatus, LmartError, quote
 
 COMMANDS = ("train", "predict", "eval", "convert")
+PROGRAM = "lmart"
 
 
-class LazyGroup(click.Group):
-    """Imports a command's file when it is called or listed, so that `lmart --version` stays quick."""
+class LmartGroup(click.Group):
+    """Imports a command's file when it is called or listed, and is the one place where errors become lines."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -24,8 +33,100 @@ class LazyGroup(click.Group):
         command: Any = importlib.import_module(f"lmart.cli.{cmd_name}").command
         return command if isinstance(command, click.Command) else None
 
+    # Click's own main adds a blank line when interrupted, and prints usage over several lines.
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run the command line and raise SystemExit with the status."""
+        arguments = list(sys.argv[1:] if args is None else args)
+        self._main_shell_completion(extra, PROGRAM, complete_var)
+        try:
+            status = self._run(arguments, extra)
+            _flush_results()
+        except Exception as fault:
+            status = _report(fault, arguments)
+        except KeyboardInterrupt as interrupt:
+            status = process.status_of(interrupt)
+        sys.exit(status)
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, message="lmart %(version)s")
-def main() -> None:
+    def _run(self, arguments: list[str], extra: dict[str, Any]) -> int:
+        try:
+            with self.make_context(PROGRAM, arguments, **extra) as context:
+                self.invoke(context)
+        except click.exceptions.Exit as ending:  # --help and --version
+            return ending.exit_code
+        return ExitStatus.DONE
+
+
+def _flush_results() -> None:
+    try:
+        sys.stdout.flush()
+    except OSError as fault:
+        fault.filename = "standard output"
+        raise
+
+
+def _report(fault: Exception, arguments: list[str]) -> int:
+    """Say what went wrong, one line a fault, and return the exit status; or raise it again: our mistake."""
+    if isinstance(fault, BrokenPipeError):
+        return ExitStatus.PIPE_CLOSED
+    if isinstance(fault, click.ClickException):
+        error(_usage_message(fault) + _see_help(arguments))
+        return fault.exit_code
+    if isinstance(fault, LmartError):
+        _report_refusal(fault, arguments)
+        return fault.status
+    if isinstance(fault, MemoryError):
+        error(f"not enough memory{f' ({fault})' if str(fault) else ''}; use less data or a machine with more of it")
+        return ExitStatus.FAILED
+    if isinstance(fault, OSError) and fault.errno is not None:
+        error(_place(fault) + os.strerror(fault.errno))
+        return ExitStatus.FAILED
+    raise fault
+
+
+def _report_refusal(fault: LmartError, arguments: list[str]) -> None:
+    error(str(fault) + (_see_help(arguments) if fault.status == ExitStatus.USAGE else ""))
+    for further in fault.more if isinstance(fault, DataError) else ():
+        error(str(further))
+
+
+def _see_help(arguments: list[str]) -> str:
+    command = [PROGRAM, *(name for name in arguments[:1] if name in COMMANDS)]
+    return f"; see '{' '.join(command)} --help'"
+
+
+def _usage_message(fault: click.ClickException) -> str:
+    """Return Click's message as one clause: no line breaks, no capital, no full stop."""
+    message, meant = fault.format_message(), getattr(fault, "possibilities", None)
+    if meant:
+        message = f"{fault.message.rstrip('.')}; perhaps {' or '.join(map(quote, meant))}"
+    message = re.sub(r"\s*\n\s*", " ", message).rstrip(". ")
+    return message[:1].lower() + message[1:]
+
+
+def _place(fault: OSError) -> str:
+    if fault.filename is not None:
+        return f"{os.fsdecode(fault.filename) if isinstance(fault.filename, bytes) else fault.filename}: "
+    # Named files are opened by lmart.streams, which names them; what is left is printing.
+    return "standard output: " if fault.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT) else ""
+
+
+@click.group(
+    cls=LmartGroup,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit status: " + " ".join(f"{int(one)}: {one.description}" for one in ExitStatus),
+)
+@click.version_option(__version__, message=f"{PROGRAM} %(version)s")
+@click.pass_context
+def main(context: click.Context) -> None:
     """Train, score, evaluate and convert LambdaMART ranking models."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())

@@ -1,1 +1,8 @@
-"""Compiled loops: bare arrays in, caller's arrays out. They check nothing; the floor above does."""
+"""Numba kernels: bare arrays in, the caller's arrays out. They import nothing of lmart but their own decorator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+on_compile: Callable[[str], None] | None = None
+"""Called once in a process, with a sentence for the user, when a kernel has to be compiled."""
