@@ -67,7 +67,7 @@ class Gain:
             return labels.copy()
         if self.kind == "table":
             return np.asarray(self.table)[labels.astype(np.int64)]
-        return _power_of_two(labels, np.zeros(len(labels), np.int64)) - 1.0
+        return _power_of_two(np.minimum(labels, 2.0**40), np.zeros(len(labels), np.int64)) - 1.0
 
     def scaled(self, labels: Floats, query_offsets: Offsets) -> Floats:
         """Return gains in which each query is scaled by a power of two of its own, so that sums cannot overflow.
@@ -107,7 +107,8 @@ def _power_of_two(labels: Floats, exponents: npt.NDArray[np.int64]) -> Floats:
     for k in range(20, 0, -1):
         power = power * x / k + 1.0
     shift = np.clip(whole.astype(np.int64) - exponents, -1100, 1100)
-    return np.ldexp(power, shift)
+    with np.errstate(over="ignore", under="ignore"):
+        return np.ldexp(power, shift)
 
 
 def discount_table(n: int) -> Floats:
