@@ -26,8 +26,8 @@ CHUNK = 1024  # rows of one call
 class _Coding:
     """How values become codes; the arrays of `kernels.code_rows`, and what each node compares."""
 
-    grid_offsets: npt.NDArray[np.uint32]
-    grid_steps: npt.NDArray[np.uint32]
+    grid_starts: npt.NDArray[np.uint32]
+    grid_sizes: npt.NDArray[np.uint32]
     grid: Floats
     coded_offsets: npt.NDArray[np.uint32]
     coded_starts: npt.NDArray[np.uint32]
@@ -59,9 +59,9 @@ def _plan_coding(flat: FlatTrees, n_features: int, absent: str) -> _Coding:
     sizes = np.diff(starts)
     bits = np.array([int(size).bit_length() for size in sizes], dtype=np.int64)
     padded = (1 << bits) - 1
-    grid_offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(padded)])
-    grid = np.full(int(grid_offsets[-1]), np.inf)
-    grid[grid_offsets[owners] + np.arange(len(owners)) - starts[owners]] = thresholds
+    grid_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(padded)])
+    grid = np.full(int(grid_starts[-1]) + 1, np.inf)
+    grid[1 + grid_starts[owners] + np.arange(len(owners)) - starts[owners]] = thresholds
 
     pieces = int(sizes.max(initial=1)) // CODES + 1
     keys = (columns * 2 + flat.missing_left) * pieces + rank // CODES
@@ -77,10 +77,10 @@ def _plan_coding(flat: FlatTrees, n_features: int, absent: str) -> _Coding:
         below = np.bincount(owners[thresholds < 0.0], minlength=n_features)[coded_features]
         absent_codes = np.clip(below - coded_starts, 0, CODES).astype(np.uint8)
     return _Coding(
-        grid_offsets[:-1].astype(np.uint32),
-        ((padded + 1) >> 1).astype(np.uint32) * (sizes > 0).astype(np.uint32),
+        grid_starts.astype(np.uint32),
+        np.append(padded, 0).astype(np.uint32),
         grid,
-        np.searchsorted(coded_features, np.arange(n_features + 1)).astype(np.uint32),
+        np.searchsorted(coded_features, np.arange(n_features + 2)).astype(np.uint32),
         coded_starts.astype(np.uint32),
         missing_codes,
         absent_codes,
@@ -152,9 +152,9 @@ class Scorer:
             np.ascontiguousarray(rows.offsets, np.int64),
             np.ascontiguousarray(rows.columns, np.int32),
             np.ascontiguousarray(rows.values, np.float64),
-            np.ascontiguousarray(column_map, np.int32),
-            plan.grid_offsets,
-            plan.grid_steps,
+            np.where(column_map < 0, self.ensemble.n_features, column_map).astype(np.int32),
+            plan.grid_starts,
+            plan.grid_sizes,
             plan.grid,
             plan.coded_offsets,
             plan.coded_starts,

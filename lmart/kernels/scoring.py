@@ -28,8 +28,8 @@ def code_rows(
     columns: I32,
     values: F64,
     column_map: I32,
-    grid_offsets: U32,
-    grid_steps: U32,
+    grid_starts: U32,
+    grid_sizes: U32,
     grid: F64,
     coded_offsets: U32,
     coded_starts: U32,
@@ -42,46 +42,75 @@ def code_rows(
     """Write the codes of rows first:stop, one row of `codes` each.
 
     offsets, columns, values : int64[n + 1], int32[n_cells], float64[n_cells], SparseRows, in
-    column_map    : int32[n_data_columns], feature of the model for each data column, -1 for none, in
-    grid_offsets  : uint32[n_features], where the thresholds of a feature start in `grid`, in
-    grid_steps    : uint32[n_features], 2^k, half of the padded number of thresholds; 0 when no split uses it, in
-    grid          : float64[...], for each feature its thresholds ascending, filled up with inf to 2^(k+1) - 1, in
-    coded_offsets : uint32[n_features + 1], the coded columns of a feature, in
+    column_map    : int32[n_data_columns], feature of the model for each data column, n_features for none, in
+    grid_starts   : uint32[n_features + 1], place in `grid` before the thresholds of a feature, in
+    grid_sizes    : uint32[n_features + 1], how many entries of `grid` it has, 2^k - 1; the last one has none, in
+    grid          : float64[...], one entry that is never used, then for each feature its thresholds ascending, filled up
+                    with inf, in
+    coded_offsets : uint32[n_features + 2], the coded columns of a feature, in
     coded_starts  : uint32[n_coded], thresholds of the feature before those of this coded column, in
     missing_codes, absent_codes : uint8[n_coded], codes of nan and of a cell that is not written, in
     codes         : uint8[>= stop - first, n_coded], out, overwritten
-    Equation: code = min(max(#{j : t_j < x} - start, 0), 255), by a binary search without branches.
+    Equation: code = min(max(#{j : t_j < x} - start, 0), 255). Four cells are searched together, so that their loads
+    overlap; a step wider than a feature's thresholds is masked to no step at all, so no branch depends on the data.
     Parallel: writes only `codes`, the caller's own. Cost: O(cells x log thresholds + rows x n_coded).
     """
     n_coded = np.uint64(len(absent_codes))
     zero = np.uint64(0)
     one = np.uint64(1)
+    top = np.uint64(255)
+    found = np.empty(4, np.uint64)
     for row in range(first, stop):
-        out = codes[row - first]
+        out = codes[np.uint64(row - first)]
         for v in range(n_coded):
             out[v] = absent_codes[v]
-        for cell in range(np.uint64(offsets[row]), np.uint64(offsets[row + 1])):
-            feature = column_map[np.uint64(columns[cell])]
-            if feature < 0:
-                continue
-            f = np.uint64(feature)
-            x = values[cell]
-            low = np.uint64(coded_offsets[f])
-            high = np.uint64(coded_offsets[f + one])
-            if x != x:
-                for v in range(low, high):
-                    out[v] = missing_codes[v]
-                continue
-            base = np.uint64(grid_offsets[f])
-            position = zero
-            step = np.uint64(grid_steps[f])
-            while step > zero:
-                position += step * np.uint64(grid[base + position + step - one] < x)
-                step >>= one
-            for v in range(low, high):
-                start = np.uint64(coded_starts[v])
-                code = position - start if position > start else zero
-                out[v] = np.uint8(code if code < np.uint64(255) else np.uint64(255))
+        begin = np.uint64(offsets[row])
+        end = np.uint64(offsets[row + 1])
+        for cell in range(begin, end, np.uint64(4)):
+            c0 = np.uint64(cell)  # past the end the last cell is done again, which changes nothing
+            c1 = min(c0 + one, end - one)
+            c2 = min(c0 + np.uint64(2), end - one)
+            c3 = min(c0 + np.uint64(3), end - one)
+            f0 = np.uint64(column_map[np.uint64(columns[c0])])
+            f1 = np.uint64(column_map[np.uint64(columns[c1])])
+            f2 = np.uint64(column_map[np.uint64(columns[c2])])
+            f3 = np.uint64(column_map[np.uint64(columns[c3])])
+            x0 = values[c0]
+            x1 = values[c1]
+            x2 = values[c2]
+            x3 = values[c3]
+            m0 = np.uint64(grid_sizes[f0])
+            m1 = np.uint64(grid_sizes[f1])
+            m2 = np.uint64(grid_sizes[f2])
+            m3 = np.uint64(grid_sizes[f3])
+            p0 = np.uint64(grid_starts[f0])
+            p1 = np.uint64(grid_starts[f1])
+            p2 = np.uint64(grid_starts[f2])
+            p3 = np.uint64(grid_starts[f3])
+            bit = zero
+            while (m0 | m1 | m2 | m3) >> bit > zero:
+                bit += one
+            while bit > zero:
+                bit -= one
+                step = one << bit
+                p0 += (np.uint64(grid[p0 + (step & m0)] < x0) << bit) & m0
+                p1 += (np.uint64(grid[p1 + (step & m1)] < x1) << bit) & m1
+                p2 += (np.uint64(grid[p2 + (step & m2)] < x2) << bit) & m2
+                p3 += (np.uint64(grid[p3 + (step & m3)] < x3) << bit) & m3
+            found[0] = p0 - np.uint64(grid_starts[f0])
+            found[1] = p1 - np.uint64(grid_starts[f1])
+            found[2] = p2 - np.uint64(grid_starts[f2])
+            found[3] = p3 - np.uint64(grid_starts[f3])
+            for k in range(np.uint64(4)):
+                c = min(c0 + np.uint64(k), end - one)
+                f = np.uint64(column_map[np.uint64(columns[c])])
+                x = values[c]
+                v = np.uint64(coded_offsets[f])
+                while v < np.uint64(coded_offsets[f + one]):
+                    start = np.uint64(coded_starts[v])
+                    code = found[k] - start if found[k] > start else zero
+                    out[v] = np.uint8(min(code, top)) if x == x else missing_codes[v]
+                    v += one
 
 
 @kernel
@@ -159,8 +188,8 @@ def score_rows(
     columns: I32,
     values: F64,
     column_map: I32,
-    grid_offsets: U32,
-    grid_steps: U32,
+    grid_starts: U32,
+    grid_sizes: U32,
     grid: F64,
     coded_offsets: U32,
     coded_starts: U32,
@@ -186,7 +215,7 @@ def score_rows(
     for start in range(first, stop, BLOCK):
         n = min(BLOCK, stop - start)
         code_rows(
-            offsets, columns, values, column_map, grid_offsets, grid_steps, grid, coded_offsets, coded_starts,
+            offsets, columns, values, column_map, grid_starts, grid_sizes, grid, coded_offsets, coded_starts,
             missing_codes, absent_codes, start, start + n, codes,
         )  # fmt: skip
         sums[:] = base_score
