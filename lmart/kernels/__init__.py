@@ -5,4 +5,4 @@ from __future__ import annotations
 from collections.abc import Callable
 
 on_compile: Callable[[str], None] | None = None
-"""Called once in a process, with a sentence for the user, when a kernel has to be compiled."""
+"""Called once with a sentence for the user when a kernel has to be compiled, then forgotten."""

@@ -1,13 +1,38 @@
-"""The one decorator of all kernels."""
+"""The one decorator of all kernels, and the files that keep their machine code between runs.
+
+Numba's own cache refuses to start without a writable folder, dies of a damaged file, and can hand out the code of
+another signature when processes fill it together. Here each kernel and signature has a file of its own, named by
+everything its code depends on, checked by digest, and replaced as a whole; whatever goes wrong costs a compilation.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import hashlib
+import os
+import pickle
+import stat
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
+import llvmlite
+import numba
 from numba import njit
+from numba.core import compiler, serialize
+from numba.core.caching import _Cache
+
+import lmart.kernels
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+config: Any = numba.config  # its names are made at run time
+CompileResult: Any = compiler.CompileResult
+dumps: Any = serialize.dumps
+DIGEST_SIZE = hashlib.sha256().digest_size
 
 
 def kernel(function: F) -> F:
@@ -16,4 +41,129 @@ def kernel(function: F) -> F:
     Division follows IEEE (x / 0 is inf), no operation is reordered or fused, so results do not depend on the processor.
     A kernel may call only kernels of its own file: the cache does not notice a change in another one.
     """
-    return cast(F, njit(nogil=True, cache=True, error_model="numpy")(function))
+    compiled = njit(nogil=True, error_model="numpy")(function)
+    if hasattr(compiled, "_cache"):  # not under NUMBA_DISABLE_JIT
+        compiled._cache = KernelCache(function)
+    return cast(F, compiled)
+
+
+class KernelCache(_Cache):
+    """The machine code of one kernel on disk, one file a signature, in the place of Numba's own cache."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        code = function.__code__
+        self._source = Path(code.co_filename)
+        self._name = f"{self._source.stem}.{function.__name__}"
+        self._bytecode = code.co_code
+
+    @property
+    def cache_path(self) -> str | None:
+        folder = writable_folder(self._source.parent)
+        return None if folder is None else str(folder)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the compiled code of a signature, or None when it has to be compiled."""
+        target_context.refresh()
+        name = self._file_name(sig, target_context.codegen())
+        for folder in readable_folders(self._source.parent):
+            with contextlib.suppress(Exception):  # absent, damaged, of another Numba: compile
+                kept = (folder / name).read_bytes()
+                digest, payload = kept[:DIGEST_SIZE], kept[DIGEST_SIZE:]
+                if hashlib.sha256(payload).digest() == digest:
+                    return CompileResult._rebuild(target_context, *pickle.loads(payload))
+        _tell_once(self.cache_path is not None)
+        return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep the compiled code of a signature, if it can be kept."""
+        folder = writable_folder(self._source.parent)
+        if folder is None or data.lifted or data.library.has_dynamic_globals:
+            return
+        with contextlib.suppress(Exception):  # a full disk costs the next run time, not this one its result
+            payload = dumps(data._reduce())
+            _replace(folder / self._file_name(sig, data.codegen), hashlib.sha256(payload).digest() + payload)
+
+    def _file_name(self, sig: Any, codegen: Any) -> str:
+        parts = (
+            (numba.__version__, llvmlite.__version__, sys.version, config.OPT, config.BOUNDSCHECK),
+            (sig, codegen.magic_tuple()),
+            (_source_digest(self._source), self._bytecode),
+        )
+        return f"{self._name}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}.kernel"
+
+    def enable(self) -> None:
+        pass
+
+    def disable(self) -> None:
+        pass
+
+    def flush(self) -> None:
+        pass
+
+
+@cache
+def writable_folder(package: Path) -> Path | None:
+    """Return the folder to keep the machine code of a package's kernels in; None when there is none."""
+    for folder, ours_only in _candidates(package):
+        with contextlib.suppress(OSError):
+            folder.mkdir(mode=0o700 if ours_only else 0o777, parents=True, exist_ok=True)
+            if not ours_only or _is_ours(folder):
+                tempfile.TemporaryFile(dir=folder).close()
+                return folder
+    return None
+
+
+@cache
+def readable_folders(package: Path) -> tuple[Path, ...]:
+    """Return the folders to look into, which may hold code that an administrator compiled for all."""
+    if config.CACHE_DIR and writable_folder(package) == Path(config.CACHE_DIR, "lmart"):
+        return (Path(config.CACHE_DIR, "lmart"),)
+    return tuple(folder for folder, ours_only in _candidates(package) if not ours_only or _is_ours(folder))
+
+
+def _candidates(package: Path) -> Iterable[tuple[Path, bool]]:
+    """Yield the folders in order of preference, and whether each must belong to this user alone."""
+    if config.CACHE_DIR:
+        yield Path(config.CACHE_DIR, "lmart"), False
+    yield package / "__pycache__", False
+    user = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
+    if user.is_absolute() and user.parent.is_dir():  # a home that does not exist is not made
+        yield user / "lmart", True
+    with contextlib.suppress(OSError):  # no folder for temporary files
+        yield Path(tempfile.gettempdir(), f"lmart-kernels-{os.getuid()}"), True
+
+
+def _is_ours(folder: Path) -> bool:
+    """Machine code is run as it is read: from a shared place, only what no other user could have written."""
+    try:
+        status = folder.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022
+
+
+@cache
+def _source_digest(source: Path) -> str:
+    return hashlib.sha256(source.read_bytes()).hexdigest()
+
+
+def _replace(path: Path, content: bytes) -> None:
+    descriptor, temporary = tempfile.mkstemp(prefix=path.name, dir=path.parent)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(content)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _tell_once(kept: bool) -> None:
+    tell, lmart.kernels.on_compile = lmart.kernels.on_compile, None
+    if tell is None:
+        return
+    if kept:
+        tell("compiling for this machine, in the first run only")
+    else:
+        tell("compiling, and no folder can keep the result; set NUMBA_CACHE_DIR to a writable one to start quicker")

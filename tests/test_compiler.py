@@ -1,0 +1,209 @@
+"""The cache of compiled kernels: whatever happens to it, results are right and nothing is said but one notice."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import lmart.kernels
+from lmart.kernels import compiler
+
+TOY = """
+from lmart.kernels.compiler import kernel
+
+@kernel
+def helper(x):
+    return x * 2
+
+@kernel
+def toy(x):
+    return helper(x) + 1
+"""
+
+needs_compiler = pytest.mark.skipif(bool(compiler.config.DISABLE_JIT), reason="nothing is compiled")
+
+
+@pytest.fixture
+def toy_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A file of kernels in a package folder of its own, where nothing but its __pycache__ serves as cache."""
+    monkeypatch.setattr(compiler.config, "CACHE_DIR", "")
+    path = tmp_path / "package" / "toykernels.py"
+    path.parent.mkdir()
+    path.write_text(TOY)
+    forget()
+    yield path
+    forget()
+
+
+def forget() -> None:
+    for cached in (compiler.writable_folder, compiler.readable_folders, compiler._source_digest):
+        cached.cache_clear()
+
+
+def load(path: Path) -> ModuleType:
+    """Import the file afresh, as a new process would."""
+    forget()
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def hits(module: ModuleType) -> int:
+    return sum(module.toy.stats.cache_hits.values())
+
+
+def kept(path: Path) -> list[Path]:
+    return sorted((path.parent / "__pycache__").glob("*.kernel"))
+
+
+@needs_compiler
+class TestKernelCache:
+    def test_is_compiled_once_for_each_signature(self, toy_file: Path) -> None:
+        first = load(toy_file)
+        assert (first.toy(3), hits(first)) == (7, 0)
+        second = load(toy_file)
+        assert (second.toy(3), hits(second)) == (7, 1)
+        assert (second.toy(1.5), hits(second)) == (4.0, 1)
+        assert len(kept(toy_file)) == 4
+
+    @pytest.mark.parametrize(
+        "damage", [lambda b: b"", lambda b: b[:10], lambda b: b[: len(b) // 2], lambda b: b"x" + b]
+    )
+    def test_damaged_file_is_compiled_and_replaced(self, toy_file: Path, damage: Callable[[bytes], bytes]) -> None:
+        load(toy_file).toy(3)
+        good = [path.read_bytes() for path in kept(toy_file)]
+        for path, content in zip(kept(toy_file), good, strict=True):
+            path.write_bytes(damage(content))
+        again = load(toy_file)
+        assert (again.toy(3), hits(again)) == (7, 0)
+        assert (load(toy_file).toy(3), len(kept(toy_file))) == (7, 2)
+
+    def test_a_single_wrong_bit_is_noticed(self, toy_file: Path) -> None:
+        load(toy_file).toy(3)
+        for path in kept(toy_file):
+            content = bytearray(path.read_bytes())
+            content[len(content) * 2 // 3] ^= 1
+            path.write_bytes(content)
+        again = load(toy_file)
+        assert (again.toy(3), hits(again)) == (7, 0)
+
+    def test_whole_but_foreign_content_is_not_used(self, toy_file: Path) -> None:
+        load(toy_file).toy(3)
+        payload = b"not a pickle"
+        for path in kept(toy_file):
+            path.write_bytes(compiler.hashlib.sha256(payload).digest() + payload)
+        assert load(toy_file).toy(3) == 7
+
+    def test_an_edited_file_is_compiled_again(self, toy_file: Path) -> None:
+        assert load(toy_file).toy(3) == 7
+        toy_file.write_text(TOY.replace("x * 2", "x * 3"))  # in the helper, which the cached caller holds inlined
+        assert load(toy_file).toy(3) == 10
+
+    def test_without_any_folder_it_says_so_once(self, toy_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(compiler, "_candidates", lambda package: [])
+        said: list[str] = []
+        monkeypatch.setattr(lmart.kernels, "on_compile", said.append)
+        module = load(toy_file)
+        assert (module.toy(3), module.toy(2.0)) == (7, 5.0)
+        assert len(said) == 1 and "NUMBA_CACHE_DIR" in said[0]
+
+    def test_says_that_it_compiles_only_when_it_does(self, toy_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        said: list[str] = []
+        monkeypatch.setattr(lmart.kernels, "on_compile", said.append)
+        load(toy_file).toy(3)
+        assert said == ["compiling for this machine, in the first run only"]
+        monkeypatch.setattr(lmart.kernels, "on_compile", said.append)
+        load(toy_file).toy(3)
+        assert len(said) == 1
+
+    def test_a_full_disk_does_not_matter(self, toy_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def full(source: str, target: str) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(compiler.os, "replace", full)
+        assert load(toy_file).toy(3) == 7
+        assert [path.name for path in (toy_file.parent / "__pycache__").iterdir() if "kernel" in path.suffix] == []
+
+
+class TestFolders:
+    def test_numba_cache_dir_comes_first_and_alone(self, toy_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        wanted = toy_file.parent.parent / "wanted"
+        monkeypatch.setattr(compiler.config, "CACHE_DIR", str(wanted))
+        assert compiler.writable_folder(toy_file.parent) == wanted / "lmart"
+        assert compiler.readable_folders(toy_file.parent) == (wanted / "lmart",)
+
+    def test_unusable_folders_are_passed_over(self, toy_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """As in a read-only installation for a user without a home."""
+        monkeypatch.setattr(compiler.config, "CACHE_DIR", str(toy_file))
+        (toy_file.parent / "__pycache__").write_text("a file, not a folder")
+        monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+        monkeypatch.setenv("HOME", str(toy_file.parent / "nonexistent"))
+        monkeypatch.setattr(compiler.tempfile, "tempdir", str(toy_file.parent))
+        folder = compiler.writable_folder(toy_file.parent)
+        assert folder == toy_file.parent / f"lmart-kernels-{os.getuid()}"
+        assert folder.stat().st_mode & 0o777 == 0o700
+        assert not (toy_file.parent / "nonexistent").exists()
+
+    def test_the_users_own_cache_is_next(self, toy_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (toy_file.parent / "__pycache__").write_text("")
+        monkeypatch.setenv("XDG_CACHE_HOME", str(toy_file.parent / "own"))
+        assert compiler.writable_folder(toy_file.parent) == toy_file.parent / "own" / "lmart"
+
+    def test_what_others_could_have_written_is_not_run(self, toy_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (toy_file.parent / "__pycache__").write_text("")
+        monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+        monkeypatch.setattr(compiler.tempfile, "tempdir", str(toy_file.parent))
+        planted = toy_file.parent / f"lmart-kernels-{os.getuid()}"
+        planted.mkdir()
+        planted.chmod(0o777)
+        assert compiler.writable_folder(toy_file.parent) is None
+        assert planted not in compiler.readable_folders(toy_file.parent)
+        planted.rmdir()
+        (toy_file.parent / "elsewhere").mkdir(mode=0o700)
+        planted.symlink_to(toy_file.parent / "elsewhere")
+        forget()
+        assert compiler.writable_folder(toy_file.parent) is None
+
+    def test_no_folder_for_temporary_files(self, toy_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def none() -> str:
+            raise FileNotFoundError
+
+        (toy_file.parent / "__pycache__").write_text("")
+        monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+        monkeypatch.setattr(compiler.tempfile, "gettempdir", none)
+        assert compiler.writable_folder(toy_file.parent) is None
+
+
+@needs_compiler
+def test_processes_that_start_together_share_an_empty_cache(toy_file: Path) -> None:
+    program = "import toykernels; print(toykernels.toy(3), toykernels.toy(0.5))"
+    environment = {**os.environ, "PYTHONPATH": str(toy_file.parent), "NUMBA_CACHE_DIR": str(toy_file.parent / "shared")}
+
+    def start(_: int) -> tuple[str, str]:
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False
+        )
+        return done.stdout, done.stderr
+
+    with ThreadPoolExecutor(6) as pool:
+        assert set(pool.map(start, range(6))) == {("7 2.0\n", "")}
+    assert len(list((toy_file.parent / "shared" / "lmart").iterdir())) == 4
+
+
+def test_runs_as_plain_python() -> None:
+    program = "from lmart.kernels.compiler import kernel; print(kernel(lambda x: x + 1)(2))"
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    assert (
+        subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, check=True).stdout
+        == b"3\n"
+    )
