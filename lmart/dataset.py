@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -80,3 +81,13 @@ class RankingDataset:
     def feature_name(self, column: int) -> str:
         """Return what the user calls the feature of a column: its name, else its index as written."""
         return self.feature_names[column] if self.feature_names is not None else str(int(self.feature_ids[column]))
+
+
+def query_ranges(query_offsets: Longs, documents: int = 8192) -> list[tuple[int, int]]:
+    """Return (first, last) ranges of queries that cover all of them, each of about so many documents."""
+    n_queries = len(query_offsets) - 1
+    if n_queries < 1:
+        return []
+    marks = np.arange(documents, int(query_offsets[-1]), documents)
+    bounds = np.unique(np.concatenate([[0], np.searchsorted(query_offsets, marks), [n_queries]])).tolist()
+    return list(pairwise(bounds))

@@ -63,9 +63,13 @@ def _cgroup_folders(membership: Path, root: Path) -> Iterable[Path]:
 class _Batch:
     """Calls of one function, taken one by one by whoever is free."""
 
-    def __init__(self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> None:
+    def __init__(
+        self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], own: Sequence[Any] | None
+    ) -> None:
         self.function = function
         self.arguments = arguments
+        self.own = own
+        self._workers = itertools.count()
         self.results: list[Any] = [None] * len(arguments)
         self.failure: BaseException | None = None
         self._next = itertools.count()  # next() on it is atomic
@@ -74,10 +78,11 @@ class _Batch:
         self.finished = threading.Event()
 
     def work(self) -> None:
+        mine = () if self.own is None else (self.own[next(self._workers)],)
         while (i := next(self._next)) < len(self.arguments):
             try:
                 if self.failure is None:
-                    self.results[i] = self.function(*self.arguments[i])
+                    self.results[i] = self.function(*mine, *self.arguments[i])
             except BaseException as failure:  # handed to the caller of run
                 self.failure = failure
             finally:
@@ -100,14 +105,18 @@ class WorkerPool:
         while (batch := self._waiting.get()) is not None:
             batch.work()
 
-    def run(self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+    def run(
+        self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], own: Sequence[Any] | None = None
+    ) -> list[Any]:
         """Call `function(*a)` for each a of `arguments`, in any order, side by side; return the results in order.
 
+        own : min(threads, len(arguments)) objects; each worker puts one of them, always the same, before its arguments.
         The first exception is raised here, after the calls under way have ended.
         """
         if self.threads == 1 or len(arguments) < 2:
-            return [function(*a) for a in arguments]
-        batch = _Batch(function, arguments)
+            mine = () if own is None else (own[0],)
+            return [function(*mine, *a) for a in arguments]
+        batch = _Batch(function, arguments, own)
         for _ in range(min(self.threads, len(arguments)) - 1):
             self._waiting.put(batch)
         batch.work()

@@ -1,0 +1,289 @@
+"""train: the round loop, validation and early stopping."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lmart.binning import BinEdges, BinnedFeatures, bin_features, code_features, fit_bin_edges
+from lmart.dataset import RankingDataset
+from lmart.ensemble import Ensemble, Tree
+from lmart.grower import GrownTree, Units, grow_tree
+from lmart.kernels import histogram as sums
+from lmart.kernels import sampling, splitting
+from lmart.leaves import LocalLeaves, Partition
+from lmart.measures import Conventions, Evaluator, parse_measure
+from lmart.objective import Gradients, LambdaRank
+from lmart.scoring import FeatureMatcher
+from lmart.settings import TrainSettings
+from lmart.threads import WorkerPool, chunks
+
+Floats = npt.NDArray[np.float64]
+Longs = npt.NDArray[np.int64]
+Ints = npt.NDArray[np.int32]
+
+CHUNK = 32_768  # rows in one piece of work
+SMALL_DATA = 200_000  # documents up to which `--sample auto` takes all
+LEAST_SHARE = 0.3
+
+
+@dataclass(frozen=True)
+class RoundReport:
+    """One round: its number from 1, the measure of each validation set, and a call that measures the training set."""
+
+    round: int
+    trees: int
+    validation: tuple[float | None, ...]
+    measure_training: Callable[[], float | None]
+
+
+@dataclass(frozen=True)
+class TrainResult:
+    """What a run made.
+
+    ensemble   : exactly the best round's trees when a validation set decides and stopping early is on
+    best_round : number of trees in the ensemble
+    stopped    : 'trees' (all grown), 'early' (no better measure), 'split' (nothing left to split)
+    training   : the training set's measure of the ensemble; validation : the same of each validation set
+    scores     : float64[n_documents], the ensemble's scores of the training set when it holds all trees grown, else None
+    seconds    : wall time by stage
+    """
+
+    ensemble: Ensemble
+    best_round: int
+    rounds: int
+    stopped: str
+    n_idle_queries: int
+    n_features_split: int
+    share: float
+    training: float | None
+    validation: tuple[float | None, ...]
+    scores: Floats
+    seconds: dict[str, float] = field(compare=False)
+
+
+class EarlyStopping:
+    """Remembers the best round, the first on ties; higher is better. No value (no query counts) is never better."""
+
+    def __init__(self, patience: int) -> None:
+        self.patience = patience
+        self.best_round = 0
+        self.best = -np.inf
+
+    def update(self, round_number: int, value: float | None) -> bool:
+        """Take the measure of a round; return whether to stop."""
+        if value is not None and value > self.best:
+            self.best, self.best_round = value, round_number
+        return bool(self.patience) and round_number - max(self.best_round, 1) >= self.patience
+
+
+class _Watched:
+    """A data set whose scores are kept up to date, to be measured after each round."""
+
+    def __init__(self, dataset: RankingDataset, settings: TrainSettings, pool: WorkerPool) -> None:
+        conventions = Conventions(gain=settings.gain)
+        self._measure = parse_measure(settings.metric, conventions)
+        self._evaluator = Evaluator(dataset.labels, dataset.query_offsets, [self._measure], pool)
+        self.scores = np.zeros(dataset.n_documents)
+
+    def measure(self) -> float | None:
+        return self._evaluator.evaluate(self.scores).values[str(self._measure)]
+
+
+class _Validation(_Watched):
+    """A validation set in the training set's bins."""
+
+    def __init__(
+        self, dataset: RankingDataset, train: Ensemble, edges: BinEdges, settings: TrainSettings, pool: WorkerPool
+    ) -> None:
+        super().__init__(dataset, settings, pool)
+        matcher = FeatureMatcher(train)
+        columns = matcher.column_map(dataset.feature_ids, dataset.feature_names)
+        if len(columns) and train.n_features and not matcher.shared:
+            raise matcher.nothing_shared(dataset.source)
+        self._codes = code_features(dataset, edges, columns, pool)
+        self._edges = edges
+        self._pool = pool
+
+    def add(self, grown: GrownTree) -> None:
+        tree = grown.tree
+        fixed = (self._codes, grown.split_features, grown.split_codes, self._edges.missing_codes, tree.missing_left)
+        rest = (tree.left, tree.right, tree.leaf_values)
+        pieces = chunks(len(self.scores), CHUNK)
+        self._pool.run(splitting.walk_codes, [(*fixed, *rest, a, b, self.scores) for a, b in pieces])
+
+
+def resolve_share(settings: TrainSettings, n_documents: int) -> float:
+    """Return the share of documents that each tree is grown from."""
+    if settings.sample is not None:
+        return settings.sample
+    return 1.0 if n_documents <= SMALL_DATA else max(LEAST_SHARE, SMALL_DATA / n_documents)
+
+
+def train(
+    train_set: RankingDataset,
+    validation_sets: Sequence[RankingDataset],
+    settings: TrainSettings,
+    pool: WorkerPool,
+    on_round: Callable[[RoundReport], None] = lambda report: None,
+    weights: Floats | None = None,
+) -> TrainResult:
+    """Train a LambdaMART ensemble (Burges 2010).
+
+    weights  : one number >= 0 a query of the training set, or one a document, or None
+    on_round : called after each round
+    The first validation set decides on early stopping. The result depends on the data and the settings alone.
+    DataError when a label has no gain, or a validation set shares no feature with the training set.
+    """
+    began = time.perf_counter()
+    objective = LambdaRank.prepare(train_set, settings, pool, weights)
+    edges = fit_bin_edges(train_set, settings.max_bins, settings.absent, settings.seed, pool)
+    binned = bin_features(train_set, edges, pool)
+    empty = Ensemble(
+        (),
+        train_set.feature_ids,
+        train_set.feature_names,
+        absent=settings.absent,
+        gain=str(settings.gain),
+        settings=settings.to_json(),
+    )
+    watched = [_Validation(one, empty, edges, settings, pool) for one in validation_sets]
+    own = _Watched(train_set, settings, pool)
+    share = resolve_share(settings, train_set.n_documents)
+    binning_done = time.perf_counter()
+
+    stopping = EarlyStopping(settings.early_stop)
+    trees: list[Tree] = []
+    values: list[tuple[float | None, ...]] = []
+    stopped = "trees"
+    best_scores = own.scores
+    for round_number in range(1, settings.trees + 1):
+        gradients = objective.compute_gradients(own.scores)
+        grown = _grow_round(binned, gradients, settings, share, round_number, pool, own.scores)
+        if grown is None:
+            stopped = "split"
+            break
+        trees.append(grown.tree)
+        for one in watched:
+            one.add(grown)
+        measures = tuple(one.measure() for one in watched)
+        values.append(measures)
+        on_round(RoundReport(round_number, settings.trees, measures, own.measure))
+        if watched and settings.early_stop:
+            stop = stopping.update(round_number, measures[0])
+            if stopping.best_round == round_number:
+                best_scores = own.scores.copy()
+            if stop:
+                stopped = "early"
+                break
+    best = max(stopping.best_round, min(1, len(trees))) if watched and settings.early_stop else len(trees)
+    rounds = len(trees)
+    if best < rounds:
+        own.scores = best_scores
+    ensemble = Ensemble(
+        tuple(trees[:best]), empty.feature_ids, empty.feature_names, 0.0, empty.absent, empty.gain, empty.settings
+    )
+    return TrainResult(
+        ensemble,
+        best,
+        rounds,
+        stopped,
+        objective.n_idle_queries(),
+        edges.n_features,
+        share,
+        own.measure(),
+        values[best - 1] if best else tuple(one.measure() for one in watched),
+        own.scores,
+        {"binning": binning_done - began, "growing": time.perf_counter() - binning_done},
+    )
+
+
+def _grow_round(
+    binned: BinnedFeatures,
+    gradients: Gradients,
+    settings: TrainSettings,
+    share: float,
+    round_number: int,
+    pool: WorkerPool,
+    scores: Floats,
+) -> GrownTree | None:
+    """Grow one tree on a sample of the documents and add its leaf values to the scores of all."""
+    n = len(scores)
+    taken, rest = _draw(gradients, share, settings.seed, round_number, pool)
+    units, packed = _pack(gradients, taken, rest, pool)
+    if units is None:
+        return None
+    leaves = LocalLeaves(binned, packed, taken, rest, settings.leaves, pool)
+    grown = grow_tree(leaves, binned.edges, units, settings, pool)
+    if grown is not None:
+        values = grown.tree.leaf_values
+        for part in leaves.partitions:
+            _add_values(part, values, scores)
+    assert n == len(packed)
+    return grown
+
+
+def _add_values(part: Partition, values: Floats, scores: Floats) -> None:
+    splitting.add_leaf_values(part.documents, part.starts[: len(values)], part.stops[: len(values)], values, scores)
+
+
+def _draw(
+    gradients: Gradients, share: float, seed: int, round_number: int, pool: WorkerPool
+) -> tuple[Ints, Ints]:
+    """Return the rows that a tree is grown from and the rest, ascending; gradients of the former are made up for it.
+
+    Minimal variance sampling (Ibragimov and Gusev 2019): the chance of a row is size / mu, at most 1, with size
+    sqrt(g^2 + h^2 / 10), and mu such that about `share` of the rows are drawn.
+    """
+    n = len(gradients.gradients)
+    everything = np.arange(n, dtype=np.int32)
+    if share >= 1.0:
+        return everything, np.empty(0, np.int32)
+    some = everything[:: max(1, n >> 16)]  # mu need not be exact, only the same everywhere
+    sizes = np.empty(len(some))
+    sampling.sizes(gradients.gradients[some], gradients.hessians[some], 0, len(some), sizes)
+    threshold = sampling.threshold_for(np.sort(sizes), share)
+    if threshold <= 0.0:
+        return everything, np.empty(0, np.int32)
+    key = sampling.mix(np.uint64(sampling.mix(np.uint64(seed))) ^ np.uint64(round_number))
+    taken, rest = np.empty(n, np.int32), np.empty(n, np.int32)
+    pieces = chunks(n, CHUNK)
+    counts = pool.run(sampling.draw, [(*gradients, threshold, key, a, b, taken, rest) for a, b in pieces])
+    return (
+        np.concatenate([taken[a : a + k] for (a, _), k in zip(pieces, counts, strict=True)]),
+        np.concatenate([rest[a : b - k] for (a, b), k in zip(pieces, counts, strict=True)]),
+    )
+
+
+def _pack(gradients: Gradients, taken: Ints, rest: Ints, pool: WorkerPool) -> tuple[Units | None, Longs]:
+    """Return the units, powers of two in which all sums fit 32 bits, and the packed gradients, int64[n].
+
+    No units when there is nothing to learn from. Rows that are not taken are packed as 0.
+    """
+    if len(rest):
+        gradients.gradients[rest] = 0.0
+        gradients.hessians[rest] = 0.0
+    n = len(gradients.gradients)
+    pieces = chunks(n, CHUNK)
+    parts = pool.run(sums.sum_sizes, [(*gradients, a, b) for a, b in pieces])
+    gradient = sum(part[0] for part in parts)
+    hessian = sum(part[1] for part in parts)
+    packed = np.zeros(n, np.int64)
+    if gradient == 0.0:
+        return None, packed
+    room = 2.0**31 - 1 - len(taken) / 2  # rounding adds up to half a unit a document
+    scales = [2.0 ** (math.frexp(room / total)[1] - 1) if total > 0 else 1.0 for total in (gradient, hessian)]
+    pool.run(sums.pack, [(*gradients, *scales, a, b, packed) for a, b in pieces])
+    largest = int((packed & 0xFFFFFFFF).max())
+    return Units(1.0 / scales[0], 1.0 / scales[1], largest), packed
+
+
+def settings_report(result: TrainResult) -> dict[str, Any]:
+    """Return what the ensemble is, as plain JSON values for the report of a run."""
+    return {"best_round": result.best_round, "rounds": result.rounds, "stopped": result.stopped}

@@ -1,0 +1,225 @@
+"""Values to bins: choose a feature's bin edges, and code every cell."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lmart.kernels.compiler import kernel
+
+LARGEST = np.finfo(np.float64).max
+
+
+@kernel
+def count_cells(rows, offsets, columns, values, counts, missing):
+    """Count each column's written cells in the given rows: numbers into counts, nans into missing (both added to)."""
+    for row in rows:
+        for k in range(offsets[row], offsets[row + 1]):
+            if np.isnan(values[k]):
+                missing[columns[k]] += 1
+            else:
+                counts[columns[k]] += 1
+
+
+@kernel
+def gather_cells(rows, offsets, columns, values, ends, out):
+    """Write the rows' numbers column by column. ends : int64[m], in: where each column starts, out: where it ends."""
+    for row in rows:
+        for k in range(offsets[row], offsets[row + 1]):
+            if not np.isnan(values[k]):
+                column = columns[k]
+                out[ends[column]] = values[k]
+                ends[column] += 1
+
+
+@kernel
+def between(low, high):
+    """Return a finite t with low <= t < high, the middle if it can be told from high; nan if there is none."""
+    middle = low + (high - low) / 2.0 if low < 0.0 < high and high - low < LARGEST else low / 2.0 + high / 2.0
+    if low < middle < high and np.isfinite(middle):
+        return middle + 0.0
+    if np.isfinite(low):
+        return low + 0.0
+    return -LARGEST if high > -LARGEST else np.nan
+
+
+@kernel
+def cut_side(values, counts, n_bins, edges, n_edges):
+    """Cut ascending distinct values into at most n_bins bins of about equal weight; append the edges, return their number.
+
+    A value heavier than a mean bin stands alone; the mean is that of what is left to share out.
+    """
+    d = len(values)
+    if d <= n_bins:
+        for i in range(d - 1):
+            n_edges = append_edge(edges, n_edges, values[i], values[i + 1])
+        return n_edges
+    heavy = np.zeros(d, np.bool_)
+    rest = counts.sum()
+    rest_bins = n_bins
+    found = True
+    while found and rest_bins > 1:
+        found = False
+        mean = rest / rest_bins
+        for i in range(d):
+            if not heavy[i] and counts[i] >= mean and rest_bins > 1:
+                heavy[i] = True
+                rest -= counts[i]
+                rest_bins -= 1
+                found = True
+    left = n_bins
+    mean = rest / rest_bins
+    inside = 0
+    for i in range(d - 1):
+        inside += counts[i]
+        if not heavy[i]:
+            rest -= counts[i]
+        close = heavy[i] or inside >= mean or (heavy[i + 1] and inside >= 0.5 * mean)
+        if close and left > 1:
+            n_edges = append_edge(edges, n_edges, values[i], values[i + 1])
+            left -= 1
+            if not heavy[i]:
+                rest_bins -= 1
+                mean = rest / max(rest_bins, 1)
+            inside = 0
+    return n_edges
+
+
+@kernel
+def append_edge(edges, n_edges, low, high):
+    """Append the edge between two neighbours if there is one; return the number of edges."""
+    edge = between(low, high)
+    if np.isnan(edge):
+        return n_edges
+    edges[n_edges] = edge
+    return n_edges + 1
+
+
+@kernel
+def fit_edges(cells, zeros, max_bins, edges):
+    """Write a feature's ascending bin edges and return their number.
+
+    cells : float64[k], the numbers written in the sample, sorted in place
+    zeros : how many more cells of the sample are zero without being written
+    edges : float64[>= max_bins - 1], out; value x is in bin b iff edges[b-1] < x <= edges[b]
+    Each distinct value has its own bin if they are at most max_bins. Else zero, if present, has its own, and the rest go to the
+    negative and the positive side by their weight.
+    """
+    cells.sort()
+    values = np.empty(len(cells) + 1, np.float64)
+    counts = np.zeros(len(cells) + 1, np.int64)
+    d = 0
+    put_zero = zeros > 0
+    for i in range(len(cells) + 1):
+        if put_zero and (i == len(cells) or cells[i] >= 0.0):
+            values[d] = 0.0
+            counts[d] = zeros
+            d += 1
+            put_zero = False
+        if i < len(cells):
+            if d > 0 and values[d - 1] == cells[i]:
+                counts[d - 1] += 1
+            else:
+                values[d] = cells[i] + 0.0
+                counts[d] = 1
+                d += 1
+    values = values[:d]
+    counts = counts[:d]
+    if d <= max_bins:
+        return cut_side(values, counts, max_bins, edges, 0)
+    zero = np.searchsorted(values, 0.0)
+    has_zero = zero < d and values[zero] == 0.0
+    after = zero + 1 if has_zero else zero
+    n_negative = zero
+    n_positive = d - after
+    bins = max_bins - 1 if has_zero else max_bins
+    if n_negative == 0 or n_positive == 0 or bins < 2:
+        if has_zero and bins >= 1 and (n_negative == 0 or n_positive == 0):
+            n_edges = 0
+            if n_negative:
+                n_edges = cut_side(values[:zero], counts[:zero], bins, edges, n_edges)
+                return append_edge(edges, n_edges, values[zero - 1], values[zero])
+            n_edges = append_edge(edges, n_edges, values[zero], values[after])
+            return cut_side(values[after:], counts[after:], bins, edges, n_edges)
+        return cut_side(values, counts, max_bins, edges, 0)
+    negative = counts[:zero].sum()
+    positive = counts[after:].sum()
+    negative_bins = int(bins * (negative / (negative + positive)) + 0.5)
+    negative_bins = min(max(negative_bins, 1, bins - n_positive), bins - 1, n_negative)
+    n_edges = cut_side(values[:zero], counts[:zero], negative_bins, edges, 0)
+    if has_zero:
+        n_edges = append_edge(edges, n_edges, values[zero - 1], 0.0)
+        n_edges = append_edge(edges, n_edges, 0.0, values[after])
+    else:
+        n_edges = append_edge(edges, n_edges, values[zero - 1], values[after])
+    return cut_side(values[after:], counts[after:], bins - negative_bins, edges, n_edges)
+
+
+@kernel
+def bin_of(x, edges, start, count):
+    """Return how many of edges[start:start + count] lie below x, by a branch-free binary search."""
+    low = start
+    left = count
+    while left > 0:
+        half = (left + 1) >> 1
+        low += half if edges[low + half - 1] < x else 0
+        left -= half
+    return low - start
+
+
+@kernel
+def code_cells(offsets, columns, values, used, edges, edge_offsets, absent_codes, start, stop, out):
+    """Write the bin codes of rows start..stop: the bin of a number, the code after the last bin for nan.
+
+    offsets, columns, values : SparseRows, in       used : int32[n_columns], place among the binned features or -1, in
+    edges, edge_offsets      : BinEdges, in         absent_codes : uint8[m], in
+    out                      : uint8[m, n], column-major codes, the rows' cells are overwritten
+    Parallel: the caller runs ranges of rows side by side. Cost: O(cells * log2(bins)).
+    """
+    for f in range(len(absent_codes)):
+        out[f, start:stop] = absent_codes[f]
+    for row in range(start, stop):
+        for k in range(offsets[row], offsets[row + 1]):
+            f = used[columns[k]]
+            if f >= 0:
+                x = values[k]
+                count = edge_offsets[f + 1] - edge_offsets[f]
+                out[f, row] = count + 1 if np.isnan(x) else bin_of(x, edges, edge_offsets[f], count)
+
+
+@kernel
+def count_codes(codes, counts):
+    """Write how many documents have each code. codes : uint8[n], in; counts : int64[256], out."""
+    counts[:] = 0
+    for code in codes:
+        counts[code] += 1
+
+
+@kernel
+def count_uncommon(codes, common_codes, start, stop, row_lengths):
+    """Write, for rows start..stop, in how many features the code is not the feature's most frequent one.
+
+    codes : uint8[m, n], in; common_codes : uint8[m], in; row_lengths : int64[n], out
+    """
+    row_lengths[start:stop] = 0
+    for f in range(len(common_codes)):
+        common = common_codes[f]
+        for row in range(start, stop):
+            row_lengths[row] += codes[f, row] != common
+
+
+@kernel
+def list_uncommon(codes, common_codes, bin_offsets, row_offsets, start, stop, out):
+    """Write, row by row, bin_offsets[f] + code of every feature whose code is not its most frequent one.
+
+    codes : uint8[m, n], in; bin_offsets : int64[m + 1], in; row_offsets : int64[n + 1], in
+    out   : uint16 or uint32[row_offsets[n]], the rows' part is overwritten
+    """
+    ends = row_offsets[start:stop].copy()
+    for f in range(len(common_codes)):
+        common = common_codes[f]
+        offset = bin_offsets[f]
+        for row in range(start, stop):
+            code = codes[f, row]
+            if code != common:
+                out[ends[row - start]] = offset + code
+                ends[row - start] += 1

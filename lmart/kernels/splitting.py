@@ -1,0 +1,172 @@
+"""The best split of a histogram, and the parting of a leaf's documents."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lmart.kernels.compiler import kernel
+
+# A gain below this share of its terms is rounding, not gain.
+ROUNDING = 1e-13
+
+
+@kernel
+def best_splits(
+    histogram, bin_offsets, has_missing, all_finite, total, gradient_unit, hessian_unit, l2, min_hessian, first, last, gains, codes, missing_left
+):  # fmt: skip
+    """Write the best split of each feature in first..last, documents uncounted.
+
+    histogram      : int64[n_bins], packed sums, in      bin_offsets : int64[m + 1], in
+    has_missing    : bool[m], the last bin is that of missing values, in
+    all_finite     : bool[m], no value is infinite, so that 'every number left, missing right' has a threshold, in
+    total          : packed sum of the leaf; gradient_unit, hessian_unit : what one unit of each half is worth
+    gains          : float64[m], out, -inf without a split
+    codes          : int16[m], out, left is code <= this; missing_left : bool[m], out
+    Equation: GL^2/(HL + l2) + GR^2/(HR + l2) - G^2/(H + l2), strictly above 0, HL and HR at least min_hessian. Source: Chen and
+    Guestrin 2016, equation 7, without the 1/2. Ties: lowest code, then missing right.
+    Parallel: the caller runs ranges of features side by side. Cost: O(bins).
+    """
+    left = np.empty(256, np.int64)
+    value = np.empty(256, np.float64)
+    total_g = np.float64(total >> 32) * gradient_unit
+    total_h = np.float64(total & 0xFFFFFFFF) * hessian_unit
+    parent = total_g * total_g / (total_h + l2) if total_h + l2 > 0.0 else 0.0
+    for f in range(first, last):
+        start = bin_offsets[f]
+        n_values = bin_offsets[f + 1] - start
+        missing = np.int64(0)
+        n_cuts = n_values - 1
+        if has_missing[f]:
+            n_values -= 1
+            missing = histogram[start + n_values]
+            n_cuts = n_values if all_finite[f] else n_values - 1
+        running = np.int64(0)
+        for b in range(n_cuts):
+            running += histogram[start + b]
+            left[b] = running
+        best = -np.inf
+        best_code = -1
+        best_left = False
+        for side in range(2 if missing != 0 else 1):
+            for b in range(n_cuts):
+                packed = left[b] + (missing if side == 1 else 0)
+                left_g = np.float64(packed >> 32) * gradient_unit
+                left_h = np.float64(packed & 0xFFFFFFFF) * hessian_unit
+                right_g = total_g - left_g
+                right_h = total_h - left_h
+                gain = left_g * left_g / (left_h + l2) + right_g * right_g / (right_h + l2)
+                allowed = left_h >= min_hessian and right_h >= min_hessian and left_h + l2 > 0.0 and right_h + l2 > 0.0
+                value[b] = gain if allowed else -np.inf
+            for b in range(n_cuts):
+                if value[b] > best:
+                    best = value[b]
+                    best_code = b
+                    best_left = side == 1
+        gains[f] = best - parent if best - parent > ROUNDING * best else -np.inf
+        codes[f] = best_code
+        missing_left[f] = best_left
+
+
+@kernel
+def best_counted_split(
+    histogram, counts, start, n_bins, has_missing, all_finite, total, gradient_unit, hessian_unit, l2, min_hessian, min_docs
+):  # fmt: skip
+    """Return (gain, code, missing left) of one feature's best split with at least min_docs documents on each side.
+
+    As `best_splits`, with counts : int64[>= n_bins], the documents of each code in the leaf.
+    """
+    total_g = np.float64(total >> 32) * gradient_unit
+    total_h = np.float64(total & 0xFFFFFFFF) * hessian_unit
+    parent = total_g * total_g / (total_h + l2) if total_h + l2 > 0.0 else 0.0
+    documents = np.int64(0)
+    for b in range(n_bins):
+        documents += counts[b]
+    missing = np.int64(0)
+    missing_documents = np.int64(0)
+    n_cuts = n_bins - 1
+    if has_missing:
+        missing = histogram[start + n_bins - 1]
+        missing_documents = counts[n_bins - 1]
+        n_cuts = n_bins - 1 if all_finite else n_bins - 2
+    best = -np.inf
+    best_code = -1
+    best_left = False
+    for side in range(2 if missing_documents != 0 else 1):
+        running = missing if side == 1 else np.int64(0)
+        left_documents = missing_documents if side == 1 else np.int64(0)
+        for b in range(n_cuts):
+            running += histogram[start + b]
+            left_documents += counts[b]
+            left_g = np.float64(running >> 32) * gradient_unit
+            left_h = np.float64(running & 0xFFFFFFFF) * hessian_unit
+            right_g = total_g - left_g
+            right_h = total_h - left_h
+            if (
+                left_documents >= min_docs
+                and documents - left_documents >= min_docs
+                and left_h >= min_hessian
+                and right_h >= min_hessian
+                and left_h + l2 > 0.0
+                and right_h + l2 > 0.0
+            ):
+                gain = left_g * left_g / (left_h + l2) + right_g * right_g / (right_h + l2)
+                if gain > best:
+                    best = gain
+                    best_code = b
+                    best_left = side == 1
+    return (best - parent if best - parent > ROUNDING * best else -np.inf), best_code, best_left
+
+
+@kernel
+def count_leaf_codes(codes, documents, start, stop, counts):
+    """Add, for documents[start:stop], how many have each code. codes : uint8[n], counts : int64[256], added to."""
+    for i in range(start, stop):
+        counts[codes[documents[i]]] += 1
+
+
+@kernel
+def part_documents(codes, code, missing_code, missing_left, documents, start, stop, left, right):
+    """Write documents[start:stop] that go left to left[start:], the others to right[start:], in order; return how many go left.
+
+    codes : uint8[n] of the split's feature, in; a document goes left when its code <= code, a missing one when missing_left
+    documents, left, right : int32[n]; each call writes left[start:stop] and right[start:stop] only
+    Parallel: the caller runs chunks side by side and closes the gaps. Cost: O(stop - start), without branches.
+    """
+    n_left = 0
+    n_right = 0
+    lefts = left[start:stop]
+    rights = right[start:stop]
+    for document in documents[start:stop]:
+        own = codes[document]
+        goes_left = own <= code
+        if own == missing_code:
+            goes_left = missing_left
+        lefts[n_left] = document
+        rights[n_right] = document
+        n_left += goes_left
+        n_right += not goes_left
+    return n_left
+
+
+@kernel
+def add_leaf_values(documents, starts, stops, values, scores):
+    """Add to each document's score the value of its leaf. documents : int32[n]; starts, stops : int64[leaves]; scores out."""
+    for leaf in range(len(values)):
+        for i in range(starts[leaf], stops[leaf]):
+            scores[documents[i]] += values[leaf]
+
+
+@kernel
+def walk_codes(codes, split_features, split_codes, missing_codes, missing_left, left, right, leaf_values, start, stop, scores):
+    """Add the value of each document's leaf to scores[start:stop], walking one tree over bin codes.
+
+    codes         : uint8[m, n], in                       split_features, split_codes : int32[nodes], in
+    missing_codes : uint8[m], the code of nan, in          left, right : int32[nodes], ~leaf when negative, in
+    """
+    for row in range(start, stop):
+        node = 0 if len(left) else -1
+        while node >= 0:
+            own = codes[split_features[node], row]
+            goes_left = missing_left[node] if own == missing_codes[split_features[node]] else own <= split_codes[node]
+            node = left[node] if goes_left else right[node]
+        scores[row] += leaf_values[~node]

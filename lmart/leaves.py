@@ -1,0 +1,135 @@
+"""Which documents are in which leaf while a tree grows, and their sums: all that the grower asks of its data."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from lmart.binning import BinnedFeatures
+from lmart.kernels import histogram as sums
+from lmart.kernels import splitting
+from lmart.threads import WorkerPool, chunks
+
+Longs = npt.NDArray[np.int64]
+Ints = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
+
+CHUNK = 16_384  # documents in one piece of work
+FEATURES = 32  # features in one piece of work
+
+
+class LeafSource(Protocol):
+    """The documents of a growing tree. Sums are integers, so they may be taken in parts and added in any order.
+
+    Leaf 0 is the root; `split` gives the documents that go right a new number.
+    """
+
+    def total(self, leaf: int) -> int:
+        """Return the packed sum of gradients and hessians over the leaf's documents."""
+        ...
+
+    def histogram(self, leaf: int) -> Longs:
+        """Return the packed sums by bin, int64[n_bins]."""
+        ...
+
+    def n_documents(self, leaf: int) -> int:
+        """Return the number of documents, also of those that are not in the sums."""
+        ...
+
+    def code_counts(self, leaf: int, feature: int) -> Longs:
+        """Return the number of documents with each code of a feature, int64[256]."""
+        ...
+
+    def split(self, leaf: int, new_leaf: int, feature: int, code: int, missing_left: bool) -> None:
+        """Leave in `leaf` the documents with codes up to `code`, and move the others to `new_leaf`."""
+        ...
+
+
+class Partition:
+    """Rows in the order of their leaves: those of leaf l are documents[starts[l]:stops[l]], ascending."""
+
+    def __init__(self, documents: Ints, max_leaves: int, pool: WorkerPool) -> None:
+        self.documents = documents
+        self.starts = np.zeros(max_leaves, np.int64)
+        self.stops = np.zeros(max_leaves, np.int64)
+        self.stops[0] = len(documents)
+        self._left = np.empty(len(documents), np.int32)
+        self._right = np.empty(len(documents), np.int32)
+        self._pool = pool
+
+    def of(self, leaf: int) -> Ints:
+        return self.documents[self.starts[leaf] : self.stops[leaf]]
+
+    def split(
+        self, leaf: int, new_leaf: int, codes: npt.NDArray[np.uint8], code: int, missing: int, missing_left: bool
+    ) -> None:
+        own = self.of(leaf)
+        left, right = self._left[: len(own)], self._right[: len(own)]
+        pieces = chunks(len(own), CHUNK)
+        fixed = (codes, code, missing, missing_left, own)
+        counts = self._pool.run(splitting.part_documents, [(*fixed, a, b, left, right) for a, b in pieces])
+        at = 0
+        for (start, _), count in zip(pieces, counts, strict=True):
+            own[at : at + count] = left[start : start + count]
+            at += count
+        middle = at
+        for (start, stop), count in zip(pieces, counts, strict=True):
+            own[at : at + stop - start - count] = right[start : stop - count]
+            at += stop - start - count
+        self.stops[new_leaf] = self.stops[leaf]
+        self.starts[new_leaf] = self.stops[leaf] = self.starts[leaf] + middle
+
+
+class LocalLeaves:
+    """A LeafSource over the binned documents in this process's memory.
+
+    packed : int64[n], packed gradient and hessian of each document
+    taken  : int32[k], the rows that are in the sums; rest : int32[n - k], those that only follow and are counted
+    """
+
+    def __init__(
+        self, binned: BinnedFeatures, packed: Longs, taken: Ints, rest: Ints, max_leaves: int, pool: WorkerPool
+    ) -> None:
+        self._binned = binned
+        self._packed = packed
+        self._pool = pool
+        self._taken = Partition(taken, max_leaves, pool)
+        self._rest = Partition(rest, max_leaves, pool)
+        self.partitions = (self._taken, self._rest)
+
+    def total(self, leaf: int) -> int:
+        documents = self._taken.of(leaf)
+        return int(sums.sum_packed(documents, self._packed, 0, len(documents)))
+
+    def histogram(self, leaf: int) -> Longs:
+        binned, documents = self._binned, self._taken.of(leaf)
+        pieces = chunks(len(documents), CHUNK)
+        histograms = np.zeros((min(self._pool.threads, max(1, len(pieces))), binned.edges.n_bins), np.int64)
+        fixed = (documents, self._packed, binned.row_offsets, binned.uncommon)
+
+        def add(own: Longs, start: int, stop: int) -> None:
+            sums.add_documents(own, documents, start, stop, *fixed[1:])
+
+        self._pool.run(add, pieces, histograms)
+        every = (histograms, self.total(leaf), binned.edges.bin_offsets, binned.common_codes)
+        sums.finish(*every, 0, binned.edges.n_features)
+        return histograms[0]
+
+    def n_documents(self, leaf: int) -> int:
+        return sum(len(part.of(leaf)) for part in self.partitions)
+
+    def code_counts(self, leaf: int, feature: int) -> Longs:
+        if leaf == 0 and self.n_documents(0) == self._binned.n_documents:
+            return self._binned.code_counts[feature]
+        counts = np.zeros(256, np.int64)
+        for part in self.partitions:
+            documents = part.of(leaf)
+            splitting.count_leaf_codes(self._binned.codes[feature], documents, 0, len(documents), counts)
+        return counts
+
+    def split(self, leaf: int, new_leaf: int, feature: int, code: int, missing_left: bool) -> None:
+        missing = int(self._binned.edges.missing_codes[feature])
+        for part in self.partitions:
+            part.split(leaf, new_leaf, self._binned.codes[feature], code, missing, missing_left)
