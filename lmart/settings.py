@@ -31,21 +31,29 @@ class TrainSettings:
     min_docs: int = _setting(20, "Fewest documents in a leaf, counted exactly.", low=1)
     min_hessian: float = _setting(0.001, "Least sum of hessians in a leaf.", low=0)
     l2: float = _setting(0.0, "Added to the hessian sum of a leaf (L2 regularisation).", low=0)
-    max_bins: int = _setting(255, "Most histogram bins of a feature, besides the one for missing values.", low=2, high=255)
+    max_bins: int = _setting(
+        255, "Most histogram bins of a feature, besides the one for missing values.", low=2, high=255
+    )
     truncation: int = _setting(
-        30, "A pair counts when at least one of its documents is above this rank in the current order; 0: all pairs.", low=0
+        30,
+        "A pair counts when at least one of its documents is above this rank in the current order; 0: all pairs.",
+        low=0,
     )
     sigma: float = _setting(1.0, "Slope of the pair sigmoid.", above=0)
     normalize: bool = _setting(True, "Normalise the lambdas of each query, as LightGBM's lambdarank_norm does.")
-    gain: Gain = _setting(Gain(), "What a label is worth: exp2 (2^label - 1), linear, or a table G0,G1,... from label 0 up.")
+    gain: Gain = _setting(
+        Gain(), "What a label is worth: exp2 (2^label - 1), linear, or a table G0,G1,... from label 0 up."
+    )
     metric: str = _setting("ndcg@10", "Measure for the log, for validation and for early stopping.")
     early_stop: int = _setting(
         0, "Stop after this many trees without a better measure on the first --valid file; 0: off.", low=0
     )
     absent: str = _setting("zero", "What an index that is not in the row means; an explicit nan is always missing.")
     sample: float | None = _setting(
-        None, "Share of documents each tree is grown from, drawn by gradient, unbiased; 1: all; auto: 1 on small data.",
-        above=0, high=1,
+        None,
+        "Share of documents each tree is grown from, drawn by gradient, unbiased; 1: all; auto: 1 on small data.",
+        above=0,
+        high=1,
     )
     seed: int = _setting(0, "Seed of everything random.", low=0, high=2**63 - 1)
 
@@ -74,7 +82,18 @@ def check_range(one: Field[Any], value: Any) -> None:
     name = one.name.replace("_", "-")
     if not math.isfinite(value):
         raise SettingsError(f"{name} is {value}, which is not a finite number")
-    if (low is not None and value < low) or (high is not None and value > high) or (above is not None and value <= above):
-        start = f"above {above}" if above is not None else f"from {low}"
-        end = "" if high is None else f" up to {high}" if above is not None else f" to {high}"
-        raise SettingsError(f"{name} is {value}, which is outside its range: {start}{end}")
+    if (
+        (low is not None and value < low)
+        or (high is not None and value > high)
+        or (above is not None and value <= above)
+    ):
+        raise SettingsError(f"{name} is {value}, which is outside its range: {range_in_words(low, high, above)}")
+
+
+def range_in_words(low: float | None = None, high: float | None = None, above: float | None = None) -> str:
+    """Return the range of a number, such as `from 2 to 255`, `from 1 up` or `above 0`; empty when every number is allowed."""
+    if above is not None:
+        return f"above {above}" if high is None else f"above {above}, up to {high}"
+    if low is not None:
+        return f"from {low} up" if high is None else f"from {low} to {high}"
+    return "" if high is None else f"up to {high}"

@@ -1,23 +1,118 @@
-"""Options that several commands share, and the parameter types they need."""
+"""Options that several commands share, options made from settings, and the parameter types they need."""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
 
+from lmart.errors import SettingsError, quote
+from lmart.gains import Gain
+from lmart.settings import range_in_words, setting
+
 F = TypeVar("F", bound=Callable[..., Any])
+
+WHOLE = re.compile(r"[+-]?[0-9]+")
+DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+class Whole(click.IntRange):
+    """A whole number of a range."""
+
+    name = "whole number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        text = str(value)
+        number = int(text) if WHOLE.fullmatch(text) and len(text) < 1000 else None
+        if number is None or not _inside(number, self):
+            self.fail(f"{quote(text)} is not a whole number {self._describe_range()}".rstrip(), param, ctx)
+        return number
+
+    def _describe_range(self) -> str:
+        return _words(self)
+
+
+class Real(click.FloatRange):
+    """A finite number of a range; `other` is a word that stands for None."""
+
+    name = "number"
+
+    def __init__(self, *args: Any, other: str | None = None, **named: Any) -> None:
+        super().__init__(*args, **named)
+        self.other = other
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        text = str(value)
+        if text == self.other:
+            return None
+        number = float(text) if DECIMAL.fullmatch(text) else math.nan
+        if not math.isfinite(number) or not _inside(number, self):
+            choice = f"{quote(self.other)} or " if self.other else ""
+            self.fail(f"{quote(text)} is not {choice}a number {self._describe_range()}".rstrip(), param, ctx)
+        return number
+
+    def _describe_range(self) -> str:
+        return _words(self)
+
+
+class GainType(click.ParamType):  # type: ignore[type-arg]
+    """A gain, as `Gain.parse` reads it."""
+
+    name = "gain"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Gain:
+        try:
+            return value if isinstance(value, Gain) else Gain.parse(value)
+        except SettingsError as fault:
+            self.fail(fault.message, param, ctx)
+
+
+def _inside(number: float, kind: click.IntRange | click.FloatRange) -> bool:
+    above_low = kind.min is None or (number > kind.min if kind.min_open else number >= kind.min)
+    return above_low and (kind.max is None or number <= kind.max)
+
+
+def _words(kind: click.IntRange | click.FloatRange) -> str:
+    low, above = (None, kind.min) if kind.min_open else (kind.min, None)
+    return range_in_words(low, kind.max, above)
+
+
+def setting_option(name: str, metavar: str | None = None) -> Callable[[F], F]:
+    """Return the option of one setting; flag, default, range and help are those of its declaration in TrainSettings."""
+    one = setting(name)
+    flag = "--" + name.replace("_", "-")
+    low, high, above = (one.metadata[key] for key in ("low", "high", "above"))
+    shown: dict[str, Any] = {"default": one.default, "show_default": True, "help": one.metadata["meaning"]}
+    if isinstance(one.default, bool):
+        return click.option(f"{flag}/--no-{flag[2:]}", **shown)
+    if isinstance(one.default, Gain):
+        return click.option(flag, type=GainType(), metavar=metavar or "GAIN", **shown)
+    if isinstance(one.default, int):
+        return click.option(flag, type=Whole(low, high), metavar=metavar or "N", **shown)
+    if isinstance(one.default, float) or name == "sample":
+        bound = {"min": low if above is None else above, "max": high, "min_open": above is not None}
+        if name == "sample":
+            shown |= {"default": "auto"}
+        return click.option(
+            flag, type=Real(**bound, other="auto" if name == "sample" else None), metavar=metavar or "R", **shown
+        )
+    if name == "absent":
+        return click.option(flag, type=click.Choice(["zero", "missing"]), **shown)
+    return click.option(flag, metavar=metavar or "TEXT", **shown)
 
 
 def threads_option(function: F) -> F:
     """Add --threads N."""
     return click.option(
         "--threads",
-        type=click.IntRange(min=1),
+        type=Whole(min=1),
         metavar="N",
         default=None,
-        help="Threads to use. The result never depends on it.  [default: all processors this process may use]",
+        show_default="all processors this process may use",
+        help="Threads to use. The result never depends on it.",
     )(function)
 
 
