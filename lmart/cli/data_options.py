@@ -1,0 +1,99 @@
+"""Options of the commands that read data; they arrive in the command as one `read_options: ReadOptions`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+from lmart.formats.options import ReadOptions
+
+_OPTIONS = (
+    click.option(
+        "--group-by-qid",
+        is_flag=True,
+        help="Collect the rows of a query that comes back, instead of refusing the data.",
+    ),
+    click.option(
+        "--duplicates",
+        type=click.Choice(["error", "last"]),
+        default="error",
+        show_default=True,
+        help="What to do when an index stands twice in a row: refuse the data, or take the last value.",
+    ),
+    click.option(
+        "--max-errors",
+        type=click.IntRange(min=1),
+        metavar="N",
+        default=10,
+        show_default=True,
+        help="List at most this many faults of the data before giving up.",
+    ),
+    click.option("--allow-inf", is_flag=True, help="Take infinite values as they are, instead of refusing the data."),
+    click.option(
+        "--query-sizes",
+        metavar="FILE",
+        default=None,
+        help="Take the queries from FILE, the number of rows of each on a line, for data without query ids.",
+    ),
+    click.option(
+        "--label-column",
+        metavar="NAME",
+        default=None,
+        help="Column of the labels in CSV, TSV or Parquet.  [default: label, relevance, rel, target or y]",
+    ),
+    click.option(
+        "--query-column",
+        metavar="NAME",
+        default=None,
+        help="Column of the query ids in CSV, TSV or Parquet.  [default: qid, query_id, query, group or srch_id]",
+    ),
+    click.option(
+        "--ignore-columns",
+        metavar="NAME,...",
+        default=None,
+        help="Columns of CSV, TSV or Parquet to leave out.",
+    ),
+)
+
+
+def data_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say how data is read; the command gets them packed as the keyword `read_options`."""
+
+    @functools.wraps(function)
+    def packed(
+        *args: Any,
+        group_by_qid: bool,
+        duplicates: str,
+        max_errors: int,
+        allow_inf: bool,
+        query_sizes: str | None,
+        label_column: str | None,
+        query_column: str | None,
+        ignore_columns: str | None,
+        **others: Any,
+    ) -> Any:
+        options = ReadOptions(
+            group_by_qid=group_by_qid,
+            duplicates=duplicates,
+            max_errors=max_errors,
+            allow_infinite=allow_inf,
+            query_sizes=query_sizes,
+            label_column=label_column,
+            query_column=query_column,
+            ignore_columns=tuple(name for name in (ignore_columns or "").split(",") if name),
+        )
+        return function(*args, read_options=options, **others)
+
+    wrapped: Callable[..., Any] = packed
+    for option in reversed(_OPTIONS):
+        wrapped = option(wrapped)
+    return wrapped
+
+
+def refuse_two_standard_inputs(paths: Sequence[str | None]) -> None:
+    """Raise a usage error when more than one of the inputs is '-'."""
+    if sum(path == "-" for path in paths) > 1:
+        raise click.UsageError("only one input can be '-' (standard input); give the others as files")

@@ -1,0 +1,199 @@
+"""From blocks of rows to one RankingDataset, without holding the data twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lmart.dataset import RankingDataset, SparseRows
+from lmart.errors import DataError
+from lmart.formats.rows import FeatureTable, Floats, Longs, RowBlock, RowReader
+from lmart.kernels.parsing import renumber_columns
+from lmart.threads import WorkerPool, chunks
+
+
+class GrowingArray:
+    """An array that grows in place: its memory is extended by the system, not copied beside itself."""
+
+    def __init__(self, dtype: Any) -> None:
+        self._array = np.empty(0, dtype)
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def expect(self, count: int) -> None:
+        """Prepare for about `count` elements in all; memory that stays unused is never touched."""
+        if count > len(self._array):
+            fresh = np.empty(count, self._array.dtype)
+            fresh[: self._count] = self._array[: self._count]
+            self._array = fresh
+
+    def extend(self, count: int) -> npt.NDArray[Any]:
+        """Return the place for `count` further elements, to be written before the next call."""
+        needed = self._count + count
+        if needed > len(self._array):
+            self._array.resize(max(needed, len(self._array) + len(self._array) // 8), refcheck=False)
+        place = self._array[self._count : needed]
+        self._count = needed
+        return place
+
+    def finish(self) -> npt.NDArray[Any]:
+        """Return the array, without the room that was not used."""
+        self._array.resize(self._count, refcheck=False)
+        return self._array
+
+
+class DatasetBuilder:
+    """Takes the blocks of one or more inputs in order, and makes the data set."""
+
+    def __init__(self, pool: WorkerPool) -> None:
+        self._pool = pool
+        self._offsets = GrowingArray(np.int64)
+        self._columns = GrowingArray(np.int32)
+        self._values = GrowingArray(np.float64)
+        self._labels = GrowingArray(np.float64)
+        self._offsets.extend(1)[0] = 0
+        self._starts: list[int] = []
+        self._query_ids: list[str] = []
+        self._document_ids: list[str] | None = None
+        self._with_labels: dict[bool, str] = {}
+        self._with_queries: dict[bool, str] = {}
+
+    @property
+    def n_documents(self) -> int:
+        return len(self._labels)
+
+    def expect(self, share: float) -> None:
+        """Say which share of all rows is there by now, so that room for the rest is taken at once."""
+        if 0.0 < share < 1.0:
+            for array in (self._offsets, self._columns, self._values, self._labels):
+                array.expect(int(len(array) / share * 1.03) + 1000)
+
+    def add(self, block: RowBlock, path: str) -> None:
+        """Append the rows of one block; DataError when one input has labels or query ids and another has not."""
+        for seen, there, what in (
+            (self._with_labels, block.labels is not None, "labels"),
+            (self._with_queries, block.query_ids is not None, "query ids"),
+        ):
+            seen.setdefault(there, path)
+            if len(seen) == 2:
+                raise DataError(f"{seen[False]} has no {what} but {seen[True]} has; give them the same layout", path)
+        n_rows, n_cells = len(block), len(block.features.columns)
+        start_row, start_cell = self.n_documents, len(self._columns)
+        copies: list[tuple[Any, Any]] = [(self._labels.extend(n_rows), 0.0 if block.labels is None else block.labels)]
+        columns, values = self._columns.extend(n_cells), self._values.extend(n_cells)
+        for start, stop in chunks(n_cells, 1 << 17):
+            copies.append((columns[start:stop], block.features.columns[start:stop]))
+            copies.append((values[start:stop], block.features.values[start:stop]))
+        self._pool.run(np.copyto, copies)
+        np.add(block.features.offsets[1:], start_cell, out=self._offsets.extend(n_rows))
+        skip = int(block.continues and bool(self._starts))
+        self._starts += (block.query_offsets[skip:-1] + start_row).tolist()
+        self._query_ids += (block.query_ids or [""])[skip:]
+        if block.document_ids is not None:
+            if self._document_ids is None:
+                self._document_ids = [""] * start_row
+            self._document_ids += block.document_ids
+        elif self._document_ids is not None:
+            self._document_ids += [""] * n_rows
+
+    def finish(self, table: FeatureTable, source: str, group_by_qid: bool) -> RankingDataset:
+        """Return all rows as one data set, its features by ascending id."""
+        columns: npt.NDArray[np.int32] = self._columns.finish()
+        order = np.argsort(table.ids, kind="stable")
+        if not np.array_equal(order, np.arange(len(order))):
+            numbers = np.empty(len(order), np.int32)
+            numbers[order] = np.arange(len(order))
+            self._pool.run(renumber_columns, [(columns, *bound, numbers) for bound in chunks(len(columns), 1 << 20)])
+        rows = SparseRows(self._offsets.finish(), columns, self._values.finish())
+        labels: Floats = self._labels.finish()
+        offsets: Longs = np.array([*self._starts, len(labels)], np.int64)
+        query_ids: list[str] = self._query_ids
+        document_ids = self._document_ids
+        if group_by_qid and len(set(query_ids)) < len(query_ids):
+            first: dict[str, int] = {}
+            run_queries = np.array([first.setdefault(query_id, len(first)) for query_id in query_ids])
+            query_ids = list(first)
+            doc_queries = np.repeat(run_queries, np.diff(offsets))
+            doc_order = np.argsort(doc_queries, kind="stable")
+            offsets = np.concatenate([[0], np.cumsum(np.bincount(doc_queries, minlength=len(query_ids)))]).astype(np.int64)
+            rows, labels = take_rows(rows, doc_order), labels[doc_order]
+            document_ids = None if document_ids is None else [document_ids[doc] for doc in doc_order.tolist()]
+        names = None if table.names is None else tuple(table.names[column] for column in order.tolist())
+        return RankingDataset(
+            rows, table.ids[order], labels, offsets, query_ids, names, document_ids, source=source
+        )
+
+
+def take_rows(rows: SparseRows, order: Longs) -> SparseRows:
+    """Return the rows order[0], order[1], ... as rows of their own."""
+    sizes = np.diff(rows.offsets)[order]
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    cells = np.repeat(rows.offsets[:-1][order] - offsets[:-1], sizes) + np.arange(offsets[-1])
+    return SparseRows(offsets, rows.columns[cells], rows.values[cells])
+
+
+class SizedRows(RowReader):
+    """Rows without query ids, given the queries '1', '2', ... by their sizes; several inputs share one `QuerySizes`."""
+
+    def __init__(self, reader: RowReader, sizes: QuerySizes) -> None:
+        self.path = reader.path
+        self.table = reader.table
+        self._reader = reader
+        self._sizes = sizes
+
+    def close(self) -> None:
+        self._reader.close()
+
+    def __iter__(self) -> Iterator[RowBlock]:
+        for block in self._reader:
+            yield self._sizes.divide(block)
+        self._sizes.check_end()
+
+    def volatile_blocks(self) -> Iterator[RowBlock]:
+        for block in self._reader.volatile_blocks():
+            yield self._sizes.divide(block)
+
+    @property
+    def progress(self) -> float:
+        return self._reader.progress
+
+
+class QuerySizes:
+    """How many rows each query has, handed out to rows as they come."""
+
+    def __init__(self, path: str, sizes: Sequence[int]) -> None:
+        self.path = path
+        self._ends: Longs = np.cumsum(np.asarray(sizes, np.int64))
+        self._row = 0
+
+    def divide(self, block: RowBlock) -> RowBlock:
+        """Return the block with query ids; DataError when there are more rows than the sizes say."""
+        stop = self._row + len(block)
+        if not len(self._ends) or stop > self._ends[-1]:
+            raise self._mismatch(f"more than {self._ends[-1] if len(self._ends) else 0}")
+        first = int(np.searchsorted(self._ends, self._row, "right"))
+        last = int(np.searchsorted(self._ends, stop, "left"))
+        starts = np.concatenate([[self._row], self._ends[first:last], [stop]]) - self._row
+        continues = self._row > 0 and (first == 0 or self._row > self._ends[first - 1])
+        self._row = stop
+        ids = [str(number + 1) for number in range(first, last + 1)]
+        return RowBlock(
+            block.features, block.labels, ids, starts, continues, block.document_ids, block.first_line
+        )
+
+    def check_end(self) -> None:
+        """Raise DataError when there were fewer rows than the sizes say."""
+        if not len(self._ends) or self._row != self._ends[-1]:
+            raise self._mismatch(str(self._row))
+
+    def _mismatch(self, rows: str) -> DataError:
+        total = int(self._ends[-1]) if len(self._ends) else 0
+        return DataError(
+            f"the query sizes sum to {total}, but the data has {rows} rows; give the sizes that belong to this data",
+            self.path,
+        )

@@ -1,0 +1,188 @@
+"""Rows as they are read: blocks in the order of the input, and what the readers of all formats share."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import TracebackType
+
+import numpy as np
+import numpy.typing as npt
+
+from lmart.dataset import SparseRows
+from lmart.errors import DataError, quote
+from lmart.kernels.parsing import look_up_ids, register_ids
+
+Floats = npt.NDArray[np.float64]
+Longs = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class RowBlock:
+    """n adjacent rows of the input, in its order.
+
+    features      : the rows; `features.columns` are positions in `RowReader.feature_ids`; the cells of a row stand by
+                    ascending feature id (not by ascending column)
+    labels        : float64[n], or None when the input has none
+    query_ids     : one text a run of equal query ids, or None when the input has none
+    query_offsets : int64[n_runs + 1], where the runs start in the block; [0, n] without query ids
+    continues     : the first run goes on from the last run of the block before
+    document_ids  : n texts, '' where there is none, when they were asked for
+    first_line    : line (1-based) or row of the input where the block starts
+    """
+
+    features: SparseRows
+    labels: Floats | None
+    query_ids: list[str] | None
+    query_offsets: Longs
+    continues: bool
+    document_ids: list[str] | None
+    first_line: int
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+
+class FeatureTable:
+    """The features met so far, numbered in the order of their first appearance; grows by distinct features only."""
+
+    def __init__(self) -> None:
+        self.names: list[str] | None = None
+        self._count = 0
+        self._ids = np.empty(64, np.int64)
+        self._keys = np.full(256, -1, np.int64)
+        self._columns = np.zeros(256, np.int32)
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def ids(self) -> Longs:
+        """int64[n]: the id of each column; a view that stays as it is when the table grows."""
+        return self._ids[: self._count]
+
+    @property
+    def lookup(self) -> tuple[Longs, npt.NDArray[np.int32]]:
+        """The hash table (keys, columns) that kernels search."""
+        return self._keys, self._columns
+
+    def register(self, ids: Longs) -> npt.NDArray[np.int32]:
+        """Return the column of each id, int32[n]; those not met before get the next ones in order."""
+        columns = np.empty(len(ids), np.int32)
+        start = 0
+        while start < len(ids):
+            stop = min(start + len(self._keys) // 4, len(ids))
+            self._reserve(self._count + stop - start)
+            self._count = register_ids(
+                ids[start:stop], self._keys, self._columns, self._ids, self._count, columns[start:stop]
+            )
+            start = stop
+        return columns
+
+    def find(self, ids: Longs) -> npt.NDArray[np.int32]:
+        """Return the column of each id, int32[n], -1 for those never met."""
+        columns = np.empty(len(ids), np.int32)
+        look_up_ids(ids, self._keys, self._columns, columns)
+        return columns
+
+    def register_names(self, names: list[str]) -> npt.NDArray[np.int32]:
+        """Return the column of each name; a name not met before gets the next column, and as id its number from 1."""
+        if self.names is None:
+            self.names = []
+        position = {name: i for i, name in enumerate(self.names)}
+        for name in names:
+            if name not in position:
+                position[name] = len(self.names)
+                self.names.append(name)
+                self.register(np.array([len(self.names)]))
+        return np.array([position[name] for name in names], np.int32)
+
+    def _reserve(self, count: int) -> None:
+        if count > len(self._ids):
+            self._ids = np.concatenate([self._ids, np.empty(max(count - len(self._ids), len(self._ids)), np.int64)])
+        if 2 * count > len(self._keys):
+            size = len(self._keys)
+            while 2 * count > size:
+                size *= 2
+            self._keys = np.full(size, -1, np.int64)
+            self._columns = np.zeros(size, np.int32)
+            known = self.ids.copy()
+            register_ids(known, self._keys, self._columns, self._ids, 0, np.empty(len(known), np.int32))
+
+
+class QueryLedger:
+    """Which query ids were met and where, so that one that comes back is refused."""
+
+    def __init__(self, group_by_qid: bool) -> None:
+        self._group_by_qid = group_by_qid
+        self._first: dict[str, tuple[str, int]] = {}
+
+    def enter(self, query_id: str, path: str, line: int) -> DataError | None:
+        """Note a run of rows of one query; return the fault when the query stood before."""
+        if self._group_by_qid:
+            return None
+        before = self._first.setdefault(query_id, (path, line))
+        if before == (path, line):
+            return None
+        where = f"line {before[1]}" if before[0] == path else f"{before[0]}:{before[1]}"
+        return DataError(
+            f"query {quote(query_id)} comes back: it first stood at {where}, with other queries or a file's end between; "
+            "put its rows together, or use --group-by-qid",
+            path,
+            line,
+        )
+
+
+class RowReader(abc.ABC):
+    """One input, read block by block in constant memory: iterate over it; a context manager.
+
+    Memory grows only with the number of distinct features, and of queries (a query that comes back is refused).
+    With `group_by_qid` a query may come back; its runs arrive as they stand.
+    """
+
+    path: str
+    table: FeatureTable
+
+    @property
+    def feature_ids(self) -> Longs:
+        """int64[n]: id of each column, in the order of first appearance; longer after each block with new features."""
+        return self.table.ids
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """Name of each column, or None when the input has no names but indices."""
+        return self.table.names
+
+    @abc.abstractmethod
+    def __iter__(self) -> Iterator[RowBlock]:
+        """Yield the blocks; DataError at the first block with faults."""
+
+    def volatile_blocks(self) -> Iterator[RowBlock]:
+        """Yield blocks whose arrays may be overwritten when the next is asked for; faults of the whole input at once."""
+        return iter(self)
+
+    @property
+    def progress(self) -> float:
+        """The share of the input that was read, as far as known, else 0."""
+        return 0.0
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Close the input."""
+
+    def __enter__(self) -> RowReader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def refuse(faults: list[DataError], max_errors: int) -> None:
+    """Raise the first fault (by line), with those that follow it, at most `max_errors` in all."""
+    if faults:
+        ordered = sorted(faults, key=lambda fault: fault.line or 0)[:max_errors]
+        first = ordered[0]
+        raise DataError(first.message, first.path, first.line, more=tuple(ordered[1:]))

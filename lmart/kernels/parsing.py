@@ -1,0 +1,603 @@
+"""Bytes of LETOR text to labels, query runs, indices and values; where the faults are. And the table of feature ids.
+
+Characters are compared by their code: 9 tab, 10 newline, 13 carriage return, 32 space, 35 '#', 43 '+', 45 '-', 46 '.',
+58 ':'. Every text ends with a newline, so no loop needs to ask whether there is a further byte.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from lmart.kernels.compiler import kernel
+
+Bytes = npt.NDArray[np.uint8]
+Longs = npt.NDArray[np.int64]
+Ints = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
+Words = npt.NDArray[np.uint64]
+
+# How a number ended: its value is there; Python's float() has to decide the last bit; it is none.
+EXACT, HARD, WRONG = 0, 1, 2
+# Places in the `counts` of parse_letor.
+ROWS, CELLS, UNKNOWN, RUNS, HARD_NUMBERS, FAULTS, LINES = 0, 1, 2, 3, 4, 5, 6
+N_COUNTS = 8
+DROPPED = -(1 << 62)  # the cell of a number that a later duplicate replaced
+
+LOWEST_POWER, HIGHEST_POWER = -342, 308
+_POWERS_OF_TEN = 10.0 ** np.arange(23)  # exact
+_MASK32 = np.uint64(0xFFFFFFFF)
+_ALL_ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+def powers_of_five() -> Words:
+    """Return uint64[651, 2]: the leading 128 bits (high, low word) of 5^q for q = -342..308.
+
+    Truncated for q >= 0, rounded up for q < 0, as the proof of Lemire 2021 (section 5) wants them.
+    """
+    table = np.empty((HIGHEST_POWER - LOWEST_POWER + 1, 2), np.uint64)
+    for q in range(LOWEST_POWER, HIGHEST_POWER + 1):
+        power = 5 ** abs(q)
+        if q >= 0:
+            bits = power.bit_length()
+            leading = power << 128 - bits if bits <= 128 else power >> bits - 128
+        else:
+            bits = (power - 1).bit_length()
+            leading = (1 << bits + 127) // power + 1 if q >= -27 else (1 << 2 * bits + 128) // power + 1
+            leading >>= max(leading.bit_length() - 128, 0)
+        table[q - LOWEST_POWER, 0] = leading >> 64
+        table[q - LOWEST_POWER, 1] = leading & 0xFFFFFFFFFFFFFFFF
+    return table
+
+
+@kernel
+def count_lines_and_colons(text: Bytes, start: int, stop: int) -> tuple[int, int]:
+    """Count the newlines and the colons of text[start:stop]; the colons are at least as many as the cells.
+
+    text : uint8[>= stop], in
+    Cost: O(stop - start), vectorised by the compiler.
+    """
+    lines = 0
+    colons = 0
+    for i in range(start, stop):
+        lines += text[i] == 10
+        colons += text[i] == 58
+    return lines, colons
+
+
+@kernel
+def _multiply(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """Return high and low word of a * b."""
+    shift = np.uint64(32)
+    a0, a1 = a & _MASK32, a >> shift
+    b0, b1 = b & _MASK32, b >> shift
+    low, middle, other, high = a0 * b0, a0 * b1, a1 * b0, a1 * b1
+    carry = (low >> shift) + (middle & _MASK32) + (other & _MASK32)
+    return high + (middle >> shift) + (other >> shift) + (carry >> shift), (carry << shift) | (low & _MASK32)
+
+
+@kernel
+def _scale(mantissa: np.uint64, power: int, powers: Words) -> tuple[float, bool]:
+    """Return mantissa * 10^power correctly rounded, and whether that is sure; mantissa > 0.
+
+    powers : uint64[651, 2], of powers_of_five, in
+    Source: Lemire, Number parsing at a gigabyte per second, 2021, algorithm 1 (by Eisel and Lemire).
+    """
+    if power < LOWEST_POWER:
+        return 0.0, True
+    if power > HIGHEST_POWER:
+        return math.inf, True
+    zeros = 0
+    word = mantissa
+    for step in (32, 16, 8, 4, 2, 1):
+        if word >> np.uint64(64 - step) == np.uint64(0):
+            word = word << np.uint64(step)
+            zeros += step
+    high, low = _multiply(word, powers[power - LOWEST_POWER, 0])
+    if high & np.uint64(0x1FF) == np.uint64(0x1FF):  # the next bits may carry into the ones that count
+        more, _ = _multiply(word, powers[power - LOWEST_POWER, 1])
+        room = _ALL_ONES - low
+        if more > room:
+            high += np.uint64(1)
+            low = more - room - np.uint64(1)
+        else:
+            low = low + more
+    if low == _ALL_ONES and (power < -27 or power > 55):
+        return 0.0, False
+    top = int(high >> np.uint64(63))
+    kept = high >> np.uint64(top + 9)
+    exponent = ((217706 * power) >> 16) + 63 + top - zeros + 1023
+    if exponent <= 0:  # below the normal numbers
+        if exponent <= -63:
+            return 0.0, True
+        kept = kept >> np.uint64(1 - exponent)
+        kept = (kept + (kept & np.uint64(1))) >> np.uint64(1)
+        return math.ldexp(float(kept), -1074), True
+    if low <= np.uint64(1) and -4 <= power <= 23 and kept & np.uint64(3) == np.uint64(1):
+        if kept << np.uint64(top + 9) == high:  # half way: to even
+            kept = kept - np.uint64(1)
+    kept = (kept + (kept & np.uint64(1))) >> np.uint64(1)
+    if exponent >= 0x7FE and (exponent > 0x7FE or kept >= np.uint64(1 << 53)):
+        return math.inf, True
+    return math.ldexp(float(kept), exponent - 1075), True
+
+
+@kernel
+def _ends_token(character: int) -> bool:
+    return character == 32 or character == 10 or character == 9 or character == 13 or character == 35
+
+
+@kernel
+def _parse_word(text: Bytes, start: int) -> tuple[float, int]:
+    """Return nan or infinity (always positive) and where the word ends, if it is one of them; else 0 and `start`."""
+    first = int(text[start]) | 32
+    if first != 110 and first != 105:
+        return 0.0, start
+    second = int(text[start + 1]) | 32
+    if second != 97 and second != 110:
+        return 0.0, start
+    third = int(text[start + 2]) | 32
+    if first == 110 and second == 97 and third == 110:
+        return math.nan, start + 3
+    if first == 105 and second == 110 and third == 102:
+        stop = start + 3
+        for character in (105, 110, 105, 116, 121):  # the rest of 'infinity'
+            if int(text[stop]) | 32 != character:
+                break
+            stop += 1
+        if stop == start + 3 or stop == start + 8:
+            return math.inf, stop
+    return 0.0, start
+
+
+@kernel
+def parse_number(text: Bytes, start: int, powers: Words) -> tuple[int, float, int]:
+    """Read one decimal number, nan or infinity: return how it ended (EXACT, HARD or WRONG), its value, and its end.
+
+    text   : uint8[n], in; a blank, newline or '#' must follow the number
+    powers : uint64[651, 2], in
+    The value is correctly rounded to float64; minus zero is given as zero; HARD: up to the caller, by float().
+    Digits up to the 19th are exact; with more, the number is between two neighbours of 19 digits, and sure if both
+    round alike. Cost: O(length).
+    """
+    p = start
+    negative = text[p] == 45
+    if negative or text[p] == 43:
+        p += 1
+    mantissa = np.uint64(0)
+    power = 0
+    digits = 0
+    significant = 0
+    more = False
+    fraction = False
+    while True:
+        digit = int(text[p]) - 48
+        if 0 <= digit <= 9:
+            digits += 1
+            if significant or digit:
+                significant += 1
+            if significant <= 19:
+                mantissa = mantissa * np.uint64(10) + np.uint64(digit)
+                power -= fraction
+            else:
+                more |= digit != 0
+                power += not fraction
+        elif digit == -2 and not fraction:
+            fraction = True
+        else:
+            break
+        p += 1
+    if not digits:
+        if fraction:
+            return WRONG, 0.0, start
+        value, stop = _parse_word(text, p)
+        if stop == p or not _ends_token(int(text[stop])):
+            return WRONG, 0.0, start
+        return EXACT, -value if negative else value, stop
+    if int(text[p]) | 32 == 101:  # e
+        p += 1
+        down = text[p] == 45
+        if down or text[p] == 43:
+            p += 1
+        digit = int(text[p]) - 48
+        if not 0 <= digit <= 9:
+            return WRONG, 0.0, start
+        exponent = 0
+        while 0 <= digit <= 9:
+            if exponent < 10**12:  # far beyond every power that a text can balance
+                exponent = exponent * 10 + digit
+            p += 1
+            digit = int(text[p]) - 48
+        power += -exponent if down else exponent
+    if not _ends_token(int(text[p])):
+        return WRONG, 0.0, start
+    if mantissa == np.uint64(0):
+        return EXACT, 0.0, p
+    if not more and mantissa <= np.uint64(1 << 53) and -22 <= power <= 22:
+        # Both are exact doubles, so one operation rounds once (Clinger 1990).
+        value = float(mantissa)
+        value = value * _POWERS_OF_TEN[power] if power >= 0 else value / _POWERS_OF_TEN[-power]
+    else:
+        value, sure = _scale(mantissa, power, powers)
+        if sure and more:
+            above, sure = _scale(mantissa + np.uint64(1), power, powers)
+            sure = sure and above == value
+        if not sure:
+            return HARD, 0.0, p
+    return EXACT, -value if negative and value > 0.0 else value, p
+
+
+@kernel
+def _slot(feature_id: int, keys: Longs) -> int:
+    """Return where in `keys` the id stands, or the free place where it belongs. keys : int64[2^k], -1 is free."""
+    mask = len(keys) - 1
+    slot = ((feature_id ^ (feature_id >> 32)) * 0x9E3779B97F4A7C1 >> 20) & mask
+    while keys[slot] != feature_id and keys[slot] != -1:
+        slot = (slot + 1) & mask
+    return slot
+
+
+@kernel
+def register_ids(ids: Longs, keys: Longs, columns: Ints, known_ids: Longs, n_known: int, out: Ints) -> int:
+    """Write the column of each id; ids not met before get the next columns. Return how many are known then.
+
+    ids       : int64[n], >= 0, in             out     : int32[n], out
+    keys      : int64[2^k], in and out         columns : int32[2^k], in and out; room for all n
+    known_ids : int64[>= n_known + n], in and out, the id of each column
+    Cost: O(n) on average.
+    """
+    for i in range(len(ids)):
+        slot = _slot(int(ids[i]), keys)
+        if keys[slot] == -1:
+            keys[slot] = ids[i]
+            columns[slot] = n_known
+            known_ids[n_known] = ids[i]
+            n_known += 1
+        out[i] = columns[slot]
+    return n_known
+
+
+@kernel
+def look_up_ids(ids: Longs, keys: Longs, columns: Ints, out: Ints) -> None:
+    """Write the column of each id, -1 for those not known.
+
+    ids  : int64[n], >= 0, in      out     : int32[n], out
+    keys : int64[2^k], in          columns : int32[2^k], in
+    Cost: O(n) on average.
+    """
+    for i in range(len(ids)):
+        slot = _slot(int(ids[i]), keys)
+        out[i] = columns[slot] if keys[slot] != -1 else -1
+
+
+@kernel
+def resolve_columns(columns: Ints, start: int, stop: int, resolved: Ints) -> None:
+    """Replace each column c < 0 of columns[start:stop] by resolved[~c]. Parallel: slices are independent."""
+    for i in range(start, stop):
+        if columns[i] < 0:
+            columns[i] = resolved[~columns[i]]
+
+
+@kernel
+def renumber_columns(columns: Ints, start: int, stop: int, new_numbers: Ints) -> None:
+    """Replace each column c of columns[start:stop] by new_numbers[c]. Parallel: slices are independent."""
+    for i in range(start, stop):
+        columns[i] = new_numbers[columns[i]]
+
+
+@kernel
+def _order_of(ids: Longs, n: int) -> Longs:
+    """Return the stable order of ids[:n], by merging runs of doubling length."""
+    order = np.arange(n)
+    other = np.empty(n, np.int64)
+    width = 1
+    while width < n:
+        for low in range(0, n, 2 * width):
+            middle = min(low + width, n)
+            high = min(low + 2 * width, n)
+            i, j = low, middle
+            for k in range(low, high):
+                if i < middle and (j >= high or ids[order[i]] <= ids[order[j]]):
+                    other[k] = order[i]
+                    i += 1
+                else:
+                    other[k] = order[j]
+                    j += 1
+        order, other = other, order
+        width *= 2
+    return order
+
+
+@kernel
+def _sort_row(ids: Longs, columns: Ints, values: Floats, first: int, n: int, hard: Longs, h: int, n_hard: int) -> int:
+    """Sort the n cells at `first` by id; of cells with one id keep the last. Return how many are left.
+
+    ids : int64[>= n], the ids of these cells, in and out; hard[h:n_hard] follow their cells, DROPPED with them
+    """
+    order = _order_of(ids, n)
+    sorted_ids = ids[:n][order]
+    sorted_columns = columns[first : first + n][order]
+    sorted_values = values[first : first + n][order]
+    place = np.empty(n, np.int64)
+    kept = 0
+    for k in range(n):
+        if k + 1 < n and sorted_ids[k] == sorted_ids[k + 1]:
+            place[order[k]] = DROPPED
+            continue
+        place[order[k]] = first + kept
+        ids[kept] = sorted_ids[k]
+        columns[first + kept] = sorted_columns[k]
+        values[first + kept] = sorted_values[k]
+        kept += 1
+    for k in range(h, n_hard):
+        if hard[k, 0] >= first:
+            hard[k, 0] = place[hard[k, 0] - first]
+    return kept
+
+
+@kernel
+def _find_document(text: Bytes, start: int) -> tuple[int, int]:
+    """Return where the document id of a comment stands; `start` is behind its '#'. The forms: `docid = X`, `X`."""
+    p = start
+    while text[p] == 32 or text[p] == 9:
+        p += 1
+    q = p
+    while text[q] > 32 and text[q] != 61:
+        q += 1
+    if q - p == 5:
+        same = True
+        for k in range(5):
+            same = same and int(text[p + k]) | 32 == (100, 111, 99, 105, 100)[k]
+        r = q
+        while text[r] == 32 or text[r] == 9:
+            r += 1
+        if same and text[r] == 61:
+            p = r + 1
+            while text[p] == 32 or text[p] == 9:
+                p += 1
+    q = p
+    while text[q] > 32:
+        q += 1
+    return p, q
+
+
+@kernel
+def parse_letor(
+    text: Bytes,
+    start: int,
+    stop: int,
+    has_label: bool,
+    has_query: bool,
+    allow_infinite: bool,
+    last_wins: bool,
+    want_documents: bool,
+    powers: Words,
+    keys: Longs,
+    key_columns: Ints,
+    known_ids: Longs,
+    labels: Floats,
+    offsets: Longs,
+    columns: Ints,
+    values: Floats,
+    row_ids: Longs,
+    unknown: Longs,
+    runs: Longs,
+    hard: Longs,
+    documents: Longs,
+    faults: Longs,
+    counts: Longs,
+) -> None:
+    """Read whole lines of LETOR text. A line with a fault is noted and leaves no row.
+
+    text        : uint8[>= stop], in; text[stop - 1] is a newline
+    has_label, has_query : what stands before the cells of every row
+    powers      : uint64[651, 2], in
+    keys, key_columns : int64[2^k], int32[2^k], hash table id -> column, in
+    known_ids   : int64[n_known], id of each column, in
+    labels      : float64[rows], out              offsets : int64[rows + 1], out
+    columns     : int32[cells], out; the k-th id that is in no table is given as ~k
+    values      : float64[cells], out             row_ids : int64[cells], scratch
+    unknown     : int64[cells], out, ids in no table, in the order of the text
+    runs        : int64[rows, 4], out, runs of equal query ids: row, start and stop of the id in text, line
+    hard        : int64[cells + rows, 4], out, numbers left to float(): cell (~row: the label of that row; or DROPPED),
+                  start, stop, line
+    documents   : int64[rows, 2], out, start and stop of the document id
+    faults      : int64[m, 3], out, the first m faulty lines: line, start and stop
+    counts      : int64[8], out, by ROWS, CELLS, UNKNOWN, RUNS, HARD_NUMBERS, FAULTS, LINES
+    rows is at least the newlines, cells at least the colons of the text. Lines count from 0 at `start`.
+    Parallel: each call writes only its own outputs. Cost: O(stop - start), and O(k log k) for a row of k unsorted cells.
+    """
+    n_known = len(known_ids)
+    rows = 0
+    cells = 0
+    n_unknown = 0
+    n_runs = 0
+    n_hard = 0
+    n_faults = 0
+    line = 0
+    id_start = 0
+    id_stop = 0
+    p = start
+    offsets[0] = 0
+    while p < stop:
+        line_start = p
+        wrong = False
+        row_unknown = n_unknown
+        row_hard = n_hard
+        new_start = 0
+        new_stop = 0
+        while text[p] == 32 or text[p] == 9:
+            p += 1
+        is_row = text[p] != 10 and text[p] != 35 and text[p] != 13
+        k = 0
+        if is_row:
+            if has_label:
+                status, value, q = parse_number(text, p, powers)
+                if status == HARD:
+                    hard[n_hard, 0] = ~rows
+                    hard[n_hard, 1] = p
+                    hard[n_hard, 2] = q
+                    hard[n_hard, 3] = line
+                    n_hard += 1
+                elif status == WRONG or not 0.0 <= value < math.inf:
+                    wrong = True
+                p = q
+                labels[rows] = value
+                while text[p] == 32 or text[p] == 9:
+                    p += 1
+            if has_query and not wrong:
+                if text[p] == 113 and text[p + 1] == 105 and text[p + 2] == 100 and text[p + 3] == 58:
+                    p += 4
+                    new_start = p
+                    while text[p] > 32 and text[p] != 35:
+                        p += 1
+                    new_stop = p
+                    wrong = new_start == new_stop
+                    while text[p] == 32 or text[p] == 9:
+                        p += 1
+                else:
+                    wrong = True
+            column = -1
+            previous = -1
+            ascending = True
+            while not wrong:
+                digit = int(text[p]) - 48
+                feature_id = 0
+                q = p
+                while 0 <= digit <= 9:
+                    feature_id = feature_id * 10 + digit
+                    q += 1
+                    digit = int(text[q]) - 48
+                if digit != 10 or q == p:
+                    wrong = not (q == p and (digit == -38 or digit == -13 or digit == -35))  # newline, '#', CR
+                    break
+                if q - p > 18:  # may be beyond 2^63 - 1: count again, with care
+                    feature_id = 0
+                    for i in range(p, q):
+                        digit = int(text[i]) - 48
+                        if feature_id > (9223372036854775807 - digit) // 10:
+                            wrong = True
+                            break
+                        feature_id = feature_id * 10 + digit
+                    if wrong:
+                        break
+                p = q + 1
+                # Plain digits with a point are most of all text; the rest goes the long way.
+                q = p
+                negative = text[q] == 45
+                if negative:
+                    q += 1
+                mantissa = 0
+                first = q
+                digit = int(text[q]) - 48
+                while 0 <= digit <= 9:
+                    mantissa = mantissa * 10 + digit
+                    q += 1
+                    digit = int(text[q]) - 48
+                digits = q - first
+                fraction = 0
+                if digit == -2:
+                    q += 1
+                    first = q
+                    digit = int(text[q]) - 48
+                    while 0 <= digit <= 9:
+                        mantissa = mantissa * 10 + digit
+                        q += 1
+                        digit = int(text[q]) - 48
+                    fraction = q - first
+                    digits += fraction
+                if 0 < digits <= 18 and mantissa <= 1 << 53 and _ends_token(digit + 48):
+                    value = mantissa / _POWERS_OF_TEN[fraction]
+                    if negative and mantissa:
+                        value = -value
+                else:
+                    status, value, q = parse_number(text, p, powers)
+                    if status != EXACT:
+                        if status == WRONG:
+                            wrong = True
+                            break
+                        hard[n_hard, 0] = cells + k
+                        hard[n_hard, 1] = p
+                        hard[n_hard, 2] = q
+                        hard[n_hard, 3] = line
+                        n_hard += 1
+                    elif math.isinf(value) and not allow_infinite:
+                        wrong = True
+                        break
+                p = q
+                while text[p] == 32 or text[p] == 9:
+                    p += 1
+                column += 1
+                if column >= n_known or known_ids[column] != feature_id:
+                    slot = _slot(feature_id, keys)
+                    if keys[slot] == -1:
+                        unknown[n_unknown] = feature_id
+                        column = ~n_unknown
+                        n_unknown += 1
+                    else:
+                        column = int(key_columns[slot])
+                columns[cells + k] = column
+                values[cells + k] = value
+                row_ids[k] = feature_id
+                k += 1
+                if column < 0:
+                    column = -1
+                if feature_id <= previous:
+                    ascending = False
+                previous = feature_id
+            if not wrong and not ascending:
+                kept = _sort_row(row_ids, columns, values, cells, k, hard, row_hard, n_hard)
+                wrong = kept < k and not last_wins
+                k = kept
+        if text[p] == 13 and not wrong:
+            q = p
+            while text[q] == 13:
+                q += 1
+            wrong = text[q] != 10
+        comment = p + 1
+        while text[p] != 10:
+            wrong |= text[p] == 0
+            p += 1
+        if wrong:
+            if n_faults < len(faults):
+                faults[n_faults, 0] = line
+                faults[n_faults, 1] = line_start
+                faults[n_faults, 2] = p
+            n_faults += 1
+            n_unknown = row_unknown
+            n_hard = row_hard
+        elif is_row:
+            if has_query:
+                same = n_runs > 0 and new_stop - new_start == id_stop - id_start
+                if same:
+                    for i in range(new_stop - new_start):
+                        if text[new_start + i] != text[id_start + i]:
+                            same = False
+                            break
+                if not same:
+                    runs[n_runs, 0] = rows
+                    runs[n_runs, 1] = new_start
+                    runs[n_runs, 2] = new_stop
+                    runs[n_runs, 3] = line
+                    n_runs += 1
+                    id_start = new_start
+                    id_stop = new_stop
+            if want_documents:
+                documents[rows, 0] = 0
+                documents[rows, 1] = 0
+                if text[comment - 1] == 35:
+                    documents[rows, 0], documents[rows, 1] = _find_document(text, comment)
+            rows += 1
+            cells += k
+            offsets[rows] = cells
+        p += 1
+        line += 1
+    counts[ROWS] = rows
+    counts[CELLS] = cells
+    counts[UNKNOWN] = n_unknown
+    counts[RUNS] = n_runs
+    counts[HARD_NUMBERS] = n_hard
+    counts[FAULTS] = n_faults
+    counts[LINES] = line
