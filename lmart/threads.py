@@ -41,10 +41,12 @@ def _cgroup_limit(membership: Path, root: Path) -> int | None:
 
 def _cgroup_folders(membership: Path, root: Path) -> Iterable[Path]:
     try:
-        lines = membership.read_text().splitlines()
+        lines = os.fsdecode(membership.read_bytes()).splitlines()  # names of groups have no encoding
     except OSError:
         return
     for line in lines:
+        if line.count(":") < 2:
+            continue
         number, controllers, own = line.split(":", 2)
         if number == "0" and not controllers:
             base = root
@@ -55,7 +57,7 @@ def _cgroup_folders(membership: Path, root: Path) -> Iterable[Path]:
         folder = base / own.lstrip("/")
         while True:  # a limit may stand at any level above us
             yield folder
-            if folder == base or folder == folder.parent:
+            if folder in (base, folder.parent):
                 break
             folder = folder.parent
 
@@ -119,8 +121,12 @@ class WorkerPool:
         batch = _Batch(function, arguments, own)
         for _ in range(min(self.threads, len(arguments)) - 1):
             self._waiting.put(batch)
-        batch.work()
-        batch.finished.wait()
+        try:
+            batch.work()
+            batch.finished.wait()
+        except BaseException as interrupt:  # the workers start nothing more
+            batch.failure = interrupt
+            raise
         if batch.failure is not None:
             raise batch.failure
         return batch.results

@@ -1,0 +1,155 @@
+"""The pool keeps order, hands on failures and ends; the processor count follows affinity and control groups."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lmart import threads
+from lmart.threads import WorkerPool, available_processors, chunks
+
+
+class TestWorkerPool:
+    @pytest.mark.parametrize("n_threads", [1, 2, 3, 8])
+    @pytest.mark.parametrize("n_calls", [0, 1, 2, 7, 100])
+    def test_results_come_in_the_order_of_the_calls(self, n_threads: int, n_calls: int) -> None:
+        with WorkerPool(n_threads) as pool:
+            for _ in range(20):
+                assert pool.run(divmod, [(i, 7) for i in range(n_calls)]) == [divmod(i, 7) for i in range(n_calls)]
+
+    def test_calls_really_run_side_by_side(self) -> None:
+        both = threading.Barrier(2, timeout=10)
+        with WorkerPool(2) as pool:
+            assert sorted(pool.run(both.wait, [(), ()])) == [0, 1]
+
+    def test_a_slow_call_does_not_hold_up_the_others(self) -> None:
+        taken: list[int] = []
+
+        def call(i: int) -> None:
+            if i == 0:
+                time.sleep(0.2)
+            taken.append(i)
+
+        with WorkerPool(2) as pool:
+            pool.run(call, [(i,) for i in range(20)])
+        assert taken[-1] == 0
+
+    @pytest.mark.parametrize("n_threads", [1, 2, 4])
+    def test_an_exception_reaches_the_caller_and_the_pool_lives_on(self, n_threads: int) -> None:
+        with WorkerPool(n_threads) as pool:
+            with pytest.raises(ZeroDivisionError):
+                pool.run(divmod, [(1, i % 3) for i in range(30)])
+            assert pool.run(divmod, [(6, 3), (7, 3)]) == [(2, 0), (2, 1)]
+
+    @pytest.mark.parametrize("n_threads", [1, 3])
+    def test_nothing_is_started_after_a_failure(self, n_threads: int) -> None:
+        started: list[int] = []
+
+        def call(i: int) -> None:
+            started.append(i)
+            raise KeyboardInterrupt
+
+        with WorkerPool(n_threads) as pool, pytest.raises(KeyboardInterrupt):
+            pool.run(call, [(i,) for i in range(50)])
+        assert len(started) <= n_threads
+
+    def test_workers_end_with_the_pool(self) -> None:
+        before = threading.active_count()
+        with WorkerPool(5):
+            assert threading.active_count() == before + 4
+        deadline = time.monotonic() + 5
+        while threading.active_count() > before and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert threading.active_count() == before
+
+    def test_an_interrupt_is_answered_while_workers_are_busy(self) -> None:
+        program = (
+            "import time; from lmart.threads import WorkerPool; print('ready', flush=True)\n"
+            "WorkerPool(2).run(time.sleep, [(0.05,)] * 2000)"
+        )
+        with subprocess.Popen(
+            [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            time.sleep(0.2)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(5) == -signal.SIGINT
+
+
+@given(st.integers(0, 1000), st.integers(1, 300))
+def test_chunks_cover_everything_once_and_in_order(n: int, size: int) -> None:
+    parts = chunks(n, size)
+    assert [i for start, stop in parts for i in range(start, stop)] == list(range(n))
+    assert all(stop - start == size for start, stop in parts[:-1])
+    assert all(0 < stop - start <= size for start, stop in parts)
+
+
+class TestProcessors:
+    def limit(self, folder: Path, membership: str, **files: str) -> int | None:
+        """The limit found when /proc/self/cgroup says `membership`; a file's name has `_` for `/`."""
+        for name, content in files.items():
+            path = folder.joinpath(*name.split("__"))
+            path = path.with_name(path.name.replace("cpu_max", "cpu.max").replace("cpu_cfs", "cpu.cfs"))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content)
+        (folder / "membership").write_text(membership)
+        return threads._cgroup_limit(folder / "membership", folder)
+
+    def test_version_2(self, tmp_path: Path) -> None:
+        assert self.limit(tmp_path, "0::/a/b\n", a__b__cpu_max="150000 100000\n") == 2
+
+    def test_version_2_inside_a_container(self, tmp_path: Path) -> None:
+        assert self.limit(tmp_path, "0::/\n", cpu_max="100000 100000\n") == 1
+
+    def test_the_tightest_limit_above_us_holds(self, tmp_path: Path) -> None:
+        assert self.limit(tmp_path, "0::/a/b\n", a__b__cpu_max="800000 100000", a__cpu_max="300000 100000") == 3
+
+    def test_a_path_of_the_host_falls_back_to_the_root(self, tmp_path: Path) -> None:
+        assert self.limit(tmp_path, "0::/docker/0123\n", cpu_max="50000 100000\n") == 1
+
+    def test_no_limit(self, tmp_path: Path) -> None:
+        assert self.limit(tmp_path, "0::/a\n", a__cpu_max="max 100000\n") is None
+        assert self.limit(tmp_path, "") is None
+
+    def test_version_1(self, tmp_path: Path) -> None:
+        membership = "7:memory:/x\n4:cpu,cpuacct:/x\n0::/\n"
+        files = {"cpu__x__cpu_cfs_quota_us": "250000\n", "cpu__x__cpu_cfs_period_us": "100000\n"}
+        assert self.limit(tmp_path, membership, **files) == 3
+
+    def test_version_1_without_quota(self, tmp_path: Path) -> None:
+        files = {"cpu__x__cpu_cfs_quota_us": "-1\n", "cpu__x__cpu_cfs_period_us": "100000\n"}
+        assert self.limit(tmp_path, "4:cpu,cpuacct:/x\n", **files) is None
+
+    @pytest.mark.parametrize("content", ["", "max", "100000", "a b", "100000 0", "1 2 3"])
+    def test_rubbish_is_no_limit(self, tmp_path: Path, content: str) -> None:
+        assert self.limit(tmp_path, "0::/a\n", a__cpu_max=content) is None
+
+    @pytest.mark.parametrize("membership", ["rubbish", "0:", "0:::", "\udcff"])
+    def test_rubbish_in_the_membership_is_no_limit(self, tmp_path: Path, membership: str) -> None:
+        (tmp_path / "membership").write_bytes(membership.encode("utf-8", "surrogateescape"))
+        assert threads._cgroup_limit(tmp_path / "membership", tmp_path) is None
+
+    def test_no_cgroups_at_all(self, tmp_path: Path) -> None:
+        assert threads._cgroup_limit(tmp_path / "absent", tmp_path) is None
+
+    @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no affinity here")
+    def test_affinity(self) -> None:
+        program = "import os; from lmart.threads import *; os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])"
+        program += "; print(available_processors())"
+        assert subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout == b"1\n"
+
+    def test_the_smaller_of_both_counts(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(threads.os, "sched_getaffinity", lambda pid: set(range(6)), raising=False)
+        for limit, expected in ((None, 6), (4, 4), (9, 6)):
+            monkeypatch.setattr(threads, "_cgroup_limit", lambda membership, root, limit=limit: limit)
+            assert available_processors() == expected
