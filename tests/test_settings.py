@@ -1,0 +1,100 @@
+"""TrainSettings: defaults as the contract fixes them, ranges, words."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import FrozenInstanceError, fields
+from typing import Any
+
+import pytest
+
+from lmart.errors import ExitStatus, SettingsError
+from lmart.gains import Gain
+from lmart.settings import TrainSettings, range_in_words, setting
+
+DEFAULTS = {
+    "trees": 300,
+    "leaves": 31,
+    "learning_rate": 0.1,
+    "max_depth": 0,
+    "min_docs": 20,
+    "min_hessian": 0.001,
+    "l2": 0.0,
+    "max_bins": 255,
+    "truncation": 30,
+    "sigma": 1.0,
+    "normalize": True,
+    "gain": "exp2",
+    "metric": "ndcg@10",
+    "early_stop": 0,
+    "absent": "zero",
+    "sample": "auto",
+    "seed": 0,
+}
+
+
+def test_defaults() -> None:
+    assert TrainSettings().to_json() == DEFAULTS
+
+
+def test_json_is_strict_and_keeps_the_order_of_declaration() -> None:
+    shown = TrainSettings(gain=Gain.parse("0,1,5"), sample=0.5).to_json()
+    assert json.loads(json.dumps(shown, allow_nan=False)) == shown
+    assert list(shown) == [one.name for one in fields(TrainSettings)]
+    assert (shown["gain"], shown["sample"]) == ("0,1,5", 0.5)
+
+
+def test_frozen() -> None:
+    with pytest.raises(FrozenInstanceError):
+        TrainSettings().trees = 3  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *[("trees", v) for v in (0, -5)],
+        *[("leaves", v) for v in (0, 1, 2**20 + 1)],
+        *[("learning_rate", v) for v in (0.0, -0.1, math.nan, math.inf)],
+        *[("max_bins", v) for v in (1, 256)],
+        *[("sample", v) for v in (0.0, 1.5, math.nan)],
+        *[(name, -1) for name in ("max_depth", "min_hessian", "l2", "truncation", "early_stop", "seed")],
+        *[("min_docs", 0), ("sigma", 0.0), ("absent", "none"), ("seed", 2**63)],
+    ],
+)
+def test_outside_the_range(name: str, value: Any) -> None:
+    with pytest.raises(SettingsError, match=f"{name.replace('_', '-')} is ") as caught:
+        TrainSettings(**{name: value})
+    assert caught.value.status == ExitStatus.USAGE
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("trees", 1),
+        ("leaves", 2),
+        ("learning_rate", 1e-300),
+        ("max_bins", 2),
+        ("sample", 1.0),
+        ("min_docs", 1),
+        ("l2", 0),
+    ],
+)
+def test_edges_of_the_range(name: str, value: Any) -> None:
+    assert getattr(TrainSettings(**{name: value}), name) == value
+
+
+def test_every_setting_is_explained_in_a_sentence() -> None:
+    for one in fields(TrainSettings):
+        meaning = setting(one.name).metadata["meaning"]
+        assert meaning[0].isupper() and meaning.endswith(".") and "  " not in meaning
+
+
+def test_ranges_in_words() -> None:
+    assert range_in_words(low=2, high=255) == "from 2 to 255"
+    assert range_in_words(low=1) == "from 1 up"
+    assert range_in_words(above=0) == "above 0"
+    assert range_in_words(above=0, high=1) == "above 0, up to 1"
+    assert range_in_words(high=3) == "up to 3"
+    assert range_in_words() == ""
