@@ -138,7 +138,9 @@ def structure_fault(flat: FlatTrees, n_features: int) -> tuple[int, str] | None:
     leaf_owner = np.repeat(np.arange(flat.n_trees, dtype=np.int64), sizes + 1)
     refuse(~np.isfinite(flat.thresholds), owner, "a threshold is not finite")
     refuse(~np.isfinite(flat.leaf_values), leaf_owner, "a leaf value is not finite")
-    refuse((flat.split_columns < 0) | (flat.split_columns >= n_features), owner, "a split is on a feature it does not list")
+    refuse(
+        (flat.split_columns < 0) | (flat.split_columns >= n_features), owner, "a split is on a feature it does not list"
+    )
     inner: list[Longs] = []  # global numbers of the child where it is an inner node, else -1
     reached_leaves: list[Longs] = []
     for name, child in (("left", flat.left.astype(np.int64)), ("right", flat.right.astype(np.int64))):

@@ -1,7 +1,7 @@
 """Scoring: an ensemble prepared for the kernels, and rows scored side by side.
 
-A score is base_score + the leaf value of each tree, added in tree order in float64: the same bits as a plain walk over the
-raw values (`x <= threshold` goes left, nan to the side the node records), for any number of threads and any block size.
+A score is base_score + the leaf value of each tree, added in tree order in float64: the same bits as a plain walk over
+the raw values (`x <= threshold` goes left, nan to the side the node records), for any number of threads.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from lmart.threads import WorkerPool, chunks
 
 CODES = 255  # thresholds of one coded column; a node's code is 0..254, and 255 is above all of them
 CHUNK = 1024  # rows of one call
+NAMED = 3  # unknown features named in a message
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +41,9 @@ class _Coding:
 def _plan_coding(flat: FlatTrees, n_features: int, absent: str) -> _Coding:
     """Number the thresholds of each feature, and lay out the coded columns.
 
-    A feature has one coded column for each side that its missing values go to and for each 255 of its thresholds, as far
-    as nodes use them; a missing value is below all codes in the one, above all in the other, so no node asks about it.
+    A feature has one coded column for each side that its missing values go to and for each 255 of its thresholds, as
+    far as nodes use them; a missing value is below all codes in the one, above all in the other, so no node asks
+    about it.
     """
     columns = flat.split_columns.astype(np.int64)
     order = np.lexsort((flat.thresholds, columns))
@@ -172,6 +174,8 @@ class Scorer:
                 kernels.score_rows(*call)
         else:
             pool.run(kernels.score_rows, calls)
+        if not np.isfinite(scores).all():
+            raise ModelError("the leaf values of the model add up to more than a number can hold; the model is damaged")
         return scores
 
 
@@ -207,26 +211,38 @@ class FeatureMatcher:
             self._map = np.concatenate([self._map, added])
         return self._map
 
-    @property
-    def shared(self) -> int:
-        """How many columns the model has a feature for."""
-        return len(self._map) - len(self.unknown)
+    def describe_unknown(self) -> str:
+        """Say how many columns the model has no feature for, and name a few."""
+        n = len(self.unknown)
+        named = ", ".join(map(quote, self.unknown[:NAMED])) + (", ..." if n > NAMED else "")
+        features = "feature is" if n == 1 else "features are"
+        return f"{n} of {len(self._map)} {features} not in the model: {named}"
 
-    def nothing_shared(self, source: str) -> DataError:
-        """The refusal of data that has features, but none of the model's."""
-        model = self._by_name if self._by_name is not None else self._by_id
-        theirs, ours = quote(self.unknown[0]), quote(str(next(iter(model)))) if model else "no feature at all"
-        return DataError(
-            f"no feature of the data is in the model: the data has {theirs}, the model has {ours}; "
-            "give the data that the model was trained for, with the same feature numbers or names",
-            source,
-        )
+    def refuse_unknown(self, source: str) -> None:
+        """Raise DataError when the data has a feature that the model does not have."""
+        if self.unknown:
+            raise DataError(f"{self.describe_unknown()}; drop them from the data, or do without --strict", source)
+
+    def refuse_foreign(self, source: str) -> None:
+        """Raise DataError when the data has features, but none of the model's."""
+        if self.foreign:
+            model = self._by_name if self._by_name is not None else self._by_id
+            theirs, ours = quote(self.unknown[0]), quote(str(next(iter(model))))
+            raise DataError(
+                f"no feature of the data is in the model: the data has {theirs}, the model has {ours}; "
+                "give data with the features that the model was trained on",
+                source,
+            )
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the data has features so far, but none of the model's."""
+        return bool(self.unknown) and len(self.unknown) == len(self._map) and bool(self._by_id)
 
 
 def score_dataset(ensemble: Ensemble, dataset: RankingDataset, pool: WorkerPool | None = None) -> Floats:
     """Return the score of each document, float64[n]. DataError when the data has features but none of the model's."""
     matcher = FeatureMatcher(ensemble)
     column_map = matcher.column_map(dataset.feature_ids, dataset.feature_names)
-    if len(column_map) and not matcher.shared and ensemble.n_features:
-        raise matcher.nothing_shared(dataset.source)
+    matcher.refuse_foreign(dataset.source)
     return Scorer(ensemble).score(dataset.features, column_map, pool)

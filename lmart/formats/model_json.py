@@ -1,7 +1,7 @@
 """The model file: one strict JSON document, described for other programs in man/lmart-model.5.
 
-Written with every number in its shortest exact form, one tree a line, the same bytes for the same model. Read with every
-statement checked; a damaged file is refused in one line.
+Written with every number in its shortest exact form, one tree a line, the same bytes for the same model. Read with
+everything checked; a damaged file is refused in one line.
 """
 
 from __future__ import annotations
@@ -9,17 +9,16 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import os
-import tempfile
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from lmart.ensemble import Ensemble, FlatTrees, Ints, Tree, structure_fault
-from lmart.errors import LmartError, ModelError, quote
+from lmart.ensemble import Ensemble, FlatTrees, Tree, structure_fault
+from lmart.errors import DataError, LmartError, ModelError, quote
 from lmart.gains import Gain
+from lmart.streams import AtomicOutput, read_all
 
 FORMAT = "lmart"
 VERSION = 1
@@ -34,6 +33,7 @@ TREE_KEYS = (*NODE_KEYS, *LEAF_KEYS, *OPTIONAL_KEYS)
 NUMBERS = frozenset({int, float})
 INTEGERS = frozenset({int})
 BOOLEANS = frozenset({bool})
+MEANT = {NUMBERS: "a number", INTEGERS: "a whole number in range", BOOLEANS: "true or false"}
 INT32 = (-(2**31), 2**31 - 1)
 
 
@@ -79,16 +79,17 @@ def _tree_to_json(tree: Tree, feature_ids: npt.NDArray[np.int64]) -> dict[str, A
 def write_model(ensemble: Ensemble, path: str) -> None:
     """Write the model file, whole or not at all; OutputError when it cannot be written."""
     text = model_to_json(ensemble)
-    descriptor, name = tempfile.mkstemp(dir=os.path.dirname(path) or ".")  # stand-in for lmart.streams
-    with os.fdopen(descriptor, "wb") as out:
-        out.write(text.encode("ascii"))
-    os.replace(name, path)
+    with AtomicOutput(path) as out:
+        out.write(text)
 
 
 def read_model(path: str) -> Ensemble:
     """Read and check a model file, plain or compressed; `-` is standard input. ModelError when it is no sound model."""
-    with open(path, "rb") as stream:  # stand-in for lmart.streams
-        return model_from_json(stream.read(), path)
+    try:
+        content = read_all(path)
+    except DataError as fault:
+        raise ModelError(fault.message, fault.path) from None
+    return model_from_json(content, path)
 
 
 def model_from_json(content: bytes, path: str) -> Ensemble:
@@ -100,7 +101,9 @@ def model_from_json(content: bytes, path: str) -> Ensemble:
     if type(version) is not int or version < 1:
         raise ModelError(f"the version of the format is {_show(version)}, not a whole number from 1 up", path)
     if version > VERSION:
-        raise ModelError(f"the model has format version {version}, this lmart knows up to {VERSION}; install a newer lmart", path)
+        raise ModelError(
+            f"the model has format version {version}, this lmart knows up to {VERSION}; install a newer lmart", path
+        )
     _check_keys(document, HEAD_KEYS, OPTIONAL_HEAD_KEYS, "the model", path)
     if not isinstance(document["settings"], dict):
         raise ModelError("'settings' is not an object", path)
@@ -135,10 +138,14 @@ def _parse(content: bytes, path: str) -> Any:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as fault:
         line = content.count(b"\n", 0, fault.start) + 1
-        raise ModelError("this is no model: it is not UTF-8 text; give a model written by 'lmart train'", path, line) from None
+        raise ModelError(
+            "this is no model: it is not UTF-8 text; give a model written by 'lmart train'", path, line
+        ) from None
     start = text.lstrip(" \t\r\n")[:200].split("\n", 1)[0].rstrip()
     if not start.startswith("{"):
-        raise ModelError(f"this is no lmart model: it starts with {quote(start, 40)}; give a model written by 'lmart train'", path)
+        raise ModelError(
+            f"this is no lmart model: it starts with {quote(start, 40)}; give a model written by 'lmart train'", path
+        )
 
     def refuse_literal(literal: str) -> NoReturn:
         raise ModelError(f"{quote(literal)} is no JSON number; the model is damaged", path)
@@ -156,10 +163,14 @@ def _parse(content: bytes, path: str) -> Any:
     except json.JSONDecodeError as fault:
         rest = text[fault.pos :].strip()
         if not rest or fault.msg.startswith("Unterminated string"):
-            raise ModelError("the model ends in the middle; the file was cut, copy it again", path, fault.lineno) from None
+            raise ModelError(
+                "the model ends in the middle; the file was cut, copy it again", path, fault.lineno
+            ) from None
         what = "there is more after the end of the model" if fault.msg == "Extra data" else "this is not valid JSON"
         token = quote(rest.split("\n", 1)[0].rstrip("\r"), 30)
-        raise ModelError(f"{what}, at column {fault.colno}: {token}; the model is damaged", path, fault.lineno) from None
+        raise ModelError(
+            f"{what}, at column {fault.colno}: {token}; the model is damaged", path, fault.lineno
+        ) from None
     except (RecursionError, ValueError):  # nested without end, or an integer of thousands of digits
         raise ModelError("the model is damaged: brackets nested too deep, or a number too long", path) from None
 
@@ -168,7 +179,9 @@ def _show(value: Any) -> str:
     return quote(json.dumps(value))
 
 
-def _check_keys(found: dict[str, Any], known: tuple[str, ...], optional: tuple[str, ...], where: str, path: str) -> None:
+def _check_keys(
+    found: dict[str, Any], known: tuple[str, ...], optional: tuple[str, ...], where: str, path: str
+) -> None:
     for key in known:
         if key not in found and key not in optional:
             raise ModelError(f"{where} has no '{key}'; the model is damaged", path)
@@ -283,8 +296,7 @@ def _joined(
         for entry in tree.get(key, ()):
             wrong = type(entry) not in allowed or (limits is not None and not limits[0] <= entry <= limits[1])
             if wrong or (limits is None and type(entry) is int and abs(entry) > 2**1023):
-                kind = {INTEGERS: "a whole number in range", BOOLEANS: "true or false"}.get(allowed, "a number of float64")
-                raise ModelError(f"tree {number}: '{key}' holds {_show(entry)}, which is not {kind}", path)
+                raise ModelError(f"tree {number}: '{key}' holds {_show(entry)}, which is not {MEANT[allowed]}", path)
     raise AssertionError("unreachable")
 
 
@@ -292,7 +304,9 @@ def _views(listed: list[dict[str, Any]], flat: FlatTrees, path: str) -> Iterable
     gains = _joined(listed, "split_gains", np.float64, NUMBERS, None, path)
     documents = _joined(listed, "leaf_documents", np.int64, INTEGERS, (0, 2**63 - 1), path)
     gain_start = document_start = 0
-    for number, (tree, start, stop) in enumerate(zip(listed, flat.node_offsets.tolist(), flat.node_offsets[1:].tolist(), strict=False)):
+    for number, (tree, start, stop) in enumerate(
+        zip(listed, flat.node_offsets.tolist(), flat.node_offsets[1:].tolist(), strict=False)
+    ):
         split_gains = leaf_documents = None
         if "split_gains" in tree:
             split_gains = gains[gain_start : (gain_start := gain_start + stop - start)]

@@ -45,8 +45,8 @@ def code_rows(
     column_map    : int32[n_data_columns], feature of the model for each data column, n_features for none, in
     grid_starts   : uint32[n_features + 1], place in `grid` before the thresholds of a feature, in
     grid_sizes    : uint32[n_features + 1], how many entries of `grid` it has, 2^k - 1; the last one has none, in
-    grid          : float64[...], one entry that is never used, then for each feature its thresholds ascending, filled up
-                    with inf, in
+    grid          : float64[...], one entry that is never used, then for each feature its thresholds ascending, filled
+                    up with inf, in
     coded_offsets : uint32[n_features + 2], the coded columns of a feature, in
     coded_starts  : uint32[n_coded], thresholds of the feature before those of this coded column, in
     missing_codes, absent_codes : uint8[n_coded], codes of nan and of a cell that is not written, in
@@ -105,12 +105,12 @@ def code_rows(
                 c = min(c0 + np.uint64(k), end - one)
                 f = np.uint64(column_map[np.uint64(columns[c])])
                 x = values[c]
-                v = np.uint64(coded_offsets[f])
-                while v < np.uint64(coded_offsets[f + one]):
-                    start = np.uint64(coded_starts[v])
+                coded = np.uint64(coded_offsets[f])
+                while coded < np.uint64(coded_offsets[f + one]):
+                    start = np.uint64(coded_starts[coded])
                     code = found[k] - start if found[k] > start else zero
-                    out[v] = np.uint8(min(code, top)) if x == x else missing_codes[v]
-                    v += one
+                    out[coded] = np.uint8(min(code, top)) if not np.isnan(x) else missing_codes[coded]
+                    coded += one
 
 
 @kernel

@@ -1,0 +1,148 @@
+"""lmart predict: score rows with a model, block by block."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import click
+
+from lmart.cli.console import Console
+from lmart.cli.data_options import data_options, refuse_two_standard_inputs
+from lmart.cli.options import quiet_option, threads_option
+from lmart.formats.options import ReadOptions
+
+if TYPE_CHECKING:
+    from lmart.formats.predictions import PredictionWriter
+    from lmart.streams import AtomicOutput
+
+EPILOG = """\b
+Examples:
+  lmart predict -m model.json --data data/sample/test.svm -o scores.txt
+  lmart predict -m model.json --data data/sample/test.svm --format tsv --top 3
+  lmart predict -m model.json --data data/sample/test.svm --format trec -o run.txt
+  lmart predict -m model.json --data - --format jsonl < data/sample/test.svm
+"""
+
+
+def _once(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> str:
+    """Refuse an option that is given twice, where Click would silently take the last."""
+    if len(values) > 1:
+        raise click.BadParameter("give it once; join several files first, or run the command for each")
+    return values[0]
+
+
+def _tag(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    if not value or value.split() != [value]:
+        raise click.BadParameter("a run's tag is one word without blanks")
+    return value
+
+
+@click.command(
+    short_help="Score rows with a model.",
+    epilog=EPILOG,
+)
+@click.option(
+    "-m",
+    "--model",
+    metavar="MODEL",
+    multiple=True,
+    required=True,
+    callback=_once,
+    help="Model file; '-': standard input.",
+)
+@click.option(
+    "--data", metavar="FILE", multiple=True, required=True, callback=_once, help="Rows to score; '-': standard input."
+)
+@click.option(
+    "-o", "--out", metavar="FILE", default="-", show_default=True, help="Where the result goes; '-': standard output."
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["scores", "tsv", "trec", "jsonl"]),
+    default="scores",
+    show_default=True,
+    help="scores: one number a row. tsv: qid, document, score and rank, tab-separated. trec: a run for trec_eval, best "
+    "first. jsonl: one JSON object a row. A document is its id from the data, else its number in the query, from 1.",
+)
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    metavar="K",
+    default=None,
+    help="Write only the best K rows of each query; not with --format scores.  [default: all]",
+)
+@click.option(
+    "--tag", metavar="NAME", default="lmart", show_default=True, callback=_tag, help="Name of the run in --format trec."
+)
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Refuse data with features that the model does not have, instead of leaving them out.",
+)
+@data_options
+@threads_option
+@quiet_option
+def command(
+    model: str,
+    data: str,
+    out: str,
+    form: str,
+    top: int | None,
+    tag: str,
+    strict: bool,
+    read_options: ReadOptions,
+    threads: int | None,
+    quiet: bool,
+) -> None:
+    """Score each row of --data with a model and write the scores, in the order of the rows.
+
+    Scores are unbounded numbers, and only comparable within a query: higher ranks first, and rows with equal scores
+    keep their order. Labels and query ids may be missing. Rows are read, scored and written block by block, so that
+    the data may be larger than memory or come from a pipe; every format but scores holds the rows of one query, or
+    with --group-by-qid all of them. A feature that a row does not name counts as it did in training (--absent);
+    features that the model does not know are left out, with a warning.
+    """
+    if top is not None and form == "scores":
+        raise click.UsageError("--top needs --format tsv, trec or jsonl: plain scores are one line a row")
+    refuse_two_standard_inputs([model, data])
+
+    from lmart.formats.model_json import read_model
+    from lmart.formats.registry import open_rows
+    from lmart.model import score_stream
+    from lmart.scoring import FeatureMatcher, Scorer
+    from lmart.streams import AtomicOutput, check_output
+    from lmart.threads import WorkerPool, available_processors
+
+    console = Console(quiet)
+    check_output(out, [model, data])
+    scorer = Scorer(read_model(model))
+    matcher = FeatureMatcher(scorer.ensemble)
+    options = dataclasses.replace(
+        read_options, require_labels=False, require_queries=False, keep_document_ids=form != "scores"
+    )
+    with (
+        WorkerPool(threads or available_processors()) as pool,
+        open_rows(data, options, pool) as reader,
+        AtomicOutput(out) as result,
+    ):
+        writer = _writer(form, result, data, top, options.group_by_qid, tag)
+        for block, scores in score_stream(scorer, matcher, reader, pool, strict):
+            writer.write(block, scores)
+            result.flush()
+        writer.finish()
+    if matcher.unknown:
+        source = "standard input" if data == "-" else data
+        console.warning(f"{source}: {matcher.describe_unknown()}; scored without")
+
+
+def _writer(form: str, out: AtomicOutput, source: str, top: int | None, scattered: bool, tag: str) -> PredictionWriter:
+    from lmart.formats import predictions
+
+    if form == "scores":
+        return predictions.ScoresWriter(out)
+    if form == "trec":
+        return predictions.TrecWriter(out, source, top, scattered, tag)
+    kind = predictions.TsvWriter if form == "tsv" else predictions.JsonLinesWriter
+    return kind(out, source, top, scattered)
