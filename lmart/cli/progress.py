@@ -14,13 +14,16 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # seconds between plain lines; in between a tenth of the time gone by
+BAR_PAUSE = 0.2  # seconds between texts beside the bar
+
+Text = str | Callable[[], str]
 
 
 class Progress(Protocol):
     """Something that can be told how far the work is."""
 
-    def update(self, done: int, text: str = "") -> None:
-        """Show that `done` units are done; `text` says how good the result is by now."""
+    def update(self, done: int, text: Text = "") -> None:
+        """Show that `done` units are done; `text` says how good the result is by now, and is only made when shown."""
 
 
 class _Context:
@@ -36,7 +39,7 @@ class _Context:
 class NoProgress(_Context):
     """Says nothing."""
 
-    def update(self, done: int, text: str = "") -> None:
+    def update(self, done: int, text: Text = "") -> None:
         pass
 
 
@@ -51,23 +54,26 @@ class PlainProgress(_Context):
         self._write = write
         self._clock = clock
         self._start = self._next = clock()
-        self._unwritten: str | None = None
+        self._unwritten: tuple[int, Text] | None = None
 
-    def update(self, done: int, text: str = "") -> None:
-        line = f"{done}/{self.total} {self.unit}" + (f", {text}" if text else "")
+    def update(self, done: int, text: Text = "") -> None:
         now = self._clock()
         if now < self._next and done < self.total:
-            self._unwritten = line
+            self._unwritten = done, text
             return
-        self._write(line)
+        self._say(done, text)
         self._unwritten = None
         self._next = now + min(max(SHORTEST_PAUSE, (now - self._start) / 10), LONGEST_PAUSE)
+
+    def _say(self, done: int, text: Text) -> None:
+        said = _made(text)
+        self._write(f"{done}/{self.total} {self.unit}" + (f", {said}" if said else ""))
 
     def __exit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, where: TracebackType | None
     ) -> None:
         if kind is None and self._unwritten is not None:  # stopped early
-            self._write(self._unwritten)
+            self._say(*self._unwritten)
 
 
 class TerminalProgress(_Context):
@@ -77,6 +83,8 @@ class TerminalProgress(_Context):
         self.total = total
         self.unit = unit
         self._bar: RichProgress | None = None
+        self._next = 0.0
+        self._unwritten: Text = ""
 
     def __enter__(self) -> Self:
         from rich.console import Console
@@ -95,22 +103,38 @@ class TerminalProgress(_Context):
         self._bar = bar
         return self
 
-    def update(self, done: int, text: str = "") -> None:
-        if self._bar is not None:
-            self._bar.update(self._bar.task_ids[0], completed=done, description=visible(text))
+    def update(self, done: int, text: Text = "") -> None:
+        if self._bar is None:
+            return
+        self._bar.update(self._bar.task_ids[0], completed=done)
+        self._unwritten = text
+        now = time.monotonic()
+        if now >= self._next or done >= self.total:
+            self._show_text(self._bar)
+            self._next = now + BAR_PAUSE
+
+    def _show_text(self, bar: RichProgress) -> None:
+        bar.update(bar.task_ids[0], description=visible(_made(self._unwritten)))
 
     def print_above(self, text: str) -> bool:
         """Print a line over the bar; False, without printing, when no bar is shown."""
         if self._bar is None:
             return False
-        from rich.text import Text
+        from rich.text import Text as RichText
 
-        self._bar.console.print(Text(text), soft_wrap=True)
+        self._bar.console.print(RichText(text), soft_wrap=True)
         return True
 
     def __exit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, where: TracebackType | None
     ) -> None:
         bar, self._bar = self._bar, None
-        if bar is not None:
-            bar.stop()
+        if bar is None:
+            return
+        if kind is None:
+            self._show_text(bar)
+        bar.stop()
+
+
+def _made(text: Text) -> str:
+    return text if isinstance(text, str) else text()
