@@ -119,3 +119,13 @@ def threads_option(function: F) -> F:
 def quiet_option(function: F) -> F:
     """Add -q/--quiet."""
     return click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")(function)
+
+
+def thread_count(asked: int | None, notice: Callable[[str], None]) -> int:
+    """Return how many threads to use: all this process may have, or fewer if asked; more are capped, with a notice."""
+    from lmart.threads import available_processors
+
+    available = available_processors()
+    if asked is not None and asked > available:
+        notice(f"--threads {asked} is more than this process may use; using {available}")
+    return available if asked is None else min(asked, available)

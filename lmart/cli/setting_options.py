@@ -1,0 +1,27 @@
+"""All fields of TrainSettings as options of one command."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+from lmart.cli.options import setting_option
+from lmart.settings import TrainSettings
+
+METAVARS = {"gain": "exp2|linear|G0,G1,...", "metric": "MEASURE", "sample": "R|auto"}
+
+
+def setting_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add one option a setting; the command gets them as the keyword `settings: TrainSettings`."""
+
+    @functools.wraps(function)
+    def packed(*args: Any, **others: Any) -> Any:
+        values = {one.name: others.pop(one.name) for one in fields(TrainSettings)}
+        return function(*args, settings=TrainSettings(**values), **others)
+
+    wrapped: Callable[..., Any] = packed
+    for one in reversed(fields(TrainSettings)):
+        wrapped = setting_option(one.name, METAVARS.get(one.name))(wrapped)
+    return wrapped

@@ -1,0 +1,233 @@
+"""lmart train."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lmart.cli.data_options import data_options, refuse_two_standard_inputs
+from lmart.cli.many_files import ManyFilesCommand
+from lmart.cli.options import quiet_option, thread_count, threads_option
+from lmart.cli.setting_options import setting_options
+from lmart.formats.options import ReadOptions
+from lmart.settings import TrainSettings
+
+if TYPE_CHECKING:
+    from lmart.boosting import RoundReport, TrainResult
+    from lmart.cli.console import Console
+    from lmart.dataset import RankingDataset
+
+EPILOG = """\b
+Examples:
+  lmart train --data data/sample/train.svm --out model.json
+  lmart train --data data/sample/train.svm --valid data/sample/vali.svm --early-stop 30 --trees 500
+  lmart train --data data/sample/train.svm --leaves 15 --min-docs 5 --report run.json
+"""
+
+
+@click.command(cls=ManyFilesCommand, many=("--data", "--valid"), epilog=EPILOG)
+@click.option(
+    "--data",
+    metavar="FILE...",
+    multiple=True,
+    required=True,
+    help="Judged documents to learn from: LETOR, CSV, TSV or Parquet; several files are one data set.",
+)
+@click.option(
+    "--valid",
+    metavar="FILE...",
+    multiple=True,
+    help="Judged documents to measure after each tree; each file is a set of its own, the first one decides.",
+)
+@click.option("-o", "--out", metavar="MODEL", default="model.json", show_default=True, help="Where the model is written.")
+@setting_options
+@click.option(
+    "--weights", metavar="FILE", help="One weight a query, or one a row, on a line each, told apart by their number."
+)
+@click.option("--report", metavar="FILE", help="Write the run as JSON: settings, measures of every round, seconds.")
+@data_options
+@threads_option
+@quiet_option
+def command(
+    data: Sequence[str],
+    valid: Sequence[str],
+    out: str,
+    settings: TrainSettings,
+    weights: str | None,
+    report: str | None,
+    read_options: ReadOptions,
+    threads: int | None,
+    quiet: bool,
+) -> None:
+    """Learn a ranking model from judged documents and write it as one JSON file.
+
+    The model is a LambdaMART ensemble: regression trees fitted, one a round, to the gradients that would improve the
+    NDCG of each query. The same data and settings give the same bytes, whatever the number of threads.
+
+    With --early-stop the model holds exactly the trees of the best round on the first --valid file. Measures are means
+    over queries; queries without a relevant document count as 0, ties are in file order.
+    """
+    inputs = [*data, *valid, *([weights] if weights else []), *([read_options.query_sizes] if read_options.query_sizes else [])]
+    refuse_two_standard_inputs(inputs)
+    if settings.early_stop and not valid:
+        raise click.UsageError("--early-stop needs a --valid file to measure")
+    if report is not None and report == out:
+        raise click.UsageError("--report and --out are the same file")
+
+    from lmart.cli.console import Console
+
+    console = Console(quiet)
+    _train(data, valid, out, settings, weights, report, read_options, thread_count(threads, console.notice), console)
+
+
+def _train(
+    data: Sequence[str],
+    valid: Sequence[str],
+    out: str,
+    settings: TrainSettings,
+    weights: str | None,
+    report: str | None,
+    read_options: ReadOptions,
+    threads: int,
+    console: Console,
+) -> None:
+    import time
+
+    from lmart.boosting import train
+    from lmart.formats.model_json import write_model
+    from lmart.formats.registry import read_dataset
+    from lmart.formats.sidecars import read_weights
+    from lmart.measures import parse_measure
+    from lmart.streams import check_output
+    from lmart.threads import WorkerPool
+
+    settings = _with_full_name(settings, str(parse_measure(settings.metric)))
+    inputs = [*data, *valid, *([weights] if weights else [])]
+    for path in (out, report):
+        if path is not None:
+            check_output(path, inputs)
+    rounds: list[RoundReport] = []
+    with WorkerPool(threads) as pool:
+        began = time.perf_counter()
+        train_set = read_dataset(data, read_options, pool)
+        validation_sets = [read_dataset([path], read_options, pool) for path in valid]
+        given = None if weights is None else read_weights(weights, train_set)
+        seconds = {"reading": time.perf_counter() - began}
+        console.notice(_describe(train_set))
+        training: list[float | None] = []
+        with console.progress(settings.trees) as progress:
+
+            def on_round(one: RoundReport) -> None:
+                rounds.append(one)
+                if report is not None:
+                    training.append(one.measure_training())
+                progress.update(one.round, lambda: _measures(one, settings, valid))
+
+            result = train(train_set, validation_sets, settings, pool, on_round, given)
+    _warn(result, train_set, settings, console)
+    write_model(result.ensemble, out)
+    if report is not None:
+        _write_report(report, result, settings, rounds, training, train_set, data, valid, seconds | result.seconds)
+    console.notice(_summary(result, settings, valid, out))
+
+
+def _with_full_name(settings: TrainSettings, metric: str) -> TrainSettings:
+    from dataclasses import replace
+
+    return replace(settings, metric=metric)
+
+
+def _count(number: int, noun: str, plural: str | None = None) -> str:
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def _describe(dataset: RankingDataset) -> str:
+    documents, features = _count(dataset.n_documents, "document"), _count(dataset.n_features, "feature")
+    return f"read {documents} of {_count(dataset.n_queries, 'query', 'queries')} with {features}"
+
+
+def _shown(value: float | None) -> str:
+    return "n/a" if value is None else f"{value:.6f}"
+
+
+def _measures(one: RoundReport, settings: TrainSettings, valid: Sequence[str]) -> str:
+    if not valid:
+        return f"training {settings.metric} {_shown(one.measure_training())}"
+    return f"{settings.metric} " + ", ".join(f"{_shown(v)} on {p}" for v, p in zip(one.validation, valid, strict=True))
+
+
+def _summary(result: TrainResult, settings: TrainSettings, valid: Sequence[str], out: str) -> str:
+    sets = [("training", result.training), *zip(valid, result.validation, strict=True)]
+    reached = ", ".join(f"{_shown(value)} on {name}" for name, value in sets)
+    trees = _count(len(result.ensemble.trees), "tree")
+    best = f" (best of {result.rounds} rounds)" if result.best_round < result.rounds else ""
+    return f"wrote {trees}{best} to {out}; {settings.metric} {reached}"
+
+
+def _warn(result: TrainResult, dataset: RankingDataset, settings: TrainSettings, console: Console) -> None:
+    """Say once, with counts, what kept the run from learning."""
+    idle, queries = result.n_idle_queries, dataset.n_queries
+    if idle:
+        single = int((dataset.query_offsets[1:] - dataset.query_offsets[:-1] == 1).sum())
+        if idle == queries:
+            hint = (
+                "; no query has two documents, so check the qid column" if single == queries else "; check the labels"
+            )
+            console.warning(
+                f"nothing to learn: none of {_count(queries, 'query', 'queries')} has two documents of different worth"
+                f"{hint}; every score will be 0"
+            )
+            return
+        console.warning(
+            f"{idle:,} of {_count(queries, 'query', 'queries')} teach nothing: "
+            f"{single:,} with a single document, {idle - single:,} with all documents worth the same"
+        )
+    if not result.n_features_split:
+        console.warning("nothing to split on: every feature is constant; every score will be 0")
+    elif result.stopped == "split":
+        console.warning(
+            f"stopped after {_count(result.rounds, 'tree')} of {settings.trees:,}: no split left with a gain and at least "
+            f"{settings.min_docs} documents (--min-docs) and a hessian of {settings.min_hessian:g} (--min-hessian) on each side"
+        )
+
+
+def _write_report(
+    path: str,
+    result: TrainResult,
+    settings: TrainSettings,
+    rounds: Sequence[RoundReport],
+    training: Sequence[float | None],
+    dataset: RankingDataset,
+    data: Sequence[str],
+    valid: Sequence[str],
+    seconds: dict[str, float],
+) -> None:
+    from lmart.streams import AtomicOutput
+
+    content: dict[str, Any] = {
+        "settings": settings.to_json(),
+        "data": {
+            "documents": dataset.n_documents,
+            "queries": dataset.n_queries,
+            "features": dataset.n_features,
+            "idle_queries": result.n_idle_queries,
+            "split_features": result.n_features_split,
+        },
+        "metric": settings.metric,
+        "sample": result.share,
+        "rounds": [
+            {"round": one.round, "training": value, "validation": list(one.validation)}
+            for one, value in zip(rounds, training, strict=True)
+        ],
+        "stopped": result.stopped,
+        "best_round": result.best_round,
+        "training": result.training,
+        "validation": list(result.validation),
+        "files": {"data": list(data), "validation": list(valid)},
+        "seconds": seconds,
+    }
+    with AtomicOutput(path) as out:
+        out.write(json.dumps(content, indent=1, allow_nan=False) + "\n")

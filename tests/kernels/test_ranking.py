@@ -1,0 +1,188 @@
+"""The kernels of one query: order, ideal DCG, lambdas."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lmart.gains import Gain, discount_table
+from lmart.kernels import ranking
+
+Floats = npt.NDArray[np.float64]
+LAMBDAS = Path(__file__).parents[2] / ".." / "shared" / "dossier" / "fixtures" / "lambdas.json"
+
+grades = st.integers(0, 4)
+steps = st.integers(-40, 40).map(lambda step: step / 16)  # ties on purpose
+
+
+def lambdas(
+    labels: Any, scores: Any, truncation: int = 0, sigma: float = 1.0, normalize: bool = False, gain: str = "exp2"
+) -> tuple[Floats, Floats]:
+    """Run the kernel on one query."""
+    y, s = np.asarray(labels, np.float64), np.asarray(scores, np.float64)
+    offsets = np.array([0, len(y)])
+    gains = Gain.parse(gain).scaled(y, offsets)
+    discount = discount_table(len(y))
+    ideal = np.empty(1)
+    ranking.ideal_dcg(gains, offsets, discount, truncation, 0, 1, ideal)
+    inverse = np.array([1 / ideal[0] if ideal[0] > 0 else 0.0])
+    order = np.arange(len(y), dtype=np.int32)
+    ranking.order_documents(s, offsets, 0, 1, order)
+    g, h = np.empty(len(y)), np.empty(len(y))
+    fixed = (s, gains, inverse, np.ones(1), discount, offsets, order)
+    ranking.lambda_gradients(*fixed, truncation, sigma, normalize, 0, 1, g, h)
+    return g, h
+
+
+@given(st.lists(steps, min_size=1, max_size=60), st.randoms(use_true_random=False))
+def test_order_is_that_of_a_stable_sort_from_any_start(scores: list[float], random: Any) -> None:
+    order = np.arange(len(scores), dtype=np.int32)
+    random.shuffle(order)
+    ranking.order_documents(np.array(scores), np.array([0, len(scores)]), 0, 1, order)
+    assert order.tolist() == reference.ranked_rows(scores)
+
+
+@pytest.mark.parametrize("n", [2, 3, 100, 257, 5000])
+def test_order_of_a_long_query_is_merge_sorted(n: int) -> None:
+    scores = np.random.default_rng(n).integers(0, max(2, n // 3), n).astype(np.float64)
+    order = np.arange(n, dtype=np.int32)
+    ranking.order_documents(scores, np.array([0, n]), 0, 1, order)
+    assert (order == np.argsort(-scores, kind="stable")).all()
+
+
+def test_only_the_queries_of_the_range_are_sorted() -> None:
+    order = np.arange(4, dtype=np.int32)
+    ranking.order_documents(np.array([1.0, 2.0, 3.0, 4.0]), np.array([0, 2, 4]), 1, 2, order)
+    assert order.tolist() == [0, 1, 3, 2]
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(grades, steps), min_size=2, max_size=20),
+    st.integers(0, 8),
+    st.sampled_from([0.5, 1.0, 2.0]),
+    st.booleans(),
+)
+def test_lambdas_are_those_of_the_definition(
+    pairs: list[tuple[int, float]], truncation: int, sigma: float, normalize: bool
+) -> None:
+    labels, scores = zip(*pairs, strict=True)
+    g, h = lambdas(labels, scores, truncation, sigma, normalize)
+    expected = reference.pair_lambdas([2.0**y - 1 for y in labels], scores, truncation, sigma, normalize)
+    np.testing.assert_allclose(g, expected[0], rtol=1e-7, atol=1e-11)
+    np.testing.assert_allclose(h, expected[1], rtol=1e-7, atol=1e-11)
+
+
+@given(st.lists(st.tuples(grades, st.floats(-1e3, 1e3)), min_size=2, max_size=40), st.booleans())
+def test_gradients_of_a_query_sum_to_exactly_zero(pairs: list[tuple[int, float]], normalize: bool) -> None:
+    labels, scores = zip(*pairs, strict=True)
+    g, h = lambdas(labels, scores, 5, 1.0, normalize)
+    assert math.fsum(g) == 0 == g.sum() == g[::-1].sum()
+    assert (h >= 0).all()
+
+
+@given(st.lists(st.tuples(grades, steps), min_size=2, max_size=20))
+def test_adding_a_constant_to_all_scores_changes_nothing(pairs: list[tuple[int, float]]) -> None:
+    labels, scores = zip(*pairs, strict=True)
+    g, h = lambdas(labels, scores)
+    moved = lambdas(labels, np.array(scores) + 8.0)
+    assert (g == moved[0]).all() and (h == moved[1]).all()
+
+
+@given(st.permutations(range(9)))
+def test_permuting_the_documents_permutes_the_gradients(places: list[int]) -> None:
+    labels, scores = np.array([0, 1, 2, 3, 4, 0, 1, 2, 0.5]), np.linspace(-1, 1, 9) ** 3
+    g, h = lambdas(labels, scores, 3, 1.0, True)
+    moved = lambdas(labels[places], scores[places], 3, 1.0, True)
+    np.testing.assert_allclose(moved[0], g[places], rtol=0, atol=1e-14)
+    assert (moved[1] == h[places]).all()
+
+
+@pytest.mark.parametrize("truncation", [0, 1, 2])
+def test_the_swap_value_is_the_change_of_ndcg(truncation: int) -> None:
+    for relevant in range(5):  # with one relevant document, each other one has a single pair, of rho 1/2
+        labels = [3 if k == relevant else 0 for k in range(5)]
+        g, _ = lambdas(labels, [0.0] * 5, truncation)
+        for other in range(5):
+            if other != relevant and min(other, relevant) < (truncation or 5):
+                change = reference.swapped_ndcg_change([2.0**y - 1 for y in labels], range(5), relevant, other, 0)
+                assert g[other] == pytest.approx(change / 2, rel=1e-12)
+            elif other != relevant:
+                assert g[other] == 0
+
+
+@pytest.mark.parametrize("labels", [[0, 0, 0], [2, 2], [5]])
+def test_a_query_without_a_pair_gets_zeros(labels: list[int]) -> None:
+    for normalize in (False, True):
+        g, h = lambdas(labels, list(range(len(labels))), 0, 1.0, normalize)
+        assert not g.any() and not h.any()
+
+
+def test_worked_values_of_one_query() -> None:
+    labels, scores = [3, 0, 2, 1, 0], [0.2, 1.0, -0.5, 0.7, 0.1]
+    g, h = lambdas(labels, scores)
+    expected = [-0.3496923338, 0.4397842532, -0.1931002127, 0.0618752249, 0.0411330685]
+    np.testing.assert_allclose(g, expected, rtol=1e-8)
+    np.testing.assert_allclose(h, [0.1229300232, 0.1185220259, 0.0523390170, 0.0433833642, 0.0209635880], rtol=1e-8)
+    g, h = lambdas(labels, scores, 2, 2.0)
+    np.testing.assert_allclose(g, [-0.7840888079, 1.1025924919, -0.4947283036, 0.1657996224, 0.0104249972], rtol=1e-8)
+    g, h = lambdas(labels, scores, 30, 1.0, True)
+    np.testing.assert_allclose(g, [-0.5479218571, 0.4088180644, -0.1081977625, 0.0411014248, 0.2062001304], rtol=1e-7)
+    np.testing.assert_allclose(h, [0.2216985439, 0.1225279657, 0.0389498469, 0.0701564103, 0.1073993978], rtol=1e-7)
+
+
+@pytest.mark.skipif(not LAMBDAS.exists(), reason="the fixture is not part of the project")
+def test_fixture_of_lambdas() -> None:
+    held = 0
+    for case in json.loads(LAMBDAS.read_text())["cases"]:
+        for name, (g, h) in case["out"].items():
+            variant = _variant(name)
+            if variant is None:
+                continue
+            truncation, sigma, normalize, gain, hessian_factor = variant
+            own = lambdas(case["y"], case["s"], truncation, sigma, normalize, gain)
+            np.testing.assert_allclose(own[0], g, rtol=1e-6, atol=1e-12, err_msg=name)
+            np.testing.assert_allclose(own[1] * hessian_factor, h, rtol=1e-6, atol=1e-12, err_msg=name)
+            assert own[0].sum() == 0
+            held += 1
+    assert held >= 90
+
+
+def _variant(name: str) -> tuple[int, float, bool, str, float] | None:
+    words = name.split("_")
+    if words[0] == "lgb":
+        return int(words[1][1:]), float(words[3][5:]), words[2] == "norm", "exp2", 1.0
+    if words[0] == "xgb":  # XGBoost doubles the hessian
+        return int(words[2][1:]), 1.0, words[-1] == "allnorm", "linear" if "linear" in words else "exp2", 2.0
+    return (0, 1.0, False, "exp2", 1.0) if name == "lambdarank_full" else None
+
+
+@given(st.floats(0, 60))
+def test_the_sigmoid_is_within_a_millionth(difference: float) -> None:
+    # two documents in the wrong order: gradient = rho * delta
+    g, _ = lambdas([0, 1], [difference, 0.0])
+    delta = 1 - 1 / math.log2(3)
+    assert g[0] / delta == pytest.approx(1 / (1 + math.exp(-difference)), abs=1e-9)
+    g, _ = lambdas([1, 0], [difference, 0.0])
+    assert -g[0] / delta == pytest.approx(1 / (1 + math.exp(difference)), abs=1e-9)
+
+
+@given(st.floats(0, 1e9))
+def test_log2_of_one_plus(x: float) -> None:
+    assert ranking.log2_of_one_plus(x) == pytest.approx(math.log1p(x) / math.log(2), rel=1e-14, abs=1e-300)
+
+
+def test_extreme_scores_and_labels_stay_finite() -> None:
+    g, h = lambdas([0, 1000, 1023, 5], [1e300, -1e300, 0.0, 1.0], 0, 1.0, True)
+    assert np.isfinite(g).all() and np.isfinite(h).all() and g.sum() == 0
+    g, h = lambdas([0, 1, 0], [5e-324, 0.0, -5e-324], 0, 1e6, True)
+    assert np.isfinite(g).all() and g[1] < 0
