@@ -245,3 +245,11 @@ def walk_words(roots: Sequence[int], words: Sequence[int], leaf_values: Sequence
             place = after
         total += leaf_values[place]
     return total
+
+
+def mix(x: int) -> int:
+    """SplitMix64's output for a state, in whole numbers."""
+    z = (x + 0x9E3779B97F4A7C15) % 2**64
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
+    return z ^ (z >> 31)

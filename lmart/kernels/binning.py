@@ -69,12 +69,17 @@ def cut_side(values, counts, n_bins, edges, n_edges):
     left = n_bins
     mean = rest / rest_bins
     inside = 0
+    after_light = False
     for i in range(d - 1):
         inside += counts[i]
         if not heavy[i]:
             rest -= counts[i]
         close = heavy[i] or inside >= mean or (heavy[i + 1] and inside >= 0.5 * mean)
-        if close and left > 1:
+        if heavy[i + 1] and not close and after_light:
+            n_edges = append_edge(edges, n_edges - 1, values[i], values[i + 1])  # the scrap joins the bin before it
+            inside = 0
+        elif close and left > 1:
+            after_light = not heavy[i]
             n_edges = append_edge(edges, n_edges, values[i], values[i + 1])
             left -= 1
             if not heavy[i]:

@@ -1,0 +1,68 @@
+"""Packed sums by bin."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import reference
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lmart.kernels import binning, histogram
+
+LOW = 0xFFFFFFFF
+
+
+def packed_rows(n: int, seed: int = 0) -> npt.NDArray[np.int64]:
+    rng = np.random.default_rng(seed)
+    out = np.empty(n, np.int64)
+    histogram.pack(rng.normal(size=n), rng.random(n), 2.0**20, 2.0**20, 0, n, out)
+    return out
+
+
+def test_packing_keeps_both_halves_and_their_sums() -> None:
+    g, h = np.array([0.5, -0.25, -1.0, 0.0]), np.array([0.0, 0.125, 1.0, 0.75])
+    out = np.empty(4, np.int64)
+    histogram.pack(g, h, 8.0, 16.0, 0, 2, out)
+    histogram.pack(g, h, 8.0, 16.0, 2, 4, out)
+    assert (out >> 32).tolist() == [4, -2, -8, 0]
+    assert (out & LOW).tolist() == [0, 2, 16, 12]
+    total = int(out.sum())
+    assert (total >> 32, total & LOW) == (-6, 30)
+    assert histogram.sum_packed(np.array([1, 2], np.int32), out, 0, 2) == out[1] + out[2]
+    assert histogram.sum_sizes(g, h, 0, 4) == (1.75, 1.875)
+
+
+@given(st.integers(1, 60), st.integers(0, 2**32), st.sampled_from([np.uint16, np.uint32]), st.integers(1, 3))
+def test_histograms_are_the_sums_by_bin(n: int, seed: int, width: type, workers: int) -> None:
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, 4, (5, n)).astype(np.uint8)
+    codes[4] = 0
+    widths = [4, 4, 4, 4, 1]
+    bin_offsets = np.cumsum([0, *widths])
+    common = np.array([np.bincount(own).argmax() for own in codes], np.uint8)
+    row_offsets = np.zeros(n + 1, np.int64)
+    binning.count_uncommon(codes, common, 0, n, row_offsets[1:])
+    row_offsets = np.cumsum(row_offsets)
+    uncommon = np.empty(row_offsets[-1], width)
+    binning.list_uncommon(codes, common, bin_offsets, row_offsets, 0, n, uncommon)
+    packed = packed_rows(n, seed)
+    documents = np.flatnonzero(rng.random(n) < 0.6).astype(np.int32)
+    parts = np.zeros((workers, bin_offsets[-1]), np.int64)
+    for w in range(workers):  # any share-out gives the same
+        start, stop = len(documents) * w // workers, len(documents) * (w + 1) // workers
+        histogram.add_documents(parts[w], documents, start, stop, packed, row_offsets, uncommon)
+    total = histogram.sum_packed(documents, packed, 0, len(documents))
+    histogram.finish(parts, total, bin_offsets, common, 0, 2)
+    histogram.finish(parts, total, bin_offsets, common, 2, 5)
+    expected = reference.bin_sums(codes.tolist(), packed.tolist(), documents.tolist(), widths)
+    assert parts[0].tolist() == expected
+    for f in range(5):
+        assert parts[0, bin_offsets[f] : bin_offsets[f + 1]].sum() == total
+
+
+def test_the_other_child_is_parent_minus_child() -> None:
+    parent, child = packed_rows(50, 1), packed_rows(50, 2)
+    out = np.empty(50, np.int64)
+    histogram.subtract(parent, child, out)
+    assert (out + child == parent).all()

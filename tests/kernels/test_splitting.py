@@ -1,0 +1,136 @@
+"""The best split of a histogram, and the parting of documents."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lmart.kernels import histogram, splitting
+
+UNIT = 2.0**-20
+
+
+def split_of(
+    codes: list[list[int]], missing: list[int | None], g: list[float], h: list[float], l2: float, limit: float, docs: int
+) -> tuple[float, int, int, bool] | None:
+    """The best split as the grower finds it, from packed sums and counts."""
+    n, m = len(g), len(codes)
+    packed = np.empty(n, np.int64)
+    histogram.pack(np.array(g), np.array(h), 2.0**20, 2.0**20, 0, n, packed)
+    widths = [max(own) + 1 if lost is None else lost + 1 for own, lost in zip(codes, missing, strict=True)]
+    offsets = np.cumsum([0, *widths])
+    bins = np.array(reference.bin_sums(codes, packed.tolist(), range(n), widths), np.int64)
+    has_missing = np.array([lost is not None for lost in missing])
+    total = int(packed.sum())
+    limits = (total, UNIT, UNIT, l2, limit)
+    gains, best_codes, sides = np.empty(m), np.empty(m, np.int16), np.empty(m, np.bool_)
+    finite = np.ones(m, np.bool_)
+    for a, b in ((0, 1), (1, m)):
+        splitting.best_splits(bins, offsets, has_missing, finite, *limits, a, b, gains, best_codes, sides)
+    for f in range(m):
+        counts = np.bincount(codes[f], minlength=256)
+        own = (bins, counts, offsets[f], widths[f], has_missing[f], True)
+        gain, code, side = splitting.best_counted_split(*own, *limits, docs)
+        assert gain <= gains[f]
+        if docs <= 1 and gain == gains[f] > 0:
+            assert (code, side) == (best_codes[f], sides[f])
+        gains[f], best_codes[f], sides[f] = gain, code, side
+    f = int(np.argmax(gains))
+    return None if gains[f] == -np.inf else (float(gains[f]), f, int(best_codes[f]), bool(sides[f]))
+
+
+@given(
+    st.integers(2, 14).flatmap(
+        lambda n: st.tuples(
+            st.lists(st.lists(st.integers(0, 3), min_size=n, max_size=n), min_size=2, max_size=3),
+            st.lists(st.integers(-900, 900), min_size=n, max_size=n),
+            st.lists(st.integers(1, 900), min_size=n, max_size=n),
+        )
+    ),
+    st.booleans(),
+    st.sampled_from([0.0, 1.0]),
+    st.sampled_from([0.0, 0.5]),
+    st.integers(1, 4),
+)
+def test_the_best_split_is_that_of_brute_force(
+    data: tuple[list[list[int]], list[int], list[int]], lost: bool, l2: float, limit: float, docs: int
+) -> None:
+    codes, gs, hs = data
+    g, h = [x / 1024 for x in gs], [x / 1024 for x in hs]  # exact in the units, so ties are ties
+    missing = [3 if lost else None] * len(codes)
+    expected = reference.best_split(codes, missing, g, h, range(len(g)), l2, limit, docs)
+    found = split_of(codes, missing, g, h, l2, limit, docs)
+    if expected is None:
+        assert found is None or found[0] < 1e-8
+    elif found is None:
+        assert expected[0] < 1e-8
+    else:
+        assert found[0] == pytest.approx(expected[0], rel=1e-9)
+        if sum(abs(expected[0] - other) < 1e-9 for other in [found[0]]) and found[1:] != expected[1:]:
+            left = [[(s[3] if c == missing[s[1]] else c <= s[2]) for c in codes[s[1]]] for s in (found, expected)]
+            assert left[0] in (left[1], [not x for x in left[1]]) or found[0] == pytest.approx(expected[0], rel=1e-12)
+
+
+def test_a_planted_sign_flip_is_found() -> None:
+    codes = [[0, 1, 2, 3] * 5, [k % 7 for k in range(20)]]
+    g = [-1.0 if c <= 1 else 1.0 for c in codes[0]]
+    assert split_of(codes, [None, None], g, [1.0] * 20, 0.0, 0.0, 1) == (20.0, 0, 1, False)
+
+
+def test_missing_values_go_to_the_better_side() -> None:
+    codes = [[0, 0, 1, 1, 2, 2], [0] * 6]
+    high = [1.0, 1.0, -1.0, -1.0, -1.0, -1.0]
+    assert split_of(codes, [2, None], high, [1.0] * 6, 0.0, 0.0, 1)[2:] == (0, False)  # type: ignore[index]
+    low = [1.0, 1.0, -1.0, -1.0, 1.0, 1.0]
+    assert split_of(codes, [2, None], low, [1.0] * 6, 0.0, 0.0, 1)[2:] == (0, True)  # type: ignore[index]
+    only = [-1.0, -1.0, -1.0, -1.0, 2.0, 2.0]  # all numbers left, missing right
+    assert split_of(codes, [2, None], only, [1.0] * 6, 0.0, 0.0, 1)[2:] == (1, False)  # type: ignore[index]
+
+
+def test_equal_gains_take_the_lowest_feature_and_threshold() -> None:
+    same = [0, 1, 2, 3]
+    assert split_of([same, same], [None, None], [-1.0, 1.0, -1.0, 1.0], [1.0] * 4, 0.0, 0.0, 1)[1:3] == (0, 0)  # type: ignore[index]
+
+
+def test_nothing_gained_is_no_split() -> None:
+    assert split_of([[0, 1, 0, 1], [0, 0, 1, 1]], [None, None], [1.0] * 4, [1.0] * 4, 0.0, 0.0, 1) is None
+    assert split_of([[0, 1], [1, 0]], [None, None], [1.0, -1.0], [0.0, 0.0], 0.0, 0.0, 1) is None
+
+
+@given(st.lists(st.integers(0, 4), max_size=50), st.integers(0, 3), st.booleans(), st.integers(0, 50))
+def test_documents_are_parted_in_order(codes: list[int], code: int, side: bool, cut: int) -> None:
+    n = len(codes)
+    own = np.array(codes, np.uint8)
+    documents = np.arange(n, dtype=np.int32)[::-1].copy()
+    left, right = np.empty(n, np.int32), np.empty(n, np.int32)
+    lefts, rights = [], []
+    for a, b in ((0, min(cut, n)), (min(cut, n), n)):
+        k = splitting.part_documents(own, code, 4, side, documents, a, b, left, right)
+        lefts += left[a : a + k].tolist()
+        rights += right[a : b - k].tolist()
+    goes_left = [side if codes[d] == 4 else codes[d] <= code for d in documents]
+    assert lefts == [d for d, yes in zip(documents, goes_left, strict=True) if yes]
+    assert rights == [d for d, yes in zip(documents, goes_left, strict=True) if not yes]
+    counts = np.zeros(256, np.int64)
+    splitting.count_leaf_codes(own, documents, 0, n, counts)
+    assert counts[:5].tolist() == [codes.count(c) for c in range(5)]
+
+
+def test_walking_codes_and_adding_leaf_values() -> None:
+    codes = np.array([[0, 1, 2, 3, 5], [1, 0, 0, 1, 1]], np.uint8)
+    features, split_codes = np.array([0, 1], np.int32), np.array([1, 0], np.int32)
+    sides = np.array([True, False])
+    left, right = np.array([1, -1], np.int32), np.array([-2, -3], np.int32)
+    values = np.array([10.0, 20.0, 30.0])
+    scores = np.ones(5)
+    missing = np.array([5, 2], np.uint8)
+    for a, b in ((0, 3), (3, 5)):
+        splitting.walk_codes(codes, features, split_codes, missing, sides, left, right, values, a, b, scores)
+    assert scores.tolist() == [31, 11, 21, 21, 31]
+    splitting.walk_codes(codes, features[:0], split_codes[:0], missing, sides, left[:0], right[:0], values[:1], 0, 5, scores)
+    assert scores.tolist() == [41, 21, 31, 31, 41]
+    splitting.add_leaf_values(np.array([4, 0, 1], np.int32), np.array([0, 2]), np.array([2, 3]), values[:2], scores)
+    assert scores.tolist() == [51, 41, 31, 31, 51]
