@@ -47,6 +47,8 @@ class RankingDataset:
     query_ids      : n_queries texts
     feature_names  : n_features texts when the source has names (CSV), else None
     document_ids   : n texts ('' where there is none) when they were asked for, else None
+    input_rows     : int64[n], the row of the input (from 0, through all inputs) that each document was, when rows were
+                     collected by query; None: documents stand in the order of the input
     source         : what to call it in messages
     """
 
@@ -57,6 +59,7 @@ class RankingDataset:
     query_ids: Sequence[str]
     feature_names: tuple[str, ...] | None = None
     document_ids: Sequence[str] | None = None
+    input_rows: Longs | None = None
     source: str = field(default="data", compare=False)
 
     def __post_init__(self) -> None:

@@ -114,18 +114,19 @@ class DatasetBuilder:
         offsets: Longs = np.array([*self._starts, len(labels)], np.int64)
         query_ids: list[str] = self._query_ids
         document_ids = self._document_ids
+        input_rows: Longs | None = None
         if group_by_qid and len(set(query_ids)) < len(query_ids):
             first: dict[str, int] = {}
             run_queries = np.array([first.setdefault(query_id, len(first)) for query_id in query_ids])
             query_ids = list(first)
             doc_queries = np.repeat(run_queries, np.diff(offsets))
-            doc_order = np.argsort(doc_queries, kind="stable")
+            input_rows = doc_order = np.argsort(doc_queries, kind="stable")
             offsets = np.concatenate([[0], np.cumsum(np.bincount(doc_queries, minlength=len(query_ids)))]).astype(np.int64)
             rows, labels = take_rows(rows, doc_order), labels[doc_order]
             document_ids = None if document_ids is None else [document_ids[doc] for doc in doc_order.tolist()]
         names = None if table.names is None else tuple(table.names[column] for column in order.tolist())
         return RankingDataset(
-            rows, table.ids[order], labels, offsets, query_ids, names, document_ids, source=source
+            rows, table.ids[order], labels, offsets, query_ids, names, document_ids, input_rows, source=source
         )
 
 

@@ -56,10 +56,10 @@ class Weights:
     given_per: str
 
 
-def read_weights(path: str, query_offsets: Longs) -> Weights:
+def read_weights(path: str, query_offsets: Longs, input_rows: Longs | None = None) -> Weights:
     """Read one weight a query or one a row, told apart by their count.
 
-    query_offsets : int64[n_queries + 1] of the data they belong to. DataError (with all three numbers) when the count
+    query_offsets : int64[n_queries + 1] of the data they belong to; input_rows : as in its RankingDataset. DataError (with all three numbers) when the count
     fits neither, and for a weight that is negative, not finite or no number, or when all are zero. When every query has
     one row, both readings mean the same.
     """
@@ -82,5 +82,7 @@ def read_weights(path: str, query_offsets: Longs) -> Weights:
     sizes = np.diff(query_offsets)
     if len(given) == n_queries:
         return Weights(np.repeat(given, sizes), given, "query")
+    if input_rows is not None:
+        given = given[input_rows]
     sums = np.add.reduceat(given, query_offsets[:-1]) if n_queries else np.zeros(0)
     return Weights(given, sums / np.maximum(sizes, 1), "row")

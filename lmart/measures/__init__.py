@@ -4,6 +4,7 @@ from lmart.measures.evaluation import EvaluationReport, Evaluator
 from lmart.measures.values import (
     EMPTY_CHOICES,
     MEANINGS,
+    NEED_CUTOFF,
     SPELLINGS,
     TIES_CHOICES,
     Conventions,
@@ -15,6 +16,7 @@ from lmart.measures.values import (
 __all__ = [
     "EMPTY_CHOICES",
     "MEANINGS",
+    "NEED_CUTOFF",
     "SPELLINGS",
     "TIES_CHOICES",
     "Conventions",

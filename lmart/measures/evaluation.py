@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from lmart.dataset import query_ranges
 from lmart.errors import DataError
 from lmart.gains import Gain, discount_table
 from lmart.measures.values import Conventions, Measure
@@ -92,7 +92,7 @@ class Evaluator:
         self.n_relevant = _query_sums(self.relevant, self.query_offsets)
         self.empty = self.n_relevant == 0
         self.grade_scale = max(SMALLEST_GRADE_SCALE, math.ceil(labels.max(initial=0.0)))
-        self._ranges = _query_ranges(self.query_offsets, self.pool.threads)
+        self._ranges = query_ranges(self.query_offsets, DOCUMENTS_A_CALL)
         self._order = np.arange(len(labels), dtype=np.int32)
         self._worths: dict[str, Floats] = {}
         self._ideal: dict[int, Floats] = {}
@@ -261,12 +261,3 @@ def _query_sums(values: Floats, query_offsets: Longs) -> Floats:
     if len(filled):
         sums[filled] = np.add.reduceat(values, query_offsets[:-1][filled])
     return sums
-
-
-def _query_ranges(query_offsets: Longs, threads: int) -> list[tuple[int, int]]:
-    """Return (first, last) ranges that cover the queries, of about as many documents each."""
-    n_queries, n_documents = len(query_offsets) - 1, int(query_offsets[-1])
-    parts = 1 if threads == 1 else max(1, min(n_documents // DOCUMENTS_A_CALL, 8 * threads))
-    cuts = np.searchsorted(query_offsets, np.linspace(0, n_documents, parts + 1)[1:-1])
-    edges = np.unique(np.concatenate(([0], cuts, [n_queries])))
-    return [(int(a), int(b)) for a, b in pairwise(edges)]

@@ -1,0 +1,273 @@
+"""lmart eval: how well scores, or a model, rank judged queries."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from lmart.cli.console import Console
+from lmart.cli.data_options import data_options, refuse_two_standard_inputs
+from lmart.cli.many_files import ManyFilesCommand
+from lmart.cli.options import GainType, quiet_option, thread_count, threads_option
+from lmart.cli.reports import per_query_lines, print_report
+from lmart.errors import DataError, ModelError, SettingsError, quote
+from lmart.formats.options import ReadOptions
+from lmart.gains import Gain
+from lmart.measures import (
+    EMPTY_CHOICES,
+    MEANINGS,
+    NEED_CUTOFF,
+    TIES_CHOICES,
+    Conventions,
+    EvaluationReport,
+    Evaluator,
+    Measure,
+    parse_measures,
+)
+from lmart.threads import WorkerPool
+
+if TYPE_CHECKING:
+    from lmart.dataset import RankingDataset
+    from lmart.ensemble import Ensemble
+    from lmart.measures.evaluation import Floats
+
+DEFAULT_METRICS = "ndcg@1,ndcg@3,ndcg@5,ndcg@10,map,mrr"
+
+HELP = """Measure how well a model, or scores from elsewhere, rank judged queries.
+
+The report goes to standard output: the mean of each measure over the queries, with the conventions it depends on.
+Higher scores rank first; a document is relevant when its label is above 0; ranks count from 1. The measures, in which k
+is any number from 1; without [@k] the whole list counts:
+
+\b
+{measures}
+
+Queries without a relevant document count as --empty says in every measure but dcg."""
+
+EPILOG = """\b
+Examples:
+  lmart eval --data data/sample/test.svm --model model.json
+  lmart eval --data data/sample/test.svm --model model.json --metric ndcg@10,err@20 --empty skip --per-query queries.tsv
+  lmart predict --data data/sample/test.svm --model model.json --out scores.txt
+  lmart eval --data data/sample/test.svm --scores scores.txt --ties average --json
+"""
+
+
+def _measures_help() -> str:
+    """Return one paragraph of lines, a measure each, broken to the width of help pages."""
+    import textwrap
+
+    lines = []
+    for name, meaning in MEANINGS.items():
+        spelling = f"{name}@k" if name in NEED_CUTOFF else f"{name}[@k]"
+        lines += textwrap.wrap(meaning + ".", 74, initial_indent=f"  {spelling:<10}", subsequent_indent=" " * 12)
+    return "\n".join(lines)
+
+
+def _once(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> str | None:
+    """Refuse an option that is given twice, where Click would silently take the last."""
+    if len(values) > 1:
+        raise click.BadParameter("give it once; one ranking is measured at a time")
+    return values[0] if values else None
+
+
+@click.command(
+    "eval",
+    cls=ManyFilesCommand,
+    many=("--data",),
+    help=HELP.format(measures=_measures_help()),
+    epilog=EPILOG,
+    short_help="Measure a ranking.",
+)
+@click.option(
+    "--data",
+    metavar="FILE...",
+    required=True,
+    multiple=True,
+    help="Judged documents: LETOR, CSV, TSV or Parquet; several files are one data set.",
+)
+@click.option(
+    "-m",
+    "--model",
+    metavar="MODEL",
+    multiple=True,
+    callback=_once,
+    help="Model whose scores are measured; give this or --scores.",
+)
+@click.option(
+    "--scores",
+    metavar="FILE",
+    multiple=True,
+    callback=_once,
+    help="Scores to measure, one number a line, in the order of the rows; give this or --model.",
+)
+@click.option(
+    "--metric",
+    metavar="LIST",
+    default=DEFAULT_METRICS,
+    show_default=True,
+    help="Measures, with commas between them.",
+)
+@click.option(
+    "--gain",
+    type=GainType(),
+    metavar="exp2|linear|G0,G1,...",
+    help="What a label is worth in ndcg and dcg: 2^label - 1, the label, or a table from label 0 up.  "
+    "[default: the model's, else exp2]",
+)
+@click.option(
+    "--empty",
+    type=click.Choice(EMPTY_CHOICES),
+    default=EMPTY_CHOICES[0],
+    show_default=True,
+    help="What a query without a relevant document counts, in all measures but dcg; skip leaves it out of the mean.",
+)
+@click.option(
+    "--ties",
+    type=click.Choice(TIES_CHOICES),
+    default=TIES_CHOICES[0],
+    show_default=True,
+    help="Documents of equal score: in the order of the data, or the mean over all their orders, computed exactly.",
+)
+@click.option(
+    "--weights",
+    metavar="FILE",
+    help="Weights for the mean: one number a query, or one a row (a query takes its rows' mean).",
+)
+@click.option(
+    "--per-query",
+    metavar="FILE",
+    help="Write the measures of each query to FILE, tab-separated: a header, then a line a query with its id and each "
+    "value, n/a where the query is left out. With - they go to standard output in place of the report.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table; every digit counts.")
+@data_options
+@threads_option
+@quiet_option
+def command(
+    data: tuple[str, ...],
+    model: str | None,
+    scores: str | None,
+    metric: str,
+    gain: Gain | None,
+    empty: str,
+    ties: str,
+    weights: str | None,
+    per_query: str | None,
+    as_json: bool,
+    read_options: ReadOptions,
+    threads: int | None,
+    quiet: bool,
+) -> None:
+    """Measure a ranking; the help text is HELP."""
+    if (model is None) == (scores is None):
+        raise click.UsageError("give one of --model and --scores" + ("" if model is None else ", not both"))
+    if as_json and per_query == "-":
+        raise click.UsageError("--json and --per-query - both write to standard output; give --per-query a file")
+    inputs = [*data, model, scores, weights, read_options.query_sizes]
+    refuse_two_standard_inputs(inputs)
+    conventions = Conventions(gain or Gain(), empty, ties)
+    measures = parse_measures(metric, conventions)
+
+    from lmart.formats.registry import read_dataset
+    from lmart.streams import AtomicOutput, check_output
+
+    if per_query is not None:
+        check_output(per_query, [path for path in inputs if path is not None])
+    console = Console(quiet)
+    with WorkerPool(thread_count(threads, console.notice)) as pool:
+        ensemble = None if model is None else _read_model(model)
+        if ensemble is not None and model is not None:
+            measures = _with_gain_of(ensemble, model, measures, gain is not None, console)
+        dataset = read_dataset(data, read_options, pool)
+        _warn_of_single_documents(dataset, console)
+        evaluator = _prepare(dataset, measures, pool, None if weights is None else _read_weights(weights, dataset))
+        if ensemble is not None:
+            given = _score(ensemble, dataset, pool, console)
+        else:
+            given = _read_scores(scores or "", dataset)
+        report = _evaluate(evaluator, given, dataset)
+    if per_query is not None:
+        with AtomicOutput(per_query) as out:
+            for line in per_query_lines(report, dataset.query_ids):
+                out.write(line)
+    if as_json:
+        click.echo(json.dumps(report.to_json(), allow_nan=False))
+    elif per_query != "-":
+        print_report(report, weights)
+
+
+def _read_model(path: str) -> Ensemble:
+    from lmart.formats.model_json import read_model
+
+    return read_model(path)
+
+
+def _with_gain_of(
+    ensemble: Ensemble, path: str, measures: tuple[Measure, ...], given: bool, console: Console
+) -> tuple[Measure, ...]:
+    """Return the measures with the model's gain, or as they are, and told, when another gain was given."""
+    try:
+        gain = Gain.parse(ensemble.gain)
+    except SettingsError as fault:
+        raise ModelError(f"{fault.message}; give --gain", path) from None
+    if not given:
+        return tuple(replace(one, conventions=replace(one.conventions, gain=gain)) for one in measures)
+    used = measures[0].conventions.gain
+    if used != gain:
+        console.notice(f"measuring with the gain {used}, as --gain says; the model was trained with {gain}")
+    return measures
+
+
+def _warn_of_single_documents(dataset: RankingDataset, console: Console) -> None:
+    if dataset.n_queries == dataset.n_documents > 1:
+        console.warning(
+            "every query has one document, so no ranking can be better than another; is the query id right?"
+        )
+
+
+def _prepare(
+    dataset: RankingDataset, measures: tuple[Measure, ...], pool: WorkerPool, weights: Floats | None
+) -> Evaluator:
+    try:
+        return Evaluator(dataset.labels, dataset.query_offsets, measures, pool, weights)
+    except DataError as fault:
+        raise _at(fault, dataset.source) from None
+
+
+def _evaluate(evaluator: Evaluator, scores: Floats, dataset: RankingDataset) -> EvaluationReport:
+    try:
+        return evaluator.evaluate(scores)
+    except DataError as fault:
+        raise _at(fault, dataset.source) from None
+
+
+def _at(fault: DataError, path: str) -> DataError:
+    return fault if fault.path is not None else DataError(fault.message, path, fault.line, fault.more)
+
+
+def _score(ensemble: Ensemble, dataset: RankingDataset, pool: WorkerPool, console: Console) -> Floats:
+    from lmart.scoring import FeatureMatcher, Scorer
+
+    matcher = FeatureMatcher(ensemble)
+    column_map = matcher.column_map(dataset.feature_ids, dataset.feature_names)
+    matcher.refuse_foreign(dataset.source)
+    if matcher.unknown:
+        console.warning(f"{dataset.source}: {matcher.describe_unknown()}; scored without")
+    return Scorer(ensemble).score(dataset.features, column_map, pool)
+
+
+def _read_scores(path: str, dataset: RankingDataset) -> Floats:
+    from lmart.formats.scores import read_scores
+
+    scores = read_scores(path, dataset.n_documents, quote(dataset.source))
+    return scores if dataset.input_rows is None else scores[dataset.input_rows]
+
+
+def _read_weights(path: str, dataset: RankingDataset) -> Floats:
+    from lmart.formats.sidecars import read_weights
+
+    return read_weights(path, dataset.query_offsets, dataset.input_rows).per_query

@@ -1,0 +1,100 @@
+"""What eval prints: the report as a table, for people and pipes, and the lines of single queries."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from collections.abc import Iterator, Sequence
+
+import click
+
+from lmart.errors import visible
+from lmart.measures import EvaluationReport
+
+NOT_DEFINED = "n/a"
+_IN_A_CELL = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r"})
+_EMPTY = {"zero": "each counts 0", "one": "each counts 1", "skip": "left out of the means"}
+_TIES = {
+    "input": "documents of equal score in the order of the data",
+    "average": "mean over all orders of documents of equal score",
+}
+_GAINS = {"exp2": "2^label - 1", "linear": "the label", "table": "by label, from 0 up"}
+
+
+def print_report(report: EvaluationReport, weights: str | None = None) -> None:
+    """Print the report to standard output: with rules and colours on a terminal, else the same bytes anywhere."""
+    facts, rows = _facts(report, weights), _rows(report)
+    if _is_terminal():
+        _print_on_terminal(facts, rows)
+    else:
+        click.echo(format_report(facts, rows), nl=False)
+
+
+def format_report(facts: Sequence[tuple[str, str]], rows: Sequence[tuple[str, str]]) -> str:
+    """Return aligned lines, never wrapped: the facts, an empty line, the measures."""
+    width = max(len(name) for name, _ in (*facts, *rows))
+    digits = max(len(value) for _, value in rows)
+    lines = [f"{name:<{width}}  {value}" for name, value in facts]
+    lines += ["", *(f"{name:<{width}}  {value:>{digits}}" for name, value in rows)]
+    return "\n".join(lines) + "\n"
+
+
+def per_query_lines(report: EvaluationReport, query_ids: Sequence[str]) -> Iterator[str]:
+    """Yield a header, then a line a query: its id and each measure, every digit, tab-separated."""
+    yield "\t".join(("qid", *report.per_query)) + "\n"
+    columns = [values.tolist() for values in report.per_query.values()]
+    for query_id, *values in zip(query_ids, *columns, strict=True):
+        cells = (NOT_DEFINED if math.isnan(value) else repr(value) for value in values)
+        yield "\t".join((query_id.translate(_IN_A_CELL), *cells)) + "\n"
+
+
+def _facts(report: EvaluationReport, weights: str | None) -> list[tuple[str, str]]:
+    """Return what the numbers depend on, as names and values."""
+    conventions = report.conventions
+    empty, kind = conventions.empty, conventions.gain.kind
+    facts = [
+        ("queries", str(report.n_queries)),
+        ("documents", str(report.n_documents)),
+        ("empty queries", f"{report.n_empty_queries} (no label above 0; {_EMPTY[empty]}, but for dcg)"),
+        ("gain", f"{conventions.gain} ({_GAINS[kind]})"),
+        ("empty", empty),
+        ("ties", f"{conventions.ties} ({_TIES[conventions.ties]})"),
+    ]
+    if any(name.startswith("err") for name in report.values):
+        facts.append(("err", f"stops with probability (2^label - 1) / 2^{report.grade_scale}"))
+    if weights is not None:
+        facts.append(("weights", visible("standard input" if weights == "-" else weights)))
+    return facts
+
+
+def _rows(report: EvaluationReport) -> list[tuple[str, str]]:
+    return [(name, NOT_DEFINED if value is None else _shown(value)) for name, value in report.values.items()]
+
+
+def _shown(value: float) -> str:
+    return f"{value:.6f}" if abs(value) < 1e9 else f"{value:.9g}"
+
+
+def _is_terminal() -> bool:
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") in ("dumb", "unknown", ""):
+        return False
+    return sys.stdout.isatty()
+
+
+def _print_on_terminal(facts: Sequence[tuple[str, str]], rows: Sequence[tuple[str, str]]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("measure", no_wrap=True)
+    table.add_column("mean", justify="right", no_wrap=True)
+    for name, value in rows:
+        table.add_row(Text(name), Text(value, style="bold"))
+    console = Console(highlight=False)
+    width = max(len(name) for name, _ in facts)
+    for name, value in facts:
+        console.print(Text(f"{name:<{width}}  ", style="dim") + Text(value), soft_wrap=True)
+    console.print(table)
