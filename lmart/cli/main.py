@@ -119,6 +119,7 @@ def _place(fault: OSError) -> str:
 
 
 @click.group(
+    PROGRAM,
     cls=LmartGroup,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -1,0 +1,87 @@
+"""The committed manual pages are what the commands say, complete, well-formed roff, and their examples run."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import click
+import pytest
+from commands import ROOT, run_lines
+
+from lmart import __version__
+from lmart.cli.main import COMMANDS, main
+from lmart.errors import ExitStatus
+from lmart.manpages import example_lines, pages
+
+MAN = ROOT / "man"
+NAMES = ["lmart.1", *(f"lmart-{name}.1" for name in COMMANDS)]
+CONTEXT = click.Context(main, info_name="lmart")
+
+
+def command(name: str) -> click.Command:
+    found = main.get_command(CONTEXT, name)
+    assert found is not None
+    return found
+
+
+def test_there_is_a_page_for_every_command() -> None:
+    assert list(pages()) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_committed_pages_are_current(name: str) -> None:
+    assert (MAN / name).read_text("ascii") == pages()[name], "run: python -m lmart.manpages man/"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_is_explained(name: str) -> None:
+    for option in command(name).get_params(click.Context(command(name), CONTEXT, name)):
+        if not isinstance(option, click.Option) or option.hidden:
+            continue
+        assert option.help is not None, option.name
+        sentence = re.sub(r"\s*\[default: .*\]$", "", option.help)
+        assert sentence[0].isupper() and sentence.endswith("."), option.help
+        record = option.get_help_record(click.Context(command(name), CONTEXT, name))
+        assert record is not None
+        if option.required:
+            assert "[required]" in record[1]
+        elif option.default is not None and not option.is_flag and not option.multiple:
+            assert "default: " in record[1], option.name
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_pages_say_all_that_a_page_must(name: str) -> None:
+    text = pages()[name]
+    sections = re.findall(r"^\.SH (.*)$", text, re.MULTILINE)
+    own = ["COMMANDS", "OPTIONS"] if name == "lmart.1" else ["OPTIONS", "EXAMPLES"]
+    closing = ["EXIT STATUS", "FILES", "ENVIRONMENT", "SEE ALSO"]
+    assert sections == ["NAME", "SYNOPSIS", "DESCRIPTION", *own, *closing]
+    assert text.startswith('.\\" Generated') and __version__ in text
+    assert all(f"\\fB{int(status)}\\fR" in text for status in ExitStatus)
+    assert text.isascii() and not re.search(r"\b(19|20)\d\d-\d\d", text)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_examples_run(name: str, tmp_path: Path) -> None:
+    lines = example_lines(command(name).epilog or "")
+    assert lines
+    needs_model = name != "train" and any("model.json" in line for line in lines)
+    first = ["lmart train --data data/sample/train.svm --trees 5 --out model.json"] if needs_model else []
+    run_lines(first + lines, tmp_path)
+
+
+@pytest.mark.parametrize("page", sorted(path.name for path in MAN.glob("*.[15]")))
+def test_roff_is_well_formed(page: str) -> None:
+    if shutil.which("groff") is None:
+        pytest.skip("groff is not here")
+    done = subprocess.run(
+        ["groff", "-man", "-ww", "-z", "-Tutf8", MAN / page], capture_output=True, text=True, check=True
+    )
+    assert done.stderr == ""
+
+
+def test_both_formats_have_a_page() -> None:
+    assert {"lmart-data.5", "lmart-model.5"} <= {path.name for path in MAN.iterdir()}
