@@ -105,8 +105,7 @@ class _Validation(_Watched):
         super().__init__(dataset, settings, pool)
         matcher = FeatureMatcher(train)
         columns = matcher.column_map(dataset.feature_ids, dataset.feature_names)
-        if len(columns) and train.n_features and not matcher.shared:
-            raise matcher.nothing_shared(dataset.source)
+        matcher.refuse_foreign(dataset.source)
         self._codes = code_features(dataset, edges, columns, pool)
         self._edges = edges
         self._pool = pool
