@@ -13,7 +13,7 @@ from lmart.cli.data_options import data_options, refuse_two_standard_inputs
 from lmart.cli.many_files import ManyFilesCommand
 from lmart.cli.options import GainType, quiet_option, thread_count, threads_option
 from lmart.cli.reports import per_query_lines, print_report
-from lmart.errors import DataError, ModelError, SettingsError, quote
+from lmart.errors import DataError, ModelError, SettingsError
 from lmart.formats.options import ReadOptions
 from lmart.gains import Gain
 from lmart.measures import (
@@ -32,6 +32,7 @@ from lmart.threads import WorkerPool
 if TYPE_CHECKING:
     from lmart.dataset import RankingDataset
     from lmart.ensemble import Ensemble
+    from lmart.formats.sidecars import Weights
     from lmart.measures.evaluation import Floats
 
 DEFAULT_METRICS = "ndcg@1,ndcg@3,ndcg@5,ndcg@10,map,mrr"
@@ -184,7 +185,8 @@ def command(
             measures = _with_gain_of(ensemble, model, measures, gain is not None, console)
         dataset = read_dataset(data, read_options, pool)
         _warn_of_single_documents(dataset, console)
-        evaluator = _prepare(dataset, measures, pool, None if weights is None else _read_weights(weights, dataset))
+        given_weights = None if weights is None else _read_weights(weights, dataset)
+        evaluator = _prepare(dataset, measures, pool, given_weights)
         if ensemble is not None:
             given = _score(ensemble, dataset, pool, console)
         else:
@@ -194,10 +196,14 @@ def command(
         with AtomicOutput(per_query) as out:
             for line in per_query_lines(report, dataset.query_ids):
                 out.write(line)
+    weighted = None if given_weights is None else given_weights.given_per
     if as_json:
-        click.echo(json.dumps(report.to_json(), allow_nan=False))
+        content = report.to_json()
+        if weighted is not None:
+            content["conventions"]["weights"] = weighted
+        click.echo(json.dumps(content, allow_nan=False))
     elif per_query != "-":
-        print_report(report, weights)
+        print_report(report, weighted)
 
 
 def _read_model(path: str) -> Ensemble:
@@ -230,10 +236,11 @@ def _warn_of_single_documents(dataset: RankingDataset, console: Console) -> None
 
 
 def _prepare(
-    dataset: RankingDataset, measures: tuple[Measure, ...], pool: WorkerPool, weights: Floats | None
+    dataset: RankingDataset, measures: tuple[Measure, ...], pool: WorkerPool, weights: Weights | None
 ) -> Evaluator:
     try:
-        return Evaluator(dataset.labels, dataset.query_offsets, measures, pool, weights)
+        per_query = None if weights is None else weights.per_query
+        return Evaluator(dataset.labels, dataset.query_offsets, measures, pool, per_query)
     except DataError as fault:
         raise _at(fault, dataset.source) from None
 
@@ -256,18 +263,22 @@ def _score(ensemble: Ensemble, dataset: RankingDataset, pool: WorkerPool, consol
     column_map = matcher.column_map(dataset.feature_ids, dataset.feature_names)
     matcher.refuse_foreign(dataset.source)
     if matcher.unknown:
-        console.warning(f"{dataset.source}: {matcher.describe_unknown()}; scored without")
+        console.warning(f"{_called(dataset.source)}: {matcher.describe_unknown()}; scored without")
     return Scorer(ensemble).score(dataset.features, column_map, pool)
 
 
 def _read_scores(path: str, dataset: RankingDataset) -> Floats:
     from lmart.formats.scores import read_scores
 
-    scores = read_scores(path, dataset.n_documents, quote(dataset.source))
+    scores = read_scores(path, dataset.n_documents, _called(dataset.source))
     return scores if dataset.input_rows is None else scores[dataset.input_rows]
 
 
-def _read_weights(path: str, dataset: RankingDataset) -> Floats:
+def _called(source: str) -> str:
+    return "standard input" if source == "-" else source
+
+
+def _read_weights(path: str, dataset: RankingDataset) -> Weights:
     from lmart.formats.sidecars import read_weights
 
-    return read_weights(path, dataset.query_offsets, dataset.input_rows).per_query
+    return read_weights(path, dataset.query_offsets, dataset.input_rows)

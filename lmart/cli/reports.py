@@ -9,12 +9,15 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from lmart.errors import visible
 from lmart.measures import EvaluationReport
 
 NOT_DEFINED = "n/a"
 _IN_A_CELL = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r"})
-_EMPTY = {"zero": "each counts 0", "one": "each counts 1", "skip": "left out of the means"}
+_EMPTY = {
+    "zero": "an empty query counts 0 in every measure but dcg",
+    "one": "an empty query counts 1 in every measure but dcg",
+    "skip": "empty queries are left out of every mean but that of dcg",
+}
 _TIES = {
     "input": "documents of equal score in the order of the data",
     "average": "mean over all orders of documents of equal score",
@@ -23,7 +26,10 @@ _GAINS = {"exp2": "2^label - 1", "linear": "the label", "table": "by label, from
 
 
 def print_report(report: EvaluationReport, weights: str | None = None) -> None:
-    """Print the report to standard output: with rules and colours on a terminal, else the same bytes anywhere."""
+    """Print the report to standard output: with rules and colours on a terminal, else the same bytes anywhere.
+
+    weights : what had a weight each, 'query' or 'row'
+    """
     facts, rows = _facts(report, weights), _rows(report)
     if _is_terminal():
         _print_on_terminal(facts, rows)
@@ -56,15 +62,15 @@ def _facts(report: EvaluationReport, weights: str | None) -> list[tuple[str, str
     facts = [
         ("queries", str(report.n_queries)),
         ("documents", str(report.n_documents)),
-        ("empty queries", f"{report.n_empty_queries} (no label above 0; {_EMPTY[empty]}, but for dcg)"),
+        ("empty queries", f"{report.n_empty_queries} (no label above 0)"),
         ("gain", f"{conventions.gain} ({_GAINS[kind]})"),
-        ("empty", empty),
+        ("empty", f"{empty} ({_EMPTY[empty]})"),
         ("ties", f"{conventions.ties} ({_TIES[conventions.ties]})"),
     ]
     if any(name.startswith("err") for name in report.values):
         facts.append(("err", f"stops with probability (2^label - 1) / 2^{report.grade_scale}"))
     if weights is not None:
-        facts.append(("weights", visible("standard input" if weights == "-" else weights)))
+        facts.append(("weights", f"one a {weights}"))
     return facts
 
 
@@ -96,5 +102,5 @@ def _print_on_terminal(facts: Sequence[tuple[str, str]], rows: Sequence[tuple[st
     console = Console(highlight=False)
     width = max(len(name) for name, _ in facts)
     for name, value in facts:
-        console.print(Text(f"{name:<{width}}  ", style="dim") + Text(value), soft_wrap=True)
+        console.print(Text.assemble((f"{name:<{width}}  ", "dim"), value), soft_wrap=True)
     console.print(table)

@@ -59,8 +59,8 @@ class Weights:
 def read_weights(path: str, query_offsets: Longs, input_rows: Longs | None = None) -> Weights:
     """Read one weight a query or one a row, told apart by their count.
 
-    query_offsets : int64[n_queries + 1] of the data they belong to; input_rows : as in its RankingDataset. DataError (with all three numbers) when the count
-    fits neither, and for a weight that is negative, not finite or no number, or when all are zero. When every query has
+    query_offsets : int64[n_queries + 1] of the data they belong to; input_rows : as in its RankingDataset
+    DataError (with all three numbers) when the count fits neither, and for a weight that is negative, not finite or no number, or when all are zero. When every query has
     one row, both readings mean the same.
     """
     weights = []
