@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import sys
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
@@ -102,7 +103,7 @@ def model_from_json(content: bytes, path: str) -> Ensemble:
         raise ModelError(f"the version of the format is {_show(version)}, not a whole number from 1 up", path)
     if version > VERSION:
         raise ModelError(
-            f"the model has format version {version}, this lmart knows up to {VERSION}; install a newer lmart", path
+            f"the model has format version {_show(version)}, this lmart knows up to {VERSION}; install a newer lmart", path
         )
     _check_keys(document, HEAD_KEYS, OPTIONAL_HEAD_KEYS, "the model", path)
     if not isinstance(document["settings"], dict):
@@ -116,7 +117,7 @@ def model_from_json(content: bytes, path: str) -> Ensemble:
     if document["absent"] not in ("zero", "missing"):
         raise ModelError(f"'absent' is {_show(document['absent'])}; it must be 'zero' or 'missing'", path)
     base_score = document["base_score"]
-    if type(base_score) not in NUMBERS or not math.isfinite(base_score):
+    if type(base_score) not in NUMBERS or not abs(base_score) <= sys.float_info.max:
         raise ModelError(f"'base_score' is {_show(base_score)}, not a finite number", path)
     feature_ids = _feature_ids(document["feature_ids"], path)
     return Ensemble(
@@ -192,10 +193,12 @@ def _check_keys(
 
 def _check_finite(value: Any, path: str) -> None:
     """Refuse settings with a number that JSON text can say but that no float64 can hold."""
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ModelError("'settings' holds a number that is not finite", path)
-    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        _check_finite(inner, path)
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, float) and not math.isfinite(one):
+            raise ModelError("'settings' holds a number that is not finite", path)
+        waiting += one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
 
 
 def _feature_ids(listed: Any, path: str) -> npt.NDArray[np.int64]:
