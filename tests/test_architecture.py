@@ -1,0 +1,70 @@
+"""The rows of the house, as the import contracts in pyproject.toml state them, and what starting up may load."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from commands import PROGRAM, ROOT
+
+HEAVY = {"numba", "llvmlite", "rich", "scipy", "pyarrow", "zstandard"}
+
+
+def test_import_contracts(tmp_path: Path) -> None:
+    lint = Path(sys.executable).parent / "lint-imports"
+    if not lint.exists():
+        pytest.skip("import-linter is not here")
+    done = subprocess.run([lint, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def loaded_by(*arguments: str) -> tuple[set[str], int]:
+    """Return the top-level modules that a command line loads, and its exit status."""
+    program = (
+        "import sys, contextlib, io\n"
+        "from lmart.cli.main import main\n"
+        "with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):\n"
+        "    try: main.main(sys.argv[1:])\n"
+        "    except SystemExit as ending: status = ending.code\n"
+        "print(status, *sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True)
+    status, *modules = done.stdout.split()
+    return {module.split(".")[0] for module in modules}, int(status)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (["--help"], 0),
+        (["--version"], 0),
+        ([], 0),
+        (["train", "--help"], 0),
+        (["eval", "--help"], 0),
+        (["predict", "--help"], 0),
+        (["convert", "--help"], 0),
+        (["train", "--learning-rat", "1"], 2),
+        (["train", "--data", "x", "--leaves", "1"], 2),
+        (["train"], 2),
+        (["predict", "--data", "x"], 2),
+        (["eval", "--data", "x", "--ties", "best"], 2),
+        (["convert", "x"], 2),
+        (["nothing"], 2),
+    ],
+)
+def test_help_and_wrong_usage_load_nothing_heavy(arguments: list[str], status: int) -> None:
+    modules, found = loaded_by(*arguments)
+    assert found == status
+    assert modules & HEAVY == set()
+
+
+def test_help_answers_quickly() -> None:
+    def seconds() -> float:
+        start = time.perf_counter()
+        subprocess.run([*PROGRAM, "--help"], capture_output=True, check=True)
+        return time.perf_counter() - start
+
+    assert min(seconds() for _ in range(5)) < 0.5
