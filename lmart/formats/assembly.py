@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -121,7 +121,8 @@ class DatasetBuilder:
             query_ids = list(first)
             doc_queries = np.repeat(run_queries, np.diff(offsets))
             input_rows = doc_order = np.argsort(doc_queries, kind="stable")
-            offsets = np.concatenate([[0], np.cumsum(np.bincount(doc_queries, minlength=len(query_ids)))]).astype(np.int64)
+            sizes = np.bincount(doc_queries, minlength=len(query_ids))
+            offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
             rows, labels = take_rows(rows, doc_order), labels[doc_order]
             document_ids = None if document_ids is None else [document_ids[doc] for doc in doc_order.tolist()]
         names = None if table.names is None else tuple(table.names[column] for column in order.tolist())
@@ -167,9 +168,9 @@ class SizedRows(RowReader):
 class QuerySizes:
     """How many rows each query has, handed out to rows as they come."""
 
-    def __init__(self, path: str, sizes: Sequence[int]) -> None:
+    def __init__(self, path: str, sizes: Longs) -> None:
         self.path = path
-        self._ends: Longs = np.cumsum(np.asarray(sizes, np.int64))
+        self._ends: Longs = np.cumsum(sizes)
         self._row = 0
 
     def divide(self, block: RowBlock) -> RowBlock:

@@ -19,7 +19,7 @@ __all__ = ["ReadOptions", "RowBlock", "RowReader", "open_rows", "read_dataset"]
 
 def open_rows(path: str, options: ReadOptions, pool: WorkerPool | None = None) -> RowReader:
     """Open one input for reading in blocks, in constant memory. DataError when it cannot be read."""
-    sizes = None if options.query_sizes is None else QuerySizes(options.query_sizes, read_query_sizes(options.query_sizes))
+    sizes = _query_sizes(options)
     return _open(path, options, pool or WorkerPool(1), FeatureTable(), QueryLedger(options.group_by_qid), sizes)
 
 
@@ -31,7 +31,7 @@ def read_dataset(paths: Sequence[str], options: ReadOptions, pool: WorkerPool | 
     """
     pool = pool or WorkerPool(1)
     table, ledger = FeatureTable(), QueryLedger(options.group_by_qid)
-    sizes = None if options.query_sizes is None else QuerySizes(options.query_sizes, read_query_sizes(options.query_sizes))
+    sizes = _query_sizes(options)
     builder = DatasetBuilder(pool)
     for path in paths:
         before = builder.n_documents
@@ -48,8 +48,18 @@ def read_dataset(paths: Sequence[str], options: ReadOptions, pool: WorkerPool | 
     return builder.finish(table, source, options.group_by_qid)
 
 
+def _query_sizes(options: ReadOptions) -> QuerySizes | None:
+    path = options.query_sizes
+    return None if path is None else QuerySizes(path, read_query_sizes(path))
+
+
 def _open(
-    path: str, options: ReadOptions, pool: WorkerPool, table: FeatureTable, ledger: QueryLedger, sizes: QuerySizes | None
+    path: str,
+    options: ReadOptions,
+    pool: WorkerPool,
+    table: FeatureTable,
+    ledger: QueryLedger,
+    sizes: QuerySizes | None,
 ) -> RowReader:
     stream = open_input(path)
     reader: RowReader = LetorReader(stream, b"", options, pool, table, ledger)

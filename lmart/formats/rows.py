@@ -127,8 +127,8 @@ class QueryLedger:
             return None
         where = f"line {before[1]}" if before[0] == path else f"{before[0]}:{before[1]}"
         return DataError(
-            f"query {quote(query_id)} comes back: it first stood at {where}, with other queries or a file's end between; "
-            "put its rows together, or use --group-by-qid",
+            f"query {quote(query_id)} comes back: it first stood at {where}, and its rows are not adjacent; "
+            "put them together, or use --group-by-qid",
             path,
             line,
         )
@@ -159,7 +159,7 @@ class RowReader(abc.ABC):
         """Yield the blocks; DataError at the first block with faults."""
 
     def volatile_blocks(self) -> Iterator[RowBlock]:
-        """Yield blocks whose arrays may be overwritten when the next is asked for; faults of the whole input at once."""
+        """Yield blocks whose arrays last until the next is asked for; faults of the whole input come together."""
         return iter(self)
 
     @property

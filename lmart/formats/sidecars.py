@@ -34,11 +34,11 @@ def read_query_sizes(path: str) -> Longs:
     sizes = []
     for line, token in _numbers(path):
         if not token.isdigit() or len(token) > 18:
-            raise DataError(
-                f"query size {quote(token)} is not a whole number; give the row count of each query, one a line", path, line
-            )
+            what = f"query size {quote(token)} is not a whole number"
+            raise DataError(f"{what}; give the row count of each query, one a line", path, line)
         if int(token) == 0:
-            raise DataError(f"query size {quote(token)}: a query has at least one row; leave empty queries out", path, line)
+            what = f"query size {quote(token)}: a query has at least one row"
+            raise DataError(f"{what}; leave empty queries out", path, line)
         sizes.append(int(token))
     return np.array(sizes, np.int64)
 
@@ -60,14 +60,15 @@ def read_weights(path: str, query_offsets: Longs, input_rows: Longs | None = Non
     """Read one weight a query or one a row, told apart by their count.
 
     query_offsets : int64[n_queries + 1] of the data they belong to; input_rows : as in its RankingDataset
-    DataError (with all three numbers) when the count fits neither, and for a weight that is negative, not finite or no number, or when all are zero. When every query has
-    one row, both readings mean the same.
+    DataError (with all three numbers) when the count fits neither, and for a weight that is negative, not finite or no
+    number, or when all are zero. When every query has one row, both readings mean the same.
     """
     weights = []
     for line, token in _numbers(path):
         value = float(token) if _NUMBER.match(token) else np.nan
         if not 0.0 <= value < np.inf:
-            raise DataError(f"weight {quote(token)} is not a finite number from 0 up; give one weight a line", path, line)
+            what = f"weight {quote(token)} is not a finite number from 0 up"
+            raise DataError(f"{what}; give one weight a line", path, line)
         weights.append(value + 0.0)
     n_queries, n_documents = len(query_offsets) - 1, int(query_offsets[-1])
     if len(weights) not in (n_queries, n_documents):

@@ -4,6 +4,7 @@ Characters are compared by their code: 9 tab, 10 newline, 13 carriage return, 32
 58 ':'. Every text ends with a newline, so no loop needs to ask whether there is a further byte.
 """
 
+# ruff: noqa: PLR1714 (plain comparisons compile best)
 from __future__ import annotations
 
 import math
@@ -115,9 +116,9 @@ def _scale(mantissa: np.uint64, power: int, powers: Words) -> tuple[float, bool]
         kept = kept >> np.uint64(1 - exponent)
         kept = (kept + (kept & np.uint64(1))) >> np.uint64(1)
         return math.ldexp(float(kept), -1074), True
-    if low <= np.uint64(1) and -4 <= power <= 23 and kept & np.uint64(3) == np.uint64(1):
-        if kept << np.uint64(top + 9) == high:  # half way: to even
-            kept = kept - np.uint64(1)
+    odd_tie = low <= np.uint64(1) and -4 <= power <= 23 and kept & np.uint64(3) == np.uint64(1)
+    if odd_tie and kept << np.uint64(top + 9) == high:  # half way: to even
+        kept = kept - np.uint64(1)
     kept = (kept + (kept & np.uint64(1))) >> np.uint64(1)
     if exponent >= 0x7FE and (exponent > 0x7FE or kept >= np.uint64(1 << 53)):
         return math.inf, True
@@ -407,7 +408,7 @@ def parse_letor(
     faults      : int64[m, 3], out, the first m faulty lines: line, start and stop
     counts      : int64[8], out, by ROWS, CELLS, UNKNOWN, RUNS, HARD_NUMBERS, FAULTS, LINES
     rows is at least the newlines, cells at least the colons of the text. Lines count from 0 at `start`.
-    Parallel: each call writes only its own outputs. Cost: O(stop - start), and O(k log k) for a row of k unsorted cells.
+    Parallel: each call writes only its own outputs. Cost: O(stop - start); O(k log k) for a row of k unsorted cells.
     """
     n_known = len(known_ids)
     rows = 0

@@ -1,45 +1,38 @@
-"""Inputs and outputs: files, pipes, standard streams, compressed or not; outputs appear whole or not at all."""
+"""Inputs: files, pipes and standard input; gzip and zstd are recognised by content."""
 
 from __future__ import annotations
 
-import errno
 import io
 import os
 import queue
 import select
 import stat
 import sys
-import tempfile
 import threading
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
-from types import TracebackType
 from typing import Any, BinaryIO, Protocol
 
-from lmart.errors import DataError, OutputError, quote, visible
+from lmart.errors import DataError
+from lmart.streams.common import reason, zstandard
 
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _FOREIGN = {b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"PK\x03\x04": "zip", b"7z\xbc\xaf\x27\x1c": "7z"}
 _MAGICS = (GZIP_MAGIC, ZSTD_MAGIC, *_FOREIGN)
-COMPRESSED_SUFFIXES = (".gz", ".zst")
 _PIECE = 1 << 18  # compressed bytes taken at a time
 _LARGEST_PIECE = 1 << 20  # decompressed bytes handed on at a time
-
-
-def reason(error: OSError) -> str:
-    """Return what the system says about a failed operation, without number and path."""
-    return error.strerror or str(error) or type(error).__name__
-
-
-# Inputs
 
 
 class InputStream(Protocol):
     """The bytes of one input, decompressed."""
 
     path: str
+
+    @property
+    def progress(self) -> float:
+        """The share that was read, as far as known, else 0."""
 
     def read_block(self, view: memoryview) -> int:
         """Fill `view` with what can be had without waiting, at least one byte; 0 at the end. DataError on failure."""
@@ -68,9 +61,11 @@ class _Raw:
             raise DataError(f"cannot be read: {reason(error)}", path) from None
         except ValueError:
             raise DataError("this name holds a NUL character; check the name", path) from None
-        mode = 0 if self._descriptor < 0 else os.fstat(self._descriptor).st_mode
-        self.regular = stat.S_ISREG(mode)
-        if stat.S_ISDIR(mode):
+        status = None if self._descriptor < 0 else os.fstat(self._descriptor)
+        self.regular = status is not None and stat.S_ISREG(status.st_mode)
+        self.size = status.st_size if status is not None and self.regular else 0
+        self.taken = 0
+        if status is not None and stat.S_ISDIR(status.st_mode):
             self.close()
             raise DataError("is a folder; give a file", path)
 
@@ -89,7 +84,9 @@ class _Raw:
                 piece = self._stream.read(len(view))
                 view[: len(piece)] = piece
                 return len(piece)
-            return os.readv(self._descriptor, [view])
+            count = os.readv(self._descriptor, [view])
+            self.taken += count
+            return count
         except OSError as error:
             raise DataError(f"cannot be read: {reason(error)}", self.path) from None
 
@@ -125,6 +122,10 @@ class _Prefixed:
         self._raw = raw
         self._prefix = prefix
 
+    @property
+    def progress(self) -> float:
+        return min(self._raw.taken / self._raw.size, 1.0) if self._raw.size else 0.0
+
     def read_block(self, view: memoryview) -> int:
         if not self._prefix:
             return self._raw.read_block(view)
@@ -151,9 +152,13 @@ class _Decompressed:
         self._closed = False
         work = _gunzip if kind == "gzip" else _unzstd
         if kind == "zstd":
-            _zstandard(DataError, self.path)
+            zstandard(DataError, self.path)
         self._thread = threading.Thread(target=self._work, args=(work,), name="lmart-decompress", daemon=True)
         self._thread.start()
+
+    @property
+    def progress(self) -> float:
+        return self._raw.progress
 
     def _work(self, decompress: Any) -> None:
         last: BaseException | None = None
@@ -234,26 +239,18 @@ def _gunzip(raw: _Prefixed) -> Iterator[bytes]:
         raise DataError("the gzip data is cut off before its end; copy the file again", raw.path)
 
 
-def _zstandard(error: type[DataError] | type[OutputError], path: str) -> Any:
-    try:
-        import zstandard
-    except ImportError:
-        raise error("zstd needs the package zstandard: pip install 'lmart[zstd]'", path) from None
-    return zstandard
-
-
 def _unzstd(raw: _Prefixed) -> Iterator[bytes]:
     """Yield what the frames of a zstd stream hold, one after the other."""
-    zstandard = _zstandard(DataError, raw.path)
+    package = zstandard(DataError, raw.path)
     frame: Any = None
     for compressed in _pieces_of(raw, 1 << 15):
         piece = compressed
         while piece:
             if frame is None:
-                frame = zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj()
+                frame = package.ZstdDecompressor(max_window_size=1 << 31).decompressobj()
             try:
                 out = frame.decompress(piece)
-            except zstandard.ZstdError as error:
+            except package.ZstdError as error:
                 what = str(error).rsplit(": ", 1)[-1]
                 raise DataError(f"the zstd data is damaged ({what}); copy the file again", raw.path) from None
             if out:
@@ -296,7 +293,7 @@ def open_input(path: str) -> InputStream:
 
 
 def read_all(path: str, limit: int | None = None) -> bytes:
-    """Return the whole content, decompressed, of a small input; DataError when it cannot be read or is above `limit`."""
+    """Return the whole content, decompressed, of a small input; DataError as open_input, or above `limit`."""
     stream = open_input(path)
     try:
         parts: list[bytes] = []
@@ -310,225 +307,3 @@ def read_all(path: str, limit: int | None = None) -> bytes:
         return b"".join(parts)
     finally:
         stream.close()
-
-
-# Outputs
-
-
-class AtomicOutput:
-    """An output that appears whole or not at all: `with AtomicOutput(path) as out: out.write(text_or_bytes)`.
-
-    A file is written under a temporary name in its folder and renamed at the end; it keeps the mode of the file it
-    replaces, and a link is followed to its target. '-' is standard output; it, devices and pipes are written directly.
-    Names that end in .gz or .zst are compressed, without time or name inside. OutputError with path and reason on
-    failure; a closed pipe stays BrokenPipeError.
-    """
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self._target = ""
-        self._temporary: str | None = None
-        self._descriptor = -1
-        self._own = False
-        self._stream: Any = None
-        self._compressor: Any = None
-        self._pending: list[bytes] = []
-        self._pending_size = 0
-        self._open = False
-
-    def __enter__(self) -> AtomicOutput:
-        try:
-            self._start()
-        except OSError as error:
-            self._discard()
-            raise self._failure(error) from None
-        except BaseException:
-            self._discard()
-            raise
-        self._open = True
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            if kind is None:
-                self.commit()
-        finally:
-            self._discard()
-
-    def _failure(self, error: OSError) -> OSError | OutputError:
-        if isinstance(error, BrokenPipeError):
-            return error
-        name = "standard output" if self.path == "-" else self.path
-        return OutputError(f"cannot be written: {reason(error)}; free space or choose another place", name)
-
-    def _start(self) -> None:
-        self._compressor = _compressor(self.path)
-        if self.path == "-" or (number := _standard_descriptor(self.path)) == 1:
-            self._start_standard_output()
-            return
-        if number is not None:
-            self._descriptor = os.dup(number)
-            self._own = True
-            return
-        self._target = os.path.realpath(self.path)
-        try:
-            replaced: os.stat_result | None = os.stat(self._target)
-        except FileNotFoundError:
-            replaced = None
-        if replaced is not None and not stat.S_ISREG(replaced.st_mode):
-            self._descriptor = os.open(self._target, os.O_WRONLY | os.O_CLOEXEC)
-            self._own = True
-            return
-        folder, name = os.path.split(self._target)
-        # Bytes: a name is limited in bytes, and may be no valid UTF-8.
-        self._descriptor, temporary = tempfile.mkstemp(
-            prefix=b"." + os.fsencode(name)[:200] + b".", suffix=b".tmp", dir=os.fsencode(folder)
-        )
-        self._temporary = os.fsdecode(temporary)
-        self._own = True
-        if replaced is None:
-            mask = os.umask(0)
-            os.umask(mask)
-            os.fchmod(self._descriptor, 0o666 & ~mask)
-        else:
-            with suppress(OSError):  # only root may give files away
-                os.fchown(self._descriptor, replaced.st_uid, replaced.st_gid)
-            os.fchmod(self._descriptor, stat.S_IMODE(replaced.st_mode))
-
-    def _start_standard_output(self) -> None:
-        if sys.stdout is None or sys.stdout.closed:
-            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
-        sys.stdout.flush()
-        try:
-            self._descriptor = sys.stdout.fileno()
-        except (OSError, io.UnsupportedOperation):
-            self._stream = sys.stdout.buffer
-
-    def write(self, data: str | bytes) -> None:
-        """Write text (as UTF-8) or bytes; collected to sensible sizes."""
-        piece = data.encode("utf-8", "surrogateescape") if isinstance(data, str) else data
-        self._pending.append(piece)
-        self._pending_size += len(piece)
-        if self._pending_size >= 1 << 18:
-            self._drain()
-
-    def flush(self) -> None:
-        """Hand everything written so far to the system (a compressed output keeps its own buffer)."""
-        self._drain()
-
-    def _drain(self) -> None:
-        piece = b"".join(self._pending)
-        self._pending.clear()
-        self._pending_size = 0
-        if self._compressor is not None:
-            piece = self._compressor.compress(piece)
-        self._put(piece)
-
-    def _put(self, piece: bytes) -> None:
-        try:
-            if self._stream is not None:
-                self._stream.write(piece)
-                self._stream.flush()
-                return
-            view = memoryview(piece)
-            while view:
-                view = view[os.write(self._descriptor, view) :]
-        except OSError as error:
-            raise self._failure(error) from None
-
-    def commit(self) -> None:
-        """Write the rest and give the file its name; nothing can be written afterwards."""
-        if not self._open:
-            return
-        self._drain()
-        if self._compressor is not None:
-            self._put(self._compressor.flush())
-        self._open = False
-        if self._temporary is None:
-            return
-        try:
-            os.fsync(self._descriptor)
-            self._own = False
-            os.close(self._descriptor)
-            os.replace(self._temporary, self._target)
-        except OSError as error:
-            raise self._failure(error) from None
-        self._temporary = None
-        with suppress(OSError):  # the name is safe once its folder is on the disk
-            folder = os.open(os.path.dirname(self._target), os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
-
-    def _discard(self) -> None:
-        self._open = False
-        if self._own:
-            self._own = False
-            with suppress(OSError):
-                os.close(self._descriptor)
-        if self._temporary is not None:
-            with suppress(OSError):
-                os.unlink(self._temporary)
-            self._temporary = None
-
-
-def _standard_descriptor(path: str) -> int | None:
-    """Return the number of the open descriptor that a name such as /dev/stdout or /dev/fd/5 stands for."""
-    if path in ("/dev/stdout", "/dev/stderr"):
-        return 1 if path == "/dev/stdout" else 2
-    folder, number = os.path.split(path)
-    if folder in ("/dev/fd", "/proc/self/fd") and number.isdigit():
-        return int(number)
-    return None
-
-
-def _compressor(path: str) -> Any:
-    if path.endswith(".gz"):
-        return zlib.compressobj(6, zlib.DEFLATED, 31)  # its header has neither time nor name
-    if path.endswith(".zst"):
-        return _zstandard(OutputError, path).ZstdCompressor(level=3, write_checksum=True).compressobj()
-    return None
-
-
-def check_output(path: str, inputs: Sequence[str] = ()) -> None:
-    """Refuse, before any work, an output that could not be written or would overwrite one of the inputs: OutputError."""
-    _compressor(path)
-    if path == "-" or _standard_descriptor(path) is not None:
-        return
-    if not path:
-        raise OutputError("the name of the output is empty; give a file name or '-'")
-    target = os.path.realpath(path)
-    folder = os.path.dirname(target)
-    try:
-        there: os.stat_result | None = os.stat(target)
-    except FileNotFoundError:
-        there = None
-    except (OSError, ValueError) as error:
-        what = reason(error) if isinstance(error, OSError) else str(error)
-        raise OutputError(f"cannot be written: {what}; choose another place", path) from None
-    if there is not None and stat.S_ISDIR(there.st_mode):
-        raise OutputError("is a folder; give a file name", path)
-    if there is not None and not stat.S_ISREG(there.st_mode):
-        if not os.access(target, os.W_OK):
-            raise OutputError("cannot be written: permission denied; choose another place", path)
-        return
-    if path.endswith("/"):
-        raise OutputError("ends in '/' but is no folder; give a file name", path)
-    if not os.path.isdir(folder):
-        raise OutputError(f"cannot be written: there is no folder {quote(folder)}; make it first", path)
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise OutputError(f"cannot be written: no permission to write in {quote(folder)}; choose another place", path)
-    for other in inputs:
-        if there is not None and other != "-" and _same_file(other, there):
-            raise OutputError(f"would overwrite the input {visible(other)}; choose another name", path)
-
-
-def _same_file(path: str, there: os.stat_result) -> bool:
-    try:
-        other = os.stat(path)
-    except (OSError, ValueError):
-        return False
-    return (other.st_dev, other.st_ino) == (there.st_dev, there.st_ino)

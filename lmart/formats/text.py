@@ -1,0 +1,244 @@
+"""What the readers of text formats share: whole lines in big blocks, cut in chunks that kernels read side by side."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from lmart.dataset import SparseRows
+from lmart.errors import DataError, quote
+from lmart.formats.options import ReadOptions
+from lmart.formats.rows import FeatureTable, Floats, Longs, QueryLedger, RowBlock, RowReader, refuse
+from lmart.kernels import parsing
+from lmart.streams import InputStream
+from lmart.threads import WorkerPool
+
+FIRST_BLOCK = 1 << 16  # small: it teaches the table which features there are
+BLOCK = 1 << 23
+CHUNK = 1 << 20
+LONGEST_LINE = 1 << 30
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+@lru_cache(maxsize=1)
+def powers() -> npt.NDArray[np.uint64]:
+    """Return the table of powers that the kernels read numbers with."""
+    return parsing.powers_of_five()
+
+
+class Buffers:
+    """The outputs of one call of a reading kernel, used again for every chunk; they only grow."""
+
+    def __init__(self) -> None:
+        self._rows = self._cells = -1
+
+    def reserve(self, rows: int, cells: int, max_errors: int) -> None:
+        """Make room for `rows` rows with `cells` cells together, and for `max_errors` faults."""
+        if rows > self._rows:
+            self._rows = rows
+            self.labels = np.empty(rows)
+            self.offsets = np.empty(rows + 1, np.int64)
+            self.runs = np.empty((rows, 4), np.int64)
+            self.documents = np.empty((rows, 2), np.int64)
+        if cells > self._cells:
+            self._cells = cells
+            self.columns = np.empty(cells, np.int32)
+            self.values = np.empty(cells)
+            self.row_ids = np.empty(cells, np.int64)
+            self.unknown = np.empty(cells, np.int64)
+        self.hard = np.empty((self._rows + self._cells, 4), np.int64)  # hardly ever touched, so it costs no memory
+        self.faults = np.empty((max_errors, 3), np.int64)
+        self.counts = np.zeros(parsing.N_COUNTS, np.int64)
+
+
+class TextReader(RowReader):
+    """Reads lines from `stream`, of which `head` was read already; `parse` says what the lines hold."""
+
+    def __init__(
+        self,
+        stream: InputStream,
+        head: bytes,
+        options: ReadOptions,
+        pool: WorkerPool,
+        table: FeatureTable,
+        ledger: QueryLedger,
+    ) -> None:
+        self.path = stream.path
+        self.table = table
+        self.options = options
+        self.pool = pool
+        self.faults: list[DataError] = []
+        self.line = 0  # lines before the text at hand
+        self._stream = stream
+        self._head = head
+        self._ledger = ledger
+        self._query: bytes | None = None
+        self._buffers: list[Buffers] = []
+
+    def close(self) -> None:
+        self._stream.close()
+
+    @property
+    def progress(self) -> float:
+        return self._stream.progress
+
+    def __iter__(self) -> Iterator[RowBlock]:
+        for parts in self._blocks(whole_input=False):
+            yield join_blocks(parts)
+
+    def volatile_blocks(self) -> Iterator[RowBlock]:
+        for parts in self._blocks(whole_input=True):
+            yield from parts
+
+    @abc.abstractmethod
+    def parse(self, buffer: bytearray, stop: int) -> list[RowBlock]:
+        """Read the whole lines buffer[:stop], add to `faults`, move `line` on; blocks may use `buffers` again."""
+
+    def _blocks(self, whole_input: bool) -> Iterator[list[RowBlock]]:
+        try:
+            for buffer, stop in self._texts():
+                parts = self.parse(buffer, stop)
+                if self.faults and (not whole_input or len(self.faults) >= self.options.max_errors):
+                    break
+                if parts and not self.faults:
+                    yield parts
+            if not self.faults:
+                self.end()
+        except DataError as fault:
+            if not self.faults:
+                raise
+            self.faults.append(fault)
+        refuse(self.faults, self.options.max_errors)
+
+    def end(self) -> None:
+        """Check what can only be known at the end of the input; DataError."""
+
+    def _texts(self) -> Iterator[tuple[bytearray, int]]:
+        """Yield buffers with whole lines up to a stop, the last of them a newline."""
+        head = self._head.removeprefix(BYTE_ORDER_MARK)
+        if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            raise self.fault(1, "the text is UTF-16; convert it to UTF-8, as with 'iconv -f utf-16 -t utf-8'")
+        buffer = bytearray(max(FIRST_BLOCK, len(head) + 1))
+        buffer[: len(head)] = head
+        filled = len(head)
+        cut = buffer.rfind(b"\n", 0, filled) + 1
+        if cut:
+            yield buffer, cut
+        while True:
+            rest = buffer[cut:filled]
+            size = len(rest) + (BLOCK if cut else len(rest) + FIRST_BLOCK)
+            if len(rest) > LONGEST_LINE:
+                raise self.fault(self.line + 1, f"the line is longer than {LONGEST_LINE} bytes; is it the right file?")
+            if len(buffer) < size + 1:
+                buffer = bytearray(size + 1)
+            buffer[: len(rest)] = rest
+            with memoryview(buffer) as view:
+                count = self._stream.read_block(view[len(rest) : size])
+            filled = len(rest) + count
+            if not count:
+                if filled:
+                    buffer[filled] = 10
+                    yield buffer, filled + 1
+                return
+            cut = buffer.rfind(b"\n", len(rest), filled) + 1
+            if cut:
+                yield buffer, cut
+
+    def fault(self, line: int, message: str) -> DataError:
+        """Return a fault of this input."""
+        return DataError(message, self.path, line)
+
+    def buffers(self, count: int) -> Sequence[Buffers]:
+        """Return `count` sets of buffers."""
+        while len(self._buffers) < count:
+            self._buffers.append(Buffers())
+        return self._buffers[:count]
+
+    def read_runs(self, buffer: bytearray, runs: Longs) -> tuple[list[str], bool]:
+        """Return the query ids of runs (int64[n, 4]: row, start, stop, line), and whether the first one goes on."""
+        query_ids: list[str] = []
+        continues = False
+        for _, start, stop, line in runs.tolist():
+            raw = bytes(buffer[start:stop])
+            if not query_ids and raw == self._query:
+                continues = True
+                query_ids.append(raw.decode("utf-8", "backslashreplace"))
+            else:
+                query_ids.append(self.enter_query(raw, self.line + line + 1))
+                self._query = raw
+        return query_ids, continues
+
+    def enter_query(self, raw: bytes, line: int) -> str:
+        """Return the id of a query that begins, and note it; a fault when it stood before or is no UTF-8."""
+        try:
+            query_id = raw.decode("utf-8")
+        except UnicodeDecodeError:
+            self.faults.append(self.fault(line, f"query id {quote(raw)} is not valid UTF-8; convert the file to UTF-8"))
+            return raw.decode("utf-8", "backslashreplace")
+        if fault := self._ledger.enter(query_id, self.path, line):
+            self.faults.append(fault)
+        return query_id
+
+    def read_documents(self, buffer: bytearray, documents: Longs) -> list[str]:
+        """Return the document ids at the places int64[n, 2]; bytes that are no UTF-8 are escaped."""
+        return [buffer[start:stop].decode("utf-8", "backslashreplace") for start, stop in documents.tolist()]
+
+    def read_hard_numbers(self, buffer: bytearray, outputs: Buffers) -> list[tuple[int, int, int]]:
+        """Fill in the numbers that the kernel left to float(); return (line, start, stop) of those that are no data."""
+        wrong = []
+        for cell, start, stop, line in outputs.hard[: int(outputs.counts[parsing.HARD_NUMBERS])].tolist():
+            if cell == parsing.DROPPED:
+                continue
+            value = float(bytes(buffer[start:stop])) or 0.0  # no minus zero
+            if (cell < 0 and not 0 <= value < np.inf) or (np.isinf(value) and not self.options.allow_infinite):
+                wrong.append((line, start, stop))
+            if cell < 0:
+                outputs.labels[~cell] = value
+            else:
+                outputs.values[cell] = value
+        return wrong
+
+
+def cut_at_newlines(buffer: bytearray, stop: int) -> list[tuple[int, int]]:
+    """Return pieces of buffer[:stop], which ends with a newline, of about CHUNK bytes that end with one too."""
+    bounds = []
+    start = 0
+    while start < stop:
+        end = stop if start + CHUNK >= stop else buffer.find(b"\n", start + CHUNK, stop) + 1
+        bounds.append((start, end))
+        start = end
+    return bounds
+
+
+def join_blocks(parts: Sequence[RowBlock]) -> RowBlock:
+    """Return one block, of its own arrays, from adjacent ones."""
+    offsets = [np.zeros(1, np.int64)]
+    runs: list[Longs] = []
+    query_ids: list[str] = []
+    n_cells = n_rows = 0
+    for i, part in enumerate(parts):
+        offsets.append(part.features.offsets[1:] + n_cells)
+        n_cells += int(part.features.offsets[-1])
+        skip = int(part.continues and i > 0)
+        runs.append(part.query_offsets[skip:-1] + n_rows)
+        query_ids += (part.query_ids or [])[skip:]
+        n_rows += len(part)
+    first = parts[0]
+    labels: list[Floats] = [part.labels for part in parts if part.labels is not None]
+    return RowBlock(
+        SparseRows(
+            np.concatenate(offsets),
+            np.concatenate([part.features.columns for part in parts]),
+            np.concatenate([part.features.values for part in parts]),
+        ),
+        np.concatenate(labels) if labels else None,
+        None if first.query_ids is None else query_ids,
+        np.append(np.concatenate(runs), n_rows).astype(np.int64),
+        first.continues,
+        None if first.document_ids is None else [text for part in parts for text in part.document_ids or ()],
+        first.first_line,
+    )

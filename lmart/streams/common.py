@@ -1,0 +1,21 @@
+"""What inputs and outputs share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lmart.errors import DataError, OutputError
+
+
+def reason(error: OSError) -> str:
+    """Return what the system says about a failed operation, without number and path."""
+    return error.strerror or str(error) or type(error).__name__
+
+
+def zstandard(error: type[DataError] | type[OutputError], path: str) -> Any:
+    """Return the package zstandard; `error` when it is not installed."""
+    try:
+        import zstandard as package
+    except ImportError:
+        raise error("zstd needs the package zstandard: pip install 'lmart[zstd]'", path) from None
+    return package
