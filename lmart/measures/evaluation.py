@@ -67,7 +67,7 @@ class Evaluator:
 
     >>> labels, offsets = np.array([0.0, 1.0]), np.array([0, 2])
     >>> Evaluator(labels, offsets, parse_measures("ndcg@10,mrr")).evaluate(np.array([2.0, 1.0])).values
-    {'ndcg@10': 0.6309297535714575, 'mrr': 0.5}
+    {'ndcg@10': 0.6309297535714574, 'mrr': 0.5}
     """
 
     def __init__(
