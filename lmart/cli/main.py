@@ -115,7 +115,7 @@ def _place(fault: OSError) -> str:
     if fault.filename is not None:
         return f"{os.fsdecode(fault.filename) if isinstance(fault.filename, bytes) else fault.filename}: "
     # Named files are opened by lmart.streams, which names them; what is left is printing.
-    return "standard output: " if fault.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT) else ""
+    return "standard output: " if fault.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EBADF) else ""
 
 
 @click.group(

@@ -51,10 +51,9 @@ class KernelCache(_Cache):
     """The machine code of one kernel on disk, one file a signature, in the place of Numba's own cache."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        code = function.__code__
-        self._source = Path(code.co_filename)
+        self._source = Path(function.__code__.co_filename)
         self._name = f"{self._source.stem}.{function.__name__}"
-        self._bytecode = code.co_code
+        self._place = f"{function.__qualname__}:{function.__code__.co_firstlineno}"
 
     @property
     def cache_path(self) -> str | None:
@@ -87,7 +86,7 @@ class KernelCache(_Cache):
         parts = (
             (numba.__version__, llvmlite.__version__, sys.version, config.OPT, config.BOUNDSCHECK),
             (sig, codegen.magic_tuple()),
-            (_source_digest(self._source), self._bytecode),
+            (_source_digest(self._source), self._place),
         )
         return f"{self._name}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}.kernel"
 
