@@ -173,7 +173,7 @@ class TestStreams:
 
     def test_file_size_limit(self, tmp_path: Path, model: Path) -> None:
         (tmp_path / "scores").write_text("old")
-        line = f"ulimit -f 1; lmart predict -m {model} --data {TRAIN} --out scores"
+        line = f"ulimit -f 1; lmart predict -q -m {model} --data {TRAIN} --out scores"
         done = shell(line, tmp_path, {"PYTHONDONTWRITEBYTECODE": "1"})
         assert done.returncode == 1
         assert done.stderr.startswith(b"lmart: error: scores: ") and done.stderr.count(b"\n") == 1
@@ -181,7 +181,9 @@ class TestStreams:
         assert (tmp_path / "scores").read_text() == "old"
 
     def test_reader_that_goes_away(self, tmp_path: Path, model: Path) -> None:
-        line = f"for i in {'x ' * 9}; do cat {TRAIN}; done | lmart predict -m {model} --data - --group-by-qid | head -1"
+        line = (
+            f"for i in {'x ' * 9}; do cat {TRAIN}; done | lmart predict -qm {model} --data - --group-by-qid | head -1"
+        )
         done = shell(line + "; echo ${PIPESTATUS[1]}", tmp_path)
         assert done.stdout.splitlines()[-1] in (b"141", b"0")  # 0 when the pipe took everything first
         assert done.stderr == b""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 import time
 from types import FrameType
 from typing import Any, NoReturn
@@ -92,6 +93,8 @@ def _raise_again(unraisable: Any) -> None:
     """Send a signal again that arrived where no exception can be raised, such as in a callback of the compiler."""
     if isinstance(unraisable.exc_value, Stopped):
         _Stopper.answered = -SAME_REQUEST_SECONDS
-        signal.raise_signal(unraisable.exc_value.signal_number)
+        again = threading.Timer(0.01, os.kill, (os.getpid(), unraisable.exc_value.signal_number))
+        again.daemon = True
+        again.start()  # a little later, when this place has been left
     else:
         sys.__unraisablehook__(unraisable)
