@@ -9,7 +9,7 @@ import click
 
 from lmart.cli.console import Console
 from lmart.cli.data_options import data_options, refuse_two_standard_inputs
-from lmart.cli.options import quiet_option, threads_option
+from lmart.cli.options import Whole, quiet_option, thread_count, threads_option
 from lmart.formats.options import ReadOptions
 
 if TYPE_CHECKING:
@@ -68,10 +68,11 @@ def _tag(context: click.Context, parameter: click.Parameter, value: str) -> str:
 )
 @click.option(
     "--top",
-    type=click.IntRange(min=1),
+    type=Whole(min=1),
     metavar="K",
     default=None,
-    help="Write only the best K rows of each query; not with --format scores.  [default: all]",
+    show_default="all",
+    help="Write only the best K rows of each query; not with --format scores.",
 )
 @click.option(
     "--tag", metavar="NAME", default="lmart", show_default=True, callback=_tag, help="Name of the run in --format trec."
@@ -106,24 +107,25 @@ def command(
     """
     if top is not None and form == "scores":
         raise click.UsageError("--top needs --format tsv, trec or jsonl: plain scores are one line a row")
-    refuse_two_standard_inputs([model, data])
+    inputs = [model, data, *([read_options.query_sizes] if read_options.query_sizes else [])]
+    refuse_two_standard_inputs(inputs)
 
     from lmart.formats.model_json import read_model
     from lmart.formats.registry import open_rows
     from lmart.model import score_stream
     from lmart.scoring import FeatureMatcher, Scorer
     from lmart.streams import AtomicOutput, check_output
-    from lmart.threads import WorkerPool, available_processors
+    from lmart.threads import WorkerPool
 
     console = Console(quiet)
-    check_output(out, [model, data])
+    check_output(out, inputs)
     scorer = Scorer(read_model(model))
     matcher = FeatureMatcher(scorer.ensemble)
     options = dataclasses.replace(
         read_options, require_labels=False, require_queries=False, keep_document_ids=form != "scores"
     )
     with (
-        WorkerPool(threads or available_processors()) as pool,
+        WorkerPool(thread_count(threads, console.notice)) as pool,
         open_rows(data, options, pool) as reader,
         AtomicOutput(out) as result,
     ):

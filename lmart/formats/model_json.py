@@ -103,7 +103,8 @@ def model_from_json(content: bytes, path: str) -> Ensemble:
         raise ModelError(f"the version of the format is {_show(version)}, not a whole number from 1 up", path)
     if version > VERSION:
         raise ModelError(
-            f"the model has format version {_show(version)}, this lmart knows up to {VERSION}; install a newer lmart", path
+            f"the model has format version {_show(version)}, this lmart knows up to {VERSION}; install a newer lmart",
+            path,
         )
     _check_keys(document, HEAD_KEYS, OPTIONAL_HEAD_KEYS, "the model", path)
     if not isinstance(document["settings"], dict):
