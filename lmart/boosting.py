@@ -250,7 +250,7 @@ def _draw(
     threshold = sampling.threshold_for(np.sort(sizes), share)
     if threshold <= 0.0:
         return everything, np.empty(0, np.int32)
-    key = sampling.mix(np.uint64(sampling.mix(np.uint64(seed))) ^ np.uint64(round_number))
+    key = np.uint64(sampling.mix(np.uint64(sampling.mix(np.uint64(seed))) ^ np.uint64(round_number)))
     taken, rest = np.empty(n, np.int32), np.empty(n, np.int32)
     pieces = chunks(n, CHUNK)
     counts = pool.run(sampling.draw, [(*gradients, threshold, key, a, b, taken, rest) for a, b in pieces])

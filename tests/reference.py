@@ -111,7 +111,7 @@ def bin_sums(codes: Sequence[Sequence[int]], values: Sequence[int], documents: S
     return sums
 
 
-def best_split(
+def splits(
     codes: Sequence[Sequence[int]],
     missing: Sequence[int | None],
     gradients: Sequence[float],
@@ -120,14 +120,14 @@ def best_split(
     l2: float,
     min_hessian: float,
     min_docs: int,
-) -> tuple[float, int, int, bool] | None:
-    """(gain, feature, code, missing left) of the best split; ties: lowest feature, lowest code, missing right."""
+) -> list[tuple[float, int, int, bool, frozenset[int]]]:
+    """All allowed splits with a gain as (gain, feature, code, missing left, documents on the left), in order of ties."""
 
     def worth(rows: Sequence[int]) -> float:
         h = sum(hessians[d] for d in rows) + l2
         return sum(gradients[d] for d in rows) ** 2 / h if h > 0 else 0.0
 
-    found = None
+    found = []
     for f, own in enumerate(codes):
         for side in (False, True):
             for code in range(max(own) + 1):
@@ -138,8 +138,8 @@ def best_split(
                 if min(sum(hessians[d] for d in rows) for rows in (left, right)) < min_hessian:
                     continue
                 gain = worth(left) + worth(right) - worth(documents)
-                if gain > 1e-9 and (found is None or gain > found[0] * (1 + 1e-9)):
-                    found = (gain, f, code, side)
+                if gain > 1e-9:
+                    found.append((gain, f, code, side, frozenset(left)))
     return found
 
 
@@ -153,12 +153,16 @@ def lambdamart(
     min_docs: int,
     truncation: int,
     normalize: bool,
-) -> list[float]:
-    """Scores of the training rows after `trees` rounds, everything by the definition and in floating point."""
+) -> tuple[list[float], float]:
+    """Scores of the training rows after `trees` rounds, everything by the definition and in floating point.
+
+    Also how close the closest decision was: the least share by which a chosen gain beat that of another parting.
+    """
     n = len(gains)
     distinct = [sorted({row[f] for row in features}) for f in range(len(features[0]))]
     codes = [[distinct[f].index(row[f]) for row in features] for f in range(len(distinct))]
     scores = [0.0] * n
+    closest = 1.0
     for _ in range(trees):
         gradients, hessians = [0.0] * n, [0.0] * n
         for rows in queries:
@@ -166,18 +170,21 @@ def lambdamart(
             for place, row in enumerate(rows):
                 gradients[row], hessians[row] = parts[0][place], parts[1][place]
         grown = [list(range(n))]
-        limits = (0.0, 0.0, min_docs)
         while len(grown) < leaves:
-            splits = [best_split(codes, [None] * len(codes), gradients, hessians, rows, *limits) for rows in grown]
-            best = max((s[0] for s in splits if s), default=None)
-            if best is None:
+            limits = (0.0, 0.0, min_docs)
+            every = [
+                (*split, at)
+                for at, rows in enumerate(grown)
+                for split in splits(codes, [None] * len(codes), gradients, hessians, rows, *limits)
+            ]
+            if not every:
                 break
-            at = next(i for i, s in enumerate(splits) if s and s[0] >= best * (1 - 1e-9))
-            split = splits[at]
-            assert split is not None
+            gain, _, _, _, left, at = max(every, key=lambda split: split[0])
+            parting = {left, frozenset(grown[at]) - left}
+            closest = min([closest, gain, *(1 - other[0] / gain for other in every if other[4] not in parting)])
             rows = grown[at]
-            grown[at] = [d for d in rows if codes[split[1]][d] <= split[2]]
-            grown.append([d for d in rows if codes[split[1]][d] > split[2]])
+            grown[at] = [d for d in rows if d in left]
+            grown.append([d for d in rows if d not in left])
         if len(grown) == 1:
             break
         for rows in grown:
@@ -185,66 +192,7 @@ def lambdamart(
             value = -learning_rate * sum(gradients[d] for d in rows) / h if h > 0 else 0.0
             for d in rows:
                 scores[d] += value
-    return scores
-
-
-# ---- scoring --------------------------------------------------------------------------------------------------------
-# A tree is (columns, thresholds, missing_left, left, right, leaf_values), children >= 0 inner nodes, else ~leaf.
-
-PlainTree = tuple[Sequence[int], Sequence[float], Sequence[bool], Sequence[int], Sequence[int], Sequence[float]]
-
-
-def leaf_reached(tree: PlainTree, row: Sequence[float]) -> int:
-    """The leaf that a row of raw values (nan: missing) comes to."""
-    columns, thresholds, missing_left, left, right, leaf_values = tree
-    place = 0 if len(leaf_values) > 1 else ~0
-    while place >= 0:
-        x = row[columns[place]]
-        goes_left = missing_left[place] if x != x else x <= thresholds[place]
-        place = left[place] if goes_left else right[place]
-    return ~place
-
-
-def score_rows(base_score: float, trees: Sequence[PlainTree], rows: Sequence[Sequence[float]]) -> list[float]:
-    """Base score, then the leaf value of each tree added in order."""
-    scores = []
-    for row in rows:
-        score = base_score
-        for tree in trees:
-            score += tree[5][leaf_reached(tree, row)]
-        scores.append(score)
-    return scores
-
-
-def code_rows(
-    cells: Sequence[dict[int, float]],
-    thresholds: dict[int, Sequence[float]],
-    coded: Sequence[tuple[int, int, bool]],
-    absent: float,
-) -> list[list[int]]:
-    """The code of each row in each coded column (feature, thresholds left out at its start, missing values are low)."""
-    codes = []
-    for row in cells:
-        shown = []
-        for feature, start, missing_low in coded:
-            x = row.get(feature, absent)
-            if x != x:
-                shown.append(0 if missing_low else 255)
-            else:
-                shown.append(min(max(sum(t < x for t in thresholds[feature]) - start, 0), 255))
-        codes.append(shown)
-    return codes
-
-
-def walk_words(roots: Sequence[int], words: Sequence[int], leaf_values: Sequence[float], codes: Sequence[int]) -> float:
-    """The sum of the leaves that one row of codes comes to, over words (left 32 bits, column 24 bits, code 8 bits)."""
-    total = 0.0
-    for root in roots:
-        place = root
-        while (after := (words[place] >> 32) + (codes[(words[place] >> 8) & 0xFFFFFF] > (words[place] & 0xFF))) != place:
-            place = after
-        total += leaf_values[place]
-    return total
+    return scores, closest
 
 
 def mix(x: int) -> int:
