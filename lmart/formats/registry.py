@@ -1,26 +1,37 @@
-"""The table of formats: what can be read and written, and how a format is told from a name or from content."""
+"""Reading and writing by format: what each format's reader and writer are, and how content tells its format."""
 
 from __future__ import annotations
 
+import csv
+import re
 from collections.abc import Sequence
 
 from lmart.dataset import RankingDataset
-from lmart.errors import DataError
+from lmart.ensemble import Ensemble
+from lmart.errors import DataError, ModelError
 from lmart.formats.assembly import DatasetBuilder, QuerySizes, SizedRows
+from lmart.formats.columns import LABEL_NAMES, QUERY_NAMES
+from lmart.formats.delimited import DELIMITERS, DelimitedReader, TsvReader
 from lmart.formats.letor import LetorReader
+from lmart.formats.names import FORMATS, format_of_name
 from lmart.formats.options import ReadOptions
+from lmart.formats.parquet import MAGIC, ParquetReader
 from lmart.formats.rows import FeatureTable, QueryLedger, RowBlock, RowReader
 from lmart.formats.sidecars import read_query_sizes
-from lmart.streams import open_input
+from lmart.streams import InputStream, open_input
 from lmart.threads import WorkerPool
 
-__all__ = ["ReadOptions", "RowBlock", "RowReader", "open_rows", "read_dataset"]
+__all__ = ["ReadOptions", "RowBlock", "RowReader", "detect_format", "open_rows", "read_dataset", "read_model"]
+
+_HEAD = 1 << 16
+_TEXT_READERS = {"letor": LetorReader, "csv": DelimitedReader, "tsv": TsvReader}
+_LETOR_CELL = re.compile(rb"(^|[ \t])(qid|\d+):")
 
 
 def open_rows(path: str, options: ReadOptions, pool: WorkerPool | None = None) -> RowReader:
     """Open one input for reading in blocks, in constant memory. DataError when it cannot be read."""
-    sizes = _query_sizes(options)
-    return _open(path, options, pool or WorkerPool(1), FeatureTable(), QueryLedger(options.group_by_qid), sizes)
+    table, ledger = FeatureTable(), QueryLedger(options.group_by_qid)
+    return _open(path, options, pool or WorkerPool(1), table, ledger, _query_sizes(options))
 
 
 def read_dataset(paths: Sequence[str], options: ReadOptions, pool: WorkerPool | None = None) -> RankingDataset:
@@ -48,6 +59,39 @@ def read_dataset(paths: Sequence[str], options: ReadOptions, pool: WorkerPool | 
     return builder.finish(table, source, options.group_by_qid)
 
 
+def detect_format(path: str) -> str:
+    """Return the name of the format of a file, by its name, else by its content. DataError when it cannot be read.
+
+    Not for standard input or pipes, whose content can be read only once.
+    """
+    if (named := format_of_name(path)) is not None:
+        return named.name
+    stream = open_input(path)
+    try:
+        head = _read_head(stream)
+    finally:
+        stream.close()
+    return "lmart" if head.lstrip().startswith(b"{") else _data_format(path, head, ReadOptions())
+
+
+def read_model(path: str, format: str | None = None) -> Ensemble:
+    """Read a model; ModelError when it is damaged or its format cannot be read."""
+    if format not in (None, "lmart"):
+        raise ModelError(f"the format '{format}' cannot be read yet; convert the model to lmart's own first", path)
+    from lmart.formats import model_json
+
+    return model_json.read_model(path)
+
+
+def write_model(ensemble: Ensemble, path: str, format: str = "lmart") -> None:
+    """Write a model; ModelError when its format cannot be written."""
+    if format != "lmart":
+        raise ModelError(f"the format '{format}' cannot be written yet; use lmart", path)
+    from lmart.formats import model_json
+
+    model_json.write_model(ensemble, path)
+
+
 def _query_sizes(options: ReadOptions) -> QuerySizes | None:
     path = options.query_sizes
     return None if path is None else QuerySizes(path, read_query_sizes(path))
@@ -62,5 +106,62 @@ def _open(
     sizes: QuerySizes | None,
 ) -> RowReader:
     stream = open_input(path)
-    reader: RowReader = LetorReader(stream, b"", options, pool, table, ledger)
+    try:
+        head = _read_head(stream)
+        kind = options.format or _data_format(path, head, options)
+        if kind == "parquet":
+            reader: RowReader = ParquetReader(stream, head, options, table, ledger)
+        elif kind in _TEXT_READERS:
+            reader = _TEXT_READERS[kind](stream, head, options, pool, table, ledger)
+        else:
+            raise DataError(f"is a model by its name or content ({kind}); give a file of judged documents", path)
+    except BaseException:
+        stream.close()
+        raise
     return reader if sizes is None else SizedRows(reader, sizes)
+
+
+def _read_head(stream: InputStream) -> bytes:
+    """Return the first bytes, up to a whole line that is neither blank nor a comment where there is one."""
+    head = b""
+    buffer = memoryview(bytearray(_HEAD))
+    while len(head) < _HEAD and _first_line(head, False) is None:
+        count = stream.read_block(buffer[: _HEAD - len(head)])
+        if not count:
+            break
+        head += bytes(buffer[:count])
+    return head
+
+
+def _first_line(head: bytes, may_be_cut: bool) -> bytes | None:
+    lines = head.split(b"\n")
+    for line in lines if may_be_cut else lines[:-1]:
+        if line.strip() and not line.lstrip().startswith(b"#"):
+            return line
+    return None
+
+
+def _data_format(path: str, head: bytes, options: ReadOptions) -> str:
+    """Return the format of data: Parquet by content; else by name; else CSV or TSV when there is a header for it."""
+    if head.startswith(MAGIC):
+        return "parquet"
+    named = format_of_name(path)
+    if named is not None and named.kind == "data":
+        return named.name
+    line = (_first_line(head, True) or b"").removeprefix(b"\xef\xbb\xbf").strip(b"\r\n")
+    if _LETOR_CELL.search(line):
+        return "letor"
+    wanted = {*LABEL_NAMES, *QUERY_NAMES, *(x.lower() for x in (options.label_column, options.query_column) if x)}
+    for name, delimiter in DELIMITERS.items():
+        try:
+            fields = next(csv.reader([line.decode("utf-8")], delimiter=delimiter, strict=True), [])
+        except (UnicodeDecodeError, csv.Error):
+            continue
+        if len(fields) > 1 and wanted & {field.strip().lower() for field in fields}:
+            return name
+    if named is not None or head.lstrip().startswith(b"{"):
+        return named.name if named is not None and named.kind == "model" else "lmart"
+    return "letor"
+
+
+assert set(_TEXT_READERS) < set(FORMATS)

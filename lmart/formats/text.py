@@ -203,10 +203,9 @@ class TextReader(RowReader):
         return wrong
 
 
-def cut_at_newlines(buffer: bytearray, stop: int) -> list[tuple[int, int]]:
-    """Return pieces of buffer[:stop], which ends with a newline, of about CHUNK bytes that end with one too."""
+def cut_at_newlines(buffer: bytearray, stop: int, start: int = 0) -> list[tuple[int, int]]:
+    """Return pieces of buffer[start:stop], which ends with a newline, of about CHUNK bytes that end with one too."""
     bounds = []
-    start = 0
     while start < stop:
         end = stop if start + CHUNK >= stop else buffer.find(b"\n", start + CHUNK, stop) + 1
         bounds.append((start, end))

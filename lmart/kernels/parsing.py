@@ -1,10 +1,10 @@
-"""Bytes of LETOR text to labels, query runs, indices and values; where the faults are. And the table of feature ids.
+"""Bytes of text to labels, query runs, indices and values; where the faults are. And the table of feature ids.
 
 Characters are compared by their code: 9 tab, 10 newline, 13 carriage return, 32 space, 35 '#', 43 '+', 45 '-', 46 '.',
 58 ':'. Every text ends with a newline, so no loop needs to ask whether there is a further byte.
 """
 
-# ruff: noqa: PLR1714 (plain comparisons compile best)
+# ruff: noqa: PLR1714, SIM102, SIM109 (plain comparisons compile best)
 from __future__ import annotations
 
 import math
@@ -25,6 +25,8 @@ EXACT, HARD, WRONG = 0, 1, 2
 # Places in the `counts` of parse_letor.
 ROWS, CELLS, UNKNOWN, RUNS, HARD_NUMBERS, FAULTS, LINES = 0, 1, 2, 3, 4, 5, 6
 N_COUNTS = 8
+# What a column of a table holds.
+IGNORED, FEATURE, LABEL, QUERY, DOCUMENT = 0, 1, 2, 3, 4
 DROPPED = -(1 << 62)  # the cell of a number that a later duplicate replaced
 
 LOWEST_POWER, HIGHEST_POWER = -342, 308
@@ -154,11 +156,12 @@ def _parse_word(text: Bytes, start: int) -> tuple[float, int]:
 
 
 @kernel
-def parse_number(text: Bytes, start: int, powers: Words) -> tuple[int, float, int]:
+def parse_number(text: Bytes, start: int, powers: Words, delimiter: int) -> tuple[int, float, int]:
     """Read one decimal number, nan or infinity: return how it ended (EXACT, HARD or WRONG), its value, and its end.
 
-    text   : uint8[n], in; a blank, newline or '#' must follow the number
-    powers : uint64[651, 2], in
+    text      : uint8[n], in; a blank, newline, '#' or the delimiter must follow the number
+    powers    : uint64[651, 2], in
+    delimiter : a further character that ends a number (newline: none)
     The value is correctly rounded to float64; minus zero is given as zero; HARD: up to the caller, by float().
     Digits up to the 19th are exact; with more, the number is between two neighbours of 19 digits, and sure if both
     round alike. Cost: O(length).
@@ -194,7 +197,7 @@ def parse_number(text: Bytes, start: int, powers: Words) -> tuple[int, float, in
         if fraction:
             return WRONG, 0.0, start
         value, stop = _parse_word(text, p)
-        if stop == p or not _ends_token(int(text[stop])):
+        if stop == p or not (_ends_token(int(text[stop])) or text[stop] == delimiter):
             return WRONG, 0.0, start
         return EXACT, -value if negative else value, stop
     if int(text[p]) | 32 == 101:  # e
@@ -212,7 +215,7 @@ def parse_number(text: Bytes, start: int, powers: Words) -> tuple[int, float, in
             p += 1
             digit = int(text[p]) - 48
         power += -exponent if down else exponent
-    if not _ends_token(int(text[p])):
+    if not (_ends_token(int(text[p])) or text[p] == delimiter):
         return WRONG, 0.0, start
     if mantissa == np.uint64(0):
         return EXACT, 0.0, p
@@ -435,7 +438,7 @@ def parse_letor(
         k = 0
         if is_row:
             if has_label:
-                status, value, q = parse_number(text, p, powers)
+                status, value, q = parse_number(text, p, powers, 10)
                 if status == HARD:
                     hard[n_hard, 0] = ~rows
                     hard[n_hard, 1] = p
@@ -514,7 +517,7 @@ def parse_letor(
                     if negative and mantissa:
                         value = -value
                 else:
-                    status, value, q = parse_number(text, p, powers)
+                    status, value, q = parse_number(text, p, powers, 10)
                     if status != EXACT:
                         if status == WRONG:
                             wrong = True
@@ -598,6 +601,164 @@ def parse_letor(
     counts[ROWS] = rows
     counts[CELLS] = cells
     counts[UNKNOWN] = n_unknown
+    counts[RUNS] = n_runs
+    counts[HARD_NUMBERS] = n_hard
+    counts[FAULTS] = n_faults
+    counts[LINES] = line
+
+
+@kernel
+def _missing_word(text: Bytes, start: int, delimiter: int) -> int:
+    """Return the end of `na` or `null` in any case, if one of them is the field; else `start`."""
+    p = start
+    while text[p] > 32 and text[p] != delimiter:
+        p += 1
+    first, second = int(text[start]) | 32, int(text[start + 1]) | 32
+    if p - start == 2 and first == 110 and second == 97:
+        return p
+    if p - start == 4 and first == 110 and second == 117:
+        if int(text[start + 2]) | 32 == 108 and int(text[start + 3]) | 32 == 108:
+            return p
+    return start
+
+
+@kernel
+def parse_delimited(
+    text: Bytes,
+    start: int,
+    stop: int,
+    delimiter: int,
+    kinds: Bytes,
+    places: Ints,
+    n_features: int,
+    allow_infinite: bool,
+    powers: Words,
+    labels: Floats,
+    values: Floats,
+    runs: Longs,
+    hard: Longs,
+    documents: Longs,
+    faults: Longs,
+    counts: Longs,
+) -> None:
+    """Read whole lines of fields without quotes. A line with a fault is noted and leaves no row; blank lines are none.
+
+    text      : uint8[>= stop], in; text[stop - 1] is a newline
+    delimiter : comma or tab
+    kinds     : uint8[n_fields], in, IGNORED, FEATURE, LABEL, QUERY or DOCUMENT
+    places    : int32[n_fields], in, where in its row a feature is put
+    powers    : uint64[651, 2], in
+    labels    : float64[rows], out
+    values    : float64[rows * n_features], out, row by row; nan where a field is empty, nan, na or null
+    runs, hard, documents, faults, counts : as in parse_letor; there are no CELLS and no UNKNOWN
+    rows is at least the newlines. Lines count from 0 at `start`. Parallel: each call writes only its own outputs.
+    Cost: O(stop - start).
+    """
+    rows = 0
+    n_runs = 0
+    n_hard = 0
+    n_faults = 0
+    line = 0
+    id_start = 0
+    id_stop = 0
+    last = len(kinds) - 1
+    p = start
+    while p < stop:
+        line_start = p
+        row_hard = n_hard
+        new_start = 0
+        new_stop = 0
+        wrong = False
+        while text[p] == 32 or text[p] == 13:
+            p += 1
+        is_row = text[p] != 10
+        if is_row:
+            p = line_start
+            documents[rows, 0] = 0
+            documents[rows, 1] = 0
+        f = 0
+        while is_row and not wrong:
+            kind = kinds[f]
+            while text[p] == 32 or (text[p] == 9 and delimiter != 9):
+                p += 1
+            if kind == FEATURE or kind == LABEL:
+                value = math.nan
+                if text[p] != delimiter and text[p] != 10 and text[p] != 13:
+                    status, value, q = parse_number(text, p, powers, delimiter)
+                    if status == WRONG:
+                        q = _missing_word(text, p, delimiter)
+                        value = math.nan
+                        wrong = q == p
+                    elif status == HARD:
+                        hard[n_hard, 0] = ~rows if kind == LABEL else rows * n_features + places[f]
+                        hard[n_hard, 1] = p
+                        hard[n_hard, 2] = q
+                        hard[n_hard, 3] = line
+                        n_hard += 1
+                    p = q
+                if kind == LABEL:
+                    labels[rows] = value
+                    wrong |= not 0.0 <= value < math.inf
+                else:
+                    values[rows * n_features + places[f]] = value
+                    wrong |= math.isinf(value) and not allow_infinite
+                while text[p] == 32 or (text[p] == 9 and delimiter != 9):
+                    p += 1
+            else:
+                first = p
+                while text[p] != delimiter and text[p] != 10:
+                    wrong |= text[p] == 0
+                    p += 1
+                q = p
+                while q > first and (text[q - 1] == 32 or text[q - 1] == 13 or text[q - 1] == 9):
+                    q -= 1
+                if kind == QUERY:
+                    new_start = first
+                    new_stop = q
+                    wrong |= first == q
+                elif kind == DOCUMENT:
+                    documents[rows, 0] = first
+                    documents[rows, 1] = q
+            if f == last:
+                while text[p] == 13:
+                    p += 1
+                wrong |= text[p] != 10
+                break
+            wrong |= text[p] != delimiter
+            if not wrong:
+                p += 1
+                f += 1
+        while text[p] != 10:
+            p += 1
+        if wrong:
+            if n_faults < len(faults):
+                faults[n_faults, 0] = line
+                faults[n_faults, 1] = line_start
+                faults[n_faults, 2] = p
+            n_faults += 1
+            n_hard = row_hard
+        elif is_row:
+            if new_stop > new_start:
+                same = n_runs > 0 and new_stop - new_start == id_stop - id_start
+                if same:
+                    for i in range(new_stop - new_start):
+                        if text[new_start + i] != text[id_start + i]:
+                            same = False
+                            break
+                if not same:
+                    runs[n_runs, 0] = rows
+                    runs[n_runs, 1] = new_start
+                    runs[n_runs, 2] = new_stop
+                    runs[n_runs, 3] = line
+                    n_runs += 1
+                    id_start = new_start
+                    id_stop = new_stop
+            rows += 1
+        p += 1
+        line += 1
+    counts[ROWS] = rows
+    counts[CELLS] = rows * n_features
+    counts[UNKNOWN] = 0
     counts[RUNS] = n_runs
     counts[HARD_NUMBERS] = n_hard
     counts[FAULTS] = n_faults

@@ -6,6 +6,8 @@ from typing import Any
 
 from lmart.errors import DataError, OutputError
 
+COMPRESSED_SUFFIXES = (".gz", ".zst")
+
 
 def reason(error: OSError) -> str:
     """Return what the system says about a failed operation, without number and path."""
