@@ -44,7 +44,7 @@ def start(
 
 def shell(line: str, folder: Path, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[bytes]:
     """Run a line with bash in `folder`; `lmart` in it is the one under test."""
-    program = f'lmart() {{ {shlex.join(PROGRAM)} "$@"; }}; set -o pipefail; {line}'
+    program = f'lmart() {{ {shlex.join(PROGRAM)} "$@"; }}; {line}'
     return subprocess.run(
         ["bash", "-c", program], cwd=folder, env={**os.environ, **(environment or {})}, capture_output=True, check=False
     )

@@ -1,0 +1,86 @@
+"""Every command line of the README runs, in order, and prints what the README shows."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from commands import ROOT, run, run_lines
+
+from lmart import __version__
+from lmart.errors import ExitStatus
+
+TEXT = (ROOT / "README.md").read_text("ascii")
+
+
+def blocks(kind: str) -> list[str]:
+    return re.findall(rf"^```{kind}\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+
+
+INSTALL, TEST, *TOUR = ("".join(block).strip() for block in blocks("sh"))
+
+
+@pytest.fixture(scope="module")
+def toured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the whole tour has been made."""
+    folder = tmp_path_factory.mktemp("tour")
+    run_lines([line for block in TOUR for line in block.splitlines()], folder)
+    return folder
+
+
+def test_the_tour_runs(toured: Path) -> None:
+    assert {path.name for path in toured.iterdir()} == {"data", "model.json", "scores.txt", "test.csv"}
+
+
+def test_the_report_shown_is_the_one_printed(toured: Path) -> None:
+    line = next(line for block in TOUR for line in block.splitlines() if line.startswith("lmart eval"))
+    with contextlib.chdir(toured):
+        assert run(*shlex.split(line)[1:]).stdout in blocks("text")
+
+
+def test_the_row_shown_is_in_the_sample() -> None:
+    start, end = next(text for text in blocks("text") if "qid:" in text).strip().split(" ... ")
+    with (ROOT / "data" / "sample" / "train.svm").open() as sample:
+        first = sample.readline().strip()
+    assert first.startswith(start) and first.endswith(end)
+
+
+def test_the_python_lines_run(toured: Path) -> None:
+    (program,) = blocks("python")
+    names: dict[str, object] = {}
+    with contextlib.chdir(toured):
+        exec(program, names)
+    assert len(names["scores"]) == 1  # type: ignore[arg-type]
+
+
+def test_the_first_line_trains_on_the_sample(tmp_path: Path) -> None:
+    """But for making the environment, which .ci/run does."""
+    setup, install, *commands = INSTALL.split(" && ")
+    assert (setup, install) == ("python3 -m venv .venv", ".venv/bin/pip install -q .")
+    assert all(line.startswith(".venv/bin/lmart ") for line in commands)
+    run_lines([line.removeprefix(".venv/bin/") for line in commands], tmp_path)
+
+
+def test_the_second_line_is_what_ci_runs() -> None:
+    assert TEST == ".venv/bin/pip install -q '.[test]' && .venv/bin/pytest -q -n 2"
+    assert "README.md" in (ROOT / ".ci" / "run").read_text()
+
+
+def test_every_exit_status_and_the_version_are_told() -> None:
+    told = re.search(r"Exit status: (.*?)\n-", TEXT, re.DOTALL)
+    assert told is not None
+    assert [int(n) for n in re.findall(r"\b\d+\b", told[1])] == [int(one) for one in ExitStatus]
+    assert f"### {__version__}" in TEXT
+
+
+def test_no_line_of_the_prose_is_too_long() -> None:
+    prose = re.sub(r"^```.*?^```$", "", TEXT, flags=re.MULTILINE | re.DOTALL)
+    assert max(map(len, prose.splitlines())) <= 120
+
+
+def test_ci_can_be_run() -> None:
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
