@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from lmart.cli.options import Whole
 from lmart.formats.options import ReadOptions
 
 _OPTIONS = (
@@ -25,7 +26,7 @@ _OPTIONS = (
     ),
     click.option(
         "--max-errors",
-        type=click.IntRange(min=1),
+        type=Whole(min=1),
         metavar="N",
         default=10,
         show_default=True,
@@ -42,13 +43,15 @@ _OPTIONS = (
         "--label-column",
         metavar="NAME",
         default=None,
-        help="Column of the labels in CSV, TSV or Parquet.  [default: label, relevance, rel, target or y]",
+        show_default="label, relevance, rel, target or y",
+        help="Column of the labels in CSV, TSV or Parquet.",
     ),
     click.option(
         "--query-column",
         metavar="NAME",
         default=None,
-        help="Column of the query ids in CSV, TSV or Parquet.  [default: qid, query_id, query, group or srch_id]",
+        show_default="qid, query_id, query, group or srch_id",
+        help="Column of the query ids in CSV, TSV or Parquet.",
     ),
     click.option(
         "--ignore-columns",

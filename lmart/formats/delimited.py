@@ -268,6 +268,9 @@ class DelimitedWriter:
             lines.append(self._delimiter.join(fields) + "\n")
         self._output.write("".join(lines))
 
+    def finish(self) -> None:
+        """Nothing is left to write."""
+
     def _quoted(self, text: str) -> str:
         if any(c in text for c in (self._delimiter, '"', "\n", "\r")):
             return '"' + text.replace('"', '""') + '"'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from lmart.dataset import RankingDataset
 from lmart.ensemble import Ensemble
@@ -24,7 +24,7 @@ from lmart.threads import WorkerPool
 __all__ = ["ReadOptions", "RowBlock", "RowReader", "detect_format", "open_rows", "read_dataset", "read_model"]
 
 _HEAD = 1 << 16
-_TEXT_READERS = {"letor": LetorReader, "csv": DelimitedReader, "tsv": TsvReader}
+_TEXT_READERS: dict[str, Callable[..., RowReader]] = {"letor": LetorReader, "csv": DelimitedReader, "tsv": TsvReader}
 _LETOR_CELL = re.compile(rb"(^|[ \t])(qid|\d+):")
 
 

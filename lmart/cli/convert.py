@@ -1,0 +1,147 @@
+"""lmart convert: data to data, model to model."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+
+import click
+
+from lmart.cli.console import Console
+from lmart.cli.data_options import data_options
+from lmart.cli.options import quiet_option, thread_count, threads_option
+from lmart.errors import quote
+from lmart.formats.names import FORMATS, Format, format_of_name
+from lmart.formats.options import ReadOptions
+
+EPILOG = """\b
+Examples:
+  lmart convert data/sample/test.svm test.csv
+  lmart convert test.csv test.svm
+  lmart convert data/sample/test.svm - --to tsv
+  lmart convert model.json normalised.json
+"""
+
+
+@click.command(short_help="Convert data or models.", epilog=EPILOG)
+@click.argument("src")
+@click.argument("dst")
+@click.option(
+    "--from",
+    "source_format",
+    type=click.Choice(list(FORMATS)),
+    metavar="FORMAT",
+    default=None,
+    show_default="by name, else by content",
+    help="Format of SRC: letor, csv, tsv, parquet; or lmart.",
+)
+@click.option(
+    "--to",
+    "target_format",
+    type=click.Choice(list(FORMATS)),
+    metavar="FORMAT",
+    default=None,
+    show_default="by name; standard output: letor, or lmart",
+    help="Format of DST: letor, csv, tsv, parquet; or lmart.",
+)
+@click.option(
+    "--absent",
+    type=click.Choice(["zero", "missing"]),
+    default="zero",
+    show_default=True,
+    help="What an index that is not in a LETOR row means: CSV, TSV and Parquet get 0 for it, or an empty field.",
+)
+@data_options
+@threads_option
+@quiet_option
+def command(
+    src: str,
+    dst: str,
+    source_format: str | None,
+    target_format: str | None,
+    absent: str,
+    read_options: ReadOptions,
+    threads: int | None,
+    quiet: bool,
+) -> None:
+    """Convert SRC to DST: data to data, or a model to a model; '-' is standard input or output.
+
+    Numbers are written in the shortest form that reads back equal. Labels, query ids and document ids are kept where
+    SRC has them. LETOR text has numbers for features, not names: columns with names get the numbers from 1 up.
+    Converting a model to its own format checks and normalises it.
+    """
+    if src == "-" and read_options.query_sizes == "-":
+        raise click.UsageError("only one input can be '-' (standard input); give the others as files")
+    source = _source_format(src, source_format)
+    target = _target_format(dst, target_format, source)
+    if source is None:
+        source = FORMATS["lmart"] if target.kind == "model" else None
+    for one in (source, target):
+        if one is not None and not one.supported:
+            there = ", ".join(known.name for known in FORMATS.values() if known.supported)
+            raise click.UsageError(f"the format {quote(one.name)} is not supported yet; there are: {there}")
+
+    from lmart.streams import check_output
+
+    check_output(dst, [src, *([read_options.query_sizes] if read_options.query_sizes else [])])
+    if source is None and src != "-" and os.path.isfile(src):
+        from lmart.formats.registry import detect_format
+
+        source = FORMATS[detect_format(src)]
+        if target_format is None and format_of_name(dst) is None:
+            target = FORMATS["lmart"] if source.kind == "model" else target
+    if source is not None and source.kind != target.kind:
+        what = f"{source.name} holds {_what(source)} and {target.name} {_what(target)}"
+        raise click.UsageError(f"{what}; convert data to data, model to model")
+    console = Console(quiet)
+    if target.kind == "model":
+        from lmart.formats.registry import read_model, write_model
+
+        write_model(read_model(src, None if source is None else source.name), dst, target.name)
+        return
+    _convert_data(src, dst, source, target, absent, read_options, thread_count(threads, console.notice), console)
+
+
+def _what(one: Format) -> str:
+    return "a model" if one.kind == "model" else "data"
+
+
+def _source_format(src: str, chosen: str | None) -> Format | None:
+    """Return the format of SRC, None when only its content can tell."""
+    return FORMATS[chosen] if chosen is not None else None if src == "-" else format_of_name(src)
+
+
+def _target_format(dst: str, chosen: str | None, source: Format | None) -> Format:
+    if chosen is not None:
+        return FORMATS[chosen]
+    if (named := format_of_name(dst)) is not None:
+        return named
+    return FORMATS["lmart" if source is not None and source.kind == "model" else "letor"]
+
+
+def _convert_data(
+    src: str,
+    dst: str,
+    source: Format | None,
+    target: Format,
+    absent: str,
+    options: ReadOptions,
+    threads: int,
+    console: Console,
+) -> None:
+    from lmart.formats.conversion import convert_data
+    from lmart.threads import WorkerPool
+
+    options = dataclasses.replace(
+        options,
+        format=None if source is None else source.name,
+        require_labels=False,
+        require_queries=False,
+        keep_document_ids=True,
+    )
+    with WorkerPool(threads) as pool:
+        names = convert_data(src, dst, target.name, 0.0 if absent == "zero" else math.nan, options, pool)
+    if target.name == "letor" and names:
+        first = ", ".join(f"{i} is {quote(name)}" for i, name in enumerate(names[:3], 1))
+        console.notice(f"LETOR text has no feature names; columns are numbered: {first}{', ...' if names[3:] else ''}")
