@@ -136,7 +136,7 @@ class BinnedFeatures:
     code_counts  : int64[m, 256], documents with each code
     common_codes : uint8[m], each feature's most frequent code; a histogram gets that bin from the leaf's total
     row_offsets  : int64[n + 1]
-    uncommon     : uint16 or uint32[...], row by row bin_offsets[f] + code of the features whose code is not the common one
+    uncommon     : uint16 or uint32[...], row by row bin_offsets[f] + code where the code is not the common one
     """
 
     edges: BinEdges
@@ -148,7 +148,7 @@ class BinnedFeatures:
 
     @property
     def n_documents(self) -> int:
-        return self.codes.shape[1]
+        return int(self.codes.shape[1])
 
 
 def bin_features(dataset: RankingDataset, edges: BinEdges, pool: WorkerPool) -> BinnedFeatures:

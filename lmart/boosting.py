@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -51,7 +50,8 @@ class TrainResult:
     best_round : number of trees in the ensemble
     stopped    : 'trees' (all grown), 'early' (no better measure), 'split' (nothing left to split)
     training   : the training set's measure of the ensemble; validation : the same of each validation set
-    scores     : float64[n_documents], the ensemble's scores of the training set when it holds all trees grown, else None
+    scores     : float64[n_documents], the ensemble's scores of the training set
+    rounds     : trees grown; share : of the documents in each; n_features_split : features with more than one bin
     seconds    : wall time by stage
     """
 
@@ -213,7 +213,6 @@ def _grow_round(
     scores: Floats,
 ) -> GrownTree | None:
     """Grow one tree on a sample of the documents and add its leaf values to the scores of all."""
-    n = len(scores)
     taken, rest = _draw(gradients, share, settings.seed, round_number, pool)
     units, packed = _pack(gradients, taken, rest, pool)
     if units is None:
@@ -224,7 +223,6 @@ def _grow_round(
         values = grown.tree.leaf_values
         for part in leaves.partitions:
             _add_values(part, values, scores)
-    assert n == len(packed)
     return grown
 
 
@@ -232,9 +230,7 @@ def _add_values(part: Partition, values: Floats, scores: Floats) -> None:
     splitting.add_leaf_values(part.documents, part.starts[: len(values)], part.stops[: len(values)], values, scores)
 
 
-def _draw(
-    gradients: Gradients, share: float, seed: int, round_number: int, pool: WorkerPool
-) -> tuple[Ints, Ints]:
+def _draw(gradients: Gradients, share: float, seed: int, round_number: int, pool: WorkerPool) -> tuple[Ints, Ints]:
     """Return the rows that a tree is grown from and the rest, ascending; gradients of the former are made up for it.
 
     Minimal variance sampling (Ibragimov and Gusev 2019): the chance of a row is size / mu, at most 1, with size
@@ -281,8 +277,3 @@ def _pack(gradients: Gradients, taken: Ints, rest: Ints, pool: WorkerPool) -> tu
     pool.run(sums.pack, [(*gradients, *scales, a, b, packed) for a, b in pieces])
     largest = int((packed & 0xFFFFFFFF).max())
     return Units(1.0 / scales[0], 1.0 / scales[1], largest), packed
-
-
-def settings_report(result: TrainResult) -> dict[str, Any]:
-    """Return what the ensemble is, as plain JSON values for the report of a run."""
-    return {"best_round": result.best_round, "rounds": result.rounds, "stopped": result.stopped}

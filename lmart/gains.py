@@ -66,7 +66,8 @@ class Gain:
         if self.kind == "linear":
             return labels.copy()
         if self.kind == "table":
-            return np.asarray(self.table)[labels.astype(np.int64)]
+            entries: Floats = np.asarray(self.table)[labels.astype(np.int64)]
+            return entries
         return _power_of_two(np.minimum(labels, 2.0**40), np.zeros(len(labels), np.int64)) - 1.0
 
     def scaled(self, labels: Floats, query_offsets: Offsets) -> Floats:
@@ -89,7 +90,8 @@ class Gain:
             return _power_of_two(np.minimum(labels, 2.0**40), exponents) - np.ldexp(1.0, -np.minimum(exponents, 1100))
         exponents = np.repeat(np.frexp(largest)[1].astype(np.int64), sizes)
         half = exponents // 2  # in two steps: 2^-1074 alone would need 2^1074, which is no double
-        return np.ldexp(np.ldexp(worth, -half), half - exponents)
+        scaled: Floats = np.ldexp(np.ldexp(worth, -half), half - exponents)
+        return scaled
 
 
 def _shortest(number: float) -> str:
@@ -108,7 +110,8 @@ def _power_of_two(labels: Floats, exponents: npt.NDArray[np.int64]) -> Floats:
         power = power * x / k + 1.0
     shift = np.clip(whole.astype(np.int64) - exponents, -1100, 1100)
     with np.errstate(over="ignore", under="ignore"):
-        return np.ldexp(power, shift)
+        scaled: Floats = np.ldexp(power, shift)
+    return scaled
 
 
 def discount_table(n: int) -> Floats:

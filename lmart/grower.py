@@ -29,7 +29,7 @@ class Units(NamedTuple):
 
 
 class Split(NamedTuple):
-    """The best split of a leaf: codes up to `code` of a binned feature go left, missing values where missing_left says."""
+    """The best split of a leaf: codes up to `code` of a feature go left, missing values where missing_left says."""
 
     gain: float
     feature: int
@@ -39,7 +39,9 @@ class Split(NamedTuple):
 
 @dataclass(frozen=True)
 class GrownTree:
-    """A tree, and in `split_codes` its thresholds as bin codes: a document goes left when its code <= split_codes[node]."""
+    """A tree, and in `split_codes` its thresholds as bin codes: a document goes left when its code <=
+    split_codes[node].
+    """
 
     tree: Tree
     split_features: npt.NDArray[np.int32]
@@ -60,7 +62,9 @@ class _Leaf:
 class SplitFinder:
     """Finds the best split of a leaf: the highest gain; ties go to the lowest feature, then the lowest threshold."""
 
-    def __init__(self, source: LeafSource, edges: BinEdges, units: Units, settings: TrainSettings, pool: WorkerPool) -> None:
+    def __init__(
+        self, source: LeafSource, edges: BinEdges, units: Units, settings: TrainSettings, pool: WorkerPool
+    ) -> None:
         self._source = source
         self._edges = edges
         self._units = units
@@ -74,10 +78,11 @@ class SplitFinder:
     def find(self, number: int, leaf: _Leaf) -> Split | None:
         """Return the best split that leaves enough documents on each side, or None.
 
-        The sums hold no counts. So features are tried from the highest gain down; only those that could win are counted.
+        The sums hold no counts. So features are tried from the highest gain down; only those that could win are
+        counted.
         """
         edges, units, settings, histogram = self._edges, self._units, self._settings, leaf.histogram
-        if not edges.n_features:
+        if histogram is None or not edges.n_features:
             return None
         limits = (leaf.total, units.gradient, units.hessian, settings.l2, settings.min_hessian)
         fixed = (histogram, edges.bin_offsets, edges.has_missing, edges.all_finite, *limits)
@@ -93,7 +98,7 @@ class SplitFinder:
                 return split
             start, stop = int(edges.bin_offsets[f]), int(edges.bin_offsets[f + 1])
             counts = self._source.code_counts(number, f)
-            own = (histogram, counts, start, stop - start, edges.has_missing[f], edges.all_finite[f])
+            own = (histogram, counts, start, stop - start, bool(edges.has_missing[f]), bool(edges.all_finite[f]))
             self._gains[f], self._codes[f], self._missing_left[f] = splitting.best_counted_split(
                 *own, *limits, settings.min_docs
             )

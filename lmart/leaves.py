@@ -112,17 +112,19 @@ class LocalLeaves:
         def add(own: Longs, start: int, stop: int) -> None:
             sums.add_documents(own, documents, start, stop, *fixed[1:])
 
-        self._pool.run(add, pieces, histograms)
+        self._pool.run(add, pieces, list(histograms))
         every = (histograms, self.total(leaf), binned.edges.bin_offsets, binned.common_codes)
         sums.finish(*every, 0, binned.edges.n_features)
-        return histograms[0]
+        complete: Longs = histograms[0]
+        return complete
 
     def n_documents(self, leaf: int) -> int:
         return sum(len(part.of(leaf)) for part in self.partitions)
 
     def code_counts(self, leaf: int, feature: int) -> Longs:
         if leaf == 0 and self.n_documents(0) == self._binned.n_documents:
-            return self._binned.code_counts[feature]
+            whole: Longs = self._binned.code_counts[feature]
+            return whole
         counts = np.zeros(256, np.int64)
         for part in self.partitions:
             documents = part.of(leaf)

@@ -91,7 +91,9 @@ def check_range(one: Field[Any], value: Any) -> None:
 
 
 def range_in_words(low: float | None = None, high: float | None = None, above: float | None = None) -> str:
-    """Return the range of a number, such as `from 2 to 255`, `from 1 up` or `above 0`; empty when every number is allowed."""
+    """Return the range of a number, such as `from 2 to 255`, `from 1 up` or `above 0`; empty when every number is
+    allowed.
+    """
     if above is not None:
         return f"above {above}" if high is None else f"above {above}, up to {high}"
     if low is not None:

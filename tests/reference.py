@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from itertools import permutations, product
-from math import exp, fsum, log2
+from math import exp, fsum, inf, log2
 
 # ---- measures -------------------------------------------------------------------------------------------------------
 # Each takes what the documents of one query are worth in ranked order, best first.
@@ -103,7 +104,9 @@ def bin_of(x: float, edges: Sequence[float]) -> int:
     return sum(edge < x for edge in edges)
 
 
-def bin_sums(codes: Sequence[Sequence[int]], values: Sequence[int], documents: Sequence[int], widths: Sequence[int]) -> list[int]:
+def bin_sums(
+    codes: Sequence[Sequence[int]], values: Sequence[int], documents: Sequence[int], widths: Sequence[int]
+) -> list[int]:
     """The sum of values by bin, all features' bins end to end."""
     sums = []
     for own, width in zip(codes, widths, strict=True):
@@ -121,7 +124,9 @@ def splits(
     min_hessian: float,
     min_docs: int,
 ) -> list[tuple[float, int, int, bool, frozenset[int]]]:
-    """All allowed splits with a gain as (gain, feature, code, missing left, documents on the left), in order of ties."""
+    """All allowed splits with a gain as (gain, feature, code, missing left, documents on the left), in order of
+    ties.
+    """
 
     def worth(rows: Sequence[int]) -> float:
         h = sum(hessians[d] for d in rows) + l2
@@ -201,3 +206,65 @@ def mix(x: int) -> int:
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
     z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
     return z ^ (z >> 31)
+
+
+# ---- reading --------------------------------------------------------------------------------------------------------
+
+NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+WORD = re.compile(rb"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
+
+
+def number(token: bytes) -> float | None:
+    """The number that a token says, None if it says none; minus zero is zero."""
+    if not NUMBER.fullmatch(token) and not WORD.fullmatch(token):
+        return None
+    return float(token) or 0.0
+
+
+def letor_document(comment: bytes) -> bytes:
+    """The document id in a comment (without its '#'): the word behind `docid =`, else the first word."""
+    named = re.match(rb"[ \t]*docid[ \t]*=[ \t]*([^\x00-\x20]*)", comment, re.IGNORECASE)
+    first = re.match(rb"[ \t]*([^\x00-\x20]*)", comment)
+    return named.group(1) if named else first.group(1) if first else b""
+
+
+def letor_rows(
+    text: bytes, has_label: bool = True, has_query: bool = True, allow_infinite: bool = False, last_wins: bool = False
+) -> tuple[list[tuple[float, bytes, list[tuple[int, float]], bytes]], list[int]]:
+    """The rows of LETOR text (label, query id, cells by ascending id, document id), and the numbers of wrong lines."""
+    rows, wrong = [], []
+    for line_number, line in enumerate(text.split(b"\n"), 1):
+        body, sign, comment = line.partition(b"#")
+        body = body.strip(b" \t") if sign else re.sub(rb"[\r]*\Z", b"", line).strip(b" \t")
+        words = re.split(rb"[ \t]+", body) if body else []
+        row = _letor_row(words, has_label, has_query, allow_infinite, last_wins)
+        if b"\0" in line or b"\r" in body or (row is None and words):
+            wrong.append(line_number)
+        elif row is not None:
+            rows.append((*row, letor_document(comment)))
+    return rows, wrong
+
+
+def _letor_row(words, has_label, has_query, allow_infinite, last_wins):
+    if not words:
+        return None
+    label, query = 0.0, b""
+    if has_label:
+        label = number(words.pop(0))
+        if label is None or not 0 <= label < inf:
+            return None
+    if has_query:
+        query = words.pop(0) if words else b""
+        if query[:4] != b"qid:" or query == b"qid:" or any(c < 32 for c in query):
+            return None
+        query = query[4:]
+    cells = {}
+    for word in words:
+        index, colon, token = word.partition(b":")
+        value = number(token)
+        if not colon or not index.isdigit() or int(index) >= 2**63 or value is None:
+            return None
+        if (value in (inf, -inf) and not allow_infinite) or (int(index) in cells and not last_wins):
+            return None
+        cells[int(index)] = value
+    return label, query, sorted(cells.items())

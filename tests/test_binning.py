@@ -17,7 +17,9 @@ from lmart.threads import WorkerPool
 POOL = WorkerPool(1)
 LARGEST = float(np.finfo(np.float64).max)
 numbers = st.one_of(
-    st.floats(allow_nan=True, allow_infinity=False), st.integers(-3, 3).map(float), st.integers(2**53, 2**53 + 40).map(float)
+    st.floats(allow_nan=True, allow_infinity=False),
+    st.integers(-3, 3).map(float),
+    st.integers(2**53, 2**53 + 40).map(float),
 )
 
 

@@ -39,7 +39,9 @@ def test_the_first_tree_by_hand(labels: list[int], scores: list[float]) -> None:
 
 
 rows = st.lists(
-    st.tuples(st.integers(0, 3), st.sampled_from("abc"), st.integers(-40, 40), st.integers(-4, 4)), min_size=3, max_size=24
+    st.tuples(st.integers(0, 3), st.sampled_from("abc"), st.integers(-40, 40), st.integers(-4, 4)),
+    min_size=3,
+    max_size=24,
 )
 
 
@@ -206,9 +208,7 @@ def test_thresholds_between_close_values_survive_the_model_file() -> None:
 
 def test_renaming_features_in_order_and_permuting_queries_keeps_the_scores() -> None:
     data = random_dataset(15, n_queries=25)
-    renamed = RankingDataset(
-        data.features, data.feature_ids * 7 + 1, data.labels, data.query_offsets, data.query_ids
-    )
+    renamed = RankingDataset(data.features, data.feature_ids * 7 + 1, data.labels, data.query_offsets, data.query_ids)
     assert fit(renamed).scores.tolist() == fit(data).scores.tolist()
     order = np.random.default_rng(1).permutation(data.n_queries)
     parts = [np.arange(data.query_offsets[q], data.query_offsets[q + 1]) for q in order]

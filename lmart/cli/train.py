@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,6 +17,9 @@ from lmart.formats.options import ReadOptions
 from lmart.settings import TrainSettings
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from lmart.boosting import RoundReport, TrainResult
     from lmart.cli.console import Console
     from lmart.dataset import RankingDataset
@@ -42,7 +46,9 @@ Examples:
     multiple=True,
     help="Judged documents to measure after each tree; each file is a set of its own, the first one decides.",
 )
-@click.option("-o", "--out", metavar="MODEL", default="model.json", show_default=True, help="Where the model is written.")
+@click.option(
+    "-o", "--out", metavar="MODEL", default="model.json", show_default=True, help="Where the model is written."
+)
 @setting_options
 @click.option(
     "--weights", metavar="FILE", help="One weight a query, or one a row, on a line each, told apart by their number."
@@ -70,51 +76,35 @@ def command(
     With --early-stop the model holds exactly the trees of the best round on the first --valid file. Measures are means
     over queries; queries without a relevant document count as 0, ties are in file order.
     """
-    inputs = [*data, *valid, *([weights] if weights else []), *([read_options.query_sizes] if read_options.query_sizes else [])]
+    from lmart.measures.values import parse_measure
+
+    settings = replace(settings, metric=str(parse_measure(settings.metric)))
+    inputs = [*data, *valid, *(path for path in (weights, read_options.query_sizes) if path is not None)]
     refuse_two_standard_inputs(inputs)
     if settings.early_stop and not valid:
         raise click.UsageError("--early-stop needs a --valid file to measure")
     if report is not None and report == out:
         raise click.UsageError("--report and --out are the same file")
 
-    from lmart.cli.console import Console
-
-    console = Console(quiet)
-    _train(data, valid, out, settings, weights, report, read_options, thread_count(threads, console.notice), console)
-
-
-def _train(
-    data: Sequence[str],
-    valid: Sequence[str],
-    out: str,
-    settings: TrainSettings,
-    weights: str | None,
-    report: str | None,
-    read_options: ReadOptions,
-    threads: int,
-    console: Console,
-) -> None:
     import time
 
     from lmart.boosting import train
+    from lmart.cli.console import Console
     from lmart.formats.model_json import write_model
     from lmart.formats.registry import read_dataset
-    from lmart.formats.sidecars import read_weights
-    from lmart.measures import parse_measure
     from lmart.streams import check_output
     from lmart.threads import WorkerPool
 
-    settings = _with_full_name(settings, str(parse_measure(settings.metric)))
-    inputs = [*data, *valid, *([weights] if weights else [])]
     for path in (out, report):
         if path is not None:
             check_output(path, inputs)
+    console = Console(quiet)
     rounds: list[RoundReport] = []
-    with WorkerPool(threads) as pool:
+    with WorkerPool(thread_count(threads, console.notice)) as pool:
         began = time.perf_counter()
         train_set = read_dataset(data, read_options, pool)
         validation_sets = [read_dataset([path], read_options, pool) for path in valid]
-        given = None if weights is None else read_weights(weights, train_set)
+        given = None if weights is None else _read_weights(weights, train_set)
         seconds = {"reading": time.perf_counter() - began}
         console.notice(_describe(train_set))
         training: list[float | None] = []
@@ -134,10 +124,11 @@ def _train(
     console.notice(_summary(result, settings, valid, out))
 
 
-def _with_full_name(settings: TrainSettings, metric: str) -> TrainSettings:
-    from dataclasses import replace
+def _read_weights(path: str, dataset: RankingDataset) -> npt.NDArray[np.float64]:
+    from lmart.formats.sidecars import read_weights
 
-    return replace(settings, metric=metric)
+    weights = read_weights(path, dataset.query_offsets, dataset.input_rows)
+    return weights.per_query if weights.given_per == "query" else weights.per_document
 
 
 def _count(number: int, noun: str, plural: str | None = None) -> str:
@@ -189,8 +180,9 @@ def _warn(result: TrainResult, dataset: RankingDataset, settings: TrainSettings,
         console.warning("nothing to split on: every feature is constant; every score will be 0")
     elif result.stopped == "split":
         console.warning(
-            f"stopped after {_count(result.rounds, 'tree')} of {settings.trees:,}: no split left with a gain and at least "
-            f"{settings.min_docs} documents (--min-docs) and a hessian of {settings.min_hessian:g} (--min-hessian) on each side"
+            f"stopped after {_count(result.rounds, 'tree')} of {settings.trees:,}: no split is left that gains and "
+            f"leaves on each side {settings.min_docs} documents (--min-docs) and a hessian of "
+            f"{settings.min_hessian:g} (--min-hessian)" + ("" if result.rounds else "; every score will be 0")
         )
 
 

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from lmart.kernels.compiler import kernel
+
+Floats = npt.NDArray[np.float64]
+Longs = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.int32]
+Codes = npt.NDArray[np.uint8]
 
 LARGEST = np.finfo(np.float64).max
 
 
 @kernel
-def count_cells(rows, offsets, columns, values, counts, missing):
+def count_cells(rows: Longs, offsets: Longs, columns: Rows, values: Floats, counts: Longs, missing: Longs) -> None:
     """Count each column's written cells in the given rows: numbers into counts, nans into missing (both added to)."""
     for row in rows:
         for k in range(offsets[row], offsets[row + 1]):
@@ -21,7 +27,7 @@ def count_cells(rows, offsets, columns, values, counts, missing):
 
 
 @kernel
-def gather_cells(rows, offsets, columns, values, ends, out):
+def gather_cells(rows: Longs, offsets: Longs, columns: Rows, values: Floats, ends: Longs, out: Floats) -> None:
     """Write the rows' numbers column by column. ends : int64[m], in: where each column starts, out: where it ends."""
     for row in rows:
         for k in range(offsets[row], offsets[row + 1]):
@@ -32,7 +38,7 @@ def gather_cells(rows, offsets, columns, values, ends, out):
 
 
 @kernel
-def between(low, high):
+def between(low: float, high: float) -> float:
     """Return a finite t with low <= t < high, the middle if it can be told from high; nan if there is none."""
     middle = low + (high - low) / 2.0 if low < 0.0 < high and high - low < LARGEST else low / 2.0 + high / 2.0
     if low < middle < high and np.isfinite(middle):
@@ -43,8 +49,9 @@ def between(low, high):
 
 
 @kernel
-def cut_side(values, counts, n_bins, edges, n_edges):
-    """Cut ascending distinct values into at most n_bins bins of about equal weight; append the edges, return their number.
+def cut_side(values: Floats, counts: Longs, n_bins: int, edges: Floats, n_edges: int) -> int:
+    """Cut ascending distinct values into at most n_bins bins of about equal weight; append the edges, return their
+    number.
 
     A value heavier than a mean bin stands alone; the mean is that of what is left to share out.
     """
@@ -90,7 +97,7 @@ def cut_side(values, counts, n_bins, edges, n_edges):
 
 
 @kernel
-def append_edge(edges, n_edges, low, high):
+def append_edge(edges: Floats, n_edges: int, low: float, high: float) -> int:
     """Append the edge between two neighbours if there is one; return the number of edges."""
     edge = between(low, high)
     if np.isnan(edge):
@@ -100,14 +107,14 @@ def append_edge(edges, n_edges, low, high):
 
 
 @kernel
-def fit_edges(cells, zeros, max_bins, edges):
+def fit_edges(cells: Floats, zeros: int, max_bins: int, edges: Floats) -> int:
     """Write a feature's ascending bin edges and return their number.
 
     cells : float64[k], the numbers written in the sample, sorted in place
     zeros : how many more cells of the sample are zero without being written
     edges : float64[>= max_bins - 1], out; value x is in bin b iff edges[b-1] < x <= edges[b]
-    Each distinct value has its own bin if they are at most max_bins. Else zero, if present, has its own, and the rest go to the
-    negative and the positive side by their weight.
+    Each distinct value has its own bin if they are at most max_bins. Else zero, if present, has its own, and the rest
+    go to the negative and the positive side by their weight.
     """
     cells.sort()
     values = np.empty(len(cells) + 1, np.float64)
@@ -131,7 +138,7 @@ def fit_edges(cells, zeros, max_bins, edges):
     counts = counts[:d]
     if d <= max_bins:
         return cut_side(values, counts, max_bins, edges, 0)
-    zero = np.searchsorted(values, 0.0)
+    zero = int(np.searchsorted(values, 0.0))
     has_zero = zero < d and values[zero] == 0.0
     after = zero + 1 if has_zero else zero
     n_negative = zero
@@ -160,7 +167,7 @@ def fit_edges(cells, zeros, max_bins, edges):
 
 
 @kernel
-def bin_of(x, edges, start, count):
+def bin_of(x: float, edges: Floats, start: int, count: int) -> int:
     """Return how many of edges[start:start + count] lie below x, by a branch-free binary search."""
     low = start
     left = count
@@ -172,7 +179,18 @@ def bin_of(x, edges, start, count):
 
 
 @kernel
-def code_cells(offsets, columns, values, used, edges, edge_offsets, absent_codes, start, stop, out):
+def code_cells(
+    offsets: Longs,
+    columns: Rows,
+    values: Floats,
+    used: Rows,
+    edges: Floats,
+    edge_offsets: Longs,
+    absent_codes: Codes,
+    start: int,
+    stop: int,
+    out: Codes,
+) -> None:
     """Write the bin codes of rows start..stop: the bin of a number, the code after the last bin for nan.
 
     offsets, columns, values : SparseRows, in       used : int32[n_columns], place among the binned features or -1, in
@@ -192,7 +210,7 @@ def code_cells(offsets, columns, values, used, edges, edge_offsets, absent_codes
 
 
 @kernel
-def count_codes(codes, counts):
+def count_codes(codes: Codes, counts: Longs) -> None:
     """Write how many documents have each code. codes : uint8[n], in; counts : int64[256], out."""
     counts[:] = 0
     for code in codes:
@@ -200,7 +218,7 @@ def count_codes(codes, counts):
 
 
 @kernel
-def count_uncommon(codes, common_codes, start, stop, row_lengths):
+def count_uncommon(codes: Codes, common_codes: Codes, start: int, stop: int, row_lengths: Longs) -> None:
     """Write, for rows start..stop, in how many features the code is not the feature's most frequent one.
 
     codes : uint8[m, n], in; common_codes : uint8[m], in; row_lengths : int64[n], out
@@ -213,7 +231,9 @@ def count_uncommon(codes, common_codes, start, stop, row_lengths):
 
 
 @kernel
-def list_uncommon(codes, common_codes, bin_offsets, row_offsets, start, stop, out):
+def list_uncommon(
+    codes: Codes, common_codes: Codes, bin_offsets: Longs, row_offsets: Longs, start: int, stop: int, out: Longs
+) -> None:
     """Write, row by row, bin_offsets[f] + code of every feature whose code is not its most frequent one.
 
     codes : uint8[m, n], in; bin_offsets : int64[m + 1], in; row_offsets : int64[n + 1], in

@@ -2,7 +2,8 @@
 
 A document's gradient and hessian share one int64: gradient in the high half, hessian (never negative) in the low half,
 scaled so that the sums over all documents fit their halves. One addition adds both, exactly, in any order; parent minus
-child is exact too. Source: the packing of Shi et al. 2022 (quantized GBDT training), with 32-bit halves instead of few bits.
+child is exact too. Source: the packing of Shi et al. 2022 (quantized GBDT
+training), with 32-bit halves instead of few bits.
 """
 
 from __future__ import annotations
@@ -10,12 +11,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from numba import config, types
 from numba.extending import intrinsic
 
 from lmart.kernels.compiler import kernel
 
-if config.DISABLE_JIT:
+Floats = npt.NDArray[np.float64]
+Longs = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.int32]
+Codes = npt.NDArray[np.uint8]
+Bins = npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
+
+if config.DISABLE_JIT:  # type: ignore[attr-defined]
 
     def prefetch(array: Any, index: Any) -> None:
         """Do nothing: the plain form of the processor hint below."""
@@ -23,10 +31,10 @@ if config.DISABLE_JIT:
 else:
 
     @intrinsic
-    def prefetch(typing_context, array, index):
+    def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
         """Ask the processor to fetch array[index] soon; the index may lie outside the array."""
 
-        def codegen(context, builder, signature, arguments):
+        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             from llvmlite import ir
             from numba.core import cgutils
 
@@ -34,9 +42,8 @@ else:
             pointer = builder.gep(view.data, [arguments[1]])
             byte = ir.IntType(8).as_pointer()
             word = ir.IntType(32)
-            hint = cgutils.get_or_insert_function(
-                builder.module, ir.FunctionType(ir.VoidType(), [byte, word, word, word]), "llvm.prefetch.p0"
-            )
+            shape = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+            hint = cgutils.get_or_insert_function(builder.module, shape, "llvm.prefetch.p0")  # type: ignore[no-untyped-call]
             builder.call(hint, [builder.bitcast(pointer, byte), word(0), word(3), word(1)])
             return context.get_dummy_value()
 
@@ -47,7 +54,7 @@ AHEAD = 8
 
 
 @kernel
-def sum_sizes(gradients, hessians, start, stop):
+def sum_sizes(gradients: Floats, hessians: Floats, start: int, stop: int) -> tuple[float, float]:
     """Return the sums of |gradient| and of hessian over rows start..stop, added in row order."""
     gradient = 0.0
     hessian = 0.0
@@ -58,7 +65,9 @@ def sum_sizes(gradients, hessians, start, stop):
 
 
 @kernel
-def pack(gradients, hessians, gradient_scale, hessian_scale, start, stop, out):
+def pack(
+    gradients: Floats, hessians: Floats, gradient_scale: float, hessian_scale: float, start: int, stop: int, out: Longs
+) -> None:
     """Write round(gradient * scale) << 32 | round(hessian * scale) for rows start..stop. out : int64[n]"""
     for row in range(start, stop):
         gradient = np.int64(np.rint(gradients[row] * gradient_scale))
@@ -67,7 +76,9 @@ def pack(gradients, hessians, gradient_scale, hessian_scale, start, stop, out):
 
 
 @kernel
-def add_documents(histogram, documents, start, stop, packed, row_offsets, uncommon):
+def add_documents(
+    histogram: Longs, documents: Rows, start: int, stop: int, packed: Longs, row_offsets: Longs, uncommon: Bins
+) -> None:
     """Add documents[start:stop] to a histogram, each in all its bins but the most frequent of each feature.
 
     histogram   : int64[n_bins], all features end to end, added to
@@ -95,16 +106,16 @@ def add_documents(histogram, documents, start, stop, packed, row_offsets, uncomm
 
 
 @kernel
-def sum_packed(documents, packed, start, stop):
+def sum_packed(documents: Rows, packed: Longs, start: int, stop: int) -> int:
     """Return the packed sum over documents[start:stop]."""
-    total = np.int64(0)
+    total = 0
     for i in range(start, stop):
         total += packed[documents[i]]
     return total
 
 
 @kernel
-def finish(histograms, total, bin_offsets, common_codes, first, last):
+def finish(histograms: Longs, total: int, bin_offsets: Longs, common_codes: Codes, first: int, last: int) -> None:
     """Add up the workers' histograms into histograms[0] and fill in each feature's most frequent bin.
 
     histograms   : int64[workers, n_bins], in, row 0 out
@@ -124,7 +135,7 @@ def finish(histograms, total, bin_offsets, common_codes, first, last):
 
 
 @kernel
-def subtract(parent, child, out):
+def subtract(parent: Longs, child: Longs, out: Longs) -> None:
     """Write parent - child, bin by bin: the other child's histogram, exactly. out may be parent."""
     for b in range(len(parent)):
         out[b] = parent[b] - child[b]

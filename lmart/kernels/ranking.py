@@ -9,18 +9,23 @@ threads leave no trace in the result.
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from lmart.kernels.compiler import kernel
 
+Floats = npt.NDArray[np.float64]
+Longs = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.int32]
+
 
 @kernel
-def order_documents(scores, query_offsets, first_query, last_query, order):
+def order_documents(scores: Floats, query_offsets: Longs, first_query: int, last_query: int, order: Rows) -> None:
     """Sort the rows of each query by score descending, ties by row ascending.
 
     scores        : float64[n], no nan, in
     query_offsets : int64[n_queries + 1], in
-    order         : int32[n], in: of each query any permutation of its rows, best a good guess such as the last order; out
-    Insertion sort from the guess; a query that needs more than a few moves a document is merge sorted.
+    order         : int32[n], in: of each query any permutation of its rows, best a good guess such as the last order;
+    out Insertion sort from the guess; a query that needs more than a few moves a document is merge sorted.
     Parallel: the caller runs ranges of queries side by side. Cost: O(n) if the guess is right, else O(n log n).
     """
     largest = 0
@@ -53,7 +58,7 @@ def order_documents(scores, query_offsets, first_query, last_query, order):
 
 
 @kernel
-def merge_sort(keys, rows, spare_keys, spare_rows, n):
+def merge_sort(keys: Floats, rows: Rows, spare_keys: Floats, spare_rows: Rows, n: int) -> None:
     """Sort keys[:n] descending, equal keys by rows ascending, rows alongside. The spare arrays are overwritten."""
     width = 1
     in_place = True
@@ -70,7 +75,7 @@ def merge_sort(keys, rows, spare_keys, spare_rows, n):
 
 
 @kernel
-def merge_runs(from_keys, from_rows, to_keys, to_rows, n, width):
+def merge_runs(from_keys: Floats, from_rows: Rows, to_keys: Floats, to_rows: Rows, n: int, width: int) -> None:
     """Merge neighbouring sorted runs of `width` entries from one pair of arrays into the other."""
     for start in range(0, n, 2 * width):
         i = start
@@ -80,7 +85,9 @@ def merge_runs(from_keys, from_rows, to_keys, to_rows, n, width):
         for k in range(start, j_end):
             take_left = j >= j_end
             if i < i_end and j < j_end:
-                take_left = from_keys[i] > from_keys[j] or (from_keys[i] == from_keys[j] and from_rows[i] < from_rows[j])
+                take_left = from_keys[i] > from_keys[j] or (
+                    from_keys[i] == from_keys[j] and from_rows[i] < from_rows[j]
+                )
             if take_left:
                 to_keys[k] = from_keys[i]
                 to_rows[k] = from_rows[i]
@@ -92,13 +99,16 @@ def merge_runs(from_keys, from_rows, to_keys, to_rows, n, width):
 
 
 @kernel
-def ideal_dcg(gains, query_offsets, discount, cutoff, first_query, last_query, out):
+def ideal_dcg(
+    gains: Floats, query_offsets: Longs, discount: Floats, cutoff: int, first_query: int, last_query: int, out: Floats
+) -> None:
     """Write the DCG of each query's best order, cut at `cutoff` (0: whole query); 0 if nothing has a gain.
 
     gains    : float64[n], >= 0, in
     discount : float64[>= longest query], 1/log2(rank + 2), in
     out      : float64[n_queries], only the range's entries are written
-    Equation: sum over ranks r < cutoff of sorted_gain[r] * discount[r]. Source: Järvelin and Kekäläinen 2002, section 2.2.
+    Equation: sum over ranks r < cutoff of sorted_gain[r] * discount[r]. Source: Järvelin and Kekäläinen 2002, section
+    2.2.
     Parallel: ranges of queries side by side. Cost: O(n log n).
     """
     for q in range(first_query, last_query):
@@ -110,7 +120,19 @@ def ideal_dcg(gains, query_offsets, discount, cutoff, first_query, last_query, o
 
 
 @kernel
-def add_pairs_of_rank(rank, scores, gains, discount, sigma, normalize, grid, gradients, hessians, pushes, pulls):
+def add_pairs_of_rank(
+    rank: int,
+    scores: Floats,
+    gains: Floats,
+    discount: Floats,
+    sigma: float,
+    normalize: bool,
+    grid: float,
+    gradients: Floats,
+    hessians: Floats,
+    pushes: Floats,
+    pulls: Floats,
+) -> float:
     """Add the pairs of the document at `rank` with all below it; return the sum of their |lambda|.
 
     scores, gains, discount : float64[n], by rank, scores descending, gains already divided by the ideal DCG, in
@@ -119,8 +141,8 @@ def add_pairs_of_rank(rank, scores, gains, discount, sigma, normalize, grid, gra
     pushes, pulls           : float64[n], scratch
     Equation: rho = 1/(1+exp(sigma (s_i - s_j))) for i the better labelled of the pair, delta = |g_i - g_j| |D_i - D_j|,
     divided by 0.01 + |s_i - s_j| when normalising; gradients -rho delta (i) and +rho delta (j), hessians
-    rho (1-rho) delta (both); the factors sigma and sigma^2 come later. Source: Burges 2010, sections 3 and 6 (LambdaRank,
-    LambdaMART); the division is LightGBM's lambdarank_norm.
+    rho (1-rho) delta (both); the factors sigma and sigma^2 come later. Source: Burges 2010, sections 3 and 6
+    (LambdaRank, LambdaMART); the division is LightGBM's lambdarank_norm.
     Differs: exp(-t) is ((1 - t/256 + ...)^2^8), a Taylor sum to degree 7 squared 8 times; rho is within 1e-12.
     """
     own_score = scores[rank]
@@ -174,7 +196,7 @@ def add_pairs_of_rank(rank, scores, gains, discount, sigma, normalize, grid, gra
 
 
 @kernel
-def log2_of_one_plus(x):
+def log2_of_one_plus(x: float) -> float:
     """Return log2(1 + x) for x >= 0 by single multiplications and additions: the same bits on any processor."""
     mantissa = 1.0 + x
     exponent = 0
@@ -192,7 +214,7 @@ def log2_of_one_plus(x):
 
 
 @kernel
-def units_for(bound):
+def units_for(bound: float) -> float:
     """Return the grid that rounds to the finest unit of which `bound` holds at most 2^50."""
     grid = 1.5 * 2.0**52
     unit_sum = 2.0**50
@@ -207,9 +229,21 @@ def units_for(bound):
 
 @kernel
 def lambda_gradients(
-    scores, gains, inverse_ideal_dcg, query_weights, discount, query_offsets, order,
-    truncation, sigma, normalize, first_query, last_query, gradients, hessians,
-):  # fmt: skip
+    scores: Floats,
+    gains: Floats,
+    inverse_ideal_dcg: Floats,
+    query_weights: Floats,
+    discount: Floats,
+    query_offsets: Longs,
+    order: Rows,
+    truncation: int,
+    sigma: float,
+    normalize: bool,
+    first_query: int,
+    last_query: int,
+    gradients: Floats,
+    hessians: Floats,
+) -> None:
     """Write each document's gradient and hessian of the LambdaRank cost.
 
     scores            : float64[n], in
@@ -220,10 +254,10 @@ def lambda_gradients(
     order             : int32[n], rows of each query by score (order_documents), in
     truncation        : a pair counts when its better rank is below this; 0: all pairs
     gradients, hessians : float64[n], out, overwritten for the queries of the range
-    Equation: the sums over pairs of `add_pairs_of_rank`, times sigma (gradient) and sigma^2 (hessian), and when normalising
-    times log2(1+S)/S with S = 2 sigma sum |lambda|, times the query's weight. Source: Burges 2010; variant and normalisation
-    as LightGBM's lambdarank. Differs: the gradients of a query sum to exactly 0, also after the factors (the running sum
-    is rounded, then differenced).
+    Equation: the sums over pairs of `add_pairs_of_rank`, times sigma (gradient) and sigma^2 (hessian), and when
+    normalising times log2(1+S)/S with S = 2 sigma sum |lambda|, times the query's weight. Source: Burges 2010; variant
+    and normalisation as LightGBM's lambdarank. Differs: the gradients of a query sum to exactly 0, also after the
+    factors (the running sum is rounded, then differenced).
     Parallel: the caller runs ranges of queries side by side; a query writes only its own rows. Cost: O(min(T, n) n).
     """
     largest = 0

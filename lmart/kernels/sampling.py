@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from lmart.kernels.compiler import kernel
 
+Floats = npt.NDArray[np.float64]
+Longs = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.int32]
+
 
 @kernel
-def mix(x):
+def mix(x: np.uint64) -> np.uint64:
     """Return 64 well mixed bits of a 64-bit number (the finaliser of SplitMix64, Steele et al. 2014)."""
     z = np.uint64(x) + np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -17,11 +22,11 @@ def mix(x):
 
 
 @kernel
-def sample_rows(n, limit, seed, out):
+def sample_rows(n: int, limit: int, seed: int, out: Longs) -> int:
     """Write the rows of a sample of at most `limit` of n, ascending; return how many.
 
-    A row is in when the mixed bits of its number start with `halvings` zeros, so the sample does not depend on the order in
-    which rows arrive. out : int64[min(n, limit)]
+    A row is in when the mixed bits of its number start with `halvings` zeros, so the sample does not depend on the
+    order in which rows arrive. out : int64[min(n, limit)]
     """
     halvings = np.uint64(0)
     while True:
@@ -38,14 +43,14 @@ def sample_rows(n, limit, seed, out):
 
 
 @kernel
-def sizes(gradients, hessians, start, stop, out):
+def sizes(gradients: Floats, hessians: Floats, start: int, stop: int, out: Floats) -> None:
     """Write each row's sampling weight sqrt(g^2 + h^2 / 10) for rows start..stop. out : float64[n]"""
     for row in range(start, stop):
         out[row] = np.sqrt(gradients[row] * gradients[row] + 0.1 * hessians[row] * hessians[row])
 
 
 @kernel
-def threshold_for(sorted_sizes, share):
+def threshold_for(sorted_sizes: Floats, share: float) -> float:
     """Return mu with mean(min(1, size / mu)) = share over the ascending sizes; 0 when all are to be kept.
 
     Source: Ibragimov and Gusev 2019 (minimal variance sampling), equation 6.
@@ -58,7 +63,7 @@ def threshold_for(sorted_sizes, share):
     for i in range(n, 0, -1):
         wanted = share * n - (n - i)
         if wanted <= 0.0:
-            return sorted_sizes[i - 1] if i < n else sorted_sizes[n - 1]
+            return float(sorted_sizes[min(i, n - 1)])
         mu = below / wanted
         if mu >= sorted_sizes[i - 1]:
             return mu
@@ -67,7 +72,16 @@ def threshold_for(sorted_sizes, share):
 
 
 @kernel
-def draw(gradients, hessians, threshold, key, start, stop, taken, rest):
+def draw(
+    gradients: Floats,
+    hessians: Floats,
+    threshold: float,
+    key: np.uint64,
+    start: int,
+    stop: int,
+    taken: Rows,
+    rest: Rows,
+) -> int:
     """Part rows start..stop into those drawn and the rest; divide the drawn ones' gradient and hessian by their chance.
 
     A row is drawn when its uniform number, mixed from `key` and the row, is below size / threshold.

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from lmart.kernels.compiler import kernel
+
+Floats = npt.NDArray[np.float64]
+Longs = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.int32]
+Codes = npt.NDArray[np.uint8]
+Flags = npt.NDArray[np.bool_]
+Shorts = npt.NDArray[np.int16]
 
 # A gain below this share of its terms is rounding, not gain.
 ROUNDING = 1e-13
@@ -12,8 +20,21 @@ ROUNDING = 1e-13
 
 @kernel
 def best_splits(
-    histogram, bin_offsets, has_missing, all_finite, total, gradient_unit, hessian_unit, l2, min_hessian, first, last, gains, codes, missing_left
-):  # fmt: skip
+    histogram: Longs,
+    bin_offsets: Longs,
+    has_missing: Flags,
+    all_finite: Flags,
+    total: int,
+    gradient_unit: float,
+    hessian_unit: float,
+    l2: float,
+    min_hessian: float,
+    first: int,
+    last: int,
+    gains: Floats,
+    codes: Shorts,
+    missing_left: Flags,
+) -> None:
     """Write the best split of each feature in first..last, documents uncounted.
 
     histogram      : int64[n_bins], packed sums, in      bin_offsets : int64[m + 1], in
@@ -22,8 +43,8 @@ def best_splits(
     total          : packed sum of the leaf; gradient_unit, hessian_unit : what one unit of each half is worth
     gains          : float64[m], out, -inf without a split
     codes          : int16[m], out, left is code <= this; missing_left : bool[m], out
-    Equation: GL^2/(HL + l2) + GR^2/(HR + l2) - G^2/(H + l2), strictly above 0, HL and HR at least min_hessian. Source: Chen and
-    Guestrin 2016, equation 7, without the 1/2. Ties: lowest code, then missing right.
+    Equation: GL^2/(HL + l2) + GR^2/(HR + l2) - G^2/(H + l2), strictly above 0, HL and HR at least min_hessian.
+    Source: Chen and Guestrin 2016, equation 7, without the 1/2. Ties: lowest code, then missing right.
     Parallel: the caller runs ranges of features side by side. Cost: O(bins).
     """
     left = np.empty(256, np.int64)
@@ -69,8 +90,19 @@ def best_splits(
 
 @kernel
 def best_counted_split(
-    histogram, counts, start, n_bins, has_missing, all_finite, total, gradient_unit, hessian_unit, l2, min_hessian, min_docs
-):  # fmt: skip
+    histogram: Longs,
+    counts: Longs,
+    start: int,
+    n_bins: int,
+    has_missing: bool,
+    all_finite: bool,
+    total: int,
+    gradient_unit: float,
+    hessian_unit: float,
+    l2: float,
+    min_hessian: float,
+    min_docs: int,
+) -> tuple[float, int, bool]:
     """Return (gain, code, missing left) of one feature's best split with at least min_docs documents on each side.
 
     As `best_splits`, with counts : int64[>= n_bins], the documents of each code in the leaf.
@@ -118,17 +150,29 @@ def best_counted_split(
 
 
 @kernel
-def count_leaf_codes(codes, documents, start, stop, counts):
+def count_leaf_codes(codes: Codes, documents: Rows, start: int, stop: int, counts: Longs) -> None:
     """Add, for documents[start:stop], how many have each code. codes : uint8[n], counts : int64[256], added to."""
     for i in range(start, stop):
         counts[codes[documents[i]]] += 1
 
 
 @kernel
-def part_documents(codes, code, missing_code, missing_left, documents, start, stop, left, right):
-    """Write documents[start:stop] that go left to left[start:], the others to right[start:], in order; return how many go left.
+def part_documents(
+    codes: Codes,
+    code: int,
+    missing_code: int,
+    missing_left: bool,
+    documents: Rows,
+    start: int,
+    stop: int,
+    left: Rows,
+    right: Rows,
+) -> int:
+    """Write documents[start:stop] that go left to left[start:], the others to right[start:], in order; return how
+    many go left.
 
-    codes : uint8[n] of the split's feature, in; a document goes left when its code <= code, a missing one when missing_left
+    codes : uint8[n] of the split's feature, in; a document goes left when its code <= code, a missing one when
+        missing_left
     documents, left, right : int32[n]; each call writes left[start:stop] and right[start:stop] only
     Parallel: the caller runs chunks side by side and closes the gaps. Cost: O(stop - start), without branches.
     """
@@ -149,15 +193,29 @@ def part_documents(codes, code, missing_code, missing_left, documents, start, st
 
 
 @kernel
-def add_leaf_values(documents, starts, stops, values, scores):
-    """Add to each document's score the value of its leaf. documents : int32[n]; starts, stops : int64[leaves]; scores out."""
+def add_leaf_values(documents: Rows, starts: Longs, stops: Longs, values: Floats, scores: Floats) -> None:
+    """Add to each document's score the value of its leaf. documents : int32[n]; starts, stops : int64[leaves];
+    scores out.
+    """
     for leaf in range(len(values)):
         for i in range(starts[leaf], stops[leaf]):
             scores[documents[i]] += values[leaf]
 
 
 @kernel
-def walk_codes(codes, split_features, split_codes, missing_codes, missing_left, left, right, leaf_values, start, stop, scores):
+def walk_codes(
+    codes: Codes,
+    split_features: Rows,
+    split_codes: Rows,
+    missing_codes: Codes,
+    missing_left: Flags,
+    left: Rows,
+    right: Rows,
+    leaf_values: Floats,
+    start: int,
+    stop: int,
+    scores: Floats,
+) -> None:
     """Add the value of each document's leaf to scores[start:stop], walking one tree over bin codes.
 
     codes         : uint8[m, n], in                       split_features, split_codes : int32[nodes], in

@@ -14,7 +14,13 @@ UNIT = 2.0**-20
 
 
 def split_of(
-    codes: list[list[int]], missing: list[int | None], g: list[float], h: list[float], l2: float, limit: float, docs: int
+    codes: list[list[int]],
+    missing: list[int | None],
+    g: list[float],
+    h: list[float],
+    l2: float,
+    limit: float,
+    docs: int,
 ) -> tuple[float, int, int, bool] | None:
     """The best split as the grower finds it, from packed sums and counts."""
     n, m = len(g), len(codes)
@@ -130,7 +136,9 @@ def test_walking_codes_and_adding_leaf_values() -> None:
     for a, b in ((0, 3), (3, 5)):
         splitting.walk_codes(codes, features, split_codes, missing, sides, left, right, values, a, b, scores)
     assert scores.tolist() == [31, 11, 21, 21, 31]
-    splitting.walk_codes(codes, features[:0], split_codes[:0], missing, sides, left[:0], right[:0], values[:1], 0, 5, scores)
+    splitting.walk_codes(
+        codes, features[:0], split_codes[:0], missing, sides, left[:0], right[:0], values[:1], 0, 5, scores
+    )
     assert scores.tolist() == [41, 21, 31, 31, 41]
     splitting.add_leaf_values(np.array([4, 0, 1], np.int32), np.array([0, 2]), np.array([2, 3]), values[:2], scores)
     assert scores.tolist() == [51, 41, 31, 31, 51]
