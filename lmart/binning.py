@@ -93,6 +93,7 @@ def fit_bin_edges(dataset: RankingDataset, max_bins: int, absent: str, seed: int
         all_missing = n - all_counts
     found = [np.empty(max_bins) for _ in range(n_columns)]
     own = [cells[starts[c] : starts[c + 1]] for c in range(n_columns)]
+    pool.run(np.ndarray.sort, [(one,) for one in own])
     n_edges = pool.run(kernels.fit_edges, [(own[c], int(zeros[c]), max_bins, found[c]) for c in range(n_columns)])
     columns = [c for c in range(n_columns) if n_edges[c] + (all_missing[c] > 0) > 0 and len(own[c]) + zeros[c] > 0]
     edges = [found[c][: n_edges[c]] for c in columns]

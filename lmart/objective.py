@@ -57,14 +57,14 @@ class LambdaRank:
         discount = discount_table(int(np.diff(offsets).max(initial=0)))
         ideal = np.empty(dataset.n_queries)
         ranges = query_ranges(offsets)
-        pool.run(
-            kernels.ideal_dcg, [(gains, offsets, discount, settings.truncation, *queries, ideal) for queries in ranges]
-        )
+        order = np.arange(dataset.n_documents, dtype=np.int32)
+        pool.run(kernels.order_documents, [(gains, offsets, *queries, order) for queries in ranges])
+        fixed = (gains, offsets, discount, order, settings.truncation)
+        pool.run(kernels.ideal_dcg, [(*fixed, *queries, ideal) for queries in ranges])
         inverse = np.divide(1.0, ideal, out=np.zeros_like(ideal), where=ideal > 0)
         by_query = weights is not None and len(weights) == dataset.n_queries
         query_weights = weights if weights is not None and by_query else np.ones(dataset.n_queries)
         row_weights = None if by_query else weights
-        order = np.arange(dataset.n_documents, dtype=np.int32)
         return cls(settings, offsets, gains, inverse, discount, query_weights, row_weights, order, pool)
 
     def n_idle_queries(self) -> int:

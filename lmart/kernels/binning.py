@@ -49,25 +49,26 @@ def between(low: float, high: float) -> float:
 
 
 @kernel
-def cut_side(values: Floats, counts: Longs, n_bins: int, edges: Floats, n_edges: int) -> int:
-    """Cut ascending distinct values into at most n_bins bins of about equal weight; append the edges, return their
-    number.
+def cut_stretch(values: Floats, counts: Longs, start: int, stop: int, n_bins: int, edges: Floats, n_edges: int) -> int:
+    """Cut the ascending distinct values start..stop into at most n_bins bins of about equal weight.
 
-    A value heavier than a mean bin stands alone; the mean is that of what is left to share out.
+    Appends the edges and returns their number. A value heavier than a mean bin stands alone; the mean is that of what
+    is left to share out.
     """
-    d = len(values)
-    if d <= n_bins:
-        for i in range(d - 1):
+    if stop - start <= n_bins:
+        for i in range(start, stop - 1):
             n_edges = append_edge(edges, n_edges, values[i], values[i + 1])
         return n_edges
-    heavy = np.zeros(d, np.bool_)
-    rest = counts.sum()
+    heavy = np.zeros(len(values), np.bool_)
+    rest = 0
+    for i in range(start, stop):
+        rest += counts[i]
     rest_bins = n_bins
     found = True
     while found and rest_bins > 1:
         found = False
         mean = rest / rest_bins
-        for i in range(d):
+        for i in range(start, stop):
             if not heavy[i] and counts[i] >= mean and rest_bins > 1:
                 heavy[i] = True
                 rest -= counts[i]
@@ -77,22 +78,23 @@ def cut_side(values: Floats, counts: Longs, n_bins: int, edges: Floats, n_edges:
     mean = rest / rest_bins
     inside = 0
     after_light = False
-    for i in range(d - 1):
+    for i in range(start, stop - 1):
         inside += counts[i]
         if not heavy[i]:
             rest -= counts[i]
         close = heavy[i] or inside >= mean or (heavy[i + 1] and inside >= 0.5 * mean)
-        if heavy[i + 1] and not close and after_light:
-            n_edges = append_edge(edges, n_edges - 1, values[i], values[i + 1])  # the scrap joins the bin before it
-            inside = 0
-        elif close and left > 1:
-            after_light = not heavy[i]
+        join = not close and heavy[i + 1] and after_light
+        if join:
+            n_edges -= 1  # the scrap joins the bin before it
+        if join or (close and left > 1):
             n_edges = append_edge(edges, n_edges, values[i], values[i + 1])
+            inside = 0
+        if close and not join and left > 1:
             left -= 1
+            after_light = not heavy[i]
             if not heavy[i]:
                 rest_bins -= 1
                 mean = rest / max(rest_bins, 1)
-            inside = 0
     return n_edges
 
 
@@ -107,16 +109,27 @@ def append_edge(edges: Floats, n_edges: int, low: float, high: float) -> int:
 
 
 @kernel
+def bin_of(x: float, edges: Floats, start: int, count: int) -> int:
+    """Return how many of edges[start:start + count] lie below x, by a branch-free binary search."""
+    low = start
+    left = count
+    while left > 0:
+        half = (left + 1) >> 1
+        low += half if edges[low + half - 1] < x else 0
+        left -= half
+    return low - start
+
+
+@kernel
 def fit_edges(cells: Floats, zeros: int, max_bins: int, edges: Floats) -> int:
     """Write a feature's ascending bin edges and return their number.
 
-    cells : float64[k], the numbers written in the sample, sorted in place
+    cells : float64[k], the numbers written in the sample, ascending
     zeros : how many more cells of the sample are zero without being written
     edges : float64[>= max_bins - 1], out; value x is in bin b iff edges[b-1] < x <= edges[b]
     Each distinct value has its own bin if they are at most max_bins. Else zero, if present, has its own, and the rest
     go to the negative and the positive side by their weight.
     """
-    cells.sort()
     values = np.empty(len(cells) + 1, np.float64)
     counts = np.zeros(len(cells) + 1, np.int64)
     d = 0
@@ -134,48 +147,37 @@ def fit_edges(cells: Floats, zeros: int, max_bins: int, edges: Floats) -> int:
                 values[d] = cells[i] + 0.0
                 counts[d] = 1
                 d += 1
-    values = values[:d]
-    counts = counts[:d]
-    if d <= max_bins:
-        return cut_side(values, counts, max_bins, edges, 0)
-    zero = int(np.searchsorted(values, 0.0))
-    has_zero = zero < d and values[zero] == 0.0
-    after = zero + 1 if has_zero else zero
-    n_negative = zero
-    n_positive = d - after
-    bins = max_bins - 1 if has_zero else max_bins
-    if n_negative == 0 or n_positive == 0 or bins < 2:
-        if has_zero and bins >= 1 and (n_negative == 0 or n_positive == 0):
-            n_edges = 0
-            if n_negative:
-                n_edges = cut_side(values[:zero], counts[:zero], bins, edges, n_edges)
-                return append_edge(edges, n_edges, values[zero - 1], values[zero])
-            n_edges = append_edge(edges, n_edges, values[zero], values[after])
-            return cut_side(values[after:], counts[after:], bins, edges, n_edges)
-        return cut_side(values, counts, max_bins, edges, 0)
-    negative = counts[:zero].sum()
-    positive = counts[after:].sum()
-    negative_bins = int(bins * (negative / (negative + positive)) + 0.5)
-    negative_bins = min(max(negative_bins, 1, bins - n_positive), bins - 1, n_negative)
-    n_edges = cut_side(values[:zero], counts[:zero], negative_bins, edges, 0)
-    if has_zero:
-        n_edges = append_edge(edges, n_edges, values[zero - 1], 0.0)
-        n_edges = append_edge(edges, n_edges, 0.0, values[after])
-    else:
-        n_edges = append_edge(edges, n_edges, values[zero - 1], values[after])
-    return cut_side(values[after:], counts[after:], bins - negative_bins, edges, n_edges)
-
-
-@kernel
-def bin_of(x: float, edges: Floats, start: int, count: int) -> int:
-    """Return how many of edges[start:start + count] lie below x, by a branch-free binary search."""
-    low = start
-    left = count
-    while left > 0:
-        half = (left + 1) >> 1
-        low += half if edges[low + half - 1] < x else 0
-        left -= half
-    return low - start
+    # Three stretches: below zero, zero, above; all is one stretch when every value can have its bin.
+    zero = d
+    after = d
+    below_bins = max_bins
+    above_bins = 0
+    if d > max_bins > 2:
+        zero = bin_of(0.0, values, 0, d)
+        after = zero + 1 if zero < d and values[zero] == 0.0 else zero
+        bins = max_bins - (after - zero)
+        below = 0
+        above = 0
+        for i in range(zero):
+            below += counts[i]
+        for i in range(after, d):
+            above += counts[i]
+        below_bins = int(bins * (below / (below + above)) + 0.5)
+        below_bins = min(
+            max(below_bins, 1 if zero > 0 else 0, bins - (d - after)), bins - (1 if after < d else 0), zero
+        )
+        above_bins = bins - below_bins
+    n_edges = 0
+    for stretch in range(3):
+        start = 0 if stretch == 0 else zero if stretch == 1 else after
+        stop = zero if stretch == 0 else after if stretch == 1 else d
+        if start == stop:
+            continue
+        if start > 0:
+            n_edges = append_edge(edges, n_edges, values[start - 1], values[start])
+        bins = below_bins if stretch == 0 else 1 if stretch == 1 else above_bins
+        n_edges = cut_stretch(values, counts, start, stop, bins, edges, n_edges)
+    return n_edges
 
 
 @kernel
@@ -199,7 +201,8 @@ def code_cells(
     Parallel: the caller runs ranges of rows side by side. Cost: O(cells * log2(bins)).
     """
     for f in range(len(absent_codes)):
-        out[f, start:stop] = absent_codes[f]
+        for row in range(start, stop):
+            out[f, row] = absent_codes[f]
     for row in range(start, stop):
         for k in range(offsets[row], offsets[row + 1]):
             f = used[columns[k]]
@@ -212,7 +215,8 @@ def code_cells(
 @kernel
 def count_codes(codes: Codes, counts: Longs) -> None:
     """Write how many documents have each code. codes : uint8[n], in; counts : int64[256], out."""
-    counts[:] = 0
+    for code in range(256):
+        counts[code] = 0
     for code in codes:
         counts[code] += 1
 
@@ -223,7 +227,8 @@ def count_uncommon(codes: Codes, common_codes: Codes, start: int, stop: int, row
 
     codes : uint8[m, n], in; common_codes : uint8[m], in; row_lengths : int64[n], out
     """
-    row_lengths[start:stop] = 0
+    for row in range(start, stop):
+        row_lengths[row] = 0
     for f in range(len(common_codes)):
         common = common_codes[f]
         for row in range(start, stop):
@@ -239,7 +244,9 @@ def list_uncommon(
     codes : uint8[m, n], in; bin_offsets : int64[m + 1], in; row_offsets : int64[n + 1], in
     out   : uint16 or uint32[row_offsets[n]], the rows' part is overwritten
     """
-    ends = row_offsets[start:stop].copy()
+    ends = np.empty(stop - start, np.int64)
+    for row in range(start, stop):
+        ends[row - start] = row_offsets[row]
     for f in range(len(common_codes)):
         common = common_codes[f]
         offset = bin_offsets[f]

@@ -21,7 +21,7 @@ few = st.integers(-6, 6).map(lambda x: x / 4)
 
 def edges_of(cells: list[float], zeros: int = 0, max_bins: int = 255) -> list[float]:
     edges = np.empty(max_bins)
-    count = binning.fit_edges(np.array(cells, np.float64), zeros, max_bins, edges)
+    count = binning.fit_edges(np.sort(np.array(cells, np.float64)), zeros, max_bins, edges)
     return list(map(float, edges[:count]))
 
 
