@@ -237,7 +237,7 @@ def letor_rows(
         body, sign, comment = line.partition(b"#")
         body = body.strip(b" \t") if sign else re.sub(rb"[\r]*\Z", b"", line).strip(b" \t")
         words = re.split(rb"[ \t]+", body) if body else []
-        row = _letor_row(words, has_label, has_query, allow_infinite, last_wins)
+        row = _letor_row(list(words), has_label, has_query, allow_infinite, last_wins)
         if b"\0" in line or b"\r" in body or (row is None and words):
             wrong.append(line_number)
         elif row is not None:

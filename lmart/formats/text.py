@@ -119,7 +119,11 @@ class TextReader(RowReader):
 
     def _texts(self) -> Iterator[tuple[bytearray, int]]:
         """Yield buffers with whole lines up to a stop, the last of them a newline."""
-        head = self._head.removeprefix(BYTE_ORDER_MARK)
+        head = self._head
+        few = bytearray(len(BYTE_ORDER_MARK))
+        while len(head) < len(few) and (count := self._stream.read_block(memoryview(few)[len(head) :])):
+            head += few[len(head) : len(head) + count]
+        head = head.removeprefix(BYTE_ORDER_MARK)
         if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
             raise self.fault(1, "the text is UTF-16; convert it to UTF-8, as with 'iconv -f utf-16 -t utf-8'")
         buffer = bytearray(max(FIRST_BLOCK, len(head) + 1))

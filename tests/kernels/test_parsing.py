@@ -1,0 +1,137 @@
+"""The reading kernels against their slow twins and Python's float()."""
+
+from __future__ import annotations
+
+import math
+import random
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+import reference
+from lmart.kernels import parsing
+
+POWERS = parsing.powers_of_five()
+ENDINGS = (b" ", b"\t", b"\n", b"\r", b"#")
+
+
+def parsed(token: bytes, ending: bytes = b" ") -> float | None:
+    """What the kernel reads: float() where it leaves the last bit to that, None where it is no number."""
+    text = np.frombuffer(token + ending + b"\n", np.uint8)
+    status, value, stop = parsing.parse_number(text, 0, POWERS, 10)
+    if status == parsing.WRONG:
+        return None
+    assert stop == len(token)
+    return float(token) or 0.0 if status == parsing.HARD else value
+
+
+def bits(number: float | None) -> bytes | None:
+    return None if number is None else b"nan" if math.isnan(number) else struct.pack("<d", number)
+
+
+TOKENS = (
+    "0 1 -1 +1 007 1. .5 -.5 +.5 0.1 1e5 1E5 1e+05 1e-05 1.e1 .1e1 1e308 1.7976931348623157e308 1.7976931348623159e308 "
+    "1e309 -1e309 1e400 -1e400 4.9e-324 2.4703282292062327e-324 2.4703282292062328e-324 1e-400 -1e-400 "
+    "2.2250738585072011e-308 2.2250738585072014e-308 9007199254740993 9007199254740992.5 9007199254740993e22 "
+    "123456789012345678901234567890 0.000000000000000000000000000000123456789012345678901 "
+    "1e23 8.5e22 9e22 1e22 1e-22 1e-23 5e-324 1e999999999999999999999 0e999999999999999999999 1e-99999999999999 "
+    "18446744073709551615 18446744073709551616 9999999999999999999 99999999999999999999 0.3 "
+    "1.00000000000000011102230246251565404236316680908203125 1.00000000000000011102230246251565404236316680908203124 "
+    "1.00000000000000011102230246251565404236316680908203126 nan NaN -nan +NAN inf -inf Infinity -INFINITY "
+    "1_000 0,5 0x10 NA null infinit in i na n nanx infx 1e 1e+ 1e- e5 . - + +- -+1 1.2.3 1-2 1..2 .e1 ½ 1d5 1f --1 1e1.5 inf1"
+).split()
+
+
+@pytest.mark.parametrize("token", [*TOKENS, ""])
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_every_spelling_is_read_as_float_reads_it_or_refused(token: str, ending: bytes) -> None:
+    raw = token.encode()
+    assert bits(parsed(raw, ending)) == bits(reference.number(raw))
+
+
+def hard_decimals(n: int, seed: int) -> list[bytes]:
+    """Decimals that are close to half way between two doubles, or have many digits, or end the range."""
+    draw = random.Random(seed)
+    out = []
+    for _ in range(n):
+        kind = draw.randrange(5)
+        number = struct.unpack("<d", draw.getrandbits(63).to_bytes(8, "little"))[0]
+        if not math.isfinite(number):
+            continue
+        if kind == 0:
+            out.append(repr(number))
+        elif kind == 1:
+            half = (int(number) * 2 + 1) if 2**53 <= number < 2**62 else 2 ** draw.randrange(54, 62) + draw.randrange(4)
+            out.append(str(half))
+        elif kind == 2:
+            out.append(f"{number:.{draw.randrange(1, 40)}e}")
+        elif kind == 3:
+            digits = draw.randrange(1, 25)
+            out.append(f"{draw.randrange(10**digits)}e{draw.randrange(-345, 310)}")
+        else:
+            whole, fraction = draw.randrange(10 ** draw.randrange(1, 12)), draw.randrange(10 ** draw.randrange(1, 15))
+            out.append(f"{whole}.{fraction}")
+    return [text.encode() for text in out]
+
+
+def test_random_and_hard_decimals_have_the_bits_of_float() -> None:
+    for token in hard_decimals(20_000, 1):
+        assert bits(parsed(token)) == bits(float(token) or 0.0), token
+
+
+@given(st.decimals(allow_nan=False, allow_infinity=False), st.integers(0, 4))
+@example(0, 0)
+def test_any_decimal_has_the_bits_of_float(number: object, ending: int) -> None:
+    token = str(number).encode()
+    assert bits(parsed(token, ENDINGS[ending])) == bits(float(token) or 0.0)
+
+
+def test_few_numbers_are_left_to_python() -> None:
+    tokens = [repr(random.Random(7).random() * 10.0**e).encode() for e in range(-300, 300)]
+    text = [np.frombuffer(token + b"\n", np.uint8) for token in tokens]
+    assert all(parsing.parse_number(one, 0, POWERS, 10)[0] == parsing.EXACT for one in text)
+
+
+def test_the_delimiter_ends_a_number() -> None:
+    text = np.frombuffer(b"1.5,2\n", np.uint8)
+    assert parsing.parse_number(text, 0, POWERS, ord(",")) == (parsing.EXACT, 1.5, 3)
+    assert parsing.parse_number(text, 0, POWERS, 10)[0] == parsing.WRONG
+
+
+@given(st.lists(st.integers(0, 2**63 - 1) | st.integers(0, 20), max_size=60), st.lists(st.integers(0, 30), max_size=20))
+def test_ids_get_columns_in_the_order_of_their_first_appearance(ids: list[int], wanted: list[int]) -> None:
+    keys, columns = np.full(256, -1, np.int64), np.zeros(256, np.int32)
+    known, out = np.empty(64, np.int64), np.empty(len(ids), np.int32)
+    count = parsing.register_ids(np.array(ids, np.int64), keys, columns, known, 0, out)
+    first = list(dict.fromkeys(ids))
+    assert known[:count].tolist() == first
+    assert out.tolist() == [first.index(one) for one in ids]
+    found = np.empty(len(wanted), np.int32)
+    parsing.look_up_ids(np.array(wanted, np.int64), keys, columns, found)
+    assert found.tolist() == [first.index(one) if one in first else -1 for one in wanted]
+
+
+def test_ids_with_equal_low_or_high_bits_do_not_pile_up() -> None:
+    for ids in (np.arange(2000) << 40, np.arange(2000) << 8, np.arange(2000)):
+        keys, columns = np.full(4096, -1, np.int64), np.zeros(4096, np.int32)
+        parsing.register_ids(ids, keys, columns, np.empty(2000, np.int64), 0, np.empty(2000, np.int32))
+        taken = np.flatnonzero(keys != -1)
+        assert np.split(taken, np.flatnonzero(np.diff(taken) > 1) + 1)
+        assert max(map(len, np.split(taken, np.flatnonzero(np.diff(taken) > 1) + 1))) < 400
+
+
+def test_lines_and_colons_are_counted() -> None:
+    text = np.frombuffer(b"1 qid:1 2:3\n\n:#:\n", np.uint8)
+    assert parsing.count_lines_and_colons(text, 0, len(text)) == (3, 4)
+    assert parsing.count_lines_and_colons(text, 1, 8) == (0, 1)
+
+
+def test_columns_are_resolved_and_renumbered_in_a_slice() -> None:
+    columns = np.array([-1, 0, -2, -1], np.int32)
+    parsing.resolve_columns(columns, 1, 4, np.array([7, 9], np.int32))
+    assert columns.tolist() == [-1, 0, 9, 7]
+    parsing.renumber_columns(columns, 1, 2, np.array([5], np.int32))
+    assert columns.tolist() == [-1, 5, 9, 7]

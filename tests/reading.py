@@ -1,0 +1,84 @@
+"""Reading bytes in tests as if they came from a file or a pipe, in pieces of chosen sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from lmart.dataset import RankingDataset
+from lmart.errors import DataError
+from lmart.formats.assembly import DatasetBuilder
+from lmart.formats.delimited import DelimitedReader, TsvReader
+from lmart.formats.letor import LetorReader
+from lmart.formats.options import ReadOptions
+from lmart.formats.rows import FeatureTable, QueryLedger, RowBlock
+from lmart.formats.text import TextReader
+from lmart.threads import WorkerPool
+
+READERS: dict[str, type[TextReader]] = {"letor": LetorReader, "csv": DelimitedReader, "tsv": TsvReader}
+SERIAL = WorkerPool(1)
+
+
+class Pieces:
+    """An input stream that hands out given pieces, one a read."""
+
+    path = "data"
+    progress = 0.0
+
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        self._pieces = [piece for piece in pieces if piece]
+
+    def read_block(self, view: memoryview) -> int:
+        if not self._pieces:
+            return 0
+        piece = self._pieces.pop(0)
+        count = min(len(piece), len(view))
+        view[:count] = piece[:count]
+        if count < len(piece):
+            self._pieces.insert(0, piece[count:])
+        return count
+
+    def close(self) -> None:
+        self._pieces = []
+
+
+def rows_of(data: bytes | Sequence[bytes], format: str = "letor", head: bytes = b"", **options: object) -> TextReader:
+    """Return a reader of the bytes."""
+    pieces = [data] if isinstance(data, bytes) else data
+    read = ReadOptions(**options)  # type: ignore[arg-type]
+    return READERS[format](Pieces(pieces), head, read, SERIAL, FeatureTable(), QueryLedger(read.group_by_qid))
+
+
+def read(data: bytes | Sequence[bytes], format: str = "letor", **options: object) -> RankingDataset:
+    """Read the bytes as one data set; without rows it is empty."""
+    reader = rows_of(data, format, **options)
+    builder = DatasetBuilder(SERIAL)
+    for block in reader.volatile_blocks():
+        builder.add(block, "data")
+    return builder.finish(reader.table, "data", bool(options.get("group_by_qid")))
+
+
+def faults_of(data: bytes | Sequence[bytes], format: str = "letor", **options: object) -> list[DataError]:
+    """Return the faults for which the bytes are refused, none if they are not."""
+    try:
+        read(data, format, **options)
+    except DataError as fault:
+        return [fault, *fault.more]
+    return []
+
+
+def listed(blocks: Iterable[RowBlock], reader: TextReader) -> list[tuple[object, ...]]:
+    """Return the rows of blocks as plain values: label, query id, cells by feature id, document id."""
+    rows: list[tuple[object, ...]] = []
+    query = ""
+    for block in blocks:
+        ids = reader.feature_ids
+        starts = dict(zip(block.query_offsets.tolist(), block.query_ids or [], strict=False))
+        assert block.continues == (bool(rows) and (block.query_ids is None or block.query_ids[0] == query))
+        for i in range(len(block)):
+            query = starts.get(i, query)
+            cells = slice(block.features.offsets[i], block.features.offsets[i + 1])
+            columns, values = block.features.columns[cells], block.features.values[cells]
+            document = "" if block.document_ids is None else block.document_ids[i]
+            label = None if block.labels is None else float(block.labels[i])
+            rows.append((label, query, list(zip(ids[columns].tolist(), values.tolist(), strict=True)), document))
+    return rows

@@ -1,0 +1,385 @@
+"""Reading LETOR text: the same rows as the slow twin, or the same refusal; and what each refusal says."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import reference
+from lmart.errors import DataError
+from lmart.formats import text as text_module
+from lmart.formats.letor import LetorWriter
+from lmart.formats.options import ReadOptions
+from lmart.formats.registry import open_rows, read_dataset
+from lmart.streams import AtomicOutput
+from lmart.threads import WorkerPool
+from reading import faults_of, listed, read, rows_of
+
+SHARED = Path(__file__).parent.parent.parent / "shared" / "data"
+
+SMALL = b"""\xef\xbb\xbf# a comment: with colons
+2 qid:q1 3:0.25 1:-1e-3 2:nan # docid = D-1 inc:1 3:9
+
+1\tqid:q1\t1:0.5  2:1   #D-2
+0 qid:q1#x
+\t  # nothing
+0 qid:\xc3\xa9 9223372036854775807:1 0:12345678901234567890 #docid=D-4\r
+1 qid:\xc3\xa9 0:0.1\r\r
+3.5 qid:z 2:1"""
+
+SMALL_ROWS = [
+    (2.0, "q1", [(1, -0.001), (2, math.nan), (3, 0.25)], "D-1"),
+    (1.0, "q1", [(1, 0.5), (2, 1.0)], "D-2"),
+    (0.0, "q1", [], "x"),
+    (0.0, "é", [(0, 12345678901234567890.0), (2**63 - 1, 1.0)], "D-4"),
+    (1.0, "é", [(0, 0.1)], ""),
+    (3.5, "z", [(2, 1.0)], ""),
+]
+
+
+def same(rows: list, others: list) -> bool:
+    return repr(rows) == repr(others)
+
+
+def stream_rows(pieces: bytes | list[bytes], **options: object) -> list:
+    reader = rows_of(pieces, keep_document_ids=True, **options)
+    return listed(reader, reader)
+
+
+def test_all_that_is_allowed_is_read() -> None:
+    assert same(stream_rows(SMALL), SMALL_ROWS)
+    data = read(SMALL, keep_document_ids=True)
+    assert data.feature_ids.tolist() == [0, 1, 2, 3, 2**63 - 1]
+    assert data.query_ids == ["q1", "é", "z"]
+    assert data.query_offsets.tolist() == [0, 3, 5, 6]
+    assert data.labels.tolist() == [2, 1, 0, 0, 1, 3.5]
+    assert data.features.columns.tolist() == [1, 2, 3, 1, 2, 0, 4, 0, 2]
+    assert list(data.document_ids or ()) == ["D-1", "D-2", "x", "D-4", "", ""]
+
+
+def test_a_piece_may_end_at_every_byte() -> None:
+    for cut in range(len(SMALL) + 1):
+        assert same(stream_rows([SMALL[:cut], SMALL[cut:]]), SMALL_ROWS), cut
+    assert same(stream_rows([SMALL[i : i + 1] for i in range(len(SMALL))]), SMALL_ROWS)
+
+
+def test_a_chunk_may_end_at_every_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    for size in (1, 2, 30, 60, 100):
+        monkeypatch.setattr(text_module, "CHUNK", size)
+        assert same(stream_rows(SMALL), SMALL_ROWS)
+        with WorkerPool(2) as pool:
+            reader = rows_of(SMALL, keep_document_ids=True)
+            reader.pool = pool
+            assert same(listed(reader.volatile_blocks(), reader), SMALL_ROWS)
+
+
+def test_head_and_small_buffers_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_module, "FIRST_BLOCK", 5)
+    monkeypatch.setattr(text_module, "BLOCK", 16)
+    for cut in (0, 1, 3, 40, len(SMALL)):
+        reader = rows_of(SMALL[cut:], head=SMALL[:cut], keep_document_ids=True)
+        assert same(listed(reader, reader), SMALL_ROWS)
+
+
+def expected_rows(data: bytes, last_wins: bool, infinite: bool, layout: tuple[bool, bool]) -> tuple[list, list[int]]:
+    rows, wrong = reference.letor_rows(data.removeprefix(b"\xef\xbb\xbf"), *layout, infinite, last_wins)
+    return [
+        (label if layout[0] else None, query.decode("utf-8"), cells, document.decode("utf-8", "backslashreplace"))
+        for label, query, cells, document in rows
+    ], wrong
+
+
+def agrees_with_twin(data: bytes, last_wins: bool, infinite: bool) -> None:
+    """The reader and the twin give the same rows, or name the same lines."""
+    options = {
+        "duplicates": "last" if last_wins else "error",
+        "allow_infinite": infinite,
+        "group_by_qid": True,
+        "max_errors": 1000,
+        "keep_document_ids": True,
+    }
+    reader = rows_of(data, **options)
+    try:
+        found, faults = listed(reader.volatile_blocks(), reader), []
+    except DataError as fault:
+        found, faults = [], [fault, *fault.more]
+    rows, wrong = expected_rows(data, last_wins, infinite, (True, True))
+    if faults:
+        assert [fault.line for fault in faults][: len(wrong)] == wrong[: len(faults)]
+        assert wrong
+        assert not any("cannot be read" in fault.message for fault in faults), faults
+    else:
+        assert not wrong
+        assert same(found, rows)
+
+
+TOKENS = st.sampled_from(
+    [
+        b"1", b"0", b"2.5", b"-1", b"nan", b"1e400", b"qid:1", b"qid:1", b"qid:1", b"qid:2", b"qid:", b"qid:a:b", b"1:0.5",
+        b"2:1", b"3:-7e-2", b"2:nan", b"1:inf", b"4:1e400", b"5:-1e999", b"3:0,5", b"1:1_000", b"7:0x10", b"1:", b":1", b"12",
+        b":", b"1:2:3", b"-3:1", b"99999999999999999999:1", b"9223372036854775807:2", b"9223372036854775808:2", b"007:1",
+        b"#", b"#docid = X y", b"# Z", b"#docid", b"\r", b"\r\r", b"\0", b"1:\xc2\xb2", b"1:12345678901234567890123456789",
+        b"2:0.1#c", b"QID:1", b"1:+.5", b"1:.", b"+1:2", b"1:-0", b"1:9007199254740993", b"6:1e", b"x",
+    ]
+)  # fmt: skip
+BLANKS = st.sampled_from([b" ", b" ", b" ", b"\t", b"  ", b" \t "])
+GOOD = st.sampled_from([b"1 qid:1 ", b"0 qid:2\t", b"3.5 qid:x "])
+LINES = st.builds(
+    lambda start, words, blanks: start + b"".join(a + b for a, b in zip(words, blanks, strict=False)),
+    GOOD | st.just(b""),
+    st.lists(TOKENS, max_size=6),
+    st.lists(BLANKS, min_size=6, max_size=6),
+)
+ENDS = st.sampled_from([b"\n", b"\n", b"\r\n", b"\n\n"])
+TEXTS = st.lists(st.tuples(LINES, ENDS), min_size=1, max_size=6).map(
+    lambda lines: b"1 qid:1 1:1\n" + b"".join(a + b for a, b in lines)
+)
+
+
+@settings(max_examples=1500)
+@given(TEXTS, st.booleans(), st.booleans(), st.booleans())
+@example(b"1 qid:1 1:1\n1 qid:1 2:1 1:3 2:4 1:99999999999999999999.5\n", False, True, True)
+def test_any_text_reads_as_the_twin_reads_it(text: bytes, cut: bool, last_wins: bool, infinite: bool) -> None:
+    agrees_with_twin(text.rstrip(b"\n") if cut else text, last_wins, infinite)
+
+
+@settings(max_examples=500)
+@given(st.binary(max_size=40), st.integers(0, 60))
+def test_foreign_bytes_anywhere_are_read_as_the_twin_reads_them(junk: bytes, place: int) -> None:
+    good = b"1 qid:1 1:0.5 2:-3e2 # docid = A\n0 qid:1 2:7\n"
+    data = b"1 qid:1 1:1\n" + good[:place] + junk + good[place:]
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        faults_of(data)  # ids that are no UTF-8 are refused; here it must only end well
+        return
+    agrees_with_twin(data, False, False)
+
+
+@settings(max_examples=300)
+@given(st.lists(st.lists(st.tuples(st.integers(0, 30) | st.integers(0, 2**63 - 1), st.floats(allow_nan=False)), max_size=8)))
+def test_what_is_written_reads_back_equal(rows: list[list[tuple[int, float]]]) -> None:
+    cells = [sorted(dict(row).items()) for row in rows]
+    text = "".join(f"1 qid:7 {' '.join(f'{i}:{x!r}' for i, x in row)}\n" for row in cells).encode()
+    data = rows_of(text, allow_infinite=True)
+    found = [row[2] for row in listed(data, data)]
+    assert found == [[(i, x or 0.0) for i, x in row] for row in cells]
+
+
+REFUSALS = [
+    # text, line, what the message must hold
+    (b"1 qid:1 1:1_000\n", 1, "'1_000' is not a number"),
+    (b"1 qid:1 1:0,5\n", 1, "'0,5' has a comma"),
+    (b"1 qid:1 1:0x10\n", 1, "'0x10' is not a number"),
+    ("1 qid:1 1:1\n1 qid:1 1:١\n".encode(), 2, "is not a number"),
+    (b"1 qid:1 1:1\n1 qid:1 1:NA\n", 2, "'NA' is not a number"),
+    (b"1 qid:1 1:\n", 1, "no value after the colon in '1:'"),
+    (b"1 qid:1 1 : 0.5\n", 1, "blank before the colon in '1 :'"),
+    (b"1 qid:1 1: 0.5\n", 1, "no value after the colon in '1: 0.5'"),
+    (b"1 qid:1 1 :0.5\n", 1, "blank before the colon in '1 :0.5'"),
+    (b"1 qid:1 3:1 3:2\n", 1, "index 3 stands twice in the row, again in '3:2'"),
+    (b"1 qid:1 3:1 2:0 3:2\n", 1, "again in '3:2'; take one out, or use --duplicates last"),
+    (b"1 qid:1 -3:1\n", 1, "index '-3' is negative"),
+    (b"1 qid:1 9223372036854775808:1\n", 1, "'9223372036854775808' is above 9223372036854775807"),
+    (b"1 1:1\n0 1:0\n", 1, "no query id: 'qid:ID' must follow the label, here stands '1:1'"),
+    (b"1\n", 1, "no query id: 'qid:ID' must follow the label, here the line ends"),
+    (b"1 qid:1 1:1\n0 1:0\n", 2, "no query id"),
+    (b"1 1:1 qid:1\n", 1, "query id 'qid:1' stands after '1:1'"),
+    (b"1 qid:1 1:1 qid:1\n", 1, "query id 'qid:1' at a wrong place"),
+    (b"1 qid: 1:1\n", 1, "the query id is empty"),
+    (b"1 QID:1 1:1\n", 1, "'QID:1' is not 'qid:ID'"),
+    (b"1 qid:a 1:1\n1 qid:b 1:1\n1 qid:a 1:1\n", 3, "query 'a' comes back: it first stood at line 1"),
+    (b"-1 qid:1 1:1\n", 1, "label '-1' is negative"),
+    (b"nan qid:1 1:1\n", 1, "label 'nan' is missing"),
+    (b"inf qid:1 1:1\n", 1, "label 'inf' is infinite"),
+    (b"1 qid:1 1:1\n1e400 qid:1 1:1\n", 2, "label '1e400' is beyond the largest number"),
+    (b"1 qid:1 1:1\n1:1 qid:1 1:1\n", 2, "label '1:1' is not a number"),
+    (b"1 qid:1 1:1\nqid:1 1:1\n", 2, "label 'qid:1' is not a number"),
+    (b"1:1 2:2\n", 1, "no label: a row starts with it, here stands '1:1'"),
+    (b"1 qid:1 1:inf\n", 1, "'inf' is infinite, in '1:inf'"),
+    (b"1 qid:1 1:-1e400\n", 1, "'-1e400' is beyond the largest number"),
+    (b"1 qid:1 1:0.5\0\n", 1, r"NUL byte in '1 qid:1 1:0.5\x00'"),
+    (b"1 qid:1 1:0.5 # \0\n", 1, "NUL byte"),
+    ("1 qid:1 1:1\n".encode("utf-16"), 1, "UTF-16"),
+    (b"label,qid,f1\n1,1,0.5\n", 1, "the line is not 'label qid:ID index:value ...': it starts with 'label,qid,f1'"),
+    (b"hello world\n", 1, "the line is not 'label qid:ID index:value ...'"),
+    (b"1 qid:1 1:1\n1 qid:1 12", 2, "'12' is not 'index:value'; the value is missing, or the line is cut off"),
+    (b"1 qid:1 1:1\n1 qid:1 12:", 2, "no value after the colon in '12:'"),
+    (b"1 qid:1 1:1\r0 qid:1 1:2\r", 1, "carriage return inside the line"),
+    (b"1 qid:\xff 1:1\n", 1, r"query id '\xff' is not valid UTF-8"),
+    (b"1 qid:a\x1bb 1:1\n", 1, r"query id 'a\x1bb' holds a control character"),
+    (b"1 qid:1 x:1\n", 1, "index 'x' is not a whole number, in 'x:1'"),
+    (b"1 qid:1 :1\n", 1, "no index before the colon in ':1'"),
+    (b"0 qid:1\n1 qid:1 1:" + b"9" * 400 + b"\n", 2, "is beyond the largest number"),
+]
+
+
+@pytest.mark.parametrize(("text", "line", "what"), REFUSALS, ids=range(len(REFUSALS)))
+def test_what_would_mislead_is_refused_with_line_and_token(text: bytes, line: int, what: str) -> None:
+    first = faults_of(text)[0]
+    assert (first.path, first.line) == ("data", line)
+    assert what in first.message
+    assert "\n" not in first.message
+    assert ";" in first.message  # it says what to do
+
+
+def test_faults_are_listed_in_order_up_to_the_limit_across_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_module, "CHUNK", 40)
+    lines = [b"1 qid:1 1:1"] + [b"1 qid:1 1:x" if i % 3 == 0 else b"1 qid:1 1:1" for i in range(60)]
+    lines[10:10] = [b"1 qid:2 1:1", b"1 qid:1 1:1"]
+    text = b"\n".join(lines)
+    wrong = [i for i, line in enumerate(lines, 1) if b"x" in line or i == 12]
+    assert [fault.line for fault in faults_of(text)] == wrong[:10]
+    assert [fault.line for fault in faults_of(text, max_errors=3)] == wrong[:3]
+    assert [fault.line for fault in faults_of(text, max_errors=100)] == wrong
+
+
+def test_a_first_row_that_is_not_letor_ends_the_list() -> None:
+    assert len(faults_of(b"label,qid,f1\n1,1,0.5\n2,1,0.5\n")) == 1
+    assert len(faults_of(b"1 1:1\n0 1:0\n0 1:0\n")) == 1
+
+
+def test_rows_without_label_or_query_are_read_when_they_may() -> None:
+    free = {"require_labels": False, "require_queries": False}
+    for text, rows in (
+        (b"qid:1 1:0.5\nqid:2\n", [(None, "1", [(1, 0.5)], ""), (None, "2", [], "")]),
+        (b"1:0.5\n\n2:0.5 # x\n", [(None, "", [(1, 0.5)], ""), (None, "", [(2, 0.5)], "x")]),
+        (b"1 1:0.5\n2\n", [(1.0, "", [(1, 0.5)], ""), (2.0, "", [], "")]),
+    ):
+        assert stream_rows(text, **free) == rows
+    for mixed in (b"1:1\n1 1:1\n", b"1:1\nqid:1 1:1\n", b"1 1:1\n1 qid:1 1:1\n", b"qid:1 1:1\n1:1\n"):
+        assert faults_of(mixed, **free)[0].line in (1, 2)
+
+
+def test_the_last_of_equal_indices_counts_when_asked() -> None:
+    text = b"1 qid:1 3:1 2:5 3:9007199254740993000001 2:7 3:4\n"
+    assert stream_rows(text, duplicates="last") == [(1.0, "1", [(2, 7.0), (3, 4.0)], "")]
+
+
+def test_a_query_that_comes_back_is_collected_when_asked() -> None:
+    text = b"1 qid:a 1:1\n2 qid:b 1:2\n3 qid:a 1:3 2:1\n4 qid:b 1:4\n"
+    data = read(text, group_by_qid=True)
+    assert data.query_ids == ["a", "b"]
+    assert data.labels.tolist() == [1, 3, 2, 4]
+    assert data.features.dense(2, 0.0).tolist() == [[1, 0], [3, 1], [2, 0], [4, 0]]
+    assert data.input_rows is not None
+    assert data.input_rows.tolist() == [0, 2, 1, 3]
+
+
+def test_memory_follows_the_number_of_features_not_their_size() -> None:
+    data = read(b"1 qid:1 2147483647:1\n0 qid:1 4000000000000000001:2 5:1\n")
+    assert data.feature_ids.tolist() == [5, 2147483647, 4000000000000000001]
+    assert data.features.dense(3, 0.0).tolist() == [[0, 1, 0], [1, 0, 2]]
+
+
+def test_a_growing_feature_table_keeps_its_columns() -> None:
+    lines = [f"1 qid:1 {i}:1 {i + 5000}:2" for i in range(0, 4000, 3)]
+    data = read("\n".join(lines).encode())
+    assert data.feature_ids.tolist() == sorted({int(cell.split(":")[0]) for line in lines for cell in line.split()[2:]})
+    assert data.features.values.tolist() == [1.0, 2.0] * len(lines)
+    ids = data.feature_ids[data.features.columns].tolist()
+    assert ids == [int(cell.split(":")[0]) for line in lines for cell in line.split()[2:]]
+
+
+def test_several_files_are_one_data_set(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"1 qid:1 5:1\n")
+    (tmp_path / "b").write_bytes(b"2 qid:2 2:7\n")
+    (tmp_path / "c").write_bytes(b"0 qid:1 1:1\n")
+    a, b, c = (str(tmp_path / name) for name in "abc")
+    data = read_dataset([a, b], ReadOptions())
+    assert (data.query_ids, data.feature_ids.tolist()) == (["1", "2"], [2, 5])
+    assert data.features.dense(2, 0.0).tolist() == [[0, 1], [7, 0]]
+    with pytest.raises(DataError, match=rf"c:1: query '1' comes back: it first stood at {a}:1"):
+        read_dataset([a, b, c], ReadOptions())
+    with pytest.raises(DataError, match="comes back"):
+        read_dataset([a, c], ReadOptions())
+
+
+def test_query_sizes_make_the_queries(tmp_path: Path) -> None:
+    rows, sizes = tmp_path / "rows", tmp_path / "sizes"
+    rows.write_bytes(b"1 1:1\n2 1:2\n3 1:3\n")
+    sizes.write_bytes(b"2\n1\n")
+    options = ReadOptions(query_sizes=str(sizes))
+    data = read_dataset([str(rows)], options)
+    assert (data.query_ids, data.query_offsets.tolist()) == (["1", "2"], [0, 2, 3])
+    with open_rows(str(rows), options) as reader:
+        assert [(block.query_ids, block.query_offsets.tolist()) for block in reader] == [(["1", "2"], [0, 2, 3])]
+    for wrong, what in (
+        (b"2\n2\n", "sum to 4, but the data has 3 rows"),
+        (b"2\n", "sum to 2, but the data has more than 2 rows"),
+        (b"3\n0\n", "sizes:2: query size '0'"),
+        (b"3 4\n", "'3 4' is not a whole number"),
+        (b"", "holds no number"),
+    ):
+        sizes.write_bytes(wrong)
+        with pytest.raises(DataError, match=what):
+            read_dataset([str(rows)], options)
+    rows.write_bytes(b"1 qid:1 1:1\n")
+    sizes.write_bytes(b"1\n")
+    with pytest.raises(DataError, match="have query ids already"):
+        read_dataset([str(rows)], options)
+
+
+def test_the_sizes_follow_blocks_and_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(text_module, "FIRST_BLOCK", 20)
+    monkeypatch.setattr(text_module, "BLOCK", 20)
+    (tmp_path / "a").write_text("".join(f"1 1:{i}\n" for i in range(9)))
+    (tmp_path / "b").write_text("".join(f"1 1:{i}\n" for i in range(3)))
+    (tmp_path / "sizes").write_text("1\n5\n3\n3\n")
+    options = ReadOptions(query_sizes=str(tmp_path / "sizes"))
+    data = read_dataset([str(tmp_path / "a"), str(tmp_path / "b")], options)
+    assert (data.query_ids, data.query_offsets.tolist()) == (["1", "2", "3", "4"], [0, 1, 6, 9, 12])
+
+
+def test_rows_are_written_so_that_they_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "out.svm"
+    reader = rows_of(SMALL, keep_document_ids=True)
+    with AtomicOutput(str(path)) as out:
+        writer = LetorWriter(out)
+        for block in reader:
+            writer.write(block, reader.feature_ids)
+    assert same(stream_rows(path.read_bytes()), SMALL_ROWS)
+    assert path.read_text().splitlines()[0] == "2 qid:q1 1:-0.001 2:nan 3:0.25 #docid = D-1"
+
+
+def test_minus_zero_is_zero() -> None:
+    data = read(b"-0 qid:1 1:-0 2:-0.0 3:-1e-400 4:-0e5\n")
+    assert np.signbit(data.features.values).tolist() == [False] * 4
+    assert np.signbit(data.labels).tolist() == [False]
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize("name", ["mq2008/S1", "ohsumed2/S3", "lightgbm/train"])
+def test_real_sets_are_read_as_the_twin_reads_them(name: str, tmp_path: Path) -> None:
+    path = SHARED / f"{name}.svm.gz"
+    if not path.exists():
+        pytest.skip("the real sets are not here")
+    import gzip
+
+    text = gzip.decompress(path.read_bytes())
+    text = b"\n".join(text.split(b"\n", 400)[:400]) + b"\n"
+    (tmp_path / "part.svm.gz").write_bytes(gzip.compress(text))
+    data = read_dataset([str(tmp_path / "part.svm.gz")], ReadOptions())
+    rows, wrong = reference.letor_rows(text)
+    assert not wrong
+    assert data.labels.tolist() == [row[0] for row in rows]
+    assert data.features.values.tolist() == [value for row in rows for _, value in row[2]]
+    assert data.feature_ids[data.features.columns].tolist() == [index for row in rows for index, _ in row[2]]
+    queries = np.repeat(data.query_ids, np.diff(data.query_offsets)).tolist()
+    assert queries == [row[1].decode() for row in rows]
+
+
+@pytest.mark.peers
+def test_scikit_learn_reads_the_same(tmp_path: Path) -> None:
+    datasets = pytest.importorskip("sklearn.datasets")
+    sample = Path(__file__).parent.parent / "data" / "sample" / "train.svm"
+    x, y, qid = datasets.load_svmlight_file(str(sample), query_id=True, zero_based=False, n_features=20)
+    data = read_dataset([str(sample)], ReadOptions())
+    assert np.array_equal(data.features.dense(20, 0.0), x.toarray())
+    assert np.array_equal(data.labels, y)
+    assert np.repeat([int(q) for q in data.query_ids], np.diff(data.query_offsets)).tolist() == qid.tolist()
