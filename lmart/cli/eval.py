@@ -136,11 +136,13 @@ def _once(context: click.Context, parameter: click.Parameter, values: tuple[str,
 @click.option(
     "--weights",
     metavar="FILE",
+    default=None,
     help="Weights for the mean: one number a query, or one a row (a query takes its rows' mean).",
 )
 @click.option(
     "--per-query",
     metavar="FILE",
+    default=None,
     help="Write the measures of each query to FILE, tab-separated: a header, then a line a query with its id and each "
     "value, n/a where the query is left out. With - they go to standard output in place of the report.",
 )
