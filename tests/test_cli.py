@@ -248,6 +248,12 @@ class TestSurroundings:
             models.add((folder / "model.json").read_bytes())
         assert len(models) == 1
 
+    def test_what_cannot_be_shown_is_escaped(self) -> None:
+        program = "from lmart.cli import process; process.prepare(); print('donn\\xe9es \\u2713 \\udcff')"
+        environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+        done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, check=True)
+        assert done.stdout == b"donn\\xe9es \\u2713 \\udcff\n"
+
     def test_the_folder_we_stand_in_is_gone(self, tmp_path: Path) -> None:
         done = shell("mkdir gone; cd gone; rmdir ../gone; lmart --version", tmp_path)
         if b"getcwd" not in done.stderr:  # python -m itself may refuse

@@ -97,6 +97,17 @@ class TestKernelCache:
         again = load(toy_file)
         assert (again.toy(3), hits(again)) == (7, 0)
 
+    def test_code_of_another_signature_is_not_used(self, toy_file: Path) -> None:
+        load(toy_file).toy(3)
+        whole = kept(toy_file)
+        load(toy_file).toy(0.25)
+        others = [path for path in kept(toy_file) if path not in whole]
+        for path in whole:
+            (other,) = (one for one in others if one.name.split("-")[0] == path.name.split("-")[0])
+            path.write_bytes(path.read_bytes()[: compiler.DIGEST_SIZE] + other.read_bytes()[compiler.DIGEST_SIZE :])
+        again = load(toy_file)
+        assert (again.toy(3), hits(again)) == (7, 0)
+
     def test_whole_but_foreign_content_is_not_used(self, toy_file: Path) -> None:
         load(toy_file).toy(3)
         payload = b"not a pickle"
