@@ -184,9 +184,7 @@ class QuerySizes:
         continues = self._row > 0 and (first == 0 or self._row > self._ends[first - 1])
         self._row = stop
         ids = [str(number + 1) for number in range(first, last + 1)]
-        return RowBlock(
-            block.features, block.labels, ids, starts, continues, block.document_ids, block.first_line
-        )
+        return RowBlock(block.features, block.labels, ids, starts, continues, block.document_ids, block.first_line)
 
     def check_end(self) -> None:
         """Raise DataError when there were fewer rows than the sizes say."""

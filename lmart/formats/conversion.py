@@ -44,7 +44,8 @@ def convert_data(
         options = dataclasses.replace(options, require_labels=True, require_queries=True)
         dataset = read_dataset([src], options, pool)
         with AtomicOutput(dst) as output:
-            _write(_blocks_of(dataset), dataset, dataset.feature_names, output, target, absent)
+            blocks = _without_empty_document_ids(list(_blocks_of(dataset)))
+            _write(blocks, dataset, dataset.feature_names, output, target, absent)
         return dataset.feature_names
     with open_rows(src, options, pool) as reader, AtomicOutput(dst) as output:
         blocks = iter(reader)
@@ -54,9 +55,15 @@ def convert_data(
         blocks = itertools.chain([first], blocks)
         names = None if reader.feature_names is None else tuple(reader.feature_names)
         if target != "letor" and names is None:
-            blocks = iter(list(blocks))  # the header needs all features
+            blocks = _without_empty_document_ids(list(blocks))  # the header needs all features
         _write(blocks, reader, names, output, target, absent)
         return names
+
+
+def _without_empty_document_ids(blocks: list[RowBlock]) -> Iterator[RowBlock]:
+    if any(text for block in blocks for text in block.document_ids or ()):
+        return iter(blocks)
+    return (dataclasses.replace(block, document_ids=None) for block in blocks)
 
 
 def _write(

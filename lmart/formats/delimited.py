@@ -62,6 +62,9 @@ class DelimitedReader(TextReader):
             raise self.fault(self.line + 1, message)
 
     def _read_header(self, line: bytes) -> ColumnPlan:
+        if b"\0" in line or b"\r" in line.rstrip(b"\r\n"):
+            message = "the header holds a NUL or a carriage return; convert the line ends, or copy the file again"
+            raise self.fault(self.line + 1, message)
         try:
             fields = next(csv.reader([line.decode("utf-8").rstrip("\r\n")], delimiter=self.delimiter, strict=True))
         except UnicodeDecodeError:
@@ -69,8 +72,6 @@ class DelimitedReader(TextReader):
         except csv.Error as error:
             raise self.fault(self.line + 1, f"the header cannot be read as {_KINDS[self.format]}: {error}") from None
         names = [field.strip() for field in fields]
-        if "\0" in "".join(names) or "\r" in "".join(names):
-            raise self.fault(self.line + 1, "the header holds a NUL or carriage return; is the file damaged?")
         return plan_columns(names, self.options, self.table, self.path)
 
     def _parse_plain(self, buffer: bytearray, start: int, stop: int, plan: ColumnPlan) -> list[RowBlock]:
@@ -130,7 +131,7 @@ class DelimitedReader(TextReader):
         rows: list[list[bytes]] = []
         lines: list[int] = []
         for line, fields in self._records(text):
-            if any(fields):
+            if fields not in ([], [b""]):
                 message = _row_fault(fields, plan, self.options)
                 if message is None:
                     rows.append(fields)

@@ -26,6 +26,9 @@ class LetorReader(TextReader):
 
     def parse(self, buffer: bytearray, stop: int) -> list[RowBlock]:
         if self._layout is None:
+            if self.table.names is not None:
+                message = "LETOR text has numbered features but other inputs have names; give them the same format"
+                raise self.fault(1, message)
             self._layout = self._find_layout(buffer, stop)
             if self._layout is None:
                 self.line += buffer.count(b"\n", 0, stop)
@@ -156,4 +159,4 @@ class LetorWriter:
     def _check(text: str, what: str, row: int) -> None:
         if not text or any(c.isspace() or c < " " or c == "\x7f" for c in text) or (what == "query id" and "#" in text):
             why = "it is empty or holds a blank, a control character or '#'"
-            raise OutputError(f"{what} {quote(text)} (near row {row}) cannot stand in LETOR text: {why}; rename it")
+            raise OutputError(f"{what} {quote(text)} (near line {row}) cannot stand in LETOR text: {why}; rename it")

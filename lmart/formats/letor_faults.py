@@ -39,7 +39,7 @@ def explain(line: bytes, layout: Layout, options: ReadOptions) -> str | None:
         return f"NUL byte in {quote(line[max(at - 20, 0) : at + 1])}; the file is damaged, or no text"
     body = line.split(b"#", 1)[0] if b"#" in line else line.rstrip(b"\r")
     if b"\r" in body:
-        return "a carriage return inside the line; convert the line ends, as with 'tr \"\\r\" \"\\n\"'"
+        return 'a carriage return inside the line; convert the line ends, as with \'tr "\\r" "\\n"\''
     words = words_of(body)
     if not words:
         return None
@@ -149,4 +149,3 @@ def not_letor_fault(line: bytes, words: Sequence[bytes]) -> str:
     if b"," in line or b"\t" in line:
         return f"{what}; CSV and TSV need a header with a label and a query column, and a name that does not say LETOR"
     return f"{what}; is it the right file?"
-
