@@ -8,9 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from evaluating import SAMPLE, call, measured, refused, strict, write
 
 from lmart.cli import reports
+from lmart.cli.main import main
 
 ROOT = Path(__file__).parent.parent
 GOLDEN = Path(__file__).parent / "golden"
@@ -235,3 +237,20 @@ def test_help_and_usage_errors_load_no_compiler() -> None:
         )
         ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
         assert ran.stderr.splitlines()[-1] == "set()"
+
+
+def test_features_that_the_model_does_not_have(in_folder: Path) -> None:
+    ranks = CliRunner().invoke(main, ["train", "--data", str(SAMPLE / "train.svm"), "--trees", "2", "-q"])
+    assert ranks.exit_code == 0
+    rows = (SAMPLE / "test.svm").read_text().splitlines()
+    Path("wide.svm").write_text("".join(row.split(" #")[0] + " 99:1\n" for row in rows))
+    Path("narrow.svm").write_text("".join(" ".join(row.split()[:5]) + "\n" for row in rows))
+    Path("foreign.svm").write_text("".join(" ".join(row.split()[:2]) + " 99:1\n" for row in rows))
+    wanted = call("--data", str(SAMPLE / "test.svm"), "-m", "model.json")
+    wide = call("--data", "wide.svm", "-m", "model.json")
+    assert wide.stdout == wanted.stdout
+    assert "'99'" in wide.stderr
+    assert "warning" not in wanted.stderr + call("--data", "narrow.svm", "-m", "model.json").stderr
+    assert "no feature of the data is in the model" in refused("--data", "foreign.svm", "-m", "model.json")
+    assert "s.json" in refused("--data", "wide.svm", "-m", "s.json")
+    assert "wide.svm" in refused("--data", "wide.svm", "-m", "wide.svm")

@@ -175,14 +175,14 @@ def command(
     conventions = Conventions(gain or Gain(), empty, ties)
     measures = parse_measures(metric, conventions)
 
-    from lmart.formats.registry import read_dataset
+    from lmart.formats.registry import read_dataset, read_model
     from lmart.streams import AtomicOutput, check_output
 
     if per_query is not None:
         check_output(per_query, [path for path in inputs if path is not None])
     console = Console(quiet)
     with WorkerPool(thread_count(threads, console.notice)) as pool:
-        ensemble = None if model is None else _read_model(model)
+        ensemble = None if model is None else read_model(model)
         if ensemble is not None and model is not None:
             measures = _with_gain_of(ensemble, model, measures, gain is not None, console)
         dataset = read_dataset(data, read_options, pool)
@@ -206,12 +206,6 @@ def command(
         click.echo(json.dumps(content, allow_nan=False))
     elif per_query != "-":
         print_report(report, weighted)
-
-
-def _read_model(path: str) -> Ensemble:
-    from lmart.formats.model_json import read_model
-
-    return read_model(path)
 
 
 def _with_gain_of(
