@@ -121,6 +121,11 @@ class TestUsage:
             (["train", "--data", "x", "--learning-rate", "0"], "'0' is not a number above 0"),
             (["train", "--data", "x", "--learning-rate", "nan"], "'nan' is not a number above 0"),
             (["train", "--data", "x", "--learning-rate", "1e999"], "'1e999' is not a number above 0"),
+            (["train", "--data", "x", "--learning-rate", "1_0"], "'1_0' is not a number above 0"),
+            (
+                ["train", "--data", "x", "--seed", "9" * 5000],
+                "999...' is not a whole number from 0 to 9223372036854775807",
+            ),
             (["train", "--data", "x", "--sample", "2"], "'2' is not 'auto' or a number above 0, up to 1"),
             (["train", "--data", "x", "--gain", "exp"], "gain 'exp' is not 'exp2', 'linear' or numbers"),
             (["train", "--data", "x", "--threads", "0"], "'0' is not a whole number from 1 up"),
@@ -166,6 +171,19 @@ class TestStreams:
 
     def test_full_output(self, tmp_path: Path) -> None:
         done = shell("lmart --help > /dev/full", tmp_path)
+        assert (done.returncode, done.stderr) == (1, b"lmart: error: standard output: No space left on device\n")
+
+    def test_what_is_printed_late_is_not_lost(self) -> None:
+        program = (
+            "import click\n"
+            "from lmart.__main__ import run\n"
+            "from lmart.cli.main import main\n"
+            "main.get_command = lambda context, name: click.Command('train', callback=lambda: print('x'))\n"
+            "run()"
+        )
+        with open("/dev/full", "w") as full:
+            command = [sys.executable, "-c", program, "train"]
+            done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
         assert (done.returncode, done.stderr) == (1, b"lmart: error: standard output: No space left on device\n")
 
     def test_full_error_stream_does_not_matter(self, tmp_path: Path) -> None:
