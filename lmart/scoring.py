@@ -28,14 +28,14 @@ class _Coding:
     """How values become codes; the arrays of `kernels.code_rows`, and what each node compares."""
 
     grid_starts: npt.NDArray[np.uint32]
-    grid_sizes: npt.NDArray[np.uint32]
+    grid_bits: npt.NDArray[np.uint8]
     grid: Floats
     coded_offsets: npt.NDArray[np.uint32]
     coded_starts: npt.NDArray[np.uint32]
     missing_codes: npt.NDArray[np.uint8]
     absent_codes: npt.NDArray[np.uint8]
-    node_columns: npt.NDArray[np.uint64]
-    node_codes: npt.NDArray[np.uint64]
+    node_columns: Longs
+    node_codes: Longs
 
 
 def _plan_coding(flat: FlatTrees, n_features: int, absent: str) -> _Coding:
@@ -68,8 +68,8 @@ def _plan_coding(flat: FlatTrees, n_features: int, absent: str) -> _Coding:
     pieces = int(sizes.max(initial=1)) // CODES + 1
     keys = (columns * 2 + flat.missing_left) * pieces + rank // CODES
     coded, node_columns = np.unique(keys, return_inverse=True)
-    if len(coded) >= 1 << 24 or len(flat.thresholds) + len(flat.leaf_values) >= 1 << 32:
-        raise ModelError("the model is too large to score: more than 4294967295 nodes or 16777215 coded columns")
+    if len(coded) >= 1 << 23 or int(np.diff(flat.leaf_offsets).max(initial=0)) >= 1 << 26 or len(grid) >= 1 << 32:
+        raise ModelError("the model is too large to score")
     coded_starts = coded % pieces * CODES
     coded_features = coded // (2 * pieces)
     missing_codes = np.where(coded // pieces % 2 == 1, 0, CODES).astype(np.uint8)
@@ -79,20 +79,31 @@ def _plan_coding(flat: FlatTrees, n_features: int, absent: str) -> _Coding:
         below = np.bincount(owners[thresholds < 0.0], minlength=n_features)[coded_features]
         absent_codes = np.clip(below - coded_starts, 0, CODES).astype(np.uint8)
     return _Coding(
-        grid_starts.astype(np.uint32),
-        np.append(padded, 0).astype(np.uint32),
+        grid_starts[:-1].astype(np.uint32),
+        bits.astype(np.uint8),
         grid,
-        np.searchsorted(coded_features, np.arange(n_features + 2)).astype(np.uint32),
+        np.searchsorted(coded_features, np.arange(n_features + 1)).astype(np.uint32),
         coded_starts.astype(np.uint32),
         missing_codes,
         absent_codes,
-        node_columns.astype(np.uint64),
-        (rank % CODES).astype(np.uint64),
+        node_columns.astype(np.int64),
+        rank % CODES,
     )
 
 
-def _lay_out(flat: FlatTrees, coding: _Coding) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64], Floats]:
-    """Return roots, node words and leaf values: tree after tree, level by level in a tree, siblings side by side."""
+@dataclass(frozen=True, eq=False)
+class _Strikes:
+    """The trees as `kernels.add_trees` takes them."""
+
+    strike_offsets: npt.NDArray[np.uint64]
+    strikes: npt.NDArray[np.uint64]
+    leaf_offsets: npt.NDArray[np.uint64]
+    leaf_values: Floats
+    n_planes: int
+
+
+def _lay_out(flat: FlatTrees, coding: _Coding) -> _Strikes:
+    """Order the leaves of each tree, smaller child first, and write what each node strikes, plane by plane."""
     owner = flat.tree_of_node
     inner_start, leaf_start = flat.node_offsets[owner], flat.leaf_offsets[owner]
 
@@ -101,35 +112,50 @@ def _lay_out(flat: FlatTrees, coding: _Coding) -> tuple[npt.NDArray[np.uint64], 
         return np.where(wide >= 0, wide + inner_start, ~(~wide + leaf_start))
 
     left, right = places(flat.left), places(flat.right)
-    trees = np.arange(flat.n_trees, dtype=np.int64)
-    level = np.where(np.diff(flat.node_offsets) > 0, flat.node_offsets[:-1], ~flat.leaf_offsets[:-1])
-    parts: list[tuple[Longs, Longs, Longs]] = []  # tree, node or ~leaf, left child as a number of this listing
-    listed = 0
-    while len(level):
-        inner = level >= 0
-        first_child = np.full(len(level), -1, np.int64)
-        first_child[inner] = listed + len(level) + 2 * np.arange(int(inner.sum()))
-        parts.append((trees, level, first_child))
-        listed += len(level)
-        nodes = level[inner]
-        level = np.stack([left[nodes], right[nodes]], axis=1).reshape(-1)
-        trees = np.repeat(trees[inner], 2)
-    if not parts:
-        return np.zeros(0, np.uint64), np.zeros(0, np.uint64), np.zeros(0)
-    all_trees, refs, first_child = (np.concatenate([part[k] for part in parts]) for k in range(3))
-    order = np.argsort(all_trees, kind="stable")
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
-    words = (place.astype(np.uint64) << np.uint64(32)) | np.uint64(CODES)  # leaves
-    inner = refs >= 0
-    words[inner] = (
-        (place[first_child[inner]].astype(np.uint64) << np.uint64(32))
-        | (coding.node_columns[refs[inner]] << np.uint64(8))
-        | coding.node_codes[refs[inner]]
+    levels = [flat.node_offsets[:-1][np.diff(flat.node_offsets) > 0]]  # nodes as far from their roots
+    while len(levels[-1]):
+        below = np.concatenate([left[levels[-1]], right[levels[-1]]])
+        levels.append(below[below >= 0])
+    # Leaves of each node, from below; the entry past the nodes stands for a leaf.
+    sizes = np.ones(len(owner) + 1, np.int64)
+    for level in reversed(levels):
+        sizes[level] = sizes[np.maximum(left[level], -1)] + sizes[np.maximum(right[level], -1)]
+    left_size, right_size = sizes[np.maximum(left, -1)], sizes[np.maximum(right, -1)]
+    flip = right_size < left_size
+    smaller, larger = np.where(flip, right, left), np.where(flip, left, right)
+    struck = np.minimum(left_size, right_size)
+    # The place of each node's first leaf in its tree, from above.
+    begin = np.zeros(len(owner), np.int64)
+    position = np.zeros(len(flat.leaf_values), np.int64)
+    for level in levels:
+        for child, start in ((smaller[level], begin[level]), (larger[level], begin[level] + struck[level])):
+            inner = child >= 0
+            begin[child[inner]] = start[inner]
+            position[~child[~inner]] = start[~inner]
+    leaf_owner = np.repeat(np.arange(flat.n_trees), np.diff(flat.leaf_offsets))
+    leaf_values = np.empty(len(position))
+    leaf_values[flat.leaf_offsets[leaf_owner] + position] = flat.leaf_values
+
+    touched = (begin + struck - 1) // 8 - begin // 8 + 1 if len(owner) else np.zeros(0, np.int64)
+    node = np.repeat(np.arange(len(owner)), touched)
+    strike_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(touched)])
+    plane = begin[node] // 8 + np.arange(len(node)) - strike_starts[node]
+    low = np.maximum(begin[node] - 8 * plane, 0)
+    high = np.minimum(begin[node] + struck[node] - 8 * plane, 8)
+    mask = 255 ^ ((1 << high) - (1 << low))
+    code = np.where(flip, CODES - 1 - coding.node_codes, coding.node_codes)[node]  # c <= t is 255 - c > 254 - t
+    words = (coding.node_columns[node] << 40) | (plane << 17) | (flip[node].astype(np.int64) << 16) | (code << 8) | mask
+    return _Strikes(
+        strike_starts[flat.node_offsets].astype(np.uint64),
+        words.astype(np.uint64),
+        flat.leaf_offsets.astype(np.uint64),
+        leaf_values,
+        int(np.diff(flat.leaf_offsets).max(initial=0) + 7) // 8,
     )
-    values = np.zeros(len(refs))
-    values[~inner] = flat.leaf_values[~refs[~inner]]
-    return place[: flat.n_trees].astype(np.uint64), words[order], values[order]
+
+
+def _lowest_bits() -> npt.NDArray[np.uint8]:
+    return np.array([0, *((byte & -byte).bit_length() - 1 for byte in range(1, 256))], np.uint8)
 
 
 class Scorer:
@@ -139,7 +165,8 @@ class Scorer:
         self.ensemble = ensemble
         flat = flatten(ensemble.trees)
         self._coding = _plan_coding(flat, ensemble.n_features, ensemble.absent)
-        self._roots, self._nodes, self._leaf_values = _lay_out(flat, self._coding)
+        self._trees = _lay_out(flat, self._coding)
+        self._lowest = _lowest_bits()
 
     def score(self, rows: SparseRows, column_map: Ints, pool: WorkerPool | None = None) -> Floats:
         """Return the score of each row, float64[n].
@@ -149,22 +176,25 @@ class Scorer:
         """
         n = len(rows)
         scores = np.empty(n)
-        plan = self._coding
+        plan, trees = self._coding, self._trees
         shared = (
             np.ascontiguousarray(rows.offsets, np.int64),
             np.ascontiguousarray(rows.columns, np.int32),
             np.ascontiguousarray(rows.values, np.float64),
             np.where(column_map < 0, self.ensemble.n_features, column_map).astype(np.int32),
             plan.grid_starts,
-            plan.grid_sizes,
+            plan.grid_bits,
             plan.grid,
             plan.coded_offsets,
             plan.coded_starts,
             plan.missing_codes,
             plan.absent_codes,
-            self._roots,
-            self._nodes,
-            self._leaf_values,
+            trees.strike_offsets,
+            trees.strikes,
+            trees.leaf_offsets,
+            trees.leaf_values,
+            self._lowest,
+            trees.n_planes,
             float(self.ensemble.base_score),
             scores,
         )

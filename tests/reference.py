@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from itertools import permutations, product
-from math import exp, fsum, inf, log2
+from math import exp, fsum, inf, isnan, log2
 
 # ---- measures -------------------------------------------------------------------------------------------------------
 # Each takes what the documents of one query are worth in ranked order, best first.
@@ -282,7 +282,7 @@ def leaf_reached(tree: PlainTree, row: Sequence[float]) -> int:
     place = 0 if len(leaf_values) > 1 else ~0
     while place >= 0:
         x = row[columns[place]]
-        goes_left = missing_left[place] if x != x else x <= thresholds[place]
+        goes_left = missing_left[place] if isnan(x) else x <= thresholds[place]
         place = left[place] if goes_left else right[place]
     return ~place
 
@@ -310,7 +310,7 @@ def code_rows(
         shown = []
         for feature, start, missing_low in coded:
             x = row.get(feature, absent)
-            if x != x:
+            if isnan(x):
                 shown.append(0 if missing_low else 255)
             else:
                 shown.append(min(max(sum(t < x for t in thresholds[feature]) - start, 0), 255))

@@ -1,8 +1,11 @@
-"""Scoring kernels: map values to the model's own thresholds, then walk the trees eight documents at a time.
+"""Scoring kernels: map values to the model's own thresholds, then strike out the leaves that documents cannot reach.
 
 A code is how many thresholds of a coded column lie below the value, so that `x <= t_j` is `code <= j`, exactly, in one
-byte. A node is one uint64: left child 32 bits, coded column 24 bits, code 8 bits; the right child follows the left one.
-A leaf is its own left child with code 255, so that further steps stay on it.
+byte. The leaves of a tree stand in an order in which, at every node, those of its smaller child come first; a document
+that goes to the larger child strikes those of the smaller one, and the first leaf left is the one it reaches. A plane
+holds the bits of eight leaves, a byte for each document, so that one instruction works on many documents.
+Source: QuickScorer (Lucchese et al. 2015) and RapidScorer (Ye et al. 2018). Differs: the smaller child comes first, so
+that a tree of n leaves has at most n log2(n) / 2 bits to strike, whatever its shape; codes, not values, are compared.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import numpy.typing as npt
 
 from lmart.kernels.compiler import kernel
 
-BLOCK = 64  # documents whose codes stay in the first-level cache together; a multiple of 8
+BLOCK = 128  # documents that go together, a byte each: their codes and planes stay in the caches nearest by
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
@@ -27,159 +30,167 @@ def code_rows(
     offsets: I64,
     columns: I32,
     values: F64,
+    first: int,
+    stop: int,
     column_map: I32,
     grid_starts: U32,
-    grid_sizes: U32,
+    grid_bits: U8,
     grid: F64,
     coded_offsets: U32,
     coded_starts: U32,
     missing_codes: U8,
     absent_codes: U8,
-    first: int,
-    stop: int,
+    ends: U32,
+    cell_values: F64,
+    cell_rows: U32,
     codes: U8,
 ) -> None:
-    """Write the codes of rows first:stop, one row of `codes` each.
+    """Write the codes of at most BLOCK rows, first:stop, a row of `codes` for each coded column.
 
     offsets, columns, values : int64[n + 1], int32[n_cells], float64[n_cells], SparseRows, in
     column_map    : int32[n_data_columns], feature of the model for each data column, n_features for none, in
-    grid_starts   : uint32[n_features + 1], place in `grid` before the thresholds of a feature, in
-    grid_sizes    : uint32[n_features + 1], how many entries of `grid` it has, 2^k - 1; the last one has none, in
+    grid_starts   : uint32[n_features], place in `grid` before the thresholds of a feature, in
+    grid_bits     : uint8[n_features], k when it has 2^k - 1 entries of `grid`, in
     grid          : float64[...], one entry that is never used, then for each feature its thresholds ascending, filled
                     up with inf, in
-    coded_offsets : uint32[n_features + 2], the coded columns of a feature, in
+    coded_offsets : uint32[n_features + 1], the coded columns of a feature, in
     coded_starts  : uint32[n_coded], thresholds of the feature before those of this coded column, in
     missing_codes, absent_codes : uint8[n_coded], codes of nan and of a cell that is not written, in
-    codes         : uint8[>= stop - first, n_coded], out, overwritten
-    Equation: code = min(max(#{j : t_j < x} - start, 0), 255). Four cells are searched together, so that their loads
-    overlap; a step wider than a feature's thresholds is masked to no step at all, so no branch depends on the data.
-    Parallel: writes only `codes`, the caller's own. Cost: O(cells x log thresholds + rows x n_coded).
+    ends, cell_values, cell_rows : uint32[n_features + 1], float64 and uint32[>= cells of the rows], overwritten
+    codes         : uint8[n_coded, BLOCK], out, overwritten
+    Equation: code = min(max(#{j : t_j < x} - start, 0), 255). The cells are laid out feature by feature first; then
+    eight are searched together, so that their loads overlap, and no branch depends on a value.
+    Parallel: writes only what the caller owns. Cost: O(cells x log thresholds + BLOCK x n_coded + n_features).
     """
-    n_coded = np.uint64(len(absent_codes))
     zero = np.uint64(0)
     one = np.uint64(1)
-    top = np.uint64(255)
-    found = np.empty(4, np.uint64)
+    eight = np.uint64(8)
+    n_features = np.uint64(len(ends) - 1)
+    ends[:] = 0
+    begin = np.uint64(offsets[first])
+    end = np.uint64(offsets[stop])
+    for cell in range(begin, end):
+        ends[np.uint64(column_map[np.uint64(columns[cell])])] += np.uint32(1)
+    place = np.uint32(0)
+    for f in range(n_features + one):
+        count = ends[f]
+        ends[f] = place  # its start for now; the end once its cells are laid out
+        place += count
     for row in range(first, stop):
-        out = codes[np.uint64(row - first)]
-        for v in range(n_coded):
-            out[v] = absent_codes[v]
-        begin = np.uint64(offsets[row])
-        end = np.uint64(offsets[row + 1])
-        for cell in range(begin, end, np.uint64(4)):
-            c0 = np.uint64(cell)  # past the end the last cell is done again, which changes nothing
+        for cell in range(np.uint64(offsets[row]), np.uint64(offsets[row + 1])):
+            feature = np.uint64(column_map[np.uint64(columns[cell])])
+            at = np.uint64(ends[feature])
+            ends[feature] = np.uint32(at + one)
+            cell_values[at] = values[cell]
+            cell_rows[at] = np.uint32(row - first)
+
+    for v in range(np.uint64(len(absent_codes))):
+        codes[v, :] = absent_codes[v]
+    found = np.empty(8, np.uint64)
+    begin = zero
+    for f in range(n_features):
+        end = np.uint64(ends[f])
+        if coded_offsets[f] == coded_offsets[np.uint64(f) + one]:
+            begin = end
+            continue
+        base = np.uint64(grid_starts[f])
+        for group in range(begin, end, eight):
+            c0 = np.uint64(group)  # past the end the last cell is done again, which changes nothing
             c1 = min(c0 + one, end - one)
             c2 = min(c0 + np.uint64(2), end - one)
             c3 = min(c0 + np.uint64(3), end - one)
-            f0 = np.uint64(column_map[np.uint64(columns[c0])])
-            f1 = np.uint64(column_map[np.uint64(columns[c1])])
-            f2 = np.uint64(column_map[np.uint64(columns[c2])])
-            f3 = np.uint64(column_map[np.uint64(columns[c3])])
-            x0 = values[c0]
-            x1 = values[c1]
-            x2 = values[c2]
-            x3 = values[c3]
-            m0 = np.uint64(grid_sizes[f0])
-            m1 = np.uint64(grid_sizes[f1])
-            m2 = np.uint64(grid_sizes[f2])
-            m3 = np.uint64(grid_sizes[f3])
-            p0 = np.uint64(grid_starts[f0])
-            p1 = np.uint64(grid_starts[f1])
-            p2 = np.uint64(grid_starts[f2])
-            p3 = np.uint64(grid_starts[f3])
-            bit = zero
-            while (m0 | m1 | m2 | m3) >> bit > zero:
-                bit += one
+            c4 = min(c0 + np.uint64(4), end - one)
+            c5 = min(c0 + np.uint64(5), end - one)
+            c6 = min(c0 + np.uint64(6), end - one)
+            c7 = min(c0 + np.uint64(7), end - one)
+            p0 = p1 = p2 = p3 = p4 = p5 = p6 = p7 = base
+            bit = np.uint64(grid_bits[f])
             while bit > zero:
                 bit -= one
                 step = one << bit
-                p0 += (np.uint64(grid[p0 + (step & m0)] < x0) << bit) & m0
-                p1 += (np.uint64(grid[p1 + (step & m1)] < x1) << bit) & m1
-                p2 += (np.uint64(grid[p2 + (step & m2)] < x2) << bit) & m2
-                p3 += (np.uint64(grid[p3 + (step & m3)] < x3) << bit) & m3
-            found[0] = p0 - np.uint64(grid_starts[f0])
-            found[1] = p1 - np.uint64(grid_starts[f1])
-            found[2] = p2 - np.uint64(grid_starts[f2])
-            found[3] = p3 - np.uint64(grid_starts[f3])
-            for k in range(np.uint64(4)):
-                c = min(c0 + np.uint64(k), end - one)
-                f = np.uint64(column_map[np.uint64(columns[c])])
-                x = values[c]
-                coded = np.uint64(coded_offsets[f])
-                while coded < np.uint64(coded_offsets[f + one]):
-                    start = np.uint64(coded_starts[coded])
-                    code = found[k] - start if found[k] > start else zero
-                    out[coded] = np.uint8(min(code, top)) if not np.isnan(x) else missing_codes[coded]
-                    coded += one
+                p0 += np.uint64(grid[p0 + step] < cell_values[c0]) << bit
+                p1 += np.uint64(grid[p1 + step] < cell_values[c1]) << bit
+                p2 += np.uint64(grid[p2 + step] < cell_values[c2]) << bit
+                p3 += np.uint64(grid[p3 + step] < cell_values[c3]) << bit
+                p4 += np.uint64(grid[p4 + step] < cell_values[c4]) << bit
+                p5 += np.uint64(grid[p5 + step] < cell_values[c5]) << bit
+                p6 += np.uint64(grid[p6 + step] < cell_values[c6]) << bit
+                p7 += np.uint64(grid[p7 + step] < cell_values[c7]) << bit
+            found[0] = p0
+            found[1] = p1
+            found[2] = p2
+            found[3] = p3
+            found[4] = p4
+            found[5] = p5
+            found[6] = p6
+            found[7] = p7
+            for k in range(min(eight, end - c0)):
+                cell = c0 + np.uint64(k)
+                row = np.uint64(cell_rows[cell])
+                missing = np.isnan(cell_values[cell])
+                for v in range(np.uint64(coded_offsets[f]), np.uint64(coded_offsets[np.uint64(f) + one])):
+                    below = found[k] - base
+                    start = np.uint64(coded_starts[v])
+                    code = min(below - start, np.uint64(255)) if below > start else zero
+                    codes[v, row] = missing_codes[v] if missing else np.uint8(code)
+        begin = end
 
 
 @kernel
-def walk_trees(
-    roots: U64,
-    nodes: U64,
+def add_trees(
+    strike_offsets: U64,
+    strikes: U64,
+    leaf_offsets: U64,
     leaf_values: F64,
+    lowest: U8,
     codes: U8,
-    n: int,
+    planes: U8,
     sums: F64,
 ) -> None:
-    """Add to each document's sum its leaf value in every tree, in tree order.
+    """Add to the sum of each of BLOCK documents its leaf value in every tree, in tree order.
 
-    roots       : uint64[n_trees], places in `nodes`, in
-    nodes       : uint64[n_nodes], the words of the module's head, inner nodes and leaves, in
-    leaf_values : float64[n_nodes], the value where the node is a leaf, in
-    codes       : uint8[m, n_coded], m a multiple of 8 and >= n, in; rows from n on may hold anything
-    sums        : float64[m], in and out
-    Equation: next = left + (code of the node's column > code of the node); sum += value of the leaf reached.
-    Eight documents go together so that their loads overlap; a group ends when all eight stay where they are.
-    Parallel: writes only `sums`, the caller's own. Cost: O(documents x trees x the deepest leaf reached of eight).
+    strike_offsets : uint64[n_trees + 1], strikes of tree t are strike_offsets[t]:strike_offsets[t + 1], in
+    strikes        : uint64[n_strikes], coded column 24 bits, plane 23 bits, flip 1 bit, code 8 bits, mask 8 bits, in
+    leaf_offsets   : uint64[n_trees + 1]; leaf_values : float64[n_leaves], in the order of the leaves, in
+    lowest         : uint8[256], the lowest bit set in a byte, in
+    codes          : uint8[n_coded, BLOCK], in
+    planes         : uint8[>= planes of the largest tree, BLOCK], overwritten
+    sums           : float64[BLOCK], in and out
+    Equation: where (code of the column, complemented if flip) > code of the strike, the plane loses the bits not in the
+    mask; the leaf is the lowest bit of the first plane that is not 0; sum += its value.
+    Parallel: writes only what the caller owns. Cost: O(BLOCK x strikes / documents of one vector).
     """
-    n_coded = np.uint64(codes.shape[1])
-    flat = codes.reshape(codes.size)
-    shift = np.uint64(32)
-    eight = np.uint64(8)
-    mask = np.uint64(0xFFFFFF)
     byte = np.uint64(0xFF)
-    for t in range(len(roots)):
-        root = roots[t]
-        for d in range(np.uint64(0), np.uint64(n), eight):
-            r0 = d * n_coded
-            r1 = r0 + n_coded
-            r2 = r1 + n_coded
-            r3 = r2 + n_coded
-            r4 = r3 + n_coded
-            r5 = r4 + n_coded
-            r6 = r5 + n_coded
-            r7 = r6 + n_coded
-            i0 = i1 = i2 = i3 = i4 = i5 = i6 = i7 = root
-            moving = True
-            while moving:
-                before = i0 + i1 + i2 + i3 + i4 + i5 + i6 + i7
-                for _ in range(2):
-                    w0 = nodes[i0]
-                    w1 = nodes[i1]
-                    w2 = nodes[i2]
-                    w3 = nodes[i3]
-                    w4 = nodes[i4]
-                    w5 = nodes[i5]
-                    w6 = nodes[i6]
-                    w7 = nodes[i7]
-                    i0 = (w0 >> shift) + np.uint64(np.uint64(flat[r0 + ((w0 >> eight) & mask)]) > (w0 & byte))
-                    i1 = (w1 >> shift) + np.uint64(np.uint64(flat[r1 + ((w1 >> eight) & mask)]) > (w1 & byte))
-                    i2 = (w2 >> shift) + np.uint64(np.uint64(flat[r2 + ((w2 >> eight) & mask)]) > (w2 & byte))
-                    i3 = (w3 >> shift) + np.uint64(np.uint64(flat[r3 + ((w3 >> eight) & mask)]) > (w3 & byte))
-                    i4 = (w4 >> shift) + np.uint64(np.uint64(flat[r4 + ((w4 >> eight) & mask)]) > (w4 & byte))
-                    i5 = (w5 >> shift) + np.uint64(np.uint64(flat[r5 + ((w5 >> eight) & mask)]) > (w5 & byte))
-                    i6 = (w6 >> shift) + np.uint64(np.uint64(flat[r6 + ((w6 >> eight) & mask)]) > (w6 & byte))
-                    i7 = (w7 >> shift) + np.uint64(np.uint64(flat[r7 + ((w7 >> eight) & mask)]) > (w7 & byte))
-                moving = i0 + i1 + i2 + i3 + i4 + i5 + i6 + i7 != before
-            sums[d] += leaf_values[i0]
-            sums[d + np.uint64(1)] += leaf_values[i1]
-            sums[d + np.uint64(2)] += leaf_values[i2]
-            sums[d + np.uint64(3)] += leaf_values[i3]
-            sums[d + np.uint64(4)] += leaf_values[i4]
-            sums[d + np.uint64(5)] += leaf_values[i5]
-            sums[d + np.uint64(6)] += leaf_values[i6]
-            sums[d + np.uint64(7)] += leaf_values[i7]
+    eight = np.uint64(8)
+    one = np.uint64(1)
+    which = np.empty(BLOCK, np.uint32)
+    bits = np.empty(BLOCK, np.uint8)
+    for t in range(np.uint64(len(leaf_offsets) - 1)):
+        first_leaf = leaf_offsets[t]
+        n_planes = (leaf_offsets[np.uint64(t) + one] - first_leaf + np.uint64(7)) >> np.uint64(3)
+        for p in range(n_planes):
+            planes[p, :] = 255
+        for k in range(strike_offsets[t], strike_offsets[np.uint64(t) + one]):
+            strike = strikes[k]
+            column = codes[strike >> np.uint64(40)]
+            plane = planes[(strike >> np.uint64(17)) & np.uint64(0x7FFFFF)]
+            flip = np.uint8(byte * ((strike >> np.uint64(16)) & one))
+            code = np.uint8((strike >> eight) & byte)
+            mask = np.uint8(strike & byte)
+            for d in range(BLOCK):
+                plane[d] &= mask if np.uint8(column[d] ^ flip) > code else np.uint8(255)
+        for d in range(BLOCK):
+            which[d] = 0
+            bits[d] = planes[0, d]
+        for p in range(one, n_planes):
+            plane = planes[p]
+            number = np.uint32(p)
+            for d in range(BLOCK):
+                which[d] = number if bits[d] == 0 else which[d]
+                bits[d] = plane[d] if bits[d] == 0 else bits[d]
+        for d in range(BLOCK):
+            leaf = np.uint64(which[d]) * eight + np.uint64(lowest[np.uint64(bits[d])])
+            sums[d] += leaf_values[first_leaf + leaf]
 
 
 @kernel
@@ -189,36 +200,46 @@ def score_rows(
     values: F64,
     column_map: I32,
     grid_starts: U32,
-    grid_sizes: U32,
+    grid_bits: U8,
     grid: F64,
     coded_offsets: U32,
     coded_starts: U32,
     missing_codes: U8,
     absent_codes: U8,
-    roots: U64,
-    nodes: U64,
+    strike_offsets: U64,
+    strikes: U64,
+    leaf_offsets: U64,
     leaf_values: F64,
+    lowest: U8,
+    n_planes: int,
     base_score: float,
     scores: F64,
     first: int,
     stop: int,
 ) -> None:
-    """Write the scores of rows first:stop: their codes, then their walks, block by block.
+    """Write the scores of rows first:stop, block by block.
 
-    scores : float64[n], out; first, stop : the rows of this call; the rest as in `code_rows` and `walk_trees`.
+    n_planes : planes of the largest tree; scores : float64[n], out; first, stop : the rows of this call; the rest as in
+    `code_rows` and `add_trees`.
     Equation: score = base_score + leaf value of tree 1 + leaf value of tree 2 ..., float64, in this order.
     Parallel: the caller gives each call its own rows; this writes only scores[first:stop].
     """
-    codes = np.empty((BLOCK, len(absent_codes)), np.uint8)
-    codes[:] = 0
+    most_cells = 0
+    for start in range(first, stop, BLOCK):
+        most_cells = max(most_cells, offsets[min(start + BLOCK, stop)] - offsets[start])
+    ends = np.empty(len(grid_starts) + 1, np.uint32)
+    cell_values = np.empty(most_cells, np.float64)
+    cell_rows = np.empty(most_cells, np.uint32)
+    codes = np.empty((len(absent_codes), BLOCK), np.uint8)
+    planes = np.empty((n_planes, BLOCK), np.uint8)
     sums = np.empty(BLOCK, np.float64)
     for start in range(first, stop, BLOCK):
         n = min(BLOCK, stop - start)
         code_rows(
-            offsets, columns, values, column_map, grid_starts, grid_sizes, grid, coded_offsets, coded_starts,
-            missing_codes, absent_codes, start, start + n, codes,
+            offsets, columns, values, start, start + n, column_map, grid_starts, grid_bits, grid, coded_offsets,
+            coded_starts, missing_codes, absent_codes, ends, cell_values, cell_rows, codes,
         )  # fmt: skip
         sums[:] = base_score
-        walk_trees(roots, nodes, leaf_values, codes, n, sums)
+        add_trees(strike_offsets, strikes, leaf_offsets, leaf_values, lowest, codes, planes, sums)
         for i in range(n):
             scores[start + i] = sums[i]
