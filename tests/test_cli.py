@@ -183,7 +183,8 @@ class TestStreams:
         )
         with open("/dev/full", "w") as full:
             command = [sys.executable, "-c", program, "train"]
-            done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
+            buffered = {**os.environ, "PYTHONUNBUFFERED": ""}
+            done = subprocess.run(command, env=buffered, stdout=full, stderr=subprocess.PIPE, check=False)
         assert (done.returncode, done.stderr) == (1, b"lmart: error: standard output: No space left on device\n")
 
     def test_full_error_stream_does_not_matter(self, tmp_path: Path) -> None:
