@@ -203,15 +203,16 @@ def check_output(path: str, inputs: Sequence[str] = ()) -> None:
         return
     if not path:
         raise OutputError("the name of the output is empty; give a file name or '-'")
+    if "\0" in path:
+        raise OutputError("cannot be written: the name holds a NUL character; choose another name", path)
     target = os.path.realpath(path)
     folder = os.path.dirname(target)
     try:
         there: os.stat_result | None = os.stat(target)
     except FileNotFoundError:
         there = None
-    except (OSError, ValueError) as error:
-        what = reason(error) if isinstance(error, OSError) else str(error)
-        raise OutputError(f"cannot be written: {what}; choose another place", path) from None
+    except OSError as error:
+        raise OutputError(f"cannot be written: {reason(error)}; choose another place", path) from None
     if there is not None and stat.S_ISDIR(there.st_mode):
         raise OutputError("is a folder; give a file name", path)
     if there is not None and not stat.S_ISREG(there.st_mode):
