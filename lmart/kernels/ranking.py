@@ -129,12 +129,30 @@ def ideal_dcg(
 
 
 @kernel
+def decay(differences_above: float) -> float:
+    """Return exp(-x) for x >= 0, 0 beyond 700, by single multiplications: the same bits on any processor.
+
+    A Taylor sum to degree 12 of the 1024th part, squared ten times: relative error below 1e-12.
+    """
+    if differences_above > 700.0:
+        return 0.0
+    x = differences_above / -1024.0
+    power = 1.0
+    for k in range(12, 0, -1):
+        power = 1.0 + power * x / k
+    for _ in range(10):
+        power *= power
+    return power
+
+
+@kernel
 def add_pairs_of_rank(
     rank: int,
     scores: Floats,
     gains: Floats,
     discount: Floats,
-    sigma: float,
+    decays: Floats,
+    scale: float,
     normalize: bool,
     grid: float,
     gradients: Floats,
@@ -145,6 +163,7 @@ def add_pairs_of_rank(
     """Add the pairs of the document at `rank` with all below it; return the sum of their |lambda|.
 
     scores, gains, discount : float64[n], by rank, scores descending, gains already divided by the ideal DCG, in
+    decays                  : float64[n], by rank; decays[k] * scale is exp(-sigma (scores[rank] - scores[k])), in
     grid                    : float64, 1.5 * 2^52 units; adding and subtracting it rounds to whole units
     gradients, hessians     : float64[n], by rank, whole units, added to
     pushes, pulls           : float64[n], scratch
@@ -152,7 +171,6 @@ def add_pairs_of_rank(
     divided by 0.01 + |s_i - s_j| when normalising; gradients -rho delta (i) and +rho delta (j), hessians
     rho (1-rho) delta (both); the factors sigma and sigma^2 come later. Source: Burges 2010, sections 3 and 6
     (LambdaRank, LambdaMART); the division is LightGBM's lambdarank_norm.
-    Differs: exp(-t) is ((1 - t/256 + ...)^2^8), a Taylor sum to degree 7 squared 8 times; rho is within 1e-12.
     """
     own_score = scores[rank]
     own_gain = gains[rank]
@@ -161,47 +179,51 @@ def add_pairs_of_rank(
     lower_scores = scores[rank + 1 :]
     lower_gains = gains[rank + 1 :]
     lower_discount = discount[rank + 1 : rank + 1 + n]
+    lower_decays = decays[rank + 1 :]
     lower_gradients = gradients[rank + 1 :]
     lower_hessians = hessians[rank + 1 :]
-    step = -sigma / 256.0
-    floor = -50.0 / 256.0
     base = 0.01 if normalize else 1.0
     slope = 1.0 if normalize else 0.0
     for k in range(n):
-        difference = own_score - lower_scores[k]
-        x = max(difference * step, floor)
-        e = 1.0 + x * (1.0 + x * (1 / 2 + x * (1 / 6 + x * (1 / 24 + x * (1 / 120 + x * (1 / 720 + x * (1 / 5040)))))))
-        e = e * e
-        e = e * e
-        e = e * e
-        e = e * e
-        e = e * e
-        e = e * e
-        e = e * e
-        e = e * e
+        e = lower_decays[k] * scale
         worth = own_gain - lower_gains[k]
-        swap = worth * (own_discount - lower_discount[k])
-        tail = 1.0 / (1.0 + e)
-        share = swap * tail / (base + slope * difference)
+        spacing = base + slope * (own_score - lower_scores[k])
+        # one division for both 1/(1+e) and 1/spacing
+        both = 1.0 / ((1.0 + e) * spacing)
+        share = worth * (own_discount - lower_discount[k]) * both
         # worth > 0: the pair stands right, its rho is e/(1+e); else it stands wrong, its rho is 1/(1+e).
         push = share * (e if worth > 0.0 else 1.0)
-        pull = abs(share) * e * tail
+        pull = abs(share) * e * (both * spacing)
         push = (push + grid) - grid
         pull = (pull + grid) - grid
         pushes[k] = push
         pulls[k] = pull
         lower_gradients[k] += push
         lower_hessians[k] += pull
-    pushed = 0.0
-    pulled = 0.0
-    total = 0.0
-    for k in range(n):
-        pushed += pushes[k]
-        pulled += pulls[k]
-        total += abs(pushes[k])
-    gradients[rank] -= pushed
-    hessians[rank] += pulled
-    return total
+    # Whole units: any order of additions gives the same, four at a time are faster.
+    pushed0 = pushed1 = pushed2 = pushed3 = 0.0
+    pulled0 = pulled1 = pulled2 = pulled3 = 0.0
+    total0 = total1 = total2 = total3 = 0.0
+    for k in range(0, n - 3, 4):
+        pushed0 += pushes[k]
+        pushed1 += pushes[k + 1]
+        pushed2 += pushes[k + 2]
+        pushed3 += pushes[k + 3]
+        pulled0 += pulls[k]
+        pulled1 += pulls[k + 1]
+        pulled2 += pulls[k + 2]
+        pulled3 += pulls[k + 3]
+        total0 += abs(pushes[k])
+        total1 += abs(pushes[k + 1])
+        total2 += abs(pushes[k + 2])
+        total3 += abs(pushes[k + 3])
+    for k in range(n & ~3, n):
+        pushed0 += pushes[k]
+        pulled0 += pulls[k]
+        total0 += abs(pushes[k])
+    gradients[rank] -= (pushed0 + pushed1) + (pushed2 + pushed3)
+    hessians[rank] += (pulled0 + pulled1) + (pulled2 + pulled3)
+    return (total0 + total1) + (total2 + total3)
 
 
 @kernel
@@ -272,7 +294,7 @@ def lambda_gradients(
     largest = 0
     for q in range(first_query, last_query):
         largest = max(largest, query_offsets[q + 1] - query_offsets[q])
-    scratch = np.empty((6, largest), np.float64)
+    scratch = np.empty((7, largest), np.float64)
     for q in range(first_query, last_query):
         start = query_offsets[q]
         n = query_offsets[q + 1] - start
@@ -288,6 +310,7 @@ def lambda_gradients(
         pulls = scratch[3, :n]
         g = scratch[4, :n]
         h = scratch[5, :n]
+        decays = scratch[6, :n]
         lowest = np.inf
         highest = -np.inf
         for k in range(n):
@@ -303,10 +326,18 @@ def lambda_gradients(
         # delta is at most 1, or 100 after the division by 0.01 + |difference|
         grid = units_for((101.0 if spread else 1.01) * n)
         total = 0.0
+        # One exponential a document serves all pairs, unless scores lie so far apart that it would underflow.
+        narrow = sigma * (by_rank[0] - by_rank[n - 1]) < 600.0
+        if narrow:
+            for k in range(n):
+                decays[k] = decay(sigma * (by_rank[0] - by_rank[k]))
         for rank in range(n - 1 if truncation == 0 else min(truncation, n - 1)):
+            if not narrow:
+                for k in range(rank, n):
+                    decays[k] = decay(sigma * (by_rank[rank] - by_rank[k]))
             total += add_pairs_of_rank(
-                rank, by_rank, worth, discount[:n], sigma, spread, grid, g, h, pushes, pulls
-            )  # fmt: skip
+                rank, by_rank, worth, discount, decays, 1.0 / decays[rank], spread, grid, g, h, pushes, pulls
+            )
         factor = query_weights[q] * sigma
         if normalize and total > 0.0:
             total *= 2.0 * sigma
