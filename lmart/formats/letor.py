@@ -44,8 +44,8 @@ class LetorReader(TextReader):
             calls.append(
                 (
                     text, *bound, self._layout.has_label, self._layout.has_query, options.allow_infinite,
-                    options.duplicates == "last", options.keep_document_ids, powers(), *self.table.lookup,
-                    self.table.ids, out.labels, out.offsets, out.columns, out.values, out.row_ids, out.unknown,
+                    options.keep_document_ids, powers(), *self.table.lookup,
+                    self.table.ids, out.labels, out.offsets, out.columns, out.values, out.unsorted, out.unknown,
                     out.runs, out.hard, out.documents, out.faults, out.counts,
                 )
             )  # fmt: skip
@@ -68,6 +68,14 @@ class LetorReader(TextReader):
             parsing.resolve_columns(out.columns, 0, n_cells, resolved)
         for line, start, stop in self.read_hard_numbers(buffer, out):
             self._add_fault(line, bytes(buffer[buffer.rfind(b"\n", 0, start) + 1 : buffer.find(b"\n", stop)]), layout)
+        unsorted = out.unsorted[: out.counts[parsing.UNSORTED]]
+        if len(unsorted):
+            repeated = np.empty(len(unsorted), np.int64)
+            count = parsing.sort_rows(unsorted, self.table.ids, n_rows, out.offsets, out.columns, out.values, repeated)
+            n_cells = int(out.offsets[n_rows])
+            if self.options.duplicates != "last":
+                for _, line, start, stop in unsorted[repeated[:count]][: self.options.max_errors].tolist():
+                    self._add_fault(line, bytes(buffer[start:stop]), layout)
         query_ids: list[str] | None = None
         offsets: Longs = np.array([0, n_rows], np.int64)
         continues = False

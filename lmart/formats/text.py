@@ -44,11 +44,11 @@ class Buffers:
             self.offsets = np.empty(rows + 1, np.int64)
             self.runs = np.empty((rows, 4), np.int64)
             self.documents = np.empty((rows, 2), np.int64)
+            self.unsorted = np.empty((rows, 4), np.int64)
         if cells > self._cells:
             self._cells = cells
             self.columns = np.empty(cells, np.int32)
             self.values = np.empty(cells)
-            self.row_ids = np.empty(cells, np.int64)
             self.unknown = np.empty(cells, np.int64)
         self.hard = np.empty((self._rows + self._cells, 4), np.int64)  # hardly ever touched, so it costs no memory
         self.faults = np.empty((max_errors, 3), np.int64)
@@ -195,8 +195,6 @@ class TextReader(RowReader):
         """Fill in the numbers that the kernel left to float(); return (line, start, stop) of those that are no data."""
         wrong = []
         for cell, start, stop, line in outputs.hard[: int(outputs.counts[parsing.HARD_NUMBERS])].tolist():
-            if cell == parsing.DROPPED:
-                continue
             value = float(bytes(buffer[start:stop])) or 0.0  # no minus zero
             if (cell < 0 and not 0 <= value < np.inf) or (np.isinf(value) and not self.options.allow_infinite):
                 wrong.append((line, start, stop))

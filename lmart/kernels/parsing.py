@@ -23,11 +23,10 @@ Words = npt.NDArray[np.uint64]
 # How a number ended: its value is there; Python's float() has to decide the last bit; it is none.
 EXACT, HARD, WRONG = 0, 1, 2
 # Places in the `counts` of parse_letor.
-ROWS, CELLS, UNKNOWN, RUNS, HARD_NUMBERS, FAULTS, LINES = 0, 1, 2, 3, 4, 5, 6
+ROWS, CELLS, UNKNOWN, RUNS, HARD_NUMBERS, FAULTS, LINES, UNSORTED = 0, 1, 2, 3, 4, 5, 6, 7
 N_COUNTS = 8
 # What a column of a table holds.
 IGNORED, FEATURE, LABEL, QUERY, DOCUMENT = 0, 1, 2, 3, 4
-DROPPED = -(1 << 62)  # the cell of a number that a later duplicate replaced
 
 LOWEST_POWER, HIGHEST_POWER = -342, 308
 _POWERS_OF_TEN = 10.0 ** np.arange(23)  # exact
@@ -292,53 +291,74 @@ def renumber_columns(columns: Ints, start: int, stop: int, new_numbers: Ints) ->
 
 
 @kernel
-def _order_of(ids: Longs, n: int) -> Longs:
-    """Return the stable order of ids[:n], by merging runs of doubling length."""
-    order = np.arange(n)
-    other = np.empty(n, np.int64)
-    width = 1
-    while width < n:
-        for low in range(0, n, 2 * width):
-            middle = min(low + width, n)
-            high = min(low + 2 * width, n)
-            i, j = low, middle
-            for k in range(low, high):
-                if i < middle and (j >= high or ids[order[i]] <= ids[order[j]]):
-                    other[k] = order[i]
-                    i += 1
-                else:
-                    other[k] = order[j]
-                    j += 1
-        order, other = other, order
-        width *= 2
-    return order
+def sort_rows(
+    unsorted: Longs, known_ids: Longs, n_rows: int, offsets: Longs, columns: Ints, values: Floats, repeated: Longs
+) -> int:
+    """Sort the cells of some rows by feature id, of cells with one id keep the last; return how many rows had such.
 
-
-@kernel
-def _sort_row(ids: Longs, columns: Ints, values: Floats, first: int, n: int, hard: Longs, h: int, n_hard: int) -> int:
-    """Sort the n cells at `first` by id; of cells with one id keep the last. Return how many are left.
-
-    ids : int64[>= n], the ids of these cells, in and out; hard[h:n_hard] follow their cells, DROPPED with them
+    unsorted  : int64[m, 4], in, the rows ascending in unsorted[:, 0]     known_ids : int64[n_known], in
+    offsets   : int64[n_rows + 1], in and out      columns, values : int32[cells], float64[cells], in and out
+    repeated  : int64[m], out, places in `unsorted` of the rows in which an id stood twice
+    Stable merge sort, by runs of doubling length. Cost: O(cells), and O(k log k) for each of these rows of k cells.
     """
-    order = _order_of(ids, n)
-    sorted_ids = ids[:n][order]
-    sorted_columns = columns[first : first + n][order]
-    sorted_values = values[first : first + n][order]
-    place = np.empty(n, np.int64)
-    kept = 0
-    for k in range(n):
-        if k + 1 < n and sorted_ids[k] == sorted_ids[k + 1]:
-            place[order[k]] = DROPPED
-            continue
-        place[order[k]] = first + kept
-        ids[kept] = sorted_ids[k]
-        columns[first + kept] = sorted_columns[k]
-        values[first + kept] = sorted_values[k]
-        kept += 1
-    for k in range(h, n_hard):
-        if hard[k, 0] >= first:
-            hard[k, 0] = place[hard[k, 0] - first]
-    return kept
+    longest = 0
+    for i in range(len(unsorted)):
+        row = unsorted[i, 0]
+        longest = max(longest, offsets[row + 1] - offsets[row])
+    order = np.empty(longest, np.int64)
+    other = np.empty(longest, np.int64)
+    row_columns = np.empty(longest, np.int32)
+    row_values = np.empty(longest, np.float64)
+    n_repeated = 0
+    i = 0
+    place = offsets[unsorted[0, 0]]
+    stop = place
+    for row in range(unsorted[0, 0], n_rows):
+        first = stop
+        stop = offsets[row + 1]
+        n = stop - first
+        if i < len(unsorted) and unsorted[i, 0] == row:
+            for k in range(n):
+                order[k] = k
+                row_columns[k] = columns[first + k]
+                row_values[k] = values[first + k]
+            width = 1
+            while width < n:
+                for low in range(0, n, 2 * width):
+                    middle = min(low + width, n)
+                    high = min(low + 2 * width, n)
+                    left, right = low, middle
+                    for k in range(low, high):
+                        take_left = left < middle
+                        if take_left and right < high:
+                            left_id = known_ids[row_columns[order[left]]]
+                            take_left = left_id <= known_ids[row_columns[order[right]]]
+                        if take_left:
+                            other[k] = order[left]
+                            left += 1
+                        else:
+                            other[k] = order[right]
+                            right += 1
+                order, other = other, order
+                width *= 2
+            start = place
+            for k in range(n):
+                if k + 1 < n and row_columns[order[k]] == row_columns[order[k + 1]]:
+                    continue
+                columns[place] = row_columns[order[k]]
+                values[place] = row_values[order[k]]
+                place += 1
+            if place - start < n:
+                repeated[n_repeated] = i
+                n_repeated += 1
+            i += 1
+        else:
+            for k in range(first, stop):
+                columns[place] = columns[k]
+                values[place] = values[k]
+                place += 1
+        offsets[row + 1] = place
+    return n_repeated
 
 
 @kernel
@@ -351,9 +371,8 @@ def _find_document(text: Bytes, start: int) -> tuple[int, int]:
     while text[q] > 32 and text[q] != 61:
         q += 1
     if q - p == 5:
-        same = True
-        for k in range(5):
-            same = same and int(text[p + k]) | 32 == (100, 111, 99, 105, 100)[k]
+        same = int(text[p]) | 32 == 100 and int(text[p + 1]) | 32 == 111 and int(text[p + 2]) | 32 == 99
+        same = same and int(text[p + 3]) | 32 == 105 and int(text[p + 4]) | 32 == 100
         r = q
         while text[r] == 32 or text[r] == 9:
             r += 1
@@ -375,7 +394,6 @@ def parse_letor(
     has_label: bool,
     has_query: bool,
     allow_infinite: bool,
-    last_wins: bool,
     want_documents: bool,
     powers: Words,
     keys: Longs,
@@ -385,7 +403,7 @@ def parse_letor(
     offsets: Longs,
     columns: Ints,
     values: Floats,
-    row_ids: Longs,
+    unsorted: Longs,
     unknown: Longs,
     runs: Longs,
     hard: Longs,
@@ -402,16 +420,17 @@ def parse_letor(
     known_ids   : int64[n_known], id of each column, in
     labels      : float64[rows], out              offsets : int64[rows + 1], out
     columns     : int32[cells], out; the k-th id that is in no table is given as ~k
-    values      : float64[cells], out             row_ids : int64[cells], scratch
+    values      : float64[cells], out
+    unsorted    : int64[rows, 4], out, rows whose ids do not ascend: row, line, start and stop
     unknown     : int64[cells], out, ids in no table, in the order of the text
     runs        : int64[rows, 4], out, runs of equal query ids: row, start and stop of the id in text, line
-    hard        : int64[cells + rows, 4], out, numbers left to float(): cell (~row: the label of that row; or DROPPED),
-                  start, stop, line
+    hard        : int64[cells + rows, 4], out, numbers left to float(): cell (~row: the label of that row), start,
+                  stop, line
     documents   : int64[rows, 2], out, start and stop of the document id
     faults      : int64[m, 3], out, the first m faulty lines: line, start and stop
-    counts      : int64[8], out, by ROWS, CELLS, UNKNOWN, RUNS, HARD_NUMBERS, FAULTS, LINES
+    counts      : int64[8], out, by ROWS, CELLS, UNKNOWN, RUNS, HARD_NUMBERS, FAULTS, LINES, UNSORTED
     rows is at least the newlines, cells at least the colons of the text. Lines count from 0 at `start`.
-    Parallel: each call writes only its own outputs. Cost: O(stop - start); O(k log k) for a row of k unsorted cells.
+    Parallel: each call writes only its own outputs. Cost: O(stop - start).
     """
     n_known = len(known_ids)
     rows = 0
@@ -420,6 +439,7 @@ def parse_letor(
     n_runs = 0
     n_hard = 0
     n_faults = 0
+    n_unsorted = 0
     line = 0
     id_start = 0
     id_stop = 0
@@ -436,6 +456,7 @@ def parse_letor(
             p += 1
         is_row = text[p] != 10 and text[p] != 35 and text[p] != 13
         k = 0
+        ascending = True
         if is_row:
             if has_label:
                 status, value, q = parse_number(text, p, powers, 10)
@@ -465,7 +486,6 @@ def parse_letor(
                     wrong = True
             column = -1
             previous = -1
-            ascending = True
             while not wrong:
                 digit = int(text[p]) - 48
                 feature_id = 0
@@ -544,17 +564,12 @@ def parse_letor(
                         column = int(key_columns[slot])
                 columns[cells + k] = column
                 values[cells + k] = value
-                row_ids[k] = feature_id
                 k += 1
                 if column < 0:
                     column = -1
                 if feature_id <= previous:
                     ascending = False
                 previous = feature_id
-            if not wrong and not ascending:
-                kept = _sort_row(row_ids, columns, values, cells, k, hard, row_hard, n_hard)
-                wrong = kept < k and not last_wins
-                k = kept
         if text[p] == 13 and not wrong:
             q = p
             while text[q] == 13:
@@ -593,6 +608,12 @@ def parse_letor(
                 documents[rows, 1] = 0
                 if text[comment - 1] == 35:
                     documents[rows, 0], documents[rows, 1] = _find_document(text, comment)
+            if not ascending:
+                unsorted[n_unsorted, 0] = rows
+                unsorted[n_unsorted, 1] = line
+                unsorted[n_unsorted, 2] = line_start
+                unsorted[n_unsorted, 3] = p
+                n_unsorted += 1
             rows += 1
             cells += k
             offsets[rows] = cells
@@ -605,6 +626,7 @@ def parse_letor(
     counts[HARD_NUMBERS] = n_hard
     counts[FAULTS] = n_faults
     counts[LINES] = line
+    counts[UNSORTED] = n_unsorted
 
 
 @kernel
