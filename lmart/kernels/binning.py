@@ -13,6 +13,7 @@ Rows = npt.NDArray[np.int32]
 Codes = npt.NDArray[np.uint8]
 
 LARGEST = np.finfo(np.float64).max
+TILE = 64
 
 
 @kernel
@@ -115,7 +116,7 @@ def bin_of(x: float, edges: Floats, start: int, count: int) -> int:
     left = count
     while left > 0:
         half = (left + 1) >> 1
-        low += half if edges[low + half - 1] < x else 0
+        low += half * (edges[low + half - 1] < x)
         left -= half
     return low - start
 
@@ -200,16 +201,22 @@ def code_cells(
     out                      : uint8[m, n], column-major codes, the rows' cells are overwritten
     Parallel: the caller runs ranges of rows side by side. Cost: O(cells * log2(bins)).
     """
-    for f in range(len(absent_codes)):
-        for row in range(start, stop):
-            out[f, row] = absent_codes[f]
-    for row in range(start, stop):
-        for k in range(offsets[row], offsets[row + 1]):
-            f = used[columns[k]]
-            if f >= 0:
-                x = values[k]
-                count = edge_offsets[f + 1] - edge_offsets[f]
-                out[f, row] = count + 1 if np.isnan(x) else bin_of(x, edges, edge_offsets[f], count)
+    m = len(absent_codes)
+    tile = np.empty((TILE, m), np.uint8)  # row by row first: neighbours in `out` are far apart
+    for first in range(start, stop, TILE):
+        last = min(first + TILE, stop)
+        for row in range(first, last):
+            for f in range(m):
+                tile[row - first, f] = absent_codes[f]
+            for k in range(offsets[row], offsets[row + 1]):
+                f = used[columns[k]]
+                if f >= 0:
+                    x = values[k]
+                    count = edge_offsets[f + 1] - edge_offsets[f]
+                    tile[row - first, f] = count + 1 if np.isnan(x) else bin_of(x, edges, edge_offsets[f], count)
+        for f in range(m):
+            for row in range(first, last):
+                out[f, row] = tile[row - first, f]
 
 
 @kernel

@@ -75,9 +75,12 @@ def best_splits(
                 left_h = np.float64(packed & 0xFFFFFFFF) * hessian_unit
                 right_g = total_g - left_g
                 right_h = total_h - left_h
-                gain = left_g * left_g / (left_h + l2) + right_g * right_g / (right_h + l2)
-                allowed = left_h >= min_hessian and right_h >= min_hessian and left_h + l2 > 0.0 and right_h + l2 > 0.0
-                value[b] = gain if allowed else -np.inf
+                allowed = left_h >= min_hessian and right_h >= min_hessian
+                left_h += l2
+                right_h += l2
+                both = left_h * right_h  # one division instead of two, since it is what takes time
+                gain = (left_g * left_g * right_h + right_g * right_g * left_h) / both
+                value[b] = gain if allowed and both > 0.0 else -np.inf
             for b in range(n_cuts):
                 if value[b] > best:
                     best = value[b]
@@ -138,11 +141,12 @@ def best_counted_split(
                 and documents - left_documents >= min_docs
                 and left_h >= min_hessian
                 and right_h >= min_hessian
-                and left_h + l2 > 0.0
-                and right_h + l2 > 0.0
             ):
-                gain = left_g * left_g / (left_h + l2) + right_g * right_g / (right_h + l2)
-                if gain > best:
+                left_h += l2
+                right_h += l2
+                both = left_h * right_h
+                gain = (left_g * left_g * right_h + right_g * right_g * left_h) / both
+                if both > 0.0 and gain > best:
                     best = gain
                     best_code = b
                     best_left = side == 1
