@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import random
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -14,11 +16,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from trees import ensembles, grow
+from trees import ensembles, grow, plain_scores
 
 from lmart.ensemble import Ensemble, Tree
 from lmart.errors import ModelError, OutputError
-from lmart.formats.model_json import model_from_json, model_to_json, read_model, write_model
+from lmart.formats.model_json import HEAD_KEYS, TREE_KEYS, model_from_json, model_to_json, read_model, write_model
 from lmart.settings import TrainSettings
 
 STUMP = Tree(
@@ -252,6 +254,27 @@ def test_integers_may_stand_for_numbers_and_names_may_be_null() -> None:
     found = model_from_json(change(base_score=2, feature_names=None), "m")
     assert found.base_score == 2.0
     assert found.feature_names is None
+
+
+# ---- the page that describes it -------------------------------------------------------------------------------------
+
+PAGE = (Path(__file__).parent.parent / "man" / "lmart-model.5").read_text()
+
+
+def test_the_page_names_every_key() -> None:
+    for key in TREE_KEYS + HEAD_KEYS:
+        assert re.search(rf"^\.(TP\n\.)?BR? .*\b{key}\b", PAGE, re.MULTILINE), key
+
+
+def test_the_example_of_the_page_scores_as_it_says() -> None:
+    example = PAGE.split(".nf\n")[1].split(".fi")[0].replace("\\(rs\n", "").replace("\\-", "-")
+    ensemble = model_from_json(example.encode(), "page")
+    rows = [{1: 0.5}, {1: 2.0, 2: 20.0}, {1: 2.0, 2: math.nan}]
+    told = [float(number) for number in re.findall(r"= (-?[0-9.]+)[,.]", PAGE.replace("\\-", "-"))]
+    assert plain_scores(ensemble, rows) == [*told, told[-1]] == [-0.1875, 0.5625, 0.5625]
+
+
+# ---- files ----------------------------------------------------------------------------------------------------------
 
 
 def test_files(tmp_path: Path) -> None:

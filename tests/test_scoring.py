@@ -122,7 +122,8 @@ def test_threads_and_company_change_nothing(n: int) -> None:
     ensemble, few = large(31, "random")
     rows = [few[i % len(few)] for i in range(n)]
     alone = scores(ensemble, rows)
-    assert alone == [scores(ensemble, few)[i % len(few)] for i in range(n)]
+    once = scores(ensemble, few)
+    assert alone == [once[i % len(few)] for i in range(n)]
     for threads in (2, 3):
         with WorkerPool(threads) as pool:
             assert scores(ensemble, rows, pool) == alone

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from lmart.kernels.compiler import kernel
 
 BLOCK = 128  # documents that go together, a byte each: their codes and planes stay in the caches nearest by
+GAP = 9  # between the cells of two features: at a power of two apart they would push each other out of the cache
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
@@ -43,6 +44,7 @@ def code_rows(
     ends: U32,
     cell_values: F64,
     cell_rows: U32,
+    cell_places: U32,
     codes: U8,
 ) -> None:
     """Write the codes of at most BLOCK rows, first:stop, a row of `codes` for each coded column.
@@ -56,7 +58,8 @@ def code_rows(
     coded_offsets : uint32[n_features + 1], the coded columns of a feature, in
     coded_starts  : uint32[n_coded], thresholds of the feature before those of this coded column, in
     missing_codes, absent_codes : uint8[n_coded], codes of nan and of a cell that is not written, in
-    ends, cell_values, cell_rows : uint32[n_features + 1], float64 and uint32[>= cells of the rows], overwritten
+    ends          : uint32[n_features + 1], overwritten
+    cell_values, cell_rows, cell_places : float64, uint32, uint32[>= cells + GAP x n_features], overwritten
     codes         : uint8[n_coded, BLOCK], out, overwritten
     Equation: code = min(max(#{j : t_j < x} - start, 0), 255). The cells are laid out feature by feature first; then
     eight are searched together, so that their loads overlap, and no branch depends on a value.
@@ -65,6 +68,7 @@ def code_rows(
     zero = np.uint64(0)
     one = np.uint64(1)
     eight = np.uint64(8)
+    gap = np.uint64(GAP)
     n_features = np.uint64(len(ends) - 1)
     ends[:] = 0
     begin = np.uint64(offsets[first])
@@ -75,7 +79,7 @@ def code_rows(
     for f in range(n_features + one):
         count = ends[f]
         ends[f] = place  # its start for now; the end once its cells are laid out
-        place += count
+        place += np.uint32(count + np.uint32(GAP))
     for row in range(first, stop):
         for cell in range(np.uint64(offsets[row]), np.uint64(offsets[row + 1])):
             feature = np.uint64(column_map[np.uint64(columns[cell])])
@@ -86,12 +90,11 @@ def code_rows(
 
     for v in range(np.uint64(len(absent_codes))):
         codes[v, :] = absent_codes[v]
-    found = np.empty(8, np.uint64)
     begin = zero
     for f in range(n_features):
         end = np.uint64(ends[f])
         if coded_offsets[f] == coded_offsets[np.uint64(f) + one]:
-            begin = end
+            begin = end + gap
             continue
         base = np.uint64(grid_starts[f])
         for group in range(begin, end, eight):
@@ -116,24 +119,23 @@ def code_rows(
                 p5 += np.uint64(grid[p5 + step] < cell_values[c5]) << bit
                 p6 += np.uint64(grid[p6 + step] < cell_values[c6]) << bit
                 p7 += np.uint64(grid[p7 + step] < cell_values[c7]) << bit
-            found[0] = p0
-            found[1] = p1
-            found[2] = p2
-            found[3] = p3
-            found[4] = p4
-            found[5] = p5
-            found[6] = p6
-            found[7] = p7
-            for k in range(min(eight, end - c0)):
-                cell = c0 + np.uint64(k)
-                row = np.uint64(cell_rows[cell])
-                missing = np.isnan(cell_values[cell])
-                for v in range(np.uint64(coded_offsets[f]), np.uint64(coded_offsets[np.uint64(f) + one])):
-                    below = found[k] - base
-                    start = np.uint64(coded_starts[v])
-                    code = min(below - start, np.uint64(255)) if below > start else zero
-                    codes[v, row] = missing_codes[v] if missing else np.uint8(code)
-        begin = end
+            cell_places[c0] = np.uint32(p0 - base)
+            cell_places[c1] = np.uint32(p1 - base)
+            cell_places[c2] = np.uint32(p2 - base)
+            cell_places[c3] = np.uint32(p3 - base)
+            cell_places[c4] = np.uint32(p4 - base)
+            cell_places[c5] = np.uint32(p5 - base)
+            cell_places[c6] = np.uint32(p6 - base)
+            cell_places[c7] = np.uint32(p7 - base)
+        for v in range(np.uint64(coded_offsets[f]), np.uint64(coded_offsets[np.uint64(f) + one])):
+            coded = codes[v]
+            start = coded_starts[v]
+            missing_code = missing_codes[v]
+            for cell in range(begin, end):
+                below = cell_places[cell]
+                code = min(np.uint32(below - start), np.uint32(255)) if below > start else np.uint32(0)
+                coded[np.uint64(cell_rows[cell])] = missing_code if np.isnan(cell_values[cell]) else np.uint8(code)
+        begin = end + gap
 
 
 @kernel
@@ -228,8 +230,10 @@ def score_rows(
     for start in range(first, stop, BLOCK):
         most_cells = max(most_cells, offsets[min(start + BLOCK, stop)] - offsets[start])
     ends = np.empty(len(grid_starts) + 1, np.uint32)
+    most_cells += GAP * len(ends)
     cell_values = np.empty(most_cells, np.float64)
     cell_rows = np.empty(most_cells, np.uint32)
+    cell_places = np.empty(most_cells, np.uint32)
     codes = np.empty((len(absent_codes), BLOCK), np.uint8)
     planes = np.empty((n_planes, BLOCK), np.uint8)
     sums = np.empty(BLOCK, np.float64)
@@ -237,7 +241,7 @@ def score_rows(
         n = min(BLOCK, stop - start)
         code_rows(
             offsets, columns, values, start, start + n, column_map, grid_starts, grid_bits, grid, coded_offsets,
-            coded_starts, missing_codes, absent_codes, ends, cell_values, cell_rows, codes,
+            coded_starts, missing_codes, absent_codes, ends, cell_values, cell_rows, cell_places, codes,
         )  # fmt: skip
         sums[:] = base_score
         add_trees(strike_offsets, strikes, leaf_offsets, leaf_values, lowest, codes, planes, sums)

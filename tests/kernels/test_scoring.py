@@ -24,36 +24,45 @@ def code(
     absent: float,
     first: int = 0,
 ) -> list[list[int]]:
-    """Run the kernel over features 0.., each with its thresholds; data columns are the features, in reverse."""
+    """Run the kernel over features 0.., each with its thresholds; data columns are the features, in reverse.
+
+    The first feature of the data is one that the model does not have.
+    """
     n_features = len(thresholds)
-    sizes = [2 ** len(one).bit_length() - 1 for one in thresholds.values()] + [0]
-    starts = np.concatenate([[0], np.cumsum(sizes)])[: n_features + 1]
+    bits = [len(one).bit_length() for one in thresholds.values()]
+    sizes = [2**one - 1 for one in bits]
+    starts = np.concatenate([[0], np.cumsum(sizes)])[:n_features]
     grid = np.full(1 + sum(sizes), np.inf)
     for feature, one in thresholds.items():
         grid[1 + starts[feature] : 1 + starts[feature] + len(one)] = one
     features = [one[0] for one in coded]
     absent_codes = reference.code_rows([{}], thresholds, coded, absent)[0]
     missing_codes = reference.code_rows([{}], thresholds, coded, math.nan)[0]
-    cells = sparse([{n_features - 1 - column: x for column, x in row.items()} for row in rows])
-    codes = np.full((len(rows) - first + 1, len(coded)), UNTOUCHED, np.uint8)
+    cells = sparse([{n_features: 5.0} | {n_features - 1 - column: x for column, x in row.items()} for row in rows])
+    codes = np.full((len(coded) + 1, scoring.BLOCK), UNTOUCHED, np.uint8)
+    room = len(cells.columns) + scoring.GAP * (n_features + 1)
     scoring.code_rows(
         cells.offsets,
         cells.columns,
         cells.values,
-        np.arange(n_features - 1, -1, -1, dtype=np.int32),
+        first,
+        len(rows),
+        np.append(np.arange(n_features - 1, -1, -1), n_features).astype(np.int32),
         starts.astype(np.uint32),
-        np.array(sizes, np.uint32),
+        np.array(bits, np.uint8),
         grid,
-        np.searchsorted(features, np.arange(n_features + 2)).astype(np.uint32),
+        np.searchsorted(features, np.arange(n_features + 1)).astype(np.uint32),
         np.array([one[1] for one in coded], np.uint32),
         np.array(missing_codes, np.uint8),
         np.array(absent_codes, np.uint8),
-        first,
-        len(rows),
+        np.full(n_features + 1, UNTOUCHED, np.uint32),
+        np.full(room, np.nan),
+        np.full(room, UNTOUCHED, np.uint32),
+        np.full(room, UNTOUCHED, np.uint32),
         codes,
     )
     assert (codes[-1] == UNTOUCHED).all()
-    shown: list[list[int]] = codes[:-1].tolist()
+    shown: list[list[int]] = codes[:-1, : len(rows) - first].T.tolist()
     return shown
 
 
@@ -78,7 +87,9 @@ def test_codes_stay_in_their_piece_of_many_thresholds(n: int) -> None:
     thresholds = {0: [0.5], 1: [float(i) for i in range(n)]}
     coded = [(0, 0, True), (1, 0, True), (1, 0, False), (1, 255, False), (1, 510, True)]
     rows = [{1: x} for x in around(thresholds[1])]
-    assert code(rows, thresholds, coded, 0.0) == reference.code_rows(rows, thresholds, coded, 0.0)
+    for start in range(0, len(rows), scoring.BLOCK):
+        block = rows[start : start + scoring.BLOCK]
+        assert code(block, thresholds, coded, 0.0) == reference.code_rows(block, thresholds, coded, 0.0)
 
 
 def test_planted_codes() -> None:
@@ -91,47 +102,61 @@ def test_planted_codes() -> None:
     ]
 
 
-def word(left: int, column: int, code: int) -> int:
-    return left << 32 | column << 8 | code
+def strike(column: int, plane: int, flip: bool, code: int, stay: int) -> int:
+    return column << 40 | plane << 17 | flip << 16 | code << 8 | stay
 
 
-def walk(
-    words: list[int], values: list[float], codes: list[list[int]], roots: list[int], start: float = 0.0
-) -> list[float]:
-    n = len(codes)
-    padded = np.zeros((-(-n // 8) * 8, len(codes[0])), np.uint8)
-    padded[:n] = codes
-    padded[n:] = 255
-    sums = np.full(len(padded), start)
-    scoring.walk_trees(np.array(roots, np.uint64), np.array(words, np.uint64), np.array(values), padded, n, sums)
-    shown: list[float] = sums[:n].tolist()
+LOWEST = np.array([0] + [(byte & -byte).bit_length() - 1 for byte in range(1, 256)], np.uint8)
+
+
+def add(trees: list[tuple[list[tuple[int, int, bool, int, int]], list[float]]], codes: np.ndarray) -> list[float]:
+    """Run the kernel over trees of (strikes, leaf values), for codes[n_coded, BLOCK], from sums of 0."""
+    most = max(len(values) for _, values in trees)
+    sums = np.zeros(scoring.BLOCK)
+    scoring.add_trees(
+        np.cumsum([0, *(len(strikes) for strikes, _ in trees)]).astype(np.uint64),
+        np.array([strike(*one) for strikes, _ in trees for one in strikes], np.uint64),
+        np.cumsum([0, *(len(values) for _, values in trees)]).astype(np.uint64),
+        np.array([value for _, values in trees for value in values]),
+        LOWEST,
+        codes,
+        np.full((-(-most // 8), scoring.BLOCK), UNTOUCHED, np.uint8),
+        sums,
+    )
+    shown: list[float] = sums.tolist()
     return shown
 
 
-def test_planted_walk() -> None:
-    words = [word(1, 1, 4), word(1, 0, 255), word(2, 0, 255), word(3, 0, 255)]
-    values = [0.0, -1.0, 2.0, 10.0]
-    codes = [[0, 4], [0, 5], [9, 255], [9, 0]] * 5
-    assert walk(words, values, codes, [0, 3], 0.5) == [9.5, 12.5, 12.5, 9.5] * 5
+def test_planted_strikes() -> None:
+    stump = ([(1, 0, False, 4, 0b11111110)], [-1.0, 2.0])
+    flipped = ([(0, 0, True, 254 - 7, 0b11111110)], [100.0, 200.0])  # the leaf of `code > 7` comes first
+    alone: tuple[list[tuple[int, int, bool, int, int]], list[float]] = ([], [10.0])
+    codes = np.zeros((2, scoring.BLOCK), np.uint8)
+    codes[:, :5] = [[7, 8, 7, 255, 0], [4, 5, 255, 0, 3]]
+    assert add([stump, alone, flipped], codes)[:5] == [209.0, 112.0, 212.0, 109.0, 209.0]
 
 
 @settings(deadline=None)
-@given(st.integers(0, 2**32), st.integers(1, 40), st.integers(1, 20))
-def test_walk_equals_its_twin(seed: int, n_leaves: int, n: int) -> None:
+@given(st.integers(0, 2**32), st.integers(1, 100))
+def test_strikes_equal_their_twin(seed: int, n_leaves: int) -> None:
     rng = random.Random(seed)
-    words: list[int] = []
-    roots = []
+    planes = -(-n_leaves // 8)
+    trees = []
     for _ in range(3):
-        roots.append(len(words))
-        words.append(-1)
-        leaves = [len(words) - 1]
-        for _ in range(n_leaves - 1):
-            place = leaves.pop(rng.randrange(len(leaves)))
-            words[place] = word(len(words), rng.randrange(3), rng.randrange(255))
-            leaves += [len(words), len(words) + 1]
-            words += [-1, -1]
-        for place in leaves:
-            words[place] = word(place, 0, 255)
-    values = [rng.uniform(-1, 1) for _ in words]
-    codes = [[rng.randrange(256) for _ in range(3)] for _ in range(n)]
-    assert walk(words, values, codes, roots) == [reference.walk_words(roots, words, values, row) for row in codes]
+        strikes = [
+            (rng.randrange(3), rng.randrange(planes), rng.random() < 0.5, rng.randrange(255), rng.randrange(256))
+            for _ in range(rng.randrange(30))
+        ]
+        # one leaf always stays, as in a tree
+        last = (n_leaves - 1) // 8
+        stay = 1 << (n_leaves - 1) % 8
+        strikes = [(c, p, f, t, m | stay if p == last else m) for c, p, f, t, m in strikes]
+        trees.append((strikes, [rng.uniform(-1, 1) for _ in range(n_leaves)]))
+    codes = np.array([[rng.randrange(256) for _ in range(scoring.BLOCK)] for _ in range(3)], np.uint8)
+    expected = []
+    for document in range(scoring.BLOCK):
+        total = 0.0
+        for strikes, values in trees:
+            total += values[reference.leaf_left(strikes, n_leaves, codes[:, document].tolist())]
+        expected.append(total)
+    assert add(trees, codes) == expected
