@@ -13,7 +13,7 @@ from lmart.binning import BinEdges
 from lmart.ensemble import Tree
 from lmart.kernels import histogram as sums
 from lmart.kernels import splitting
-from lmart.leaves import FEATURES, LeafSource
+from lmart.leaves import LeafSource
 from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool, chunks
 
@@ -29,12 +29,16 @@ class Units(NamedTuple):
 
 
 class Split(NamedTuple):
-    """The best split of a leaf: codes up to `code` of a feature go left, missing values where missing_left says."""
+    """The best split of a leaf: codes up to `code` of a feature go left, missing values where missing_left says.
+
+    left_total : packed sum of the left side
+    """
 
     gain: float
     feature: int
     code: int
     missing_left: bool
+    left_total: int
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,8 @@ class SplitFinder:
         self._gains = np.empty(m)
         self._codes = np.empty(m, np.int16)
         self._missing_left = np.empty(m, np.bool_)
+        self._left_totals = np.empty(m, np.int64)
+        self._ranges = chunks(m, m if pool.threads == 1 else -(-m // (2 * pool.threads))) if m else []
 
     def find(self, number: int, leaf: _Leaf) -> Split | None:
         """Return the best split that leaves enough documents on each side, or None.
@@ -86,36 +92,28 @@ class SplitFinder:
             return None
         limits = (leaf.total, units.gradient, units.hessian, settings.l2, settings.min_hessian)
         fixed = (histogram, edges.bin_offsets, edges.has_missing, edges.all_finite, *limits)
-        found = (self._gains, self._codes, self._missing_left)
-        self._pool.run(splitting.best_splits, [(*fixed, a, b, *found) for a, b in chunks(edges.n_features, FEATURES)])
+        found = (self._gains, self._codes, self._missing_left, self._left_totals)
+        self._pool.run(splitting.best_splits, [(*fixed, a, b, *found) for a, b in self._ranges])
         counted = set()
         while True:
             f = int(np.argmax(self._gains))
             if self._gains[f] == -np.inf:
                 return None
-            split = Split(float(self._gains[f]), f, int(self._codes[f]), bool(self._missing_left[f]))
-            if f in counted or self._surely_enough(leaf, split):
-                return split
+            if f in counted or self._surely_enough(leaf.total, int(self._left_totals[f])):
+                left_total = int(self._left_totals[f])
+                return Split(float(self._gains[f]), f, int(self._codes[f]), bool(self._missing_left[f]), left_total)
             start, stop = int(edges.bin_offsets[f]), int(edges.bin_offsets[f + 1])
             counts = self._source.code_counts(number, f)
             own = (histogram, counts, start, stop - start, bool(edges.has_missing[f]), bool(edges.all_finite[f]))
-            self._gains[f], self._codes[f], self._missing_left[f] = splitting.best_counted_split(
-                *own, *limits, settings.min_docs
-            )
+            best = splitting.best_counted_split(*own, *limits, settings.min_docs)
+            self._gains[f], self._codes[f], self._missing_left[f], self._left_totals[f] = best
             counted.add(f)
 
-    def _surely_enough(self, leaf: _Leaf, split: Split) -> bool:
+    def _surely_enough(self, total: int, left_total: int) -> bool:
         """Whether the hessians alone show that both sides hold min_docs documents: none has more than the largest."""
         needed = self._settings.min_docs * self._units.largest_hessian
-        left = self.left_total(leaf, split) & LOW_HALF
-        return self._settings.min_docs <= 1 or min(left, (leaf.total & LOW_HALF) - left) >= needed
-
-    def left_total(self, leaf: _Leaf, split: Split) -> int:
-        """Return the packed sum of the left side."""
-        assert leaf.histogram is not None
-        start, stop = (int(x) for x in self._edges.bin_offsets[split.feature : split.feature + 2])
-        total = int(leaf.histogram[start : start + split.code + 1].sum())
-        return total + int(leaf.histogram[stop - 1]) if split.missing_left else total
+        left = left_total & LOW_HALF
+        return self._settings.min_docs <= 1 or min(left, (total & LOW_HALF) - left) >= needed
 
 
 def grow_tree(
@@ -127,7 +125,7 @@ def grow_tree(
     Equal gains: the older leaf first.
     """
     finder = SplitFinder(source, edges, units, settings, pool)
-    leaves = [_Leaf(source.total(0), None, 0, -1, False)]
+    leaves = [_Leaf(0, None, 0, -1, False)]
     waiting: list[tuple[float, int, Split]] = []
     nodes: list[tuple[Split, bool]] = []
     children: list[list[int]] = []
@@ -145,7 +143,7 @@ def grow_tree(
         return not deep and source.n_documents(number) >= 2 * settings.min_docs
 
     if may_split(0):
-        leaves[0].histogram = source.histogram(0)
+        leaves[0].histogram, leaves[0].total = source.histogram(0)
         consider(0)
     while waiting:
         _, number, split = heapq.heappop(waiting)
@@ -155,18 +153,17 @@ def grow_tree(
             children[leaf.parent][0 if leaf.is_left else 1] = node
         nodes.append((split, _missing_side(edges, split)))
         children.append([~number, ~new])
-        left_total = finder.left_total(leaf, split)
         source.split(number, new, split.feature, split.code, split.missing_left)
         above = leaf.histogram
-        leaves[number] = _Leaf(left_total, None, leaf.depth + 1, node, True)
-        leaves.append(_Leaf(leaf.total - left_total, None, leaf.depth + 1, node, False))
+        leaves[number] = _Leaf(split.left_total, None, leaf.depth + 1, node, True)
+        leaves.append(_Leaf(leaf.total - split.left_total, None, leaf.depth + 1, node, False))
         if len(leaves) == settings.leaves:
             break
         pair = [one for one in (number, new) if may_split(one)]
         if not pair:
             continue
         small, large = sorted((number, new), key=source.n_documents)
-        own = source.histogram(small)
+        own, _ = source.histogram(small)
         leaves[small].histogram = own
         if large in pair:
             assert above is not None

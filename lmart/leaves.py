@@ -17,7 +17,6 @@ Ints = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
 
 CHUNK = 16_384  # documents in one piece of work
-FEATURES = 32  # features in one piece of work
 
 
 class LeafSource(Protocol):
@@ -26,12 +25,8 @@ class LeafSource(Protocol):
     Leaf 0 is the root; `split` gives the documents that go right a new number.
     """
 
-    def total(self, leaf: int) -> int:
-        """Return the packed sum of gradients and hessians over the leaf's documents."""
-        ...
-
-    def histogram(self, leaf: int) -> Longs:
-        """Return the packed sums by bin, int64[n_bins]."""
+    def histogram(self, leaf: int) -> tuple[Longs, int]:
+        """Return the packed sums by bin, int64[n_bins], and the packed sum over the leaf."""
         ...
 
     def n_documents(self, leaf: int) -> int:
@@ -55,7 +50,6 @@ class Partition:
         self.starts = np.zeros(max_leaves, np.int64)
         self.stops = np.zeros(max_leaves, np.int64)
         self.stops[0] = len(documents)
-        self._left = np.empty(len(documents), np.int32)
         self._right = np.empty(len(documents), np.int32)
         self._pool = pool
 
@@ -66,13 +60,14 @@ class Partition:
         self, leaf: int, new_leaf: int, codes: npt.NDArray[np.uint8], code: int, missing: int, missing_left: bool
     ) -> None:
         own = self.of(leaf)
-        left, right = self._left[: len(own)], self._right[: len(own)]
+        right = self._right
         pieces = chunks(len(own), CHUNK)
         fixed = (codes, code, missing, missing_left, own)
-        counts = self._pool.run(splitting.part_documents, [(*fixed, a, b, left, right) for a, b in pieces])
+        counts = self._pool.run(splitting.part_documents, [(*fixed, a, b, right) for a, b in pieces])
         at = 0
         for (start, _), count in zip(pieces, counts, strict=True):
-            own[at : at + count] = left[start : start + count]
+            if start != at:
+                own[at : at + count] = own[start : start + count]
             at += count
         middle = at
         for (start, stop), count in zip(pieces, counts, strict=True):
@@ -97,29 +92,21 @@ class LocalLeaves:
         self._pool = pool
         self._taken = Partition(taken, max_leaves, pool)
         self._rest = Partition(rest, max_leaves, pool)
-        self.partitions = (self._taken, self._rest)
+        self.partitions = (self._taken, self._rest) if len(rest) else (self._taken,)
 
-    def total(self, leaf: int) -> int:
-        documents = self._taken.of(leaf)
-        return int(sums.sum_packed(documents, self._packed, 0, len(documents)))
-
-    def histogram(self, leaf: int) -> Longs:
+    def histogram(self, leaf: int) -> tuple[Longs, int]:
         binned, documents = self._binned, self._taken.of(leaf)
         pieces = chunks(len(documents), CHUNK)
         histograms = np.zeros((min(self._pool.threads, max(1, len(pieces))), binned.edges.n_bins), np.int64)
         fixed = (documents, self._packed, binned.row_offsets, binned.uncommon)
-
-        def add(own: Longs, start: int, stop: int) -> None:
-            sums.add_documents(own, documents, start, stop, *fixed[1:])
-
-        self._pool.run(add, pieces, list(histograms))
-        every = (histograms, self.total(leaf), binned.edges.bin_offsets, binned.common_codes)
-        sums.finish(*every, 0, binned.edges.n_features)
-        complete: Longs = histograms[0]
-        return complete
+        parts = self._pool.run(sums.add_documents, [(*fixed, a, b) for a, b in pieces], list(histograms))
+        total = sum(parts)
+        sums.finish(histograms, total, binned.edges.bin_offsets, binned.common_codes, 0, binned.edges.n_features)
+        whole: Longs = histograms[0]
+        return whole, total
 
     def n_documents(self, leaf: int) -> int:
-        return sum(len(part.of(leaf)) for part in self.partitions)
+        return sum(int(part.stops[leaf] - part.starts[leaf]) for part in self.partitions)
 
     def code_counts(self, leaf: int, feature: int) -> Longs:
         if leaf == 0 and self.n_documents(0) == self._binned.n_documents:

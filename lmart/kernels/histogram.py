@@ -77,18 +77,21 @@ def pack(
 
 @kernel
 def add_documents(
-    histogram: Longs, documents: Rows, start: int, stop: int, packed: Longs, row_offsets: Longs, uncommon: Bins
-) -> None:
+    histogram: Longs, documents: Rows, packed: Longs, row_offsets: Longs, uncommon: Bins, start: int, stop: int
+) -> int:
     """Add documents[start:stop] to a histogram, each in all its bins but the most frequent of each feature.
 
+    Returns their packed sum.
     histogram   : int64[n_bins], all features end to end, added to
     documents   : int32[n_leaf], rows, in
     packed      : int64[n], in
     row_offsets : int64[n + 1], uncommon : uint16 or uint32[...], BinnedFeatures, in
     Parallel: each worker has a histogram of its own. Cost: one addition an uncommon cell.
     """
-    for i in range(start, min(stop, len(documents) - AHEAD)):
-        ahead = documents[i + AHEAD]
+    total = 0
+    last = len(documents) - 1
+    for i in range(start, stop):
+        ahead = documents[min(i + AHEAD, last)]
         position = row_offsets[ahead]
         prefetch(packed, ahead)
         prefetch(uncommon, position)
@@ -96,21 +99,9 @@ def add_documents(
         prefetch(uncommon, position + 64)
         row = documents[i]
         value = packed[row]
+        total += value
         for k in range(np.uint64(row_offsets[row]), np.uint64(row_offsets[row + 1])):
             histogram[np.uint64(uncommon[k])] += value
-    for i in range(max(start, min(stop, len(documents) - AHEAD)), stop):
-        row = documents[i]
-        value = packed[row]
-        for k in range(np.uint64(row_offsets[row]), np.uint64(row_offsets[row + 1])):
-            histogram[np.uint64(uncommon[k])] += value
-
-
-@kernel
-def sum_packed(documents: Rows, packed: Longs, start: int, stop: int) -> int:
-    """Return the packed sum over documents[start:stop]."""
-    total = 0
-    for i in range(start, stop):
-        total += packed[documents[i]]
     return total
 
 

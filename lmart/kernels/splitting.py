@@ -34,6 +34,7 @@ def best_splits(
     gains: Floats,
     codes: Shorts,
     missing_left: Flags,
+    left_totals: Longs,
 ) -> None:
     """Write the best split of each feature in first..last, documents uncounted.
 
@@ -43,6 +44,7 @@ def best_splits(
     total          : packed sum of the leaf; gradient_unit, hessian_unit : what one unit of each half is worth
     gains          : float64[m], out, -inf without a split
     codes          : int16[m], out, left is code <= this; missing_left : bool[m], out
+    left_totals    : int64[m], out, packed sum of the left side
     Equation: GL^2/(HL + l2) + GR^2/(HR + l2) - G^2/(H + l2), strictly above 0, HL and HR at least min_hessian.
     Source: Chen and Guestrin 2016, equation 7, without the 1/2. Ties: lowest code, then missing right.
     Parallel: the caller runs ranges of features side by side. Cost: O(bins).
@@ -89,6 +91,8 @@ def best_splits(
         gains[f] = best - parent if best - parent > ROUNDING * best else -np.inf
         codes[f] = best_code
         missing_left[f] = best_left
+        if best_code >= 0:
+            left_totals[f] = left[best_code] + (missing if best_left else 0)
 
 
 @kernel
@@ -105,8 +109,8 @@ def best_counted_split(
     l2: float,
     min_hessian: float,
     min_docs: int,
-) -> tuple[float, int, bool]:
-    """Return (gain, code, missing left) of one feature's best split with at least min_docs documents on each side.
+) -> tuple[float, int, bool, int]:
+    """Return (gain, code, missing left, left total) of one feature's best split with min_docs documents on each side.
 
     As `best_splits`, with counts : int64[>= n_bins], the documents of each code in the leaf.
     """
@@ -126,6 +130,7 @@ def best_counted_split(
     best = -np.inf
     best_code = -1
     best_left = False
+    best_total = 0
     for side in range(2 if missing_documents != 0 else 1):
         running = missing if side == 1 else np.int64(0)
         left_documents = missing_documents if side == 1 else np.int64(0)
@@ -150,7 +155,9 @@ def best_counted_split(
                     best = gain
                     best_code = b
                     best_left = side == 1
-    return (best - parent if best - parent > ROUNDING * best else -np.inf), best_code, best_left
+                    best_total = running
+    enough = best - parent > ROUNDING * best
+    return (best - parent if enough else -np.inf), best_code, best_left, best_total
 
 
 @kernel
@@ -162,34 +169,27 @@ def count_leaf_codes(codes: Codes, documents: Rows, start: int, stop: int, count
 
 @kernel
 def part_documents(
-    codes: Codes,
-    code: int,
-    missing_code: int,
-    missing_left: bool,
-    documents: Rows,
-    start: int,
-    stop: int,
-    left: Rows,
-    right: Rows,
+    codes: Codes, code: int, missing_code: int, missing_left: bool, documents: Rows, start: int, stop: int, right: Rows
 ) -> int:
-    """Write documents[start:stop] that go left to left[start:], the others to right[start:], in order; return how
-    many go left.
+    """Move the documents of start..stop that go left to documents[start:], write the others to right[start:].
 
-    codes : uint8[n] of the split's feature, in; a document goes left when its code <= code, a missing one when
-        missing_left
-    documents, left, right : int32[n]; each call writes left[start:stop] and right[start:stop] only
+    Both keep their order; returns how many go left.
+    codes            : uint8[n] of the split's feature, in; a document goes left when its code <= code, one with the
+                       missing code when missing_left
+    documents, right : int32[n]; each call writes their start..stop only
     Parallel: the caller runs chunks side by side and closes the gaps. Cost: O(stop - start), without branches.
     """
     n_left = 0
     n_right = 0
-    lefts = left[start:stop]
+    own = documents[start:stop]
     rights = right[start:stop]
-    for document in documents[start:stop]:
-        own = codes[document]
-        goes_left = own <= code
-        if own == missing_code:
+    for i in range(stop - start):
+        document = own[i]
+        at = codes[document]
+        goes_left = at <= code
+        if at == missing_code:
             goes_left = missing_left
-        lefts[n_left] = document
+        own[n_left] = document  # never beyond i
         rights[n_right] = document
         n_left += goes_left
         n_right += not goes_left

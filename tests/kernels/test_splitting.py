@@ -32,17 +32,20 @@ def split_of(
     has_missing = np.array([lost is not None for lost in missing])
     total = int(packed.sum())
     limits = (total, UNIT, UNIT, l2, limit)
-    gains, best_codes, sides = np.empty(m), np.empty(m, np.int16), np.empty(m, np.bool_)
+    gains, best_codes, sides, lefts = np.empty(m), np.empty(m, np.int16), np.empty(m, np.bool_), np.empty(m, np.int64)
     finite = np.ones(m, np.bool_)
     for a, b in ((0, 1), (1, m)):
-        splitting.best_splits(bins, offsets, has_missing, finite, *limits, a, b, gains, best_codes, sides)
+        splitting.best_splits(bins, offsets, has_missing, finite, *limits, a, b, gains, best_codes, sides, lefts)
     for f in range(m):
         counts = np.bincount(codes[f], minlength=256)
         own = (bins, counts, offsets[f], widths[f], has_missing[f], True)
-        gain, code, side = splitting.best_counted_split(*own, *limits, docs)
+        gain, code, side, left_total = splitting.best_counted_split(*own, *limits, docs)
         assert gain <= gains[f]
         if docs <= 1 and gain == gains[f] > 0:
-            assert (code, side) == (best_codes[f], sides[f])
+            assert (code, side, left_total) == (best_codes[f], sides[f], lefts[f])
+        if gain > 0:
+            goes_left = [side if c == missing[f] else c <= code for c in codes[f]]
+            assert left_total == packed[goes_left].sum()
         gains[f], best_codes[f], sides[f] = gain, code, side
     f = int(np.argmax(gains))
     return None if gains[f] == -np.inf else (float(gains[f]), f, int(best_codes[f]), bool(sides[f]))
@@ -111,12 +114,13 @@ def test_documents_are_parted_in_order(codes: list[int], code: int, side: bool, 
     n = len(codes)
     own = np.array(codes, np.uint8)
     documents = np.arange(n, dtype=np.int32)[::-1].copy()
-    left, right = np.empty(n, np.int32), np.empty(n, np.int32)
+    right = np.empty(n, np.int32)
     lefts, rights = [], []
     for a, b in ((0, min(cut, n)), (min(cut, n), n)):
-        k = splitting.part_documents(own, code, 4, side, documents, a, b, left, right)
-        lefts += left[a : a + k].tolist()
+        k = splitting.part_documents(own, code, 4, side, documents, a, b, right)
+        lefts += documents[a : a + k].tolist()
         rights += right[a : b - k].tolist()
+    documents = np.arange(n, dtype=np.int32)[::-1]
     goes_left = [side if codes[d] == 4 else codes[d] <= code for d in documents]
     assert lefts == [d for d, yes in zip(documents, goes_left, strict=True) if yes]
     assert rights == [d for d, yes in zip(documents, goes_left, strict=True) if not yes]
