@@ -186,7 +186,7 @@ TEXTS = st.lists(st.tuples(LINES, ENDS), min_size=1, max_size=6).map(
 )
 
 
-@settings(max_examples=1500)
+@settings(max_examples=700)
 @given(TEXTS, st.booleans(), st.booleans(), st.booleans())
 @example(b"1 qid:1 1:1\n1 qid:1 2:1 1:3 2:4 1:99999999999999999999.5\n", False, True, True)
 def test_any_text_reads_as_the_twin_reads_it(text: bytes, cut: bool, last_wins: bool, infinite: bool) -> None:

@@ -4,7 +4,7 @@ Characters are compared by their code: 9 tab, 10 newline, 13 carriage return, 32
 58 ':'. Every text ends with a newline, so no loop needs to ask whether there is a further byte.
 """
 
-# ruff: noqa: PLR1714, SIM102, SIM109 (plain comparisons compile best)
+# ruff: noqa: PLR1714, SIM102, SIM109, SIM110 (plain comparisons compile best)
 from __future__ import annotations
 
 import math
@@ -31,6 +31,7 @@ IGNORED, FEATURE, LABEL, QUERY, DOCUMENT = 0, 1, 2, 3, 4
 LOWEST_POWER, HIGHEST_POWER = -342, 308
 _POWERS_OF_TEN = 10.0 ** np.arange(23)  # exact
 _MASK32 = np.uint64(0xFFFFFFFF)
+_ZERO, _ONE = np.uint64(0), np.uint64(1)
 _ALL_ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
@@ -387,6 +388,21 @@ def _find_document(text: Bytes, start: int) -> tuple[int, int]:
 
 
 @kernel
+def _starts_query(text: Bytes, p: int) -> bool:
+    """Say whether `qid:` stands at p."""
+    return bool(text[p] == 113 and text[p + 1] == 105 and text[p + 2] == 100 and text[p + 3] == 58)
+
+
+@kernel
+def _same_bytes(text: Bytes, p: int, q: int, n: int) -> bool:
+    """Say whether the n bytes at p and at q are equal."""
+    for i in range(n):
+        if text[p + i] != text[q + i]:
+            return False
+    return True
+
+
+@kernel
 def parse_letor(
     text: Bytes,
     start: int,
@@ -441,25 +457,28 @@ def parse_letor(
     n_faults = 0
     n_unsorted = 0
     line = 0
-    id_start = 0
-    id_stop = 0
-    p = start
+    id_start = _ZERO
+    id_stop = _ZERO
+    # Unsigned: an index that may be negative costs a test at each byte.
+    p = np.uint64(start)
+    end = np.uint64(stop)
     offsets[0] = 0
-    while p < stop:
+    while p < end:
         line_start = p
         wrong = False
         row_unknown = n_unknown
         row_hard = n_hard
-        new_start = 0
-        new_stop = 0
+        new_start = _ZERO
+        new_stop = _ZERO
         while text[p] == 32 or text[p] == 9:
-            p += 1
+            p += _ONE
         is_row = text[p] != 10 and text[p] != 35 and text[p] != 13
         k = 0
         ascending = True
         if is_row:
             if has_label:
-                status, value, q = parse_number(text, p, powers, 10)
+                status, value, number_end = parse_number(text, int(np.int64(p)), powers, 10)
+                q = np.uint64(number_end)
                 if status == HARD:
                     hard[n_hard, 0] = ~rows
                     hard[n_hard, 1] = p
@@ -471,17 +490,17 @@ def parse_letor(
                 p = q
                 labels[rows] = value
                 while text[p] == 32 or text[p] == 9:
-                    p += 1
+                    p += _ONE
             if has_query and not wrong:
-                if text[p] == 113 and text[p + 1] == 105 and text[p + 2] == 100 and text[p + 3] == 58:
-                    p += 4
+                if _starts_query(text, int(np.int64(p))):
+                    p += np.uint64(4)
                     new_start = p
                     while text[p] > 32 and text[p] != 35:
-                        p += 1
+                        p += _ONE
                     new_stop = p
                     wrong = new_start == new_stop
                     while text[p] == 32 or text[p] == 9:
-                        p += 1
+                        p += _ONE
                 else:
                     wrong = True
             column = -1
@@ -492,14 +511,14 @@ def parse_letor(
                 q = p
                 while 0 <= digit <= 9:
                     feature_id = feature_id * 10 + digit
-                    q += 1
+                    q += _ONE
                     digit = int(text[q]) - 48
                 if digit != 10 or q == p:
                     wrong = not (q == p and (digit == -38 or digit == -13 or digit == -35))  # newline, '#', CR
                     break
                 if q - p > 18:  # may be beyond 2^63 - 1: count again, with care
                     feature_id = 0
-                    for i in range(p, q):
+                    for i in range(int(np.int64(p)), int(np.int64(q))):
                         digit = int(text[i]) - 48
                         if feature_id > (9223372036854775807 - digit) // 10:
                             wrong = True
@@ -507,28 +526,28 @@ def parse_letor(
                         feature_id = feature_id * 10 + digit
                     if wrong:
                         break
-                p = q + 1
+                p = q + _ONE
                 # Plain digits with a point are most of all text; the rest goes the long way.
                 q = p
                 negative = text[q] == 45
                 if negative:
-                    q += 1
+                    q += _ONE
                 mantissa = 0
                 first = q
                 digit = int(text[q]) - 48
                 while 0 <= digit <= 9:
                     mantissa = mantissa * 10 + digit
-                    q += 1
+                    q += _ONE
                     digit = int(text[q]) - 48
                 digits = q - first
-                fraction = 0
+                fraction = _ZERO
                 if digit == -2:
-                    q += 1
+                    q += _ONE
                     first = q
                     digit = int(text[q]) - 48
                     while 0 <= digit <= 9:
                         mantissa = mantissa * 10 + digit
-                        q += 1
+                        q += _ONE
                         digit = int(text[q]) - 48
                     fraction = q - first
                     digits += fraction
@@ -537,7 +556,8 @@ def parse_letor(
                     if negative and mantissa:
                         value = -value
                 else:
-                    status, value, q = parse_number(text, p, powers, 10)
+                    status, value, number_end = parse_number(text, int(np.int64(p)), powers, 10)
+                    q = np.uint64(number_end)
                     if status != EXACT:
                         if status == WRONG:
                             wrong = True
@@ -552,7 +572,7 @@ def parse_letor(
                         break
                 p = q
                 while text[p] == 32 or text[p] == 9:
-                    p += 1
+                    p += _ONE
                 column += 1
                 if column >= n_known or known_ids[column] != feature_id:
                     slot = _slot(feature_id, keys)
@@ -573,12 +593,12 @@ def parse_letor(
         if text[p] == 13 and not wrong:
             q = p
             while text[q] == 13:
-                q += 1
+                q += _ONE
             wrong = text[q] != 10
-        comment = p + 1
+        comment = p + _ONE
         while text[p] != 10:
             wrong |= text[p] == 0
-            p += 1
+            p += _ONE
         if wrong:
             if n_faults < len(faults):
                 faults[n_faults, 0] = line
@@ -591,10 +611,9 @@ def parse_letor(
             if has_query:
                 same = n_runs > 0 and new_stop - new_start == id_stop - id_start
                 if same:
-                    for i in range(new_stop - new_start):
-                        if text[new_start + i] != text[id_start + i]:
-                            same = False
-                            break
+                    same = _same_bytes(
+                        text, int(np.int64(new_start)), int(np.int64(id_start)), int(np.int64(new_stop - new_start))
+                    )
                 if not same:
                     runs[n_runs, 0] = rows
                     runs[n_runs, 1] = new_start
@@ -606,8 +625,8 @@ def parse_letor(
             if want_documents:
                 documents[rows, 0] = 0
                 documents[rows, 1] = 0
-                if text[comment - 1] == 35:
-                    documents[rows, 0], documents[rows, 1] = _find_document(text, comment)
+                if text[comment - _ONE] == 35:
+                    documents[rows, 0], documents[rows, 1] = _find_document(text, int(np.int64(comment)))
             if not ascending:
                 unsorted[n_unsorted, 0] = rows
                 unsorted[n_unsorted, 1] = line
@@ -617,7 +636,7 @@ def parse_letor(
             rows += 1
             cells += k
             offsets[rows] = cells
-        p += 1
+        p += _ONE
         line += 1
     counts[ROWS] = rows
     counts[CELLS] = cells
@@ -763,10 +782,7 @@ def parse_delimited(
             if new_stop > new_start:
                 same = n_runs > 0 and new_stop - new_start == id_stop - id_start
                 if same:
-                    for i in range(new_stop - new_start):
-                        if text[new_start + i] != text[id_start + i]:
-                            same = False
-                            break
+                    same = _same_bytes(text, new_start, id_start, new_stop - new_start)
                 if not same:
                     runs[n_runs, 0] = rows
                     runs[n_runs, 1] = new_start
