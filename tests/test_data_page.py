@@ -1,0 +1,34 @@
+"""man/lmart-data.5 says what the code does."""
+
+from __future__ import annotations
+
+import re
+
+from commands import ROOT, run
+from lmart.formats import columns
+from lmart.formats.letor_faults import LARGEST_INDEX
+from lmart.formats.names import FORMATS
+
+PAGE = (ROOT / "man" / "lmart-data.5").read_text()
+PLAIN = re.sub(r"\\f.", "", PAGE.replace("\\-", "-"))
+
+
+def test_the_two_examples_are_the_same_data() -> None:
+    letor, table = re.findall(r"\.nf\n(.*?)\.fi", PLAIN, re.DOTALL)[1:]
+    assert run("convert", "-", "-", "--to", "csv", stdin=letor).stdout == table
+    assert run("convert", "-", "-", stdin=table).stdout == letor.replace("1e-3", "0.001")
+
+
+def test_names_suffixes_and_limits_are_those_of_the_code() -> None:
+    for names in (columns.LABEL_NAMES, columns.QUERY_NAMES, columns.DOCUMENT_NAMES):
+        assert f"{', '.join(names[:-1])} or {names[-1]}" in PLAIN
+    for one in FORMATS.values():
+        if one.kind == "data":
+            assert all(suffix in PLAIN for suffix in one.suffixes)
+    assert str(LARGEST_INDEX) in PLAIN
+
+
+def test_every_option_named_is_one_of_the_commands() -> None:
+    options = {name for command in ("train", "eval", "convert") for name in run(command, "--help").stdout.split()}
+    for option in set(re.findall(r"--[a-z-]+", PLAIN)):
+        assert any(word.strip("[],") == option for word in options), option
