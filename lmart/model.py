@@ -9,9 +9,8 @@ import numpy.typing as npt
 
 from lmart.dataset import SparseRows
 from lmart.ensemble import Ensemble
-from lmart.formats.model_json import read_model
 from lmart.formats.options import ReadOptions
-from lmart.formats.registry import open_rows
+from lmart.formats.registry import open_rows, read_model
 from lmart.formats.rows import RowBlock, RowReader
 from lmart.scoring import FeatureMatcher, Scorer
 from lmart.threads import WorkerPool
@@ -35,12 +34,13 @@ def score_stream(
         if strict:
             matcher.refuse_unknown(reader.path)
         waiting.append((block, scorer.score(block.features, column_map, pool)))
+        del block  # before the next one is made
         if matcher.foreign:
             if sum(len(one) for one, _ in waiting) >= PATIENCE:
                 matcher.refuse_foreign(reader.path)
             continue
-        yield from waiting
-        waiting.clear()
+        while waiting:
+            yield waiting.pop(0)
     matcher.refuse_foreign(reader.path)
 
 

@@ -110,8 +110,7 @@ def command(
     inputs = [model, data, *([read_options.query_sizes] if read_options.query_sizes else [])]
     refuse_two_standard_inputs(inputs)
 
-    from lmart.formats.model_json import read_model
-    from lmart.formats.registry import open_rows
+    from lmart.formats.registry import open_rows, read_model
     from lmart.model import score_stream
     from lmart.scoring import FeatureMatcher, Scorer
     from lmart.streams import AtomicOutput, check_output
@@ -133,6 +132,7 @@ def command(
         for block, scores in score_stream(scorer, matcher, reader, pool, strict):
             writer.write(block, scores)
             result.flush()
+            del block, scores  # before the next ones are made
         writer.finish()
     if matcher.unknown:
         source = "standard input" if data == "-" else data
