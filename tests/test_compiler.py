@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import os
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from numba.core.errors import TypingError
 
 import lmart.kernels
 from lmart.kernels import compiler
@@ -137,6 +139,24 @@ class TestKernelCache:
         load(toy_file).toy(3)
         assert len(said) == 1
 
+    def test_another_process_that_never_ends_is_not_waited_for(
+        self, toy_file: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(compiler, "LONGEST_WAIT", 0.1)
+        folder = toy_file.parent / "__pycache__"
+        folder.mkdir()
+        other = os.open(folder, os.O_RDONLY)
+        fcntl.flock(other, fcntl.LOCK_EX)
+        assert load(toy_file).toy(3) == 7
+        os.close(other)
+
+    def test_the_turn_ends_with_a_failed_compilation(self, toy_file: Path) -> None:
+        with pytest.raises(TypingError):
+            load(toy_file).toy("text")
+        other = os.open(toy_file.parent / "__pycache__", os.O_RDONLY)
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.close(other)
+
     def test_a_full_disk_does_not_matter(self, toy_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def full(source: str, target: str) -> None:
             raise OSError(28, "No space left on device")
@@ -197,7 +217,7 @@ class TestFolders:
 
 @needs_compiler
 def test_processes_that_start_together_share_an_empty_cache(toy_file: Path) -> None:
-    program = "import toykernels; print(toykernels.toy(3), toykernels.toy(0.5))"
+    program = "import toykernels as t; print(t.toy(3), t.toy(0.5), sum(t.toy.stats.cache_misses.values()))"
     environment = {**os.environ, "PYTHONPATH": str(toy_file.parent), "NUMBA_CACHE_DIR": str(toy_file.parent / "shared")}
 
     def start(_: int) -> tuple[str, str]:
@@ -207,7 +227,10 @@ def test_processes_that_start_together_share_an_empty_cache(toy_file: Path) -> N
         return done.stdout, done.stderr
 
     with ThreadPoolExecutor(6) as pool:
-        assert set(pool.map(start, range(6))) == {("7 2.0\n", "")}
+        results = sorted(pool.map(start, range(6)))
+    assert {said for _, said in results} == {""}
+    assert {shown.split(" ")[:2] == ["7", "2.0"] for shown, _ in results} == {True}
+    assert sum(int(shown.split(" ")[2]) for shown, _ in results) == 2  # each signature is compiled once in all
     assert len(list((toy_file.parent / "shared" / "lmart").iterdir())) == 4
 
 

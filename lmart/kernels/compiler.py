@@ -3,19 +3,23 @@
 Numba's own cache refuses to start without a writable folder, dies of a damaged file, and can hand out the code of
 another signature when processes fill it together. Here each kernel and signature has a file of its own, named by
 everything its code depends on, checked by digest, and replaced as a whole; whatever goes wrong costs a compilation.
+Processes that start together compile in turn, so that the first one's work serves all.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import os
 import pickle
 import stat
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -33,6 +37,7 @@ config: Any = numba.config  # its names are made at run time
 CompileResult: Any = compiler.CompileResult
 dumps: Any = serialize.dumps
 DIGEST_SIZE = hashlib.sha256().digest_size
+LONGEST_WAIT = 120.0  # seconds for another process to compile
 
 
 def kernel(function: F) -> F:
@@ -41,9 +46,10 @@ def kernel(function: F) -> F:
     Division follows IEEE (x / 0 is inf), no operation is reordered or fused, so results do not depend on the processor.
     A kernel may call only kernels of its own file: the cache does not notice a change in another one.
     """
-    compiled = njit(nogil=True, error_model="numpy")(function)
+    compiled: Any = njit(nogil=True, error_model="numpy")(function)
     if hasattr(compiled, "_cache"):  # not under NUMBA_DISABLE_JIT
         compiled._cache = KernelCache(function)
+        compiled.compile = _ending_the_turn(compiled.compile)
     return cast(F, compiled)
 
 
@@ -64,13 +70,21 @@ class KernelCache(_Cache):
         """Return the compiled code of a signature, or None when it has to be compiled."""
         target_context.refresh()
         name = self._file_name(sig, target_context.codegen())
+        found = self._find(name, target_context)
+        if found is None:
+            folder = writable_folder(self._source.parent)
+            _tell_once(folder is not None)
+            if folder is not None and _take_turn(folder):
+                found = self._find(name, target_context)
+        return found
+
+    def _find(self, name: str, target_context: Any) -> Any:
         for folder in readable_folders(self._source.parent):
             with contextlib.suppress(Exception):  # absent, damaged, of another Numba: compile
                 kept = (folder / name).read_bytes()
                 digest, payload = kept[:DIGEST_SIZE], kept[DIGEST_SIZE:]
                 if hashlib.sha256(payload).digest() == digest:
                     return CompileResult._rebuild(target_context, *pickle.loads(payload))
-        _tell_once(self.cache_path is not None)
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -98,6 +112,55 @@ class KernelCache(_Cache):
 
     def flush(self) -> None:
         pass
+
+
+class _Turn(threading.local):
+    """This thread's turn to compile into a folder: a lock on the folder, which ends with the process."""
+
+    depth = 0  # kernels under compilation: one that calls another compiles it on the way
+    descriptor: int | None = None
+
+
+_turn = _Turn()
+
+
+def _take_turn(folder: Path) -> bool:
+    """Wait until no other process compiles into the folder; False when the turn is ours already, or cannot be had."""
+    if _turn.descriptor is not None or not _turn.depth:
+        return False
+    deadline = time.monotonic() + LONGEST_WAIT
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return False
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _turn.descriptor = descriptor
+            return True
+        except BlockingIOError:
+            if time.monotonic() < deadline:
+                time.sleep(0.02)  # not a blocking call, which a signal could not end
+                continue
+        except OSError:  # a file system without locks
+            pass
+        os.close(descriptor)
+        return False
+
+
+def _ending_the_turn(compile_signature: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    @wraps(compile_signature)
+    def compile_and_end(sig: Any) -> Any:
+        _turn.depth += 1
+        try:
+            return compile_signature(sig)
+        finally:
+            _turn.depth -= 1
+            if not _turn.depth and _turn.descriptor is not None:
+                os.close(_turn.descriptor)
+                _turn.descriptor = None
+
+    return compile_and_end
 
 
 @cache
