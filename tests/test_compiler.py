@@ -234,10 +234,11 @@ def test_processes_that_start_together_share_an_empty_cache(toy_file: Path) -> N
     assert len(list((toy_file.parent / "shared" / "lmart").iterdir())) == 4
 
 
-def test_runs_as_plain_python() -> None:
-    program = "from lmart.kernels.compiler import kernel; print(kernel(lambda x: x + 1)(2))"
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    assert (
-        subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, check=True).stdout
-        == b"3\n"
+def test_runs_as_plain_python_without_warnings() -> None:
+    program = (
+        "import numpy as np; from lmart.kernels.compiler import kernel\n"
+        "print(kernel(lambda x: x * x + x)(np.uint64(2**63 + 1)), kernel(lambda x: x / x)(np.float64(0)))"
     )
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONWARNINGS": "error"}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, check=False)
+    assert (done.stdout, done.stderr) == (b"9223372036854775810 nan\n", b"")

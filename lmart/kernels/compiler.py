@@ -25,6 +25,7 @@ from typing import Any, TypeVar, cast
 
 import llvmlite
 import numba
+import numpy as np
 from numba import njit
 from numba.core import compiler, serialize
 from numba.core.caching import _Cache
@@ -46,10 +47,11 @@ def kernel(function: F) -> F:
     Division follows IEEE (x / 0 is inf), no operation is reordered or fused, so results do not depend on the processor.
     A kernel may call only kernels of its own file: the cache does not notice a change in another one.
     """
+    if config.DISABLE_JIT:  # plain Python, in which NumPy would warn of what IEEE and unsigned numbers do anyway
+        return np.errstate(all="ignore")(function)
     compiled: Any = njit(nogil=True, error_model="numpy")(function)
-    if hasattr(compiled, "_cache"):  # not under NUMBA_DISABLE_JIT
-        compiled._cache = KernelCache(function)
-        compiled.compile = _ending_the_turn(compiled.compile)
+    compiled._cache = KernelCache(function)
+    compiled.compile = _ending_the_turn(compiled.compile)
     return cast(F, compiled)
 
 
