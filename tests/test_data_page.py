@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from commands import ROOT, run
+
 from lmart.formats import columns
 from lmart.formats.letor_faults import LARGEST_INDEX
 from lmart.formats.names import FORMATS
