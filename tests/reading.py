@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from lmart.dataset import RankingDataset
 from lmart.errors import DataError
@@ -73,7 +74,7 @@ def listed(blocks: Iterable[RowBlock], reader: TextReader) -> list[tuple[object,
     for block in blocks:
         ids = reader.feature_ids
         runs = block.query_ids or []
-        assert all(a != b for a, b in zip(runs, runs[1:], strict=False)), "equal runs are one run"
+        assert all(a != b for a, b in pairwise(runs)), "equal runs are one run"
         starts = dict(zip(block.query_offsets.tolist(), block.query_ids or [], strict=False))
         assert block.continues == (bool(rows) and (block.query_ids is None or block.query_ids[0] == query))
         for i in range(len(block)):
