@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -13,13 +13,14 @@ import numpy.typing as npt
 from lmart.binning import BinEdges, BinnedFeatures, bin_features, code_features, fit_bin_edges
 from lmart.dataset import RankingDataset
 from lmart.ensemble import Ensemble, Tree
+from lmart.errors import LmartError
 from lmart.grower import GrownTree, Units, grow_tree
 from lmart.kernels import histogram as sums
 from lmart.kernels import sampling, splitting
 from lmart.leaves import LocalLeaves, Partition
 from lmart.measures import Conventions, Evaluator, parse_measure
 from lmart.objective import Gradients, LambdaRank
-from lmart.scoring import FeatureMatcher
+from lmart.scoring import FeatureMatcher, Scorer
 from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool, chunks
 
@@ -30,6 +31,7 @@ Ints = npt.NDArray[np.int32]
 CHUNK = 32_768  # rows in one piece of work
 SMALL_DATA = 200_000  # documents up to which `--sample auto` takes all
 LEAST_SHARE = 0.3
+LARGEST_SCORE = 1e300  # so that differences of scores are numbers too
 
 
 @dataclass(frozen=True)
@@ -103,15 +105,21 @@ class _Validation(_Watched):
         self, dataset: RankingDataset, train: Ensemble, edges: BinEdges, settings: TrainSettings, pool: WorkerPool
     ) -> None:
         super().__init__(dataset, settings, pool)
+        self._model = train
         matcher = FeatureMatcher(train)
-        columns = matcher.column_map(dataset.feature_ids, dataset.feature_names)
+        self._columns = columns = matcher.column_map(dataset.feature_ids, dataset.feature_names)
         matcher.refuse_foreign(dataset.source)
         self._codes = code_features(dataset, edges, columns, pool)
         self._edges = edges
         self._pool = pool
+        # Bins cannot tell infinity from the largest numbers where training saw none.
+        self._raw = dataset.features if np.isposinf(dataset.features.values).any() else None
 
     def add(self, grown: GrownTree) -> None:
         tree = grown.tree
+        if self._raw is not None:
+            self.scores += Scorer(replace(self._model, trees=(tree,))).score(self._raw, self._columns, self._pool)
+            return
         fixed = (self._codes, grown.split_features, grown.split_codes, self._edges.missing_codes, tree.missing_left)
         rest = (tree.left, tree.right, tree.leaf_values)
         pieces = chunks(len(self.scores), CHUNK)
@@ -138,7 +146,8 @@ def train(
     weights  : one number >= 0 a query of the training set, or one a document, or None
     on_round : called after each round
     The first validation set decides on early stopping. The result depends on the data and the settings alone.
-    DataError when a label has no gain, or a validation set shares no feature with the training set.
+    DataError when a label has no gain, or a validation set shares no feature with the training set; LmartError when
+    scores grow beyond LARGEST_SCORE.
     """
     began = time.perf_counter()
     objective = LambdaRank.prepare(train_set, settings, pool, weights)
@@ -161,6 +170,7 @@ def train(
     trees: list[Tree] = []
     values: list[tuple[float | None, ...]] = []
     stopped = "trees"
+    largest = 0.0  # what the leaf values of all trees can add up to
     best_scores = own.scores
     for round_number in range(1, settings.trees + 1):
         gradients = objective.compute_gradients(own.scores)
@@ -169,6 +179,10 @@ def train(
             stopped = "split"
             break
         trees.append(grown.tree)
+        largest += float(np.abs(grown.tree.leaf_values).max())
+        if not largest <= LARGEST_SCORE:
+            what = f"the scores may grow beyond {LARGEST_SCORE:g} in round {round_number}"
+            raise LmartError(f"{what}; use a smaller --learning-rate")
         for one in watched:
             one.add(grown)
         measures = tuple(one.measure() for one in watched)

@@ -59,7 +59,7 @@ class LambdaRank:
         ranges = query_ranges(offsets)
         order = np.arange(dataset.n_documents, dtype=np.int32)
         pool.run(kernels.order_documents, [(gains, offsets, *queries, order) for queries in ranges])
-        fixed = (gains, offsets, discount, order, settings.truncation)
+        fixed = (gains, offsets, discount, order, min(settings.truncation, len(discount)))
         pool.run(kernels.ideal_dcg, [(*fixed, *queries, ideal) for queries in ranges])
         inverse = np.divide(1.0, ideal, out=np.zeros_like(ideal), where=ideal > 0)
         by_query = weights is not None and len(weights) == dataset.n_queries
@@ -85,7 +85,7 @@ class LambdaRank:
         ranges = query_ranges(offsets)
         self.pool.run(kernels.order_documents, [(scores, offsets, *queries, self.order) for queries in ranges])
         fixed = (scores, self.gains, self.inverse_ideal_dcg, self.query_weights, self.discount, offsets, self.order)
-        chosen = (settings.truncation, settings.sigma, settings.normalize)
+        chosen = (min(settings.truncation, len(self.discount)), settings.sigma, settings.normalize)
         self.pool.run(kernels.lambda_gradients, [(*fixed, *chosen, *queries, *out) for queries in ranges])
         if self.row_weights is not None:
             np.multiply(out.gradients, self.row_weights, out=out.gradients)

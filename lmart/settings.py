@@ -39,7 +39,7 @@ class TrainSettings:
         "A pair counts when at least one of its documents is above this rank in the current order; 0: all pairs.",
         low=0,
     )
-    sigma: float = _setting(1.0, "Slope of the pair sigmoid.", above=0)
+    sigma: float = _setting(1.0, "Slope of the pair sigmoid.", above=0, high=1_000_000)
     normalize: bool = _setting(True, "Normalise the lambdas of each query, as LightGBM's lambdarank_norm does.")
     gain: Gain = _setting(
         Gain(), "What a label is worth: exp2 (2^label - 1), linear, or a table G0,G1,... from label 0 up."

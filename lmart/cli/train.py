@@ -181,7 +181,7 @@ def _warn(result: TrainResult, dataset: RankingDataset, settings: TrainSettings,
     elif result.stopped == "split":
         console.warning(
             f"stopped after {_count(result.rounds, 'tree')} of {settings.trees:,}: no split is left that gains and "
-            f"leaves on each side {settings.min_docs} documents (--min-docs) and a hessian of "
+            f"leaves on each side {_count(settings.min_docs, 'document')} (--min-docs) and a hessian of "
             f"{settings.min_hessian:g} (--min-hessian)" + ("" if result.rounds else "; every score will be 0")
         )
 

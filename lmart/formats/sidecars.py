@@ -14,6 +14,8 @@ from lmart.streams import read_all
 Floats = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
 
+LARGEST_WEIGHT = 1e100  # far from where sums of weighted numbers end
+
 _NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z")
 
 
@@ -60,14 +62,14 @@ def read_weights(path: str, query_offsets: Longs, input_rows: Longs | None = Non
     """Read one weight a query or one a row, told apart by their count.
 
     query_offsets : int64[n_queries + 1] of the data they belong to; input_rows : as in its RankingDataset
-    DataError (with all three numbers) when the count fits neither, and for a weight that is negative, not finite or no
-    number, or when all are zero. When every query has one row, both readings mean the same.
+    DataError (with all three numbers) when the count fits neither, and for a weight that is negative, above
+    LARGEST_WEIGHT or no number, or when all are zero. When every query has one row, both readings mean the same.
     """
     weights = []
     for line, token in _numbers(path):
         value = float(token) if _NUMBER.match(token) else np.nan
-        if not 0.0 <= value < np.inf:
-            what = f"weight {quote(token)} is not a finite number from 0 up"
+        if not 0.0 <= value <= LARGEST_WEIGHT:
+            what = f"weight {quote(token)} is not a number from 0 to {LARGEST_WEIGHT:g}"
             raise DataError(f"{what}; give one weight a line", path, line)
         weights.append(value + 0.0)
     n_queries, n_documents = len(query_offsets) - 1, int(query_offsets[-1])

@@ -249,7 +249,7 @@ def units_for(bound: float) -> float:
     """Return the grid that rounds to the finest unit of which `bound` holds at most 2^50."""
     grid = 1.5 * 2.0**52
     unit_sum = 2.0**50
-    while unit_sum < bound:
+    while unit_sum < bound and unit_sum < 2.0**1000:
         unit_sum *= 2.0
         grid *= 2.0
     while unit_sum >= 2.0 * bound and unit_sum > 2.0**-900:
