@@ -19,7 +19,7 @@ from lmart.formats.columns import ColumnPlan, plan_columns
 from lmart.formats.letor_faults import label_fault, value_fault
 from lmart.formats.numbers import shortest
 from lmart.formats.rows import Longs, RowBlock
-from lmart.formats.text import Buffers, TextReader, cut_at_newlines, powers
+from lmart.formats.text import Buffers, TextReader, count_lines, cut_at_newlines, powers
 from lmart.kernels import parsing
 from lmart.streams import AtomicOutput
 
@@ -77,10 +77,10 @@ class DelimitedReader(TextReader):
     def _parse_plain(self, buffer: bytearray, start: int, stop: int, plan: ColumnPlan) -> list[RowBlock]:
         text = np.frombuffer(buffer, np.uint8)
         bounds = cut_at_newlines(buffer, stop, start)
-        sizes = self.pool.run(parsing.count_lines_and_colons, [(text, *bound) for bound in bounds])
+        lines_of = self.pool.run(count_lines, [(text, *bound) for bound in bounds])
         calls = []
         all_outputs = self.buffers(len(bounds))
-        for out, bound, (lines, _) in zip(all_outputs, bounds, sizes, strict=True):
+        for out, bound, lines in zip(all_outputs, bounds, lines_of, strict=True):
             out.reserve(lines, lines * plan.n_features, self.options.max_errors)
             calls.append(
                 (
@@ -91,7 +91,7 @@ class DelimitedReader(TextReader):
             )  # fmt: skip
         self.pool.run(parsing.parse_delimited, calls)
         parts = []
-        for out, (lines, _) in zip(all_outputs, sizes, strict=True):
+        for out, lines in zip(all_outputs, lines_of, strict=True):
             part = self._collect(buffer, out, plan)
             self.line += lines
             if len(part):

@@ -14,7 +14,7 @@ from lmart.errors import OutputError, quote
 from lmart.formats.letor_faults import Layout, explain, label_fault, no_query_fault, not_letor_fault, words_of
 from lmart.formats.numbers import shortest
 from lmart.formats.rows import Longs, RowBlock
-from lmart.formats.text import Buffers, TextReader, cut_at_newlines, powers
+from lmart.formats.text import Buffers, TextReader, count_lines, cut_at_newlines, powers
 from lmart.kernels import parsing
 from lmart.streams import AtomicOutput
 
@@ -35,12 +35,12 @@ class LetorReader(TextReader):
                 return []
         text = np.frombuffer(buffer, np.uint8)
         bounds = cut_at_newlines(buffer, stop)
-        sizes = self.pool.run(parsing.count_lines_and_colons, [(text, *bound) for bound in bounds])
+        lines_of = self.pool.run(count_lines, [(text, *bound) for bound in bounds])
         calls = []
         options = self.options
         all_outputs = self.buffers(len(bounds))
-        for out, bound, (lines, colons) in zip(all_outputs, bounds, sizes, strict=True):
-            out.reserve(lines, colons, options.max_errors)
+        for out, bound, lines in zip(all_outputs, bounds, lines_of, strict=True):
+            out.reserve(lines, (bound[1] - bound[0]) // 4 + 1, options.max_errors)  # the shortest cell is ' 1:2'
             calls.append(
                 (
                     text, *bound, self._layout.has_label, self._layout.has_query, options.allow_infinite,
@@ -51,7 +51,7 @@ class LetorReader(TextReader):
             )  # fmt: skip
         self.pool.run(parsing.parse_letor, calls)
         parts = []
-        for out, (lines, _) in zip(all_outputs, sizes, strict=True):
+        for out, lines in zip(all_outputs, lines_of, strict=True):
             part = self._collect(buffer, out, self._layout)
             self.line += lines
             if len(part):

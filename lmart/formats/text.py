@@ -205,6 +205,11 @@ class TextReader(RowReader):
         return wrong
 
 
+def count_lines(text: npt.NDArray[np.uint8], start: int, stop: int) -> int:
+    """Return how many newlines stand in text[start:stop]."""
+    return int(np.count_nonzero(text[start:stop] == ord("\n")))
+
+
 def cut_at_newlines(buffer: bytearray, stop: int, start: int = 0) -> list[tuple[int, int]]:
     """Return pieces of buffer[start:stop], which ends with a newline, of about CHUNK bytes that end with one too."""
     bounds = []

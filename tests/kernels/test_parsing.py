@@ -125,12 +125,6 @@ def test_ids_with_equal_low_or_high_bits_do_not_pile_up() -> None:
         assert max(map(len, np.split(taken, np.flatnonzero(np.diff(taken) > 1) + 1))) < 400
 
 
-def test_lines_and_colons_are_counted() -> None:
-    text = np.frombuffer(b"1 qid:1 2:3\n\n:#:\n", np.uint8)
-    assert parsing.count_lines_and_colons(text, 0, len(text)) == (3, 4)
-    assert parsing.count_lines_and_colons(text, 1, 8) == (0, 1)
-
-
 def test_columns_are_resolved_and_renumbered_in_a_slice() -> None:
     columns = np.array([-1, 0, -2, -1], np.int32)
     parsing.resolve_columns(columns, 1, 4, np.array([7, 9], np.int32))
