@@ -1,11 +1,11 @@
 """Training time beside LightGBM and XGBoost, turn by turn in one run, as ratios.
 
-    python tests/bench/training.py --data TRAIN.svm [--test TEST.svm] [--parts total,tree,threads] [--leaves 64,31]
-                                   [--peers lightgbm,lightgbm-quantized,xgboost] [--repeats 3] [--json FILE]
+    python tests/bench/training.py --data TRAIN.svm [--test TEST.svm] [--parts total,tree,threads]
+                                   [--leaves 64,31] [--peers lightgbm,xgboost] [--repeats 3] [--json FILE]
 
 Each repeat runs every tool once, in the opposite order of the one before; a ratio is taken within a repeat. Printed are
 the median and the range of the ratios, lmart over peer: below 1 lmart is faster. Seconds alone say little: they change
-with the machine and with what else runs on it. All tools get the same settings (`PEERS`), dense cells and all documents.
+with the machine and with what else runs on it. All get the same settings, dense cells and all documents.
 
 tree     seconds a tree, data in memory and binned: the median over the rounds of one training
 threads  lmart with all processors over lmart with one, seconds a tree
