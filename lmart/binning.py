@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -123,7 +124,10 @@ def code_features(dataset: RankingDataset, edges: BinEdges, columns: Ints, pool:
     used = np.where(known, place[np.where(known, columns, 0)] if len(place) else -1, -1).astype(np.int32)
     codes = np.empty((edges.n_features, dataset.n_documents), np.uint8)
     rows = dataset.features
-    arrays = (rows.offsets, rows.columns, rows.values, used, edges.edges, edges.edge_offsets, edges.absent_codes)
+    grid = np.full((edges.n_features, 256), np.inf)
+    for f, (start, stop) in enumerate(pairwise(edges.edge_offsets)):
+        grid[f, 1 : 1 + stop - start] = edges.edges[start:stop]
+    arrays = (rows.offsets, rows.columns, rows.values, used, grid.ravel(), edges.missing_codes, edges.absent_codes)
     pool.run(kernels.code_cells, [(*arrays, start, stop, codes) for start, stop in chunks(dataset.n_documents, CHUNK)])
     return codes
 

@@ -109,10 +109,12 @@ def coded(rows: list[dict[int, float]], edges: list[list[float]], absent: list[i
     columns = np.array([c for row in rows for c in row], np.int32)
     values = np.array([x for row in rows for x in row.values()], np.float64)
     used = np.arange(len(edges), dtype=np.int32)
-    flat = np.array([e for own in edges for e in own])
-    starts = np.cumsum([0, *map(len, edges)])
+    grid = np.full((len(edges), 256), np.inf)
+    for f, own in enumerate(edges):
+        grid[f, 1 : 1 + len(own)] = own
+    missing = np.array([len(own) + 1 for own in edges], np.uint8)
     out = np.empty((len(edges), len(rows)), np.uint8)
-    fixed = (offsets, columns, values, used, flat, starts, np.array(absent, np.uint8))
+    fixed = (offsets, columns, values, used, grid.ravel(), missing, np.array(absent, np.uint8))
     for start, stop in ((0, len(rows) // 2), (len(rows) // 2, len(rows))):
         binning.code_cells(*fixed, start, stop, out)
     return out
@@ -122,6 +124,13 @@ def test_cells_get_the_bin_of_their_value_nan_its_own_and_absent_ones_theirs() -
     rows = [{0: 1.0, 1: -5.0}, {1: math.nan}, {0: 2.5}, {}]
     out = coded(rows, [[0.5, 2.0], [-1.0]], [0, 2])
     assert out.tolist() == [[1, 0, 2, 0], [0, 2, 2, 2]]
+
+
+@given(st.lists(numbers, max_size=255, unique=True), st.lists(st.one_of(few, numbers), min_size=1, max_size=80))
+def test_a_code_is_the_number_of_edges_below(values: list[float], column: list[float]) -> None:
+    edges = sorted(values)[:254]
+    out = coded([{0: x} for x in column], [edges], [0])
+    assert out[0].tolist() == [reference.bin_of(x, edges) for x in column]
 
 
 @given(st.lists(st.lists(st.integers(0, 3), min_size=3, max_size=3), min_size=1, max_size=20))
