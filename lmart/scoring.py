@@ -218,6 +218,7 @@ class FeatureMatcher:
         self._by_name = None if names is None else {name: place for place, name in enumerate(names)}
         self._map = np.zeros(0, np.int32)
         self.unknown: list[str] = []
+        self.half_named: str | None = None  # 'data' or 'model' when only that one has names, so that numbers decide
 
     def column_map(self, feature_ids: Sequence[int] | Longs, feature_names: Sequence[str] | None = None) -> Ints:
         """Return int32[n_columns], the model's feature of each column, -1 where it has none.
@@ -225,6 +226,8 @@ class FeatureMatcher:
         May be called again with more columns than before; `unknown` collects what the user calls the features that
         the model does not have.
         """
+        if (feature_names is None) != (self._by_name is None):
+            self.half_named = "model" if feature_names is None else "data"
         known = len(self._map)
         n = len(feature_ids)
         if n > known:

@@ -203,6 +203,14 @@ def test_data_without_a_feature_of_the_model_is_refused(model: str, tmp_path: Pa
     assert not out.exists()
 
 
+def test_features_that_only_one_side_names_match_by_number_with_a_warning(model: str) -> None:
+    result = run("-m", model, "--data", "-", stdin="label,qid,a,b\n0,q,3,9\n")
+    assert (result.exit_code, result.stdout) == (0, "3.0\n")
+    assert said(result) == "lmart: warning: features are matched by number, not by name: only the data has names\n"
+    numbered = run("-m", model, "--data", "-", stdin="label,qid,2,1\n0,q,9,3\n")
+    assert (numbered.exit_code, numbered.stdout, said(numbered)) == (0, "3.0\n", "")
+
+
 def test_rows_wait_for_the_first_feature_of_the_model(model: str) -> None:
     data = "0 qid:1 8:1\n" * 9 + "0 qid:1 1:2\n"
     assert run("-m", model, "--data", "-", stdin=data).stdout == "0.0\n" * 9 + "2.0\n"
