@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -83,7 +84,7 @@ def command(
     refuse_two_standard_inputs(inputs)
     if settings.early_stop and not valid:
         raise click.UsageError("--early-stop needs a --valid file to measure")
-    if report is not None and report == out:
+    if report is not None and os.path.realpath(report) == os.path.realpath(out):
         raise click.UsageError("--report and --out are the same file")
 
     import time

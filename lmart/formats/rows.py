@@ -122,8 +122,9 @@ class QueryLedger:
         """Note a run of rows of one query; return the fault when the query stood before."""
         if self._group_by_qid:
             return None
-        before = self._first.setdefault(query_id, (path, line))
-        if before == (path, line):
+        entry = path, line
+        before = self._first.setdefault(query_id, entry)
+        if before is entry:  # not ==: a file may be given twice
             return None
         where = f"line {before[1]}" if before[0] == path else f"{before[0]}:{before[1]}"
         return DataError(
