@@ -16,7 +16,7 @@ from lmart.threads import WorkerPool, chunks
 
 
 class GrowingArray:
-    """An array that grows in place: its memory is extended by the system, not copied beside itself."""
+    """An array that takes room for what is expected, of which the system gives memory only as it is written."""
 
     def __init__(self, dtype: Any) -> None:
         self._array = np.empty(0, dtype)
@@ -26,8 +26,8 @@ class GrowingArray:
         return self._count
 
     def expect(self, count: int) -> None:
-        """Prepare for about `count` elements in all; memory that stays unused is never touched."""
-        if count > len(self._array):
+        """Prepare for about `count` elements in all, as long as there is little to copy."""
+        if count > len(self._array) and self._count < count // 8:
             fresh = np.empty(count, self._array.dtype)
             fresh[: self._count] = self._array[: self._count]
             self._array = fresh
@@ -36,7 +36,7 @@ class GrowingArray:
         """Return the place for `count` further elements, to be written before the next call."""
         needed = self._count + count
         if needed > len(self._array):
-            self._array.resize(max(needed, len(self._array) + len(self._array) // 8), refcheck=False)
+            self._array.resize(max(needed, len(self._array) + len(self._array) // 4), refcheck=False)
         place = self._array[self._count : needed]
         self._count = needed
         return place
@@ -71,7 +71,7 @@ class DatasetBuilder:
         """Say which share of all rows is there by now, so that room for the rest is taken at once."""
         if 0.0 < share < 1.0:
             for array in (self._offsets, self._columns, self._values, self._labels):
-                array.expect(int(len(array) / share * 1.03) + 1000)
+                array.expect(int(len(array) / share * 1.1) + 1000)
 
     def add(self, block: RowBlock, path: str) -> None:
         """Append the rows of one block; DataError when one input has labels or query ids and another has not."""

@@ -146,7 +146,8 @@ class _Decompressed:
     def __init__(self, raw: _Prefixed, kind: str) -> None:
         self.path = raw.path
         self._raw = raw
-        self._pieces: queue.Queue[bytes | BaseException | None] = queue.Queue(maxsize=8)
+        self._pieces: queue.Queue[tuple[bytes, float] | BaseException | None] = queue.Queue(maxsize=8)
+        self._progress = 0.0
         self._piece = memoryview(b"")
         self._ended = False
         self._closed = False
@@ -158,7 +159,7 @@ class _Decompressed:
 
     @property
     def progress(self) -> float:
-        return self._raw.progress
+        return self._progress
 
     def _work(self, decompress: Any) -> None:
         last: BaseException | None = None
@@ -166,7 +167,7 @@ class _Decompressed:
             for piece in decompress(self._raw):
                 if self._closed:
                     break
-                self._pieces.put(piece)
+                self._pieces.put((piece, self._raw.progress))
         except BaseException as error:  # raised in read_block, in the thread that reads
             last = error
         self._raw.close()
@@ -189,7 +190,8 @@ class _Decompressed:
                     if piece is not None:
                         raise piece
                     break
-                self._piece = memoryview(piece)
+                self._piece = memoryview(piece[0])
+                self._progress = piece[1]
             count = min(len(self._piece), len(view) - filled)
             view[filled : filled + count] = self._piece[:count]
             self._piece = self._piece[count:]
