@@ -121,7 +121,10 @@ class TextReader(RowReader):
         """Yield buffers with whole lines up to a stop, the last of them a newline."""
         head = self._head
         few = bytearray(len(BYTE_ORDER_MARK))
-        while len(head) < len(few) and (count := self._stream.read_block(memoryview(few)[len(head) :])):
+        while len(head) < len(few) and BYTE_ORDER_MARK.startswith(head):
+            count = self._stream.read_block(memoryview(few)[len(head) :])
+            if not count:
+                break
             head += few[len(head) : len(head) + count]
         head = head.removeprefix(BYTE_ORDER_MARK)
         if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
