@@ -1,0 +1,34 @@
+"""The same model on any processor: machine code for the plainest one, and no machine code at all."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from commands import PROGRAM, SAMPLE
+
+SETTINGS = ("--trees", "3", "--sample", "0.5", "--min-docs", "5", "--quiet")
+
+
+def model(data: Path, out: Path, **environment: str) -> bytes:
+    command = [*PROGRAM, "train", "--data", str(data), "--out", str(out), *SETTINGS]
+    subprocess.run(command, env={**os.environ, **environment}, check=True)
+    return out.read_bytes()
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("few") / "few.svm"
+    path.write_text("".join(SAMPLE.joinpath("train.svm").read_text().splitlines(keepends=True)[:300]))
+    return path
+
+
+def test_plain_python_gives_the_same_bytes(few: Path, tmp_path: Path) -> None:
+    assert model(few, tmp_path / "a.json") == model(few, tmp_path / "b.json", NUMBA_DISABLE_JIT="1")
+
+
+def test_a_plain_processor_gives_the_same_bytes(few: Path, tmp_path: Path) -> None:
+    plain = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": "", "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    assert model(few, tmp_path / "a.json") == model(few, tmp_path / "b.json", **plain)
