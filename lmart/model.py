@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from lmart.dataset import SparseRows
-from lmart.ensemble import Ensemble
+from lmart.ensemble import Ensemble, Ints
+from lmart.explain import Explainer, Explanation
 from lmart.formats.options import ReadOptions
 from lmart.formats.registry import open_rows, read_model
 from lmart.formats.rows import RowBlock, RowReader
@@ -55,6 +56,7 @@ class Model:
     def __init__(self, ensemble: Ensemble) -> None:
         self.ensemble = ensemble
         self._scorer = Scorer(ensemble)
+        self._explainer: Explainer | None = None
 
     @property
     def feature_ids(self) -> list[int]:
@@ -82,6 +84,34 @@ class Model:
         threads  : threads to use; the result never depends on it
         ValueError when the array has another shape. DataError when no column is a feature of the model.
         """
+        rows, column_map = self._rows(features, feature_ids, feature_names)
+        if threads == 1:
+            return self._scorer.score(rows, column_map)
+        with WorkerPool(threads) as pool:
+            return self._scorer.score(rows, column_map, pool)
+
+    def explain(
+        self,
+        features: npt.ArrayLike,
+        feature_ids: Sequence[int] | None = None,
+        feature_names: Sequence[str] | None = None,
+        threads: int = 1,
+    ) -> Explanation:
+        """Return what each feature contributes to the score of each row: exact path-dependent TreeSHAP.
+
+        The arguments are those of `predict`, and so are the errors; ModelError also when the model does not say how
+        many documents each leaf had (models that lmart trains do).
+        """
+        explainer = self._explainer or Explainer(self.ensemble)
+        self._explainer = explainer
+        rows, column_map = self._rows(features, feature_ids, feature_names)
+        with WorkerPool(threads) as pool:
+            return Explanation(explainer.base, explainer.explain(rows, column_map, pool))
+
+    def _rows(
+        self, features: npt.ArrayLike, feature_ids: Sequence[int] | None, feature_names: Sequence[str] | None
+    ) -> tuple[SparseRows, Ints]:
+        """Return the rows of an array, and the model's feature of each column."""
         values = np.ascontiguousarray(features, np.float64)
         if values.ndim != 2:
             raise ValueError(f"features has {values.ndim} dimensions; give rows x columns, a single row as [row]")
@@ -98,13 +128,8 @@ class Model:
         else:
             column_map = matcher.column_map(self.ensemble.feature_ids if feature_ids is None else feature_ids)
         matcher.refuse_foreign("features")
-        rows = SparseRows(
-            np.arange(n + 1, dtype=np.int64) * m, np.tile(np.arange(m, dtype=np.int32), n), values.reshape(-1)
-        )
-        if threads == 1:
-            return self._scorer.score(rows, column_map)
-        with WorkerPool(threads) as pool:
-            return self._scorer.score(rows, column_map, pool)
+        columns = np.tile(np.arange(m, dtype=np.int32), n)
+        return SparseRows(np.arange(n + 1, dtype=np.int64) * m, columns, values.reshape(-1)), column_map
 
     def predict_letor(self, path: str, threads: int = 1) -> Floats:
         """Return the score of each row of a data file, float64[n], in the order of its rows.
