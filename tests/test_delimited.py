@@ -130,6 +130,8 @@ def test_numbered_columns_are_the_indices() -> None:
         (b"label,qid,x\n1,\xff,1\n", 2, "not valid UTF-8"),
         (b"label,qid,\xff\n1,1,1\n", 1, "the header is not valid UTF-8"),
         (b"label,qid,x\r1,a,1\r", 1, "carriage return"),
+        (b"label,qid,x\n1,a\rb,1\n", 2, "carriage return inside the line"),
+        (b"label,x,qid\r\n1,2,a\r\n0,3,a\r1,2,b\r\n", 3, "carriage return inside the line"),
     ],
 )
 def test_what_would_mislead_is_refused(text: bytes, line: int, what: str) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from lmart.dataset import SparseRows
 from lmart.errors import OutputError, quote
 from lmart.formats.columns import ColumnPlan, plan_columns
-from lmart.formats.letor_faults import label_fault, value_fault
+from lmart.formats.letor_faults import INNER_RETURN, label_fault, value_fault
 from lmart.formats.numbers import shortest
 from lmart.formats.rows import Longs, RowBlock
 from lmart.formats.text import Buffers, TextReader, count_lines, cut_at_newlines, powers
@@ -193,6 +193,8 @@ class DelimitedReader(TextReader):
         return RowBlock(features, labels, query_ids, offsets, continues, documents, lines[0])
 
     def _explain(self, fields: Sequence[bytes], plan: ColumnPlan) -> str:
+        if any(b"\r" in field for field in fields):
+            return INNER_RETURN
         message = _row_fault(fields, plan, self.options)
         return f"the line cannot be read: {quote(self.delimiter.encode().join(fields))}" if message is None else message
 

@@ -12,6 +12,7 @@ from lmart.errors import quote
 from lmart.formats.options import ReadOptions
 
 LARGEST_INDEX = 2**63 - 1
+INNER_RETURN = 'a carriage return inside the line; convert the line ends, as with \'tr "\\r" "\\n"\''
 
 _NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z")
 _INFINITE = re.compile(rb"[+-]?inf(inity)?\Z", re.IGNORECASE)
@@ -39,7 +40,7 @@ def explain(line: bytes, layout: Layout, options: ReadOptions) -> str | None:
         return f"NUL byte in {quote(line[max(at - 20, 0) : at + 1])}; the file is damaged, or no text"
     body = line.split(b"#", 1)[0] if b"#" in line else line.rstrip(b"\r")
     if b"\r" in body:
-        return 'a carriage return inside the line; convert the line ends, as with \'tr "\\r" "\\n"\''
+        return INNER_RETURN
     words = words_of(body)
     if not words:
         return None

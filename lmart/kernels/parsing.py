@@ -739,6 +739,8 @@ def parse_delimited(
                 q = p
                 while q > first and (text[q - 1] == 32 or text[q - 1] == 13 or text[q - 1] == 9):
                     q -= 1
+                for i in range(first, q):
+                    wrong |= text[i] == 13
                 if kind == QUERY:
                     new_start = first
                     new_stop = q
