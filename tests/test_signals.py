@@ -36,7 +36,10 @@ def long_training(folder: Path, *more: str) -> Iterator[subprocess.Popen[bytes]]
         for line in process.stderr:
             if b"/1000000 trees" in line:
                 break
-        yield process
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 @pytest.mark.parametrize("number", STATUS)
@@ -46,7 +49,7 @@ def test_training_is_stopped(tmp_path: Path, number: signal.Signals) -> None:
         began = time.monotonic()
         process.send_signal(number)
         process.send_signal(number)  # `timeout` and terminals may send it twice
-        stdout, stderr = process.communicate()
+        stdout, stderr = process.communicate(timeout=60)
         assert time.monotonic() - began < 5
     assert (process.returncode, stdout) == (STATUS[number], b"")
     assert all(line.startswith(b"lmart: ") and b" trees" in line for line in stderr.splitlines())
