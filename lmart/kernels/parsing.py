@@ -696,7 +696,7 @@ def parse_delimited(
         new_start = 0
         new_stop = 0
         wrong = False
-        while text[p] == 32 or text[p] == 13:
+        while text[p] == 32 or text[p] == 13 or (text[p] == 9 and delimiter != 9):
             p += 1
         is_row = text[p] != 10
         if is_row:

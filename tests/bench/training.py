@@ -18,20 +18,16 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
-import re
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-Turns = dict[str, Callable[[], float]]
+from turns import Turns, machine, show, take_turns, whole_run
 
 LIGHTGBM = {
     "objective": "lambdarank",
@@ -57,52 +53,6 @@ XGBOOST = {
     "max_bin": 256,
 }
 PEERS = ("lightgbm", "lightgbm-quantized", "xgboost")
-
-
-def machine() -> dict[str, Any]:
-    """Return what the figures depend on."""
-    packages = {}
-    for name in ("lmart", "numba", "numpy", "lightgbm", "xgboost"):
-        try:
-            packages[name] = version(name)
-        except PackageNotFoundError:
-            packages[name] = "absent"
-    model = (
-        re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
-        if os.path.exists("/proc/cpuinfo")
-        else None
-    )
-    return {
-        "processor": model[1] if model else platform.processor(),
-        "processors": len(os.sched_getaffinity(0)),
-        "load": os.getloadavg()[0],
-        "python": platform.python_version(),
-        **packages,
-    }
-
-
-def take_turns(turns: Turns, repeats: int) -> dict[str, list[float]]:
-    """Run every turn once a repeat, in alternating order; return each one's figures in order of repeats."""
-    figures: dict[str, list[float]] = {name: [] for name in turns}
-    for repeat in range(repeats):
-        names = list(turns) if repeat % 2 == 0 else list(turns)[::-1]
-        for name in names:
-            figures[name].append(turns[name]())
-    return figures
-
-
-def show(title: str, figures: dict[str, list[float]], unit: str) -> dict[str, Any]:
-    """Print each tool's median, and the ratios of the first to each other; return them."""
-    first, *others = figures
-    result: dict[str, Any] = {"figures": figures}
-    print(f"{title}: " + ", ".join(f"{name} {statistics.median(v):.4g} {unit}" for name, v in figures.items()))
-    for name in others:
-        ratios = [a / b for a, b in zip(figures[first], figures[name], strict=True)]
-        result[f"{first}/{name}"] = ratios
-        print(
-            f"  {first} / {name}: {statistics.median(ratios):.2f}  ({min(ratios):.2f} to {max(ratios):.2f})", flush=True
-        )
-    return result
 
 
 class Trainers:
@@ -208,17 +158,6 @@ lightgbm.train(params, lightgbm.Dataset(text, params=params), trees).save_model(
 """
 
 
-def whole_run(command: list[str]) -> tuple[float, float]:
-    """Return the wall seconds and the peak resident megabytes of a process."""
-    began = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise RuntimeError(f"{command} ended with status {process.returncode}")
-    return time.perf_counter() - began, usage.ru_maxrss / 1024
-
-
 def plain_for_lightgbm(path: str, folder: Path) -> str:
     """Write the text without query ids and comments, and the file of query sizes that LightGBM looks for."""
     out = folder / "plain.txt"
@@ -263,9 +202,9 @@ def part_total(args: argparse.Namespace, threads: int) -> dict[str, Any]:
         peaks: dict[str, list[float]] = {key: [] for key in commands}
 
         def run(key: str) -> float:
-            seconds, peak = whole_run(commands[key])
-            peaks[key].append(peak)
-            return seconds
+            done = whole_run(commands[key])
+            peaks[key].append(done.megabytes)
+            return done.seconds
 
         turns: Turns = {key: lambda key=key: run(key) for key in commands}  # type: ignore[misc]
         results["wall"] = show(f"total, {trees} trees of {leaves} leaves", take_turns(turns, args.repeats), "s")
@@ -315,7 +254,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--json")
     args = parser.parse_args()
-    results: dict[str, Any] = {"machine": machine()}
+    results: dict[str, Any] = {"machine": machine("lightgbm", "xgboost")}
     print(", ".join(f"{key} {value}" for key, value in results["machine"].items()))
     for name in sorted(args.parts, key=list(parts).index):
         results[name] = parts[name](args, args.threads)

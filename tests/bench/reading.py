@@ -1,0 +1,173 @@
+"""Reading LETOR text beside other loaders, turn by turn in one run, as ratios.
+
+    python tests/bench/reading.py --data FILE.svm [--parts text,lines,gzip,memory] [--peers xgboost,scikit-learn]
+                                  [--threads 2] [--repeats 3] [--json FILE]
+
+Each repeat runs every tool once, in the opposite order of the one before; a ratio is taken within a repeat. Printed are
+the median and the range of the ratios, lmart over the other: below 1 lmart is faster. Seconds alone say little: they
+change with the machine and with what else runs on it. Every load is a process of its own that times only the load,
+after a load of a few rows: no start, no import, no compiling.
+
+text    text to arrays in memory: XGBoost's text loader (as many threads), scikit-learn's load_svmlight_file (one)
+lines   the same beside `wc -l`, which is what it costs to look at every byte; in megabytes a second
+gzip    the same text in gzip, beside `zcat > /dev/null`
+memory  peak resident memory of a process that only reads, over the bytes of the arrays it holds at the end + 300 MB
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from turns import Turns, machine, show, take_turns, whole_run
+
+# Each prints the seconds of the second load, then what it loaded.
+FRAME = """
+import sys, time
+path, few, threads = sys.argv[1], sys.argv[2], int(sys.argv[3])
+{prepare}
+load(few)
+began = time.perf_counter()
+data = load(path)
+print(time.perf_counter() - began)
+{report}
+"""
+LMART = FRAME.format(
+    prepare="""
+from lmart.formats.options import ReadOptions
+from lmart.formats.registry import read_dataset
+from lmart.threads import WorkerPool
+pool = WorkerPool(threads)
+load = lambda path: read_dataset([path], ReadOptions(), pool)
+""",
+    report="""
+rows = data.features
+print(data.n_documents, sum(a.nbytes for a in (rows.offsets, rows.columns, rows.values, data.labels)))
+""",
+)
+XGBOOST = FRAME.format(
+    prepare="""
+import xgboost
+load = lambda path: xgboost.DMatrix(path + "?format=libsvm", nthread=threads)
+""",
+    report="print(data.num_row())",
+)
+SCIKIT_LEARN = FRAME.format(
+    prepare="""
+from sklearn.datasets import load_svmlight_file
+load = lambda path: load_svmlight_file(path, query_id=True)
+""",
+    report="print(data[0].shape[0])",
+)
+PEERS = {"xgboost": XGBOOST, "scikit-learn": SCIKIT_LEARN}
+
+
+class Loads:
+    """The loads of one text, ready to be timed."""
+
+    def __init__(self, data: str, few: str, threads: int) -> None:
+        self.data = data
+        self.few = few
+        self.threads = threads
+        self.rows: dict[str, int] = {}
+
+    def turn(self, name: str, code: str, data: str | None = None) -> Callable[[], float]:
+        """Return a call that loads in a new process and returns the seconds; all loaders must find the same rows."""
+        command = [sys.executable, "-c", code, data or self.data, self.few, str(self.threads)]
+
+        def run() -> float:
+            words = whole_run(command).output.split()
+            self.rows[name] = int(words[1])
+            if len(set(self.rows.values())) > 1:
+                raise RuntimeError(f"the loaders differ in how many rows there are: {self.rows}")
+            return float(words[0])
+
+        return run
+
+
+def part_text(loads: Loads, args: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    """Text to memory, beside other loaders."""
+    turns: Turns = {"lmart": loads.turn("lmart", LMART)}
+    turns |= {name: loads.turn(name, PEERS[name]) for name in args.peers}
+    return show(f"text to memory, {args.threads} threads", take_turns(turns, args.repeats), "s")
+
+
+def part_lines(loads: Loads, args: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    """Text to memory, beside counting its lines."""
+    turns: Turns = {
+        "lmart": loads.turn("lmart", LMART),
+        "wc -l": lambda: whole_run(["wc", "-l", args.data], discard=True).seconds,
+    }
+    figures = take_turns(turns, args.repeats)
+    result = show("text to memory", figures, "s")
+    megabytes = os.path.getsize(args.data) / 1e6
+    result["MB/s"] = {name: megabytes / statistics.median(seconds) for name, seconds in figures.items()}
+    print("  " + ", ".join(f"{name} {speed:.0f} MB/s" for name, speed in result["MB/s"].items()), flush=True)
+    return result
+
+
+def part_gzip(loads: Loads, args: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    """The text in gzip, beside decompressing it."""
+    packed = str(folder / "packed.svm.gz")
+    with open(packed, "wb") as out:
+        subprocess.run(["gzip", "-c", args.data], stdout=out, check=True)
+    turns: Turns = {
+        "lmart": loads.turn("lmart", LMART, packed),
+        "zcat": lambda: whole_run(["zcat", packed], discard=True).seconds,
+    }
+    return show("gzip to memory", take_turns(turns, args.repeats), "s")
+
+
+def part_memory(loads: Loads, args: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    """Peak memory of reading, beside what is held at the end."""
+    done = whole_run([sys.executable, "-c", LMART, args.data, loads.few, str(args.threads)])
+    held = int(done.output.split()[2]) / 2**20
+    ratio = done.megabytes / (held + 300)
+    print(
+        f"memory: peak {done.megabytes:.0f} MB, arrays {held:.0f} MB; peak / (arrays + 300 MB): {ratio:.2f}", flush=True
+    )
+    return {"peak MB": done.megabytes, "arrays MB": held, "ratio": ratio}
+
+
+def main() -> None:
+    """Run the parts asked for."""
+    parts = {"text": part_text, "lines": part_lines, "gzip": part_gzip, "memory": part_memory}
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", required=True)
+    parser.add_argument("--parts", type=lambda text: text.split(","), default=list(parts))
+    parser.add_argument("--peers", type=lambda text: text.split(","), default=list(PEERS))
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--json")
+    args = parser.parse_args()
+    for chosen, known in ((args.parts, parts), (args.peers, PEERS)):
+        if unknown := sorted(set(chosen) - set(known)):
+            parser.error(f"'{unknown[0]}' is none of {', '.join(known)}")
+    results: dict[str, Any] = {"machine": machine("xgboost", "scikit-learn"), "bytes": os.path.getsize(args.data)}
+    print(", ".join(f"{key} {value}" for key, value in results["machine"].items()), flush=True)
+    if shutil.which("zcat") is None and "gzip" in args.parts:
+        parser.error("the part gzip needs zcat")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        few = folder / "few.svm"
+        with open(args.data, "rb") as text:
+            few.write_bytes(b"".join(line for line, _ in zip(text, range(50), strict=False)))
+        loads = Loads(args.data, str(few), args.threads)
+        for part, measure in parts.items():
+            if part in args.parts:
+                results[part] = measure(loads, args, folder)
+    if args.json:
+        Path(args.json).write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
