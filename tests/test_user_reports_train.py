@@ -103,14 +103,15 @@ def test_41_weights_of_queries() -> None:
 
 def test_43_early_stopping() -> None:
     Path("v.svm").write_text(learnable(2))
-    run_ = fit(DATA, "--valid", "v.svm", "--trees", "200", "--early-stop", "5", "--min-docs", "5", "--metric", "NDCG@5")
+    slow = ("--trees", "200", "--leaves", "8", "--learning-rate", "0.05", "--min-docs", "9")
+    run_ = fit(DATA, "--valid", "v.svm", *slow, "--early-stop", "5", "--metric", "NDCG")
     seen = [one["validation"][0] for one in run_.report["rounds"]]
     best = seen.index(max(seen)) + 1
     assert len(run_.model["trees"]) == run_.report["best_round"] == best == len(seen) - 5 < 200
-    assert run_.report["stopped"] == "early" and run_.report["metric"] == "ndcg@5"
+    assert run_.report["stopped"] == "early" and run_.report["metric"] == "ndcg"
     assert run_.report["files"] == {"data": ["d.svm"], "validation": ["v.svm"]}
-    assert evaluated("v.svm", "--metric", "ndcg@5") == max(seen) == run_.report["validation"][0]
-    assert evaluated("d.svm", "--metric", "ndcg@5") == run_.report["training"]
+    assert evaluated("v.svm", "--metric", "ndcg") == max(seen) == run_.report["validation"][0]
+    assert evaluated("d.svm", "--metric", "ndcg") == run_.report["training"] != run_.report["rounds"][-1]["training"]
     assert f"best of {len(seen)} rounds" in run_.said[-1] and "on v.svm" in run_.said[-1]
 
 
@@ -264,3 +265,6 @@ def test_93_order_of_queries_and_names_of_columns() -> None:
     for order in permutations(("2:{y}", "4:{y}", "9:{y}"), 3):
         text = "".join(f"{y} qid:1 {' '.join(order).format(y=y)}\n" for y in (0, 1, 2))
         assert features_used(fit(text, *PLAIN, "--leaves", "3").model) == {2}
+    # and the lowest threshold, here on either side of a query that teaches nothing
+    idle = fit("0 qid:1 1:1\n1 qid:1 1:2\n1 qid:2 1:1.5\n1 qid:2 1:1.5\n", *PLAIN)
+    assert idle.model["trees"][0]["thresholds"] == [1.25]
