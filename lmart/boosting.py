@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy.typing as npt
 from lmart.binning import BinEdges, BinnedFeatures, bin_features, code_features, fit_bin_edges
 from lmart.dataset import RankingDataset
 from lmart.ensemble import Ensemble, Tree
-from lmart.errors import LmartError
+from lmart.errors import DataError, LmartError
 from lmart.grower import GrownTree, Units, grow_tree
 from lmart.kernels import histogram as sums
 from lmart.kernels import sampling, splitting
@@ -85,17 +86,31 @@ class EarlyStopping:
         return bool(self.patience) and round_number - max(self.best_round, 1) >= self.patience
 
 
+@contextmanager
+def _naming(dataset: RankingDataset) -> Iterator[None]:
+    """Name the data set in a refusal that does not name its file yet."""
+    try:
+        yield
+    except DataError as fault:
+        if fault.path is None:
+            raise DataError(fault.message, dataset.source, fault.line, fault.more) from None
+        raise
+
+
 class _Watched:
     """A data set whose scores are kept up to date, to be measured after each round."""
 
     def __init__(self, dataset: RankingDataset, settings: TrainSettings, pool: WorkerPool) -> None:
         conventions = Conventions(gain=settings.gain)
         self._measure = parse_measure(settings.metric, conventions)
-        self._evaluator = Evaluator(dataset.labels, dataset.query_offsets, [self._measure], pool)
+        with _naming(dataset):
+            self._evaluator = Evaluator(dataset.labels, dataset.query_offsets, [self._measure], pool)
+        self._dataset = dataset
         self.scores = np.zeros(dataset.n_documents)
 
     def measure(self) -> float | None:
-        return self._evaluator.evaluate(self.scores).values[str(self._measure)]
+        with _naming(self._dataset):
+            return self._evaluator.evaluate(self.scores).values[str(self._measure)]
 
 
 class _Validation(_Watched):
@@ -150,7 +165,8 @@ def train(
     scores grow beyond LARGEST_SCORE.
     """
     began = time.perf_counter()
-    objective = LambdaRank.prepare(train_set, settings, pool, weights)
+    with _naming(train_set):
+        objective = LambdaRank.prepare(train_set, settings, pool, weights)
     edges = fit_bin_edges(train_set, settings.max_bins, settings.absent, settings.seed, pool)
     binned = bin_features(train_set, edges, pool)
     empty = Ensemble(
@@ -175,6 +191,9 @@ def train(
     for round_number in range(1, settings.trees + 1):
         gradients = objective.compute_gradients(own.scores)
         grown = _grow_round(binned, gradients, settings, share, round_number, pool, own.scores)
+        if grown is None and share < 1.0:  # perhaps only an unlucky draw
+            gradients = objective.compute_gradients(own.scores)
+            grown = _grow_round(binned, gradients, settings, 1.0, round_number, pool, own.scores)
         if grown is None:
             stopped = "split"
             break
@@ -190,7 +209,7 @@ def train(
         on_round(RoundReport(round_number, settings.trees, measures, own.measure))
         if watched and settings.early_stop:
             stop = stopping.update(round_number, measures[0])
-            if stopping.best_round == round_number:
+            if round_number in (stopping.best_round, 1):
                 best_scores = own.scores.copy()
             if stop:
                 stopped = "early"
@@ -281,8 +300,8 @@ def _pack(gradients: Gradients, taken: Ints, rest: Ints, pool: WorkerPool) -> tu
     n = len(gradients.gradients)
     pieces = chunks(n, CHUNK)
     parts = pool.run(sums.sum_sizes, [(*gradients, a, b) for a, b in pieces])
-    gradient = sum(part[0] for part in parts)
-    hessian = sum(part[1] for part in parts)
+    gradient = math.fsum(part[0] for part in parts)
+    hessian = math.fsum(part[1] for part in parts)
     packed = np.zeros(n, np.int64)
     if gradient == 0.0:
         return None, packed

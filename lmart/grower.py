@@ -90,7 +90,7 @@ class SplitFinder:
         edges, units, settings, histogram = self._edges, self._units, self._settings, leaf.histogram
         if histogram is None or not edges.n_features:
             return None
-        limits = (leaf.total, units.gradient, units.hessian, settings.l2, settings.min_hessian)
+        limits = (leaf.total, settings.l2 / units.hessian, settings.min_hessian / units.hessian)
         fixed = (histogram, edges.bin_offsets, edges.has_missing, edges.all_finite, *limits)
         found = (self._gains, self._codes, self._missing_left, self._left_totals)
         self._pool.run(splitting.best_splits, [(*fixed, a, b, *found) for a, b in self._ranges])
@@ -101,7 +101,8 @@ class SplitFinder:
                 return None
             if f in counted or self._surely_enough(leaf.total, int(self._left_totals[f])):
                 left_total = int(self._left_totals[f])
-                return Split(float(self._gains[f]), f, int(self._codes[f]), bool(self._missing_left[f]), left_total)
+                gain = float(self._gains[f]) * units.gradient * (units.gradient / units.hessian)
+                return Split(gain, f, int(self._codes[f]), bool(self._missing_left[f]), left_total)
             start, stop = int(edges.bin_offsets[f]), int(edges.bin_offsets[f + 1])
             counts = self._source.code_counts(number, f)
             own = (histogram, counts, start, stop - start, bool(edges.has_missing[f]), bool(edges.all_finite[f]))
@@ -113,7 +114,7 @@ class SplitFinder:
         """Whether the hessians alone show that both sides hold min_docs documents: none has more than the largest."""
         needed = self._settings.min_docs * self._units.largest_hessian
         left = left_total & LOW_HALF
-        return self._settings.min_docs <= 1 or min(left, (total & LOW_HALF) - left) >= needed
+        return self._settings.min_docs <= 1 or 0 < needed <= min(left, (total & LOW_HALF) - left)
 
 
 def grow_tree(
@@ -164,7 +165,8 @@ def grow_tree(
             continue
         small, large = sorted((number, new), key=source.n_documents)
         own, _ = source.histogram(small)
-        leaves[small].histogram = own
+        if small in pair:
+            leaves[small].histogram = own
         if large in pair:
             assert above is not None
             sums.subtract(above, own, above)

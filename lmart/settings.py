@@ -51,7 +51,8 @@ class TrainSettings:
     absent: str = _setting("zero", "What an index that is not in the row means; an explicit nan is always missing.")
     sample: float | None = _setting(
         None,
-        "Share of documents each tree is grown from, drawn by gradient, unbiased; 1: all; auto: 1 on small data.",
+        "Share of documents each tree is grown from, drawn by gradient, unbiased; 1: all; auto: 1 up to 200,000 "
+        "documents, beyond that 200,000 of them, but at least 0.3.",
         above=0,
         high=1,
     )

@@ -86,7 +86,7 @@ class _Batch:
                 if self.failure is None:
                     self.results[i] = self.function(*mine, *self.arguments[i])
             except BaseException as failure:  # handed to the caller of run
-                self.failure = failure
+                self.failure = self.failure or failure
             finally:
                 with self._lock:
                     self._left -= 1

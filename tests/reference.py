@@ -134,8 +134,8 @@ def splits(
 
     found = []
     for f, own in enumerate(codes):
-        for side in (False, True):
-            for code in range(max(own) + 1):
+        for code in range(max(own) + 1):
+            for side in (False, True):
                 left = [d for d in documents if (side if own[d] == missing[f] else own[d] <= code)]
                 right = [d for d in documents if d not in left]
                 if len(left) < max(1, min_docs) or len(right) < max(1, min_docs):

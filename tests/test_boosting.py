@@ -82,6 +82,35 @@ def test_every_leaf_holds_min_docs_exactly_counted() -> None:
             assert tree.leaf_documents.min() >= min_docs and tree.leaf_documents.sum() == data.n_documents
 
 
+def test_documents_are_counted_where_hessians_vanish() -> None:
+    from lmart.binning import bin_features, fit_bin_edges
+    from lmart.grower import Units, grow_tree
+    from lmart.leaves import LocalLeaves
+
+    data = dataset([0] * 40, ["q"] * 40, [[float(x)] for x in range(40)])
+    edges = fit_bin_edges(data, 255, "zero", 0, POOL)
+    packed = np.array([-1000 if row == 0 else 10 for row in range(40)], np.int64) << 32
+    rows = np.arange(40, dtype=np.int32)
+    leaves = LocalLeaves(bin_features(data, edges, POOL), packed, rows, rows[:0], 4, POOL)
+    chosen = TrainSettings(leaves=4, min_docs=10, min_hessian=0, l2=1)
+    grown = grow_tree(leaves, edges, Units(1.0, 1.0, 0), chosen, POOL)
+    assert grown is not None and grown.tree.leaf_documents is not None
+    assert grown.tree.leaf_documents.min() >= 10
+
+
+def test_an_unlucky_draw_does_not_end_the_training() -> None:
+    result = fit(random_dataset(17), replace(SMALL, sample=0.01))
+    assert result.stopped == "trees" and len(result.ensemble.trees) == SMALL.trees
+
+
+def test_weights_of_any_size_train_alike() -> None:
+    data = random_dataset(18)
+    plain = fit(data, replace(SMALL, min_hessian=0)).scores
+    for weight in (2.0**-250, 2.0**250):
+        heavy = fit(data, replace(SMALL, min_hessian=0), weights=np.full(data.n_queries, weight)).scores
+        assert heavy.tolist() == plain.tolist()
+
+
 def test_limits_on_leaves_and_depth() -> None:
     data = random_dataset(7, n_queries=60)
     for tree in fit(data, replace(SMALL, leaves=31, max_depth=3, min_docs=1)).ensemble.trees:

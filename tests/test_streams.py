@@ -329,3 +329,14 @@ def test_standard_input_may_be_any_stream_or_closed(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("sys.stdin", None)
     with pytest.raises(DataError, match="standard input is closed"):
         open_input("-")
+
+
+def test_a_descriptor_that_is_not_open_for_writing_is_refused_before_any_work() -> None:
+    with pytest.raises(OutputError, match="not open for writing"):
+        check_output("/dev/fd/99")
+    reading = os.open(os.devnull, os.O_RDONLY)
+    try:
+        with pytest.raises(OutputError, match="not open for writing"):
+            check_output(f"/dev/fd/{reading}")
+    finally:
+        os.close(reading)

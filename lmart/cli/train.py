@@ -89,7 +89,7 @@ def command(
 
     import time
 
-    from lmart.boosting import train
+    from lmart.boosting import resolve_share, train
     from lmart.cli.console import Console
     from lmart.formats.model_json import write_model
     from lmart.formats.registry import read_dataset
@@ -107,7 +107,7 @@ def command(
         validation_sets = [read_dataset([path], read_options, pool) for path in valid]
         given = None if weights is None else _read_weights(weights, train_set)
         seconds = {"reading": time.perf_counter() - began}
-        console.notice(_describe(train_set))
+        console.notice(_describe(train_set, resolve_share(settings, train_set.n_documents)))
         training: list[float | None] = []
         with console.progress(settings.trees) as progress:
 
@@ -136,9 +136,10 @@ def _count(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
-def _describe(dataset: RankingDataset) -> str:
+def _describe(dataset: RankingDataset, share: float) -> str:
     documents, features = _count(dataset.n_documents, "document"), _count(dataset.n_features, "feature")
-    return f"read {documents} of {_count(dataset.n_queries, 'query', 'queries')} with {features}"
+    sampled = f"; each tree is grown from {share:.0%} of the documents (--sample)" if share < 1 else ""
+    return f"read {documents} of {_count(dataset.n_queries, 'query', 'queries')} with {features}{sampled}"
 
 
 def _shown(value: float | None) -> str:

@@ -102,7 +102,7 @@ class KernelCache(_Cache):
         parts = (
             (numba.__version__, llvmlite.__version__, sys.version, config.OPT, config.BOUNDSCHECK),
             (sig, codegen.magic_tuple()),
-            (_source_digest(self._source), self._place),
+            (_source_digest(self._source), _source_digest(Path(__file__)), self._place),
         )
         return f"{self._name}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}.kernel"
 

@@ -25,8 +25,6 @@ def best_splits(
     has_missing: Flags,
     all_finite: Flags,
     total: int,
-    gradient_unit: float,
-    hessian_unit: float,
     l2: float,
     min_hessian: float,
     first: int,
@@ -41,8 +39,8 @@ def best_splits(
     histogram      : int64[n_bins], packed sums, in      bin_offsets : int64[m + 1], in
     has_missing    : bool[m], the last bin is that of missing values, in
     all_finite     : bool[m], no value is infinite, so that 'every number left, missing right' has a threshold, in
-    total          : packed sum of the leaf; gradient_unit, hessian_unit : what one unit of each half is worth
-    gains          : float64[m], out, -inf without a split
+    total          : packed sum of the leaf, in          l2, min_hessian : float64, in units of the low half, in
+    gains          : float64[m], out, -inf without a split; in units, so that no setting makes it overflow
     codes          : int16[m], out, left is code <= this; missing_left : bool[m], out
     left_totals    : int64[m], out, packed sum of the left side
     Equation: GL^2/(HL + l2) + GR^2/(HR + l2) - G^2/(H + l2), strictly above 0, HL and HR at least min_hessian.
@@ -51,8 +49,8 @@ def best_splits(
     """
     left = np.empty(256, np.int64)
     value = np.empty(256, np.float64)
-    total_g = np.float64(total >> 32) * gradient_unit
-    total_h = np.float64(total & 0xFFFFFFFF) * hessian_unit
+    total_g = np.float64(total >> 32)
+    total_h = np.float64(total & 0xFFFFFFFF)
     parent = total_g * total_g / (total_h + l2) if total_h + l2 > 0.0 else 0.0
     for f in range(first, last):
         start = bin_offsets[f]
@@ -73,8 +71,8 @@ def best_splits(
         for side in range(2 if missing != 0 else 1):
             for b in range(n_cuts):
                 packed = left[b] + (missing if side == 1 else 0)
-                left_g = np.float64(packed >> 32) * gradient_unit
-                left_h = np.float64(packed & 0xFFFFFFFF) * hessian_unit
+                left_g = np.float64(packed >> 32)
+                left_h = np.float64(packed & 0xFFFFFFFF)
                 right_g = total_g - left_g
                 right_h = total_h - left_h
                 allowed = left_h >= min_hessian and right_h >= min_hessian
@@ -84,7 +82,7 @@ def best_splits(
                 gain = (left_g * left_g * right_h + right_g * right_g * left_h) / both
                 value[b] = gain if allowed and both > 0.0 else -np.inf
             for b in range(n_cuts):
-                if value[b] > best:
+                if value[b] > best or (value[b] == best and b < best_code):
                     best = value[b]
                     best_code = b
                     best_left = side == 1
@@ -104,8 +102,6 @@ def best_counted_split(
     has_missing: bool,
     all_finite: bool,
     total: int,
-    gradient_unit: float,
-    hessian_unit: float,
     l2: float,
     min_hessian: float,
     min_docs: int,
@@ -114,8 +110,8 @@ def best_counted_split(
 
     As `best_splits`, with counts : int64[>= n_bins], the documents of each code in the leaf.
     """
-    total_g = np.float64(total >> 32) * gradient_unit
-    total_h = np.float64(total & 0xFFFFFFFF) * hessian_unit
+    total_g = np.float64(total >> 32)
+    total_h = np.float64(total & 0xFFFFFFFF)
     parent = total_g * total_g / (total_h + l2) if total_h + l2 > 0.0 else 0.0
     documents = np.int64(0)
     for b in range(n_bins):
@@ -137,8 +133,8 @@ def best_counted_split(
         for b in range(n_cuts):
             running += histogram[start + b]
             left_documents += counts[b]
-            left_g = np.float64(running >> 32) * gradient_unit
-            left_h = np.float64(running & 0xFFFFFFFF) * hessian_unit
+            left_g = np.float64(running >> 32)
+            left_h = np.float64(running & 0xFFFFFFFF)
             right_g = total_g - left_g
             right_h = total_h - left_h
             if (
@@ -151,7 +147,7 @@ def best_counted_split(
                 right_h += l2
                 both = left_h * right_h
                 gain = (left_g * left_g * right_h + right_g * right_g * left_h) / both
-                if both > 0.0 and gain > best:
+                if both > 0.0 and (gain > best or (gain == best and b < best_code)):
                     best = gain
                     best_code = b
                     best_left = side == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import io
 import os
 import stat
@@ -199,7 +200,9 @@ def _compressor(path: str) -> Any:
 def check_output(path: str, inputs: Sequence[str] = ()) -> None:
     """Refuse, before any work, an output that cannot be written or would overwrite one of the inputs: OutputError."""
     _compressor(path)
-    if path == "-" or _standard_descriptor(path) is not None:
+    descriptor = 1 if path == "-" else _standard_descriptor(path)
+    if descriptor is not None:
+        _check_descriptor(path, descriptor)
         return
     if not path:
         raise OutputError("the name of the output is empty; give a file name or '-'")
@@ -228,6 +231,15 @@ def check_output(path: str, inputs: Sequence[str] = ()) -> None:
     for other in inputs:
         if there is not None and _same_file(other, there):
             raise OutputError(f"would overwrite the input {visible(other)}; choose another name", path)
+
+
+def _check_descriptor(path: str, descriptor: int) -> None:
+    try:
+        closed = fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY
+    except OSError:
+        closed = True
+    if closed:
+        raise OutputError("is not open for writing; choose another place", "standard output" if path == "-" else path)
 
 
 def _same_file(path: str, there: os.stat_result) -> bool:

@@ -177,6 +177,15 @@ def test_the_sigmoid_is_within_a_millionth(difference: float) -> None:
     assert -g[0] / delta == pytest.approx(1 / (1 + math.exp(difference)), abs=1e-9)
 
 
+@given(st.floats(0, 700))
+def test_decay(x: float) -> None:
+    assert ranking.decay(x) == pytest.approx(math.exp(-x), rel=1e-12)
+
+
+def test_decay_ends_at_zero() -> None:
+    assert ranking.decay(0.0) == 1 and ranking.decay(701.0) == 0
+
+
 @given(st.floats(0, 1e9))
 def test_log2_of_one_plus(x: float) -> None:
     assert ranking.log2_of_one_plus(x) == pytest.approx(math.log1p(x) / math.log(2), rel=1e-14, abs=1e-300)

@@ -31,7 +31,7 @@ def split_of(
     bins = np.array(reference.bin_sums(codes, packed.tolist(), range(n), widths), np.int64)
     has_missing = np.array([lost is not None for lost in missing])
     total = int(packed.sum())
-    limits = (total, UNIT, UNIT, l2, limit)
+    limits = (total, l2 / UNIT, limit / UNIT)
     gains, best_codes, sides, lefts = np.empty(m), np.empty(m, np.int16), np.empty(m, np.bool_), np.empty(m, np.int64)
     finite = np.ones(m, np.bool_)
     for a, b in ((0, 1), (1, m)):
@@ -48,7 +48,7 @@ def split_of(
             assert left_total == packed[goes_left].sum()
         gains[f], best_codes[f], sides[f] = gain, code, side
     f = int(np.argmax(gains))
-    return None if gains[f] == -np.inf else (float(gains[f]), f, int(best_codes[f]), bool(sides[f]))
+    return None if gains[f] == -np.inf else (float(gains[f]) * UNIT, f, int(best_codes[f]), bool(sides[f]))
 
 
 @given(
@@ -97,6 +97,13 @@ def test_missing_values_go_to_the_better_side() -> None:
     assert split_of(codes, [2, None], low, [1.0] * 6, 0.0, 0.0, 1)[2:] == (0, True)  # type: ignore[index]
     only = [-1.0, -1.0, -1.0, -1.0, 2.0, 2.0]  # all numbers left, missing right
     assert split_of(codes, [2, None], only, [1.0] * 6, 0.0, 0.0, 1)[2:] == (1, False)  # type: ignore[index]
+
+
+def test_equal_gains_of_both_sides_take_the_lower_threshold() -> None:
+    # {numbers | missing} and {missing | numbers} part alike; so do low codes with missing on either side of nothing
+    codes = [[0, 0, 1, 1, 2, 2], [0] * 6]
+    values = [1.0, 1.0, -1.0, -1.0, 0.0, 0.0]
+    assert split_of(codes, [2, None], values, [1.0] * 6, 0.0, 0.0, 1)[2] == 0  # type: ignore[index]
 
 
 def test_equal_gains_take_the_lowest_feature_and_threshold() -> None:
