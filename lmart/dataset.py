@@ -35,6 +35,21 @@ class SparseRows:
         out[np.repeat(np.arange(len(self)), np.diff(self.offsets)), self.columns] = self.values
         return out
 
+    def between(self, start: int, stop: int) -> SparseRows:
+        """Return rows start:stop; their cells are views of these."""
+        first, last = int(self.offsets[start]), int(self.offsets[stop])
+        return SparseRows(self.offsets[start : stop + 1] - first, self.columns[first:last], self.values[first:last])
+
+
+def join_rows(parts: Sequence[SparseRows]) -> SparseRows:
+    """Return the rows of all parts, one part after the other."""
+    sizes = [np.diff(part.offsets) for part in parts]
+    return SparseRows(
+        np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate([np.zeros(0, np.int64), *sizes]))]),
+        np.concatenate([np.zeros(0, np.int32), *(part.columns for part in parts)]),
+        np.concatenate([np.zeros(0), *(part.values for part in parts)]),
+    )
+
 
 @dataclass(frozen=True)
 class RankingDataset:

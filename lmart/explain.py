@@ -8,7 +8,7 @@ all orders in which features could become known.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +24,7 @@ ALL_SIZES = 16  # points up to which each number of them is its own; then multip
 MOST_POINTS = 256  # enough for full precision on paths of some thousand features; exact up to 512
 
 
-@dataclass(frozen=True, eq=False)
-class Explanation:
+class Explanation(NamedTuple):
     """What `Model.explain` returns: base + contributions.sum(axis=1) is the score of each row, up to rounding.
 
     base          : the mean score of the documents that the model was trained on

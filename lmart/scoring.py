@@ -244,6 +244,11 @@ class FeatureMatcher:
             self._map = np.concatenate([self._map, added])
         return self._map
 
+    @property
+    def known_columns(self) -> Ints:
+        """The map of the columns seen so far, as `column_map` returned it last."""
+        return self._map
+
     def describe_unknown(self) -> str:
         """Say how many columns the model has no feature for, and name a few."""
         n = len(self.unknown)

@@ -103,7 +103,7 @@ def test_per_query_output_is_checked_first_and_appears_whole() -> None:
 
 
 def test_a_terminal_gets_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reports, "_is_terminal", lambda: True)
+    monkeypatch.setattr(reports, "is_terminal", lambda: True)
     monkeypatch.setenv("COLUMNS", "30")
     shown = call(*write("0 1 / 0 0"), "--metric", "ndcg@10,mrr").stdout
     for part in (
@@ -124,9 +124,9 @@ def test_a_terminal_that_wants_no_colour_gets_plain_lines(
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    assert reports._is_terminal()
+    assert reports.is_terminal()
     monkeypatch.setenv(name, value)
-    assert not reports._is_terminal()
+    assert not reports.is_terminal()
 
 
 # ---- inputs

@@ -13,6 +13,7 @@ from lmart.cli.options import Whole, quiet_option, thread_count, threads_option
 from lmart.formats.options import ReadOptions
 
 if TYPE_CHECKING:
+    from lmart.formats.explanations import RowExplanations
     from lmart.formats.predictions import PredictionWriter
     from lmart.streams import AtomicOutput
 
@@ -21,7 +22,8 @@ Examples:
   lmart predict -m model.json --data data/sample/test.svm -o scores.txt
   lmart predict -m model.json --data data/sample/test.svm --format tsv --top 3
   lmart predict -m model.json --data data/sample/test.svm --format trec -o run.txt
-  lmart predict -m model.json --data - --format jsonl < data/sample/test.svm
+  lmart predict -m model.json --data - --format jsonl --explain < data/sample/test.svm
+  lmart predict -m model.json --data data/sample/test.svm --why 161 1 2
 """
 
 
@@ -78,6 +80,20 @@ def _tag(context: click.Context, parameter: click.Parameter, value: str) -> str:
     "--tag", metavar="NAME", default="lmart", show_default=True, callback=_tag, help="Name of the run in --format trec."
 )
 @click.option(
+    "--explain",
+    is_flag=True,
+    help="Add to each row of --format jsonl a base, the same for all rows, and contributions by feature, those of 0 "
+    "left out; together they are the score.",
+)
+@click.option(
+    "--why",
+    nargs=3,
+    metavar="QID A B",
+    default=None,
+    help="Print, instead of scores, a table of the features that put document A of query QID above document B, or "
+    "below it. A document is its id from the data, or its number in the query, from 1.",
+)
+@click.option(
     "--strict",
     is_flag=True,
     help="Refuse data with features that the model does not have, instead of leaving them out.",
@@ -92,6 +108,8 @@ def command(
     form: str,
     top: int | None,
     tag: str,
+    explain: bool,
+    why: tuple[str, str, str] | None,
     strict: bool,
     read_options: ReadOptions,
     threads: int | None,
@@ -104,12 +122,21 @@ def command(
     the data may be larger than memory or come from a pipe; every format but scores holds the rows of one query, or
     with --group-by-qid all of them. A feature that a row does not name counts as it did in training (--absent);
     features that the model does not know are left out, with a warning.
+
+    --explain and --why take scores apart: each feature's contribution is its Shapley value (exact path-dependent
+    TreeSHAP), and base is the mean score of the documents that the model was trained on.
     """
+    if explain and form != "jsonl":
+        raise click.UsageError("--explain needs --format jsonl: other formats have no place for contributions")
+    if why is not None:
+        _refuse_beside_why({"--out": out != "-", "--format": form != "scores", "--top": top is not None})
     if top is not None and form == "scores":
         raise click.UsageError("--top needs --format tsv, trec or jsonl: plain scores are one line a row")
     inputs = [model, data, *([read_options.query_sizes] if read_options.query_sizes else [])]
     refuse_two_standard_inputs(inputs)
 
+    from lmart.explain import Explainer
+    from lmart.formats.explanations import RowExplanations
     from lmart.formats.registry import open_rows, read_model
     from lmart.model import score_stream
     from lmart.scoring import FeatureMatcher, Scorer
@@ -118,22 +145,32 @@ def command(
 
     console = Console(quiet)
     check_output(out, inputs)
-    scorer = Scorer(read_model(model))
-    matcher = FeatureMatcher(scorer.ensemble)
+    ensemble = read_model(model)
+    explainer = Explainer(ensemble, model) if explain or why is not None else None
+    scorer = Scorer(ensemble)
+    matcher = FeatureMatcher(ensemble)
     options = dataclasses.replace(
-        read_options, require_labels=False, require_queries=False, keep_document_ids=form != "scores"
+        read_options,
+        require_labels=False,
+        require_queries=False,
+        keep_document_ids=form != "scores" or why is not None,
     )
-    with (
-        WorkerPool(thread_count(threads, console.notice)) as pool,
-        open_rows(data, options, pool) as reader,
-        AtomicOutput(out) as result,
-    ):
-        writer = _writer(form, result, data, top, options.group_by_qid, tag)
-        for block, scores in score_stream(scorer, matcher, reader, pool, strict):
-            writer.write(block, scores)
-            result.flush()
-            del block, scores  # before the next ones are made
-        writer.finish()
+    with WorkerPool(thread_count(threads, console.notice)) as pool, open_rows(data, options, pool) as reader:
+        if why is not None and explainer is not None:
+            from lmart.cli.why import print_why
+
+            print_why(why, scorer, explainer, matcher, reader, pool, options.group_by_qid, strict)
+        else:
+            with AtomicOutput(out) as result:
+                explanations = None
+                if explainer is not None:
+                    explanations = RowExplanations(explainer, matcher, pool)
+                writer = _writer(form, result, data, top, options.group_by_qid, tag, explanations)
+                for block, scores in score_stream(scorer, matcher, reader, pool, strict):
+                    writer.write(block, scores)
+                    result.flush()
+                    del block, scores  # before the next ones are made
+                writer.finish()
     if matcher.half_named is not None and len(matcher.unknown) < len(reader.feature_ids):
         console.warning(f"features are matched by number, not by name: only the {matcher.half_named} has names")
     if matcher.unknown:
@@ -141,12 +178,27 @@ def command(
         console.warning(f"{source}: {matcher.describe_unknown()}; scored without")
 
 
-def _writer(form: str, out: AtomicOutput, source: str, top: int | None, scattered: bool, tag: str) -> PredictionWriter:
+def _refuse_beside_why(given: dict[str, bool]) -> None:
+    for option, used in given.items():
+        if used:
+            raise click.UsageError(f"--why prints a table to standard output; drop {option}")
+
+
+def _writer(
+    form: str,
+    out: AtomicOutput,
+    source: str,
+    top: int | None,
+    scattered: bool,
+    tag: str,
+    explanations: RowExplanations | None,
+) -> PredictionWriter:
     from lmart.formats import predictions
 
     if form == "scores":
         return predictions.ScoresWriter(out)
     if form == "trec":
         return predictions.TrecWriter(out, source, top, scattered, tag)
-    kind = predictions.TsvWriter if form == "tsv" else predictions.JsonLinesWriter
-    return kind(out, source, top, scattered)
+    if form == "tsv":
+        return predictions.TsvWriter(out, source, top, scattered)
+    return predictions.JsonLinesWriter(out, source, top, scattered, explanations)

@@ -31,7 +31,7 @@ def print_report(report: EvaluationReport, weights: str | None = None) -> None:
     weights : what had a weight each, 'query' or 'row'
     """
     facts, rows = _facts(report, weights), _rows(report)
-    if _is_terminal():
+    if is_terminal():
         _print_on_terminal(facts, rows)
     else:
         click.echo(format_report(facts, rows), nl=False)
@@ -82,7 +82,8 @@ def _shown(value: float) -> str:
     return f"{value:.6f}" if abs(value) < 1e9 else f"{value:.9g}"
 
 
-def _is_terminal() -> bool:
+def is_terminal() -> bool:
+    """Return whether standard output may get colours and rules."""
     if os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") in ("dumb", "unknown", ""):
         return False
     return sys.stdout.isatty()

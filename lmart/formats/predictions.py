@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import abc
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from lmart.dataset import SparseRows, join_rows
 from lmart.errors import DataError, quote
+from lmart.formats.assembly import take_rows
+from lmart.formats.explanations import ROWS, RowExplanations
 from lmart.formats.rows import RowBlock
 from lmart.formats.scores import write_scores
 from lmart.streams import AtomicOutput
@@ -49,7 +52,7 @@ class ScoresWriter(PredictionWriter):
 @dataclass(frozen=True, eq=False)
 class _Ranked:
     """Rows of whole queries, in input order: the query (ascending numbers in order of first appearance), the position
-    in it (from 0, in input order), the rank (from 0), the row of the input (from 0), and ids."""
+    in it (from 0, in input order), the rank (from 0), the row of the input (from 0), ids, and the features if kept."""
 
     queries: Longs
     positions: Longs
@@ -58,6 +61,7 @@ class _Ranked:
     scores: Floats
     query_ids: list[str | None]
     document_ids: list[str] | None
+    features: list[SparseRows]
 
     def document_id(self, i: int) -> str:
         """The document's id, else its number in the query, from 1."""
@@ -71,6 +75,8 @@ class RankedWriter(PredictionWriter):
     scattered : rows of a query need not be adjacent; everything is held until the end
     """
 
+    keeps_features = False
+
     def __init__(self, out: AtomicOutput, source: str, top: int | None, scattered: bool) -> None:
         self._out = out
         self._source = source
@@ -81,7 +87,7 @@ class RankedWriter(PredictionWriter):
         self._n_rows = 0
         self._query_ids: list[str | None] = []  # of the queries held
         self._first_query = 0  # number of the first of them
-        self._held: list[tuple[Longs, Floats, list[str] | None]] = []
+        self._held: list[tuple[Longs, Floats, list[str] | None, SparseRows | None]] = []
 
     def write(self, block: RowBlock, scores: Floats) -> None:
         """Take the rows; write the queries that are whole by now."""
@@ -89,15 +95,14 @@ class RankedWriter(PredictionWriter):
             return
         queries = np.repeat(self._number_runs(block), np.diff(block.query_offsets))
         if self._scattered:
-            self._hold(queries, scores, block.document_ids)
+            self._hold(block, queries, scores, 0, len(block))
             return
         last = self._n_queries - 1  # may go on in the next block
         whole = int(np.searchsorted(queries, last))
-        documents = block.document_ids
-        self._hold(queries[:whole], scores[:whole], None if documents is None else documents[:whole])
+        self._hold(block, queries, scores, 0, whole)
         if self._held and self._held[-1][0][-1] < last:
             self._release(last)
-        self._hold(queries[whole:], scores[whole:], None if documents is None else documents[whole:])
+        self._hold(block, queries, scores, whole, len(block))
 
     def _number_runs(self, block: RowBlock) -> Longs:
         ids: Sequence[str | None] = block.query_ids if block.query_ids is not None else [None]
@@ -114,9 +119,11 @@ class RankedWriter(PredictionWriter):
             runs[i] = number
         return runs
 
-    def _hold(self, queries: Longs, scores: Floats, document_ids: list[str] | None) -> None:
-        if len(queries):
-            self._held.append((queries, scores, document_ids))
+    def _hold(self, block: RowBlock, queries: Longs, scores: Floats, start: int, stop: int) -> None:
+        if start < stop:
+            documents = None if block.document_ids is None else block.document_ids[start:stop]
+            features = block.features.between(start, stop) if self.keeps_features else None
+            self._held.append((queries[start:stop], scores[start:stop], documents, features))
 
     def finish(self) -> None:
         """Write all that is held."""
@@ -139,13 +146,18 @@ class RankedWriter(PredictionWriter):
             scores,
             self._query_ids[: stop - self._first_query],
             document_ids,
+            [part[3] for part in self._held if part[3] is not None],
         )
         kept = np.arange(n) if self._top is None else np.flatnonzero(ranked.ranks < self._top)
-        self._out.write("".join(self._lines(ranked, kept)))
+        for text in self._texts(ranked, kept):
+            self._out.write(text)
         self._query_ids = self._query_ids[stop - self._first_query :]
         self._first_query = stop
         self._n_rows += n
         self._held = []
+
+    def _texts(self, ranked: _Ranked, kept: Longs) -> Iterator[str]:
+        yield "".join(self._lines(ranked, kept))
 
     @abc.abstractmethod
     def _lines(self, ranked: _Ranked, kept: Longs) -> list[str]:
@@ -225,16 +237,42 @@ def falling(scores: list[float], ranks: list[int]) -> list[float]:
 
 
 class JsonLinesWriter(RankedWriter):
-    """One object a row, in input order; row in the input and rank from 1; an id is null where there is none."""
+    """One object a row, in input order; row in the input and rank from 1; an id is null where there is none.
+
+    explanations : adds the base and the contributions of the features to each row
+    """
+
+    def __init__(
+        self,
+        out: AtomicOutput,
+        source: str,
+        top: int | None,
+        scattered: bool,
+        explanations: RowExplanations | None = None,
+    ) -> None:
+        super().__init__(out, source, top, scattered)
+        self._explanations = explanations
+        self.keeps_features = explanations is not None
+
+    def _texts(self, ranked: _Ranked, kept: Longs) -> Iterator[str]:
+        if self._explanations is None:
+            yield from super()._texts(ranked, kept)
+            return
+        features = join_rows(ranked.features)
+        for start in range(0, len(kept), ROWS):  # their contributions are large
+            rows = kept[start : start + ROWS]
+            members = self._explanations.members(take_rows(features, rows))
+            lines = zip(self._lines(ranked, rows), members, strict=True)
+            yield "".join([f"{line[:-2]}, {more}}}\n" for line, more in lines])
 
     def _lines(self, ranked: _Ranked, kept: Longs) -> list[str]:
         names = [json.dumps(one) for one in ranked.query_ids]
-        queries, scores = ranked.queries.tolist(), ranked.scores.tolist()
-        ranks, rows = (ranked.ranks + 1).tolist(), (ranked.rows + 1).tolist()
+        queries, scores = ranked.queries[kept].tolist(), ranked.scores[kept].tolist()
+        ranks, rows = (ranked.ranks[kept] + 1).tolist(), (ranked.rows[kept] + 1).tolist()
         documents = ranked.document_ids
         return [
-            f'{{"row": {rows[i]}, "qid": {names[queries[i]]}, '
+            f'{{"row": {row}, "qid": {names[query]}, '
             f'"docid": {json.dumps((documents[i] if documents is not None else "") or None)}, '
-            f'"score": {scores[i]!r}, "rank": {ranks[i]}}}\n'
-            for i in kept.tolist()
+            f'"score": {score!r}, "rank": {rank}}}\n'
+            for i, row, query, score, rank in zip(kept.tolist(), rows, queries, scores, ranks, strict=True)
         ]
