@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import random
+import struct
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
+
+import numpy as np
 
 from lmart.dataset import RankingDataset
 from lmart.errors import DataError
@@ -85,3 +90,36 @@ def listed(blocks: Iterable[RowBlock], reader: TextReader) -> list[tuple[object,
             label = None if block.labels is None else float(block.labels[i])
             rows.append((label, query, list(zip(ids[columns].tolist(), values.tolist(), strict=True)), document))
     return rows
+
+
+def hard_decimals(n: int, seed: int) -> list[bytes]:
+    """Decimals that are close to half way between two doubles, or have many digits, or end the range."""
+    draw = random.Random(seed)
+    out = []
+    for _ in range(n):
+        kind = draw.randrange(5)
+        number = struct.unpack("<d", draw.getrandbits(63).to_bytes(8, "little"))[0]
+        if not math.isfinite(number):
+            continue
+        if kind == 0:
+            out.append(repr(number))
+        elif kind == 1:
+            half = (int(number) * 2 + 1) if 2**53 <= number < 2**62 else 2 ** draw.randrange(54, 62) + draw.randrange(4)
+            out.append(str(half))
+        elif kind == 2:
+            out.append(f"{number:.{draw.randrange(1, 40)}e}")
+        elif kind == 3:
+            digits = draw.randrange(1, 25)
+            out.append(f"{draw.randrange(10**digits)}e{draw.randrange(-345, 310)}")
+        else:
+            whole, fraction = draw.randrange(10 ** draw.randrange(1, 12)), draw.randrange(10 ** draw.randrange(1, 15))
+            out.append(f"{whole}.{fraction}")
+    return [text.encode() for text in out]
+
+
+def wrong_decimals(tokens: Sequence[bytes]) -> list[bytes]:
+    """Return those of the decimals that a LETOR reader does not read with the bits of float()."""
+    data = read(b"".join(b"1 qid:1 1:%b\n" % token for token in tokens), allow_infinite=True)
+    expected = np.array([float(token) or 0.0 for token in tokens])
+    differ = data.features.values.view(np.int64) != expected.view(np.int64)
+    return [tokens[i] for i in np.flatnonzero(differ).tolist()]

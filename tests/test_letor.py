@@ -20,8 +20,6 @@ from lmart.formats.registry import open_rows, read_dataset
 from lmart.streams import AtomicOutput
 from lmart.threads import WorkerPool
 
-SHARED = Path(__file__).parent.parent.parent / "shared" / "data"
-
 SMALL = b"""\xef\xbb\xbf# a comment: with colons
 2 qid:q1 3:0.25 1:-1e-3 2:nan # docid = D-1 inc:1 3:9
 
@@ -400,27 +398,6 @@ def test_minus_zero_is_zero() -> None:
     data = read(b"-0 qid:1 1:-0 2:-0.0 3:-1e-400 4:-0e5\n")
     assert np.signbit(data.features.values).tolist() == [False] * 4
     assert np.signbit(data.labels).tolist() == [False]
-
-
-@pytest.mark.realdata
-@pytest.mark.parametrize("name", ["mq2008/S1", "ohsumed2/S3", "lightgbm/train"])
-def test_real_sets_are_read_as_the_twin_reads_them(name: str, tmp_path: Path) -> None:
-    path = SHARED / f"{name}.svm.gz"
-    if not path.exists():
-        pytest.skip("the real sets are not here")
-    import gzip
-
-    text = gzip.decompress(path.read_bytes())
-    text = b"\n".join(text.split(b"\n", 400)[:400]) + b"\n"
-    (tmp_path / "part.svm.gz").write_bytes(gzip.compress(text))
-    data = read_dataset([str(tmp_path / "part.svm.gz")], ReadOptions())
-    rows, wrong = reference.letor_rows(text)
-    assert not wrong
-    assert data.labels.tolist() == [row[0] for row in rows]
-    assert data.features.values.tolist() == [value for row in rows for _, value in row[2]]
-    assert data.feature_ids[data.features.columns].tolist() == [index for row in rows for index, _ in row[2]]
-    queries = np.repeat(data.query_ids, np.diff(data.query_offsets)).tolist()
-    assert queries == [row[1].decode() for row in rows]
 
 
 @pytest.mark.peers

@@ -1,10 +1,11 @@
 """Read made-up and mutilated text beside the slow twin, for as long as asked: same rows or same refusal, or it says so.
 
-    nice python tests/bench/fuzzing.py [--minutes 5] [--seed 0]
+    nice python tests/bench/fuzzing.py [--minutes 5] [--seed 0] [--decimals 0]
 
 LETOR text against tests/reference.py; CSV and TSV without quotes, read by the kernel, against the same text read by
 Python's csv. Inputs that the reader answers in a new way (kinds of faults, of numbers, of rows) are kept and
 mutilated further. Each is read in pieces, buffers and chunks of sizes that change from one to the next.
+--decimals N first reads N million random and hard decimals, to the bits of float().
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import reference
-from reading import listed, rows_of
+from reading import hard_decimals, listed, rows_of, wrong_decimals
 
 from lmart.errors import DataError
 from lmart.formats import text as text_module
@@ -160,12 +161,26 @@ def shape(answer: Answer) -> tuple[Any, ...]:
     return kinds, min(len(rows), 4), min(len(cells), 6), special, any(row[3] for row in rows)
 
 
+def read_decimals(n: int, seed: int) -> None:
+    """Read n decimals; end the process when one has other bits than float() gives."""
+    done = 0
+    while done < n:
+        tokens = hard_decimals(100_000, seed + done)
+        if wrong := wrong_decimals(tokens):
+            sys.exit(f"{len(wrong)} decimals are read wrong, the first is {wrong[0]!r}")
+        done += len(tokens)
+    if n:
+        print(f"{done} decimals have the bits of float()", flush=True)
+
+
 def main() -> None:
     """Run until the time is over or something differs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--decimals", type=float, default=0.0, help="millions")
     args = parser.parse_args()
+    read_decimals(int(args.decimals * 1e6), args.seed)
     chance = random.Random(args.seed)
     kinds: dict[str, Callable[[random.Random, list[bytes]], tuple[bytes, Answer, str]]] = {
         "letor": letor,

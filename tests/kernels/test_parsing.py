@@ -11,6 +11,7 @@ import pytest
 import reference
 from hypothesis import example, given
 from hypothesis import strategies as st
+from reading import hard_decimals, wrong_decimals
 
 from lmart.kernels import parsing
 
@@ -54,34 +55,10 @@ def test_every_spelling_is_read_as_float_reads_it_or_refused(token: str, ending:
     assert bits(parsed(raw, ending)) == bits(reference.number(raw))
 
 
-def hard_decimals(n: int, seed: int) -> list[bytes]:
-    """Decimals that are close to half way between two doubles, or have many digits, or end the range."""
-    draw = random.Random(seed)
-    out = []
-    for _ in range(n):
-        kind = draw.randrange(5)
-        number = struct.unpack("<d", draw.getrandbits(63).to_bytes(8, "little"))[0]
-        if not math.isfinite(number):
-            continue
-        if kind == 0:
-            out.append(repr(number))
-        elif kind == 1:
-            half = (int(number) * 2 + 1) if 2**53 <= number < 2**62 else 2 ** draw.randrange(54, 62) + draw.randrange(4)
-            out.append(str(half))
-        elif kind == 2:
-            out.append(f"{number:.{draw.randrange(1, 40)}e}")
-        elif kind == 3:
-            digits = draw.randrange(1, 25)
-            out.append(f"{draw.randrange(10**digits)}e{draw.randrange(-345, 310)}")
-        else:
-            whole, fraction = draw.randrange(10 ** draw.randrange(1, 12)), draw.randrange(10 ** draw.randrange(1, 15))
-            out.append(f"{whole}.{fraction}")
-    return [text.encode() for text in out]
-
-
 def test_random_and_hard_decimals_have_the_bits_of_float() -> None:
-    for token in hard_decimals(20_000, 1):
+    for token in hard_decimals(5_000, 1):
         assert bits(parsed(token)) == bits(float(token) or 0.0), token
+    assert wrong_decimals(hard_decimals(200_000, 2)) == []  # millions: tests/bench/fuzzing.py --decimals
 
 
 @given(st.decimals(allow_nan=False, allow_infinity=False), st.integers(0, 4))
