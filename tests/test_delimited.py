@@ -75,7 +75,7 @@ FIELDS = st.sampled_from(
         "n",
     ]
 )
-TEXTS = st.sampled_from(["a", "a", "b", "a b", "é", "", " c", "\x01"])
+TEXTS = st.sampled_from(["a", "a", "b", "a b", "é", "", " c", "\x01", "\x1f a", "\u00a0a", "b\x0b"])
 
 
 @settings(max_examples=400)

@@ -26,6 +26,7 @@ from lmart.streams import AtomicOutput
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 _KINDS = {"csv": "CSV", "tsv": "TSV"}
 _MISSING = (b"", b"na", b"null")
+_BLANKS = " \t\r"  # the same for quoted and plain text: other white space is part of an id
 
 
 class DelimitedReader(TextReader):
@@ -105,7 +106,9 @@ class DelimitedReader(TextReader):
         for line, start, stop in self.read_hard_numbers(buffer, out):
             spans.append((line, buffer.rfind(b"\n", 0, start) + 1, buffer.find(b"\n", stop)))
         for line, start, stop in spans:
-            fields = [field.strip() for field in bytes(buffer[start:stop]).split(self.delimiter.encode())]
+            fields = [
+                field.strip(_BLANKS.encode()) for field in bytes(buffer[start:stop]).split(self.delimiter.encode())
+            ]
             self.faults.append(self.fault(self.line + line + 1, self._explain(fields, plan)))
         query_ids: list[str] | None = None
         offsets: Longs = np.array([0, n_rows], np.int64)
@@ -154,7 +157,7 @@ class DelimitedReader(TextReader):
                 raise self.fault(
                     self.line + line, f"cannot be read as {_KINDS[self.format]}: {error}; check the quotes"
                 ) from None
-            yield self.line + line, [field.strip().encode("utf-8", "surrogateescape") for field in fields]
+            yield self.line + line, [field.strip(_BLANKS).encode("utf-8", "surrogateescape") for field in fields]
             line = reader.line_num + 1
 
     def _block_of(self, rows: Sequence[Sequence[bytes]], lines: Sequence[int], plan: ColumnPlan) -> RowBlock:

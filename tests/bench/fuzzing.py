@@ -48,7 +48,7 @@ HEADERS = [b"label,qid,5,docid\n", b"qid,x,label,y\n", b"a,b,rel\n", b"label,gro
 
 def chosen(corpus: list[bytes], chance: random.Random) -> bytes:
     """Return a text of the corpus, rather one of its first ones, which are sound."""
-    return corpus[int(len(corpus) * chance.random() ** 2)]
+    return corpus[int(len(corpus) * chance.random() ** 6)]
 
 
 def mutilated(text: bytes, chance: random.Random, corpus: list[bytes]) -> bytes:
@@ -57,6 +57,8 @@ def mutilated(text: bytes, chance: random.Random, corpus: list[bytes]) -> bytes:
     for _ in range(chance.choice((1, 1, 1, 2, 3, 6))):
         at = chance.randint(0, len(text))
         to = min(len(text), at + chance.choice((0, 0, 0, 1, 1, 2, 5, 20)))
+        if pieces is GENTLE:  # between fields, so that much of it can be read
+            at = to = chance.choice([len(text), *(match.start() for match in re.finditer(rb"[ \t\n,]", text))])
         kind = chance.random() * (0.5 if pieces is GENTLE else 1.0)
         if kind < 0.5:
             new = chance.choice(pieces)
@@ -95,8 +97,13 @@ def answer_of(text: bytes, format: str, chance: random.Random, python: bool, **o
 def letor(chance: random.Random, corpus: list[bytes]) -> tuple[bytes, Answer, str]:
     """Read one LETOR text both ways; return it, the reader's answer, and what differs."""
     head = chance.choice(LAYOUTS)
-    text = head + mutilated(chosen(corpus, chance), chance, corpus)
     layout = (head[:1] == b"1" and head[:2] != b"1:", b"qid:" in head)
+    start = chosen(corpus, chance)
+    if not layout[1]:
+        start = re.sub(rb"qid:\S* ?", b"", start)
+    if not layout[0]:
+        start = re.sub(rb"(?m)^[0-9.]+[ \t]+", b"", start)
+    text = head + mutilated(start, chance, corpus)
     infinite, last_wins = chance.random() < 0.5, chance.random() < 0.5
     rows, wrong = reference.letor_rows(text, *layout, infinite, last_wins)
     found, faults = answer_of(
