@@ -131,6 +131,7 @@ def test_numbered_columns_are_the_indices() -> None:
         (b"label,qid,\xff\n1,1,1\n", 1, "the header is not valid UTF-8"),
         (b"label,qid,x\r1,a,1\r", 1, "carriage return"),
         (b"label,qid,x\n1,a\rb,1\n", 2, "carriage return inside the line"),
+        (b"label,qid,x\n1,a \r,1\n", 2, "carriage return inside the line"),
         (b"label,x,qid\r\n1,2,a\r\n0,3,a\r1,2,b\r\n", 3, "carriage return inside the line"),
     ],
 )

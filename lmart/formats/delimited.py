@@ -106,9 +106,8 @@ class DelimitedReader(TextReader):
         for line, start, stop in self.read_hard_numbers(buffer, out):
             spans.append((line, buffer.rfind(b"\n", 0, start) + 1, buffer.find(b"\n", stop)))
         for line, start, stop in spans:
-            fields = [
-                field.strip(_BLANKS.encode()) for field in bytes(buffer[start:stop]).split(self.delimiter.encode())
-            ]
+            raw = bytes(buffer[start:stop]).rstrip(_BLANKS.encode() if self.format == "csv" else b"\r ")
+            fields = [field.strip(b" \t") for field in raw.split(self.delimiter.encode())]
             self.faults.append(self.fault(self.line + line + 1, self._explain(fields, plan)))
         query_ids: list[str] | None = None
         offsets: Longs = np.array([0, n_rows], np.int64)

@@ -737,7 +737,8 @@ def parse_delimited(
                     wrong |= text[p] == 0
                     p += 1
                 q = p
-                while q > first and (text[q - 1] == 32 or text[q - 1] == 13 or text[q - 1] == 9):
+                at_end = text[p] == 10
+                while q > first and (text[q - 1] == 32 or text[q - 1] == 9 or (at_end and text[q - 1] == 13)):
                     q -= 1
                 for i in range(first, q):
                     wrong |= text[i] == 13
