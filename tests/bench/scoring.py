@@ -66,7 +66,7 @@ class Bench:
             command = [sys.executable, "-m", "lmart", "train", "-q", "--data", self.args.data, "--out", ours]
             whole_run([*command, "--trees", str(trees), "--leaves", str(leaves)])
         if not os.path.exists(theirs):
-            params = json.dumps(LIGHTGBM | {"num_leaves": leaves})
+            params = json.dumps(LIGHTGBM | {"num_leaves": leaves, "num_threads": 1})
             whole_run([sys.executable, "-c", LIGHTGBM_RUN, self.plain, theirs, str(trees), params])
 
     def lmart(self, name: str, data: str) -> list[str]:
