@@ -123,6 +123,8 @@ def test_the_table_of_two_documents(model: str) -> None:
     data = DATA.replace("0 qid:a 1:1 # docid = y", "0 qid:a 1:1")
     assert predict(model, "--why", "a", "x", "2", stdin=data) == TABLE
     assert "missing" in predict(model, "--why", "a", "x", "y", stdin=data)
+    turned = predict(model, "--why", "a", "2", "x", stdin=data)
+    assert [float(line.split()[-1]) for line in turned.splitlines() if line[:1] in ("1", "2")] == [-4.0, 1.0]
 
 
 def test_the_table_on_a_terminal(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
