@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import dataclasses
 from typing import TYPE_CHECKING
 
@@ -143,6 +145,7 @@ def command(
     from lmart.streams import AtomicOutput, check_output
     from lmart.threads import WorkerPool
 
+    _keep_memory_constant()
     console = Console(quiet)
     check_output(out, inputs)
     ensemble = read_model(model)
@@ -176,6 +179,15 @@ def command(
     if matcher.unknown:
         source = "standard input" if data == "-" else data
         console.warning(f"{source}: {matcher.describe_unknown()}; scored without")
+
+
+def _keep_memory_constant() -> None:
+    """Have the C library give large arrays back when they are freed: else blocks of many sizes leave ever more holes.
+
+    glibc raises the size from which it does so to that of the largest array freed, unless it is set.
+    """
+    with contextlib.suppress(AttributeError, OSError, TypeError):  # another C library
+        ctypes.CDLL(None).mallopt(-3, 1 << 20)  # M_MMAP_THRESHOLD
 
 
 def _refuse_beside_why(given: dict[str, bool]) -> None:
