@@ -55,6 +55,7 @@ class TrainResult:
     training   : the training set's measure of the ensemble; validation : the same of each validation set
     scores     : float64[n_documents], the ensemble's scores of the training set
     rounds     : trees grown; share : of the documents in each; n_features_split : features with more than one bin
+    warnings   : what the user should know of how validation sets match the training set
     seconds    : wall time by stage
     """
 
@@ -68,6 +69,7 @@ class TrainResult:
     training: float | None
     validation: tuple[float | None, ...]
     scores: Floats
+    warnings: tuple[str, ...]
     seconds: dict[str, float] = field(compare=False)
 
 
@@ -124,6 +126,7 @@ class _Validation(_Watched):
         matcher = FeatureMatcher(train)
         self._columns = columns = matcher.column_map(dataset.feature_ids, dataset.feature_names)
         matcher.refuse_foreign(dataset.source)
+        self.warnings = matcher.warnings(dataset.source)
         self._codes = code_features(dataset, edges, columns, pool)
         self._edges = edges
         self._pool = pool
@@ -232,6 +235,7 @@ def train(
         own.measure(),
         values[best - 1] if best else tuple(one.measure() for one in watched),
         own.scores,
+        tuple(text for one in watched for text in one.warnings),
         {"binning": binning_done - began, "growing": time.perf_counter() - binning_done},
     )
 

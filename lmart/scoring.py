@@ -253,8 +253,18 @@ class FeatureMatcher:
         """Say how many columns the model has no feature for, and name a few."""
         n = len(self.unknown)
         named = ", ".join(map(quote, self.unknown[:NAMED])) + (", ..." if n > NAMED else "")
-        features = "feature is" if n == 1 else "features are"
+        features = ("feature" if len(self._map) == 1 else "features") + (" is" if n == 1 else " are")
         return f"{n} of {len(self._map)} {features} not in the model: {named}"
+
+    def warnings(self, source: str) -> list[str]:
+        """Return what the user should know of the match: numbers instead of names, features the model does not have."""
+        called = "standard input" if source == "-" else source
+        found = []
+        if self.half_named is not None and len(self.unknown) < len(self._map):
+            found.append(f"features are matched by number, not by name: only the {self.half_named} has names")
+        if self.unknown:
+            found.append(f"{called}: {self.describe_unknown()}; scored without")
+        return found
 
     def refuse_unknown(self, source: str) -> None:
         """Raise DataError when the data has a feature that the model does not have."""

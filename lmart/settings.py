@@ -36,7 +36,7 @@ class TrainSettings:
     )
     truncation: int = _setting(
         30,
-        "A pair counts when at least one of its documents is above this rank in the current order; 0: all pairs.",
+        "A pair counts when at least one of its documents is among the first N of the current order; 0: all pairs.",
         low=0,
     )
     sigma: float = _setting(1.0, "Slope of the pair sigmoid.", above=0, high=1_000_000)
@@ -44,7 +44,9 @@ class TrainSettings:
     gain: Gain = _setting(
         Gain(), "What a label is worth: exp2 (2^label - 1), linear, or a table G0,G1,... from label 0 up."
     )
-    metric: str = _setting("ndcg@10", "Measure for the log, for validation and for early stopping.")
+    metric: str = _setting(
+        "ndcg@10", "Measure for the log, for validation and for early stopping; `lmart eval --help` lists them."
+    )
     early_stop: int = _setting(
         0, "Stop after this many trees without a better measure on the first --valid file; 0: off.", low=0
     )

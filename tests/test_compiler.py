@@ -134,7 +134,7 @@ class TestKernelCache:
         said: list[str] = []
         monkeypatch.setattr(lmart.kernels, "on_compile", said.append)
         load(toy_file).toy(3)
-        assert said == ["compiling for this machine, in the first run only"]
+        assert said == ["compiling what this command needs, once on this machine"]
         monkeypatch.setattr(lmart.kernels, "on_compile", said.append)
         load(toy_file).toy(3)
         assert len(said) == 1

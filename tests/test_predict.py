@@ -70,7 +70,7 @@ def run(*arguments: str, stdin: str | bytes | None = None) -> Result:
     return CliRunner().invoke(main, ["predict", *arguments], input=stdin)
 
 
-COMPILING = "lmart: compiling for this machine, in the first run only\n"
+COMPILING = "lmart: compiling what this command needs, once on this machine\n"
 
 
 def said(result: Result) -> str:

@@ -361,3 +361,9 @@ def test_equal_rows_get_equal_scores() -> None:
     fit("1 qid:1 1:1\n2 qid:1 1:1\n0 qid:1 1:1\n2 qid:1 1:0\n0 qid:1 1:0\n", *SMALL, "--min-docs", "1")
     found = scores()
     assert len(set(found[:3])) == 1 and len(set(found[3:])) == 1
+
+
+def test_a_validation_set_with_unknown_features_is_told() -> None:
+    Path("v").write_text("1 qid:1 1:1 99:1\n0 qid:1 1:0\n")
+    (warning,) = fit("1 qid:1 1:1\n0 qid:1 1:0\n", *PLAIN, "--valid", "v").warnings
+    assert warning.startswith("lmart: warning: v: 1 of 2 features is not in the model: '99'")

@@ -258,8 +258,8 @@ def _score(ensemble: Ensemble, dataset: RankingDataset, pool: WorkerPool, consol
     matcher = FeatureMatcher(ensemble)
     column_map = matcher.column_map(dataset.feature_ids, dataset.feature_names)
     matcher.refuse_foreign(dataset.source)
-    if matcher.unknown:
-        console.warning(f"{_called(dataset.source)}: {matcher.describe_unknown()}; scored without")
+    for text in matcher.warnings(dataset.source):
+        console.warning(text)
     return Scorer(ensemble).score(dataset.features, column_map, pool)
 
 

@@ -174,11 +174,8 @@ def command(
                     result.flush()
                     del block, scores  # before the next ones are made
                 writer.finish()
-    if matcher.half_named is not None and len(matcher.unknown) < len(reader.feature_ids):
-        console.warning(f"features are matched by number, not by name: only the {matcher.half_named} has names")
-    if matcher.unknown:
-        source = "standard input" if data == "-" else data
-        console.warning(f"{source}: {matcher.describe_unknown()}; scored without")
+    for text in matcher.warnings(data):
+        console.warning(text)
 
 
 def _keep_memory_constant() -> None:

@@ -52,7 +52,7 @@ Examples:
 )
 @setting_options
 @click.option(
-    "--weights", metavar="FILE", help="One weight a query, or one a row, on a line each, told apart by their number."
+    "--weights", metavar="FILE", help="One weight a query, or one a row, on a line each, told apart by their count."
 )
 @click.option("--report", metavar="FILE", help="Write the run as JSON: settings, measures of every round, seconds.")
 @data_options
@@ -161,7 +161,9 @@ def _summary(result: TrainResult, settings: TrainSettings, valid: Sequence[str],
 
 
 def _warn(result: TrainResult, dataset: RankingDataset, settings: TrainSettings, console: Console) -> None:
-    """Say once, with counts, what kept the run from learning."""
+    """Say how validation sets match, and once, with counts, what kept the run from learning."""
+    for text in result.warnings:
+        console.warning(text)
     idle, queries = result.n_idle_queries, dataset.n_queries
     if idle:
         single = int((dataset.query_offsets[1:] - dataset.query_offsets[:-1] == 1).sum())
@@ -174,10 +176,9 @@ def _warn(result: TrainResult, dataset: RankingDataset, settings: TrainSettings,
                 f"{hint}; every score will be 0"
             )
             return
-        console.warning(
-            f"{idle:,} of {_count(queries, 'query', 'queries')} teach nothing: "
-            f"{single:,} with a single document, {idle - single:,} with all documents worth the same"
-        )
+        kinds = ((single, "with a single document"), (idle - single, "with all documents worth the same"))
+        why = ", ".join(f"{number:,} {kind}" for number, kind in kinds if number)
+        console.warning(f"{idle:,} of {_count(queries, 'query', 'queries')} teach nothing: {why}")
     if not result.n_features_split:
         console.warning("nothing to split on: every feature is constant; every score will be 0")
     elif result.stopped == "split":

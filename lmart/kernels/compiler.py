@@ -228,6 +228,6 @@ def _tell_once(kept: bool) -> None:
     if tell is None:
         return
     if kept:
-        tell("compiling for this machine, in the first run only")
+        tell("compiling what this command needs, once on this machine")
     else:
         tell("compiling, and no folder can keep the result; set NUMBA_CACHE_DIR to a writable one to start quicker")
