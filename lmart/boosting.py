@@ -108,6 +108,7 @@ class _Watched:
         with _naming(dataset):
             self._evaluator = Evaluator(dataset.labels, dataset.query_offsets, [self._measure], pool)
         self._dataset = dataset
+        self.nothing_relevant = bool(self._evaluator.empty.all())
         self.scores = np.zeros(dataset.n_documents)
 
     def measure(self) -> float | None:
@@ -127,6 +128,8 @@ class _Validation(_Watched):
         self._columns = columns = matcher.column_map(dataset.feature_ids, dataset.feature_names)
         matcher.refuse_foreign(dataset.source)
         self.warnings = matcher.warnings(dataset.source)
+        if self.nothing_relevant:
+            self.warnings.append(f"{dataset.source}: no query has a relevant document, so every measure of it is 0")
         self._codes = code_features(dataset, edges, columns, pool)
         self._edges = edges
         self._pool = pool

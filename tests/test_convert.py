@@ -166,3 +166,12 @@ def test_data_is_refused_in_one_line_and_leaves_no_output(tmp_path: Path) -> Non
         "a feature is named 'label'"
         in run("convert", source, "-", "--to", "csv", "--label-column", "grade", status=1).stderr
     )
+
+
+@pytest.mark.parametrize("name", ["out.xml", "out.txt"])
+def test_a_model_is_not_written_under_a_name_that_says_another_format(name: str, tmp_path: Path) -> None:
+    run("train", "--data", SAMPLE / "vali.svm", "--trees", "1", "--quiet", "--out", tmp_path / "m.json")
+    result = run("convert", tmp_path / "m.json", tmp_path / name, status=2)
+    assert "does not say which model format" in result.stderr and not (tmp_path / name).exists()
+    run("convert", tmp_path / "m.json", tmp_path / name, "--to", "lmart")
+    assert (tmp_path / name).read_bytes() == (tmp_path / "m.json").read_bytes()

@@ -363,6 +363,26 @@ def test_equal_rows_get_equal_scores() -> None:
     assert len(set(found[:3])) == 1 and len(set(found[3:])) == 1
 
 
+def test_a_validation_set_that_measures_nothing_is_told() -> None:
+    Path("v").write_text("0 qid:1 1:1\n0 qid:1 1:0\n")
+    (warning,) = fit("1 qid:1 1:1\n0 qid:1 1:0\n", *PLAIN, "--valid", "v").warnings
+    assert warning == "lmart: warning: v: no query has a relevant document, so every measure of it is 0"
+
+
+def test_one_measure_decides() -> None:
+    Path("d.svm").write_text("1 qid:1 1:1\n0 qid:1 1:0\n")
+    assert "takes one measure here" in refused("--metric", "ndcg@5,map", status=2)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_report_that_cannot_be_written_leaves_no_model() -> None:
+    Path("d.svm").write_text("1 qid:1 1:1\n0 qid:1 1:0\n")
+    Path("m.json").write_text("older")
+    result = run("train", "--data", "d.svm", "--quiet", *PLAIN, "--out", "m.json", "--report", "/dev/full", status=1)
+    assert "/dev/full: cannot be written: No space left" in result.stderr
+    assert Path("m.json").read_text() == "older"
+
+
 def test_a_validation_set_with_unknown_features_is_told() -> None:
     Path("v").write_text("1 qid:1 1:1 99:1\n0 qid:1 1:0\n")
     (warning,) = fit("1 qid:1 1:1\n0 qid:1 1:0\n", *PLAIN, "--valid", "v").warnings

@@ -95,6 +95,10 @@ def command(
         what = f"{source.name} holds {_what(source)} and {target.name} {_what(target)}"
         raise click.UsageError(f"{what}; convert data to data, model to model")
     console = Console(quiet)
+    if target.kind == "model" and target_format is None and format_of_name(dst) is None and os.path.splitext(dst)[1]:
+        raise click.UsageError(
+            f"the name {quote(dst)} does not say which model format is meant; give --to, as in --to lmart"
+        )
     if target.kind == "model":
         from lmart.formats.registry import read_model, write_model
 

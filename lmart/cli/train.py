@@ -14,6 +14,7 @@ from lmart.cli.data_options import data_options, refuse_two_standard_inputs
 from lmart.cli.many_files import ManyFilesCommand
 from lmart.cli.options import quiet_option, thread_count, threads_option
 from lmart.cli.setting_options import setting_options
+from lmart.errors import quote
 from lmart.formats.options import ReadOptions
 from lmart.settings import TrainSettings
 
@@ -77,8 +78,10 @@ def command(
     With --early-stop the model holds exactly the trees of the best round on the first --valid file. Measures are means
     over queries; queries without a relevant document count as 0, ties are in file order.
     """
-    from lmart.measures.values import parse_measure
+    from lmart.measures.values import parse_measure, parse_measures
 
+    if len(parse_measures(settings.metric)) > 1:
+        raise click.UsageError(f"--metric takes one measure here, not the list {quote(settings.metric)}")
     settings = replace(settings, metric=str(parse_measure(settings.metric)))
     inputs = [*data, *valid, *(path for path in (weights, read_options.query_sizes) if path is not None)]
     refuse_two_standard_inputs(inputs)
@@ -93,7 +96,7 @@ def command(
     from lmart.cli.console import Console
     from lmart.formats.model_json import write_model
     from lmart.formats.registry import read_dataset
-    from lmart.streams import check_output
+    from lmart.streams import AtomicOutput, check_output
     from lmart.threads import WorkerPool
 
     for path in (out, report):
@@ -119,9 +122,14 @@ def command(
 
             result = train(train_set, validation_sets, settings, pool, on_round, given)
     _warn(result, train_set, settings, console)
-    write_model(result.ensemble, out)
-    if report is not None:
-        _write_report(report, result, settings, rounds, training, train_set, data, valid, seconds | result.seconds)
+    if report is None:
+        write_model(result.ensemble, out)
+    else:
+        content = _report(result, settings, rounds, training, train_set, data, valid, seconds | result.seconds)
+        with AtomicOutput(report) as both:  # neither file is left behind without the other
+            both.write(json.dumps(content, indent=1, allow_nan=False) + "\n")
+            both.flush()
+            write_model(result.ensemble, out)
     console.notice(_summary(result, settings, valid, out))
 
 
@@ -189,8 +197,7 @@ def _warn(result: TrainResult, dataset: RankingDataset, settings: TrainSettings,
         )
 
 
-def _write_report(
-    path: str,
+def _report(
     result: TrainResult,
     settings: TrainSettings,
     rounds: Sequence[RoundReport],
@@ -199,10 +206,8 @@ def _write_report(
     data: Sequence[str],
     valid: Sequence[str],
     seconds: dict[str, float],
-) -> None:
-    from lmart.streams import AtomicOutput
-
-    content: dict[str, Any] = {
+) -> dict[str, Any]:
+    return {
         "settings": settings.to_json(),
         "data": {
             "documents": dataset.n_documents,
@@ -224,5 +229,3 @@ def _write_report(
         "files": {"data": list(data), "validation": list(valid)},
         "seconds": seconds,
     }
-    with AtomicOutput(path) as out:
-        out.write(json.dumps(content, indent=1, allow_nan=False) + "\n")
