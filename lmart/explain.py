@@ -73,7 +73,11 @@ class Explainer:
         self._longest = int(np.diff(offsets).max(initial=0))
         self._paths = (offsets, *paths, flat.leaf_values)
         self._points = _points(np.diff(offsets), self._longest)
-        self.base = math.fsum([float(ensemble.base_score), *(shares * flat.leaf_values).tolist()])
+        try:
+            self.base = math.fsum([float(ensemble.base_score), *(shares * flat.leaf_values).tolist()])
+        except OverflowError:
+            what = "the leaf values of the model add up to more than a number can hold; the model is damaged"
+            raise ModelError(what, path) from None
 
     def explain(self, rows: SparseRows, column_map: Ints, pool: WorkerPool | None = None) -> Floats:
         """Return what each of the model's features contributes to the score of each row, float64[n, n_features].

@@ -85,7 +85,7 @@ class _Batch:
             try:
                 if self.failure is None:
                     self.results[i] = self.function(*mine, *self.arguments[i])
-            except BaseException as failure:  # handed to the caller of run
+            except Exception as failure:  # handed to the caller of run; an interrupt leaves at once
                 self.failure = self.failure or failure
             finally:
                 with self._lock:

@@ -238,7 +238,7 @@ def letor_rows(
         body = body.strip(b" \t") if sign else re.sub(rb"[\r]*\Z", b"", line).strip(b" \t")
         words = re.split(rb"[ \t]+", body) if body else []
         row = _letor_row(list(words), has_label, has_query, allow_infinite, last_wins)
-        if b"\0" in line or b"\r" in body or (row is None and words):
+        if b"\0" in line or b"\r" in line.rstrip(b"\r") or (row is None and words):
             wrong.append(line_number)
         elif row is not None:
             rows.append((*row, letor_document(comment)))

@@ -340,3 +340,18 @@ def test_a_descriptor_that_is_not_open_for_writing_is_refused_before_any_work() 
             check_output(f"/dev/fd/{reading}")
     finally:
         os.close(reading)
+
+
+@pytest.mark.parametrize("name", ["/dev/fd/99999999999999999999", "/dev/fd/²"])
+def test_odd_descriptor_names_are_refused_in_one_line(name: str) -> None:
+    with pytest.raises(OutputError):
+        check_output(name)
+
+
+def test_a_descriptor_that_is_an_input_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    path.write_text("1 qid:1 1:1\n")
+    with path.open("a") as same:
+        with pytest.raises(OutputError, match="would overwrite the input"):
+            check_output(f"/dev/fd/{same.fileno()}", [str(path)])
+        check_output(f"/dev/fd/{same.fileno()}")

@@ -317,3 +317,10 @@ def test_process_substitution_and_pipes_work(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     done = shell(f"cat {SAMPLE}/test.svm | lmart predict -m {model} --data - | wc -l", tmp_path)
     assert done.stdout.strip() == str(len((SAMPLE / "test.svm").read_text().splitlines())).encode()
+
+
+def test_rows_that_end_in_carriage_returns_alone_do_not_vanish_in_a_comment(tmp_path: Path) -> None:
+    path = tmp_path / "old.svm"
+    path.write_bytes(b"1 qid:1 1:1 # a\r0 qid:1 1:0 # b\r")
+    result = run("train", "--data", path, "--out", tmp_path / "m.json", status=1)
+    assert f"{path}:1: a carriage return inside the line" in result.stderr

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
 import time
 from types import FrameType
 from typing import Any, NoReturn
@@ -41,6 +40,7 @@ def prepare() -> None:
         # A signal that our parent chose to ignore (nohup, a job in the background) stays ignored.
         if number is not None and signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
             signal.signal(number, _Stopper.stop)
+    signal.signal(signal.SIGALRM, _Stopper.again)
     sys.unraisablehook = _raise_again
 
 
@@ -80,6 +80,11 @@ class _Stopper:
     """When the last signal was answered: `timeout` and terminals send the same request twice in a row."""
 
     answered = -SAME_REQUEST_SECONDS
+    lost = 0  # a request that arrived where nothing can be raised
+
+    @classmethod
+    def again(cls, signal_number: int, frame: FrameType | None) -> None:
+        raise Stopped(cls.lost)
 
     @classmethod
     def stop(cls, signal_number: int, frame: FrameType | None) -> None:
@@ -92,9 +97,7 @@ class _Stopper:
 def _raise_again(unraisable: Any) -> None:
     """Send a signal again that arrived where no exception can be raised, such as in a callback of the compiler."""
     if isinstance(unraisable.exc_value, Stopped):
-        _Stopper.answered = -SAME_REQUEST_SECONDS
-        again = threading.Timer(0.01, os.kill, (os.getpid(), unraisable.exc_value.signal_number))
-        again.daemon = True
-        again.start()  # a little later, when this place has been left
+        _Stopper.lost = unraisable.exc_value.signal_number
+        signal.setitimer(signal.ITIMER_REAL, 0.01)  # a little later, when this place has been left
     else:
         sys.__unraisablehook__(unraisable)

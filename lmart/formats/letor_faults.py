@@ -38,9 +38,10 @@ def explain(line: bytes, layout: Layout, options: ReadOptions) -> str | None:
     if b"\0" in line:
         at = line.index(b"\0")
         return f"NUL byte in {quote(line[max(at - 20, 0) : at + 1])}; the file is damaged, or no text"
-    body = line.split(b"#", 1)[0] if b"#" in line else line.rstrip(b"\r")
-    if b"\r" in body:
+    line = line.rstrip(b"\r")
+    if b"\r" in line:
         return INNER_RETURN
+    body = line.split(b"#", 1)[0]
     words = words_of(body)
     if not words:
         return None

@@ -584,6 +584,8 @@ def parse_letor(
         comment = p + _ONE
         while text[p] != 10:
             wrong |= text[p] == 0
+            if text[p] == 13:  # in a comment too: it may have swallowed rows that end so
+                wrong |= text[p + _ONE] != 10 and text[p + _ONE] != 13
             p += _ONE
         if wrong:
             if n_faults < len(faults):

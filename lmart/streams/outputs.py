@@ -184,7 +184,7 @@ def _standard_descriptor(path: str) -> int | None:
     if path in ("/dev/stdout", "/dev/stderr"):
         return 1 if path == "/dev/stdout" else 2
     folder, number = os.path.split(path)
-    if folder in ("/dev/fd", "/proc/self/fd") and number.isdigit():
+    if folder in ("/dev/fd", "/proc/self/fd") and number.isascii() and number.isdigit() and len(number) < 10:
         return int(number)
     return None
 
@@ -202,7 +202,7 @@ def check_output(path: str, inputs: Sequence[str] = ()) -> None:
     _compressor(path)
     descriptor = 1 if path == "-" else _standard_descriptor(path)
     if descriptor is not None:
-        _check_descriptor(path, descriptor)
+        _check_descriptor(path, descriptor, inputs)
         return
     if not path:
         raise OutputError("the name of the output is empty; give a file name or '-'")
@@ -233,13 +233,18 @@ def check_output(path: str, inputs: Sequence[str] = ()) -> None:
             raise OutputError(f"would overwrite the input {visible(other)}; choose another name", path)
 
 
-def _check_descriptor(path: str, descriptor: int) -> None:
+def _check_descriptor(path: str, descriptor: int, inputs: Sequence[str]) -> None:
     try:
         closed = fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY
     except OSError:
         closed = True
+    called = "standard output" if path == "-" else path
     if closed:
-        raise OutputError("is not open for writing; choose another place", "standard output" if path == "-" else path)
+        raise OutputError("is not open for writing; choose another place", called)
+    there = os.fstat(descriptor)
+    for other in inputs:
+        if stat.S_ISREG(there.st_mode) and _same_file(other, there):
+            raise OutputError(f"would overwrite the input {visible(other)}; choose another place", called)
 
 
 def _same_file(path: str, there: os.stat_result) -> bool:

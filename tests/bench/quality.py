@@ -2,10 +2,10 @@
 
     python tests/bench/quality.py --data FOLDER [--sets mq2008,ohsumed2,lightgbm] [--trees 300] [--json FILE]
 
-FOLDER holds mq2008/S1.svm.gz ... S5.svm.gz, ohsumed2/ alike, and lightgbm/train.svm.gz and test.svm.gz. Fold k trains on
-parts k, k+1, k+2 in a ring and tests on part k+4. Queries without a relevant document are left out, ties are in input
-order, gain is 2^label - 1. Both tools: rate 0.05, 31 leaves, at least 20 documents a leaf (LightGBM estimates them),
-truncation 30, all documents.
+FOLDER holds mq2008/S1.svm.gz ... S5.svm.gz, ohsumed2/ alike, and lightgbm/train.svm.gz and test.svm.gz. Fold k
+trains on parts k, k+1, k+2 in a ring and tests on part k+4. Queries without a relevant document are left out, ties
+are in input order, gain is 2^label - 1. Both tools: rate 0.05, 31 leaves, at least 20 documents a leaf (LightGBM
+estimates them), truncation 30, all documents.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from turns import machine
 
 from lmart.boosting import train
 from lmart.dataset import RankingDataset
+from lmart.ensemble import Ensemble
 from lmart.formats.options import ReadOptions
 from lmart.formats.registry import read_dataset
 from lmart.measures import Conventions, Evaluator, parse_measures
@@ -63,9 +64,7 @@ def lightgbm_scores(data: RankingDataset, test: RankingDataset, trees: int) -> A
     cells = data.features.dense(data.n_features, 0.0)
     made = lightgbm.Dataset(cells, data.labels, group=np.diff(data.query_offsets))
     booster = lightgbm.train(LIGHTGBM | {"num_threads": available_processors()}, made, trees)
-    columns = FeatureMatcher(train(data, [], TrainSettings(trees=1), WorkerPool(1)).ensemble).column_map(
-        test.feature_ids
-    )
+    columns = FeatureMatcher(Ensemble((), data.feature_ids)).column_map(test.feature_ids)
     known = columns >= 0
     given = np.zeros((test.n_documents, data.n_features))
     given[:, columns[known]] = test.features.dense(test.n_features, 0.0)[:, known]
