@@ -180,12 +180,12 @@ class AtomicOutput:
 
 
 def _standard_descriptor(path: str) -> int | None:
-    """Return the number of the open descriptor that a name such as /dev/stdout or /dev/fd/5 stands for."""
+    """Return the number of the open descriptor that a name such as /dev/stdout or /dev/fd/5 stands for; -1 for none."""
     if path in ("/dev/stdout", "/dev/stderr"):
         return 1 if path == "/dev/stdout" else 2
     folder, number = os.path.split(path)
-    if folder in ("/dev/fd", "/proc/self/fd") and number.isascii() and number.isdigit() and len(number) < 10:
-        return int(number)
+    if folder in ("/dev/fd", "/proc/self/fd"):
+        return int(number) if number.isascii() and number.isdigit() and len(number) < 10 else -1
     return None
 
 
@@ -236,7 +236,7 @@ def check_output(path: str, inputs: Sequence[str] = ()) -> None:
 def _check_descriptor(path: str, descriptor: int, inputs: Sequence[str]) -> None:
     try:
         closed = fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY
-    except OSError:
+    except (OSError, ValueError):
         closed = True
     called = "standard output" if path == "-" else path
     if closed:
