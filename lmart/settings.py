@@ -24,7 +24,7 @@ def _setting(
 class TrainSettings:
     """How to train; raises SettingsError when a value is outside its range."""
 
-    trees: int = _setting(300, "Number of trees, one a round.", low=1, high=1_000_000)
+    trees: int = _setting(300, "Number of trees, one a round.", low=1)
     leaves: int = _setting(31, "Most leaves a tree may have.", low=2, high=1 << 20)
     learning_rate: float = _setting(0.1, "Factor on every leaf value.", above=0)
     max_depth: int = _setting(0, "Most splits between root and leaf; 0: no limit.", low=0)
