@@ -1,0 +1,90 @@
+"""Judged documents as the measuring programs hold them, and NDCG@10 by one plain program for all tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+CUTOFF = 10
+
+
+class Judged(NamedTuple):
+    """n documents; `cells` holds each feature in the column of its index, 0 where nothing is written.
+
+    cells : float64[n, largest index + 1]; labels : float64[n]; offsets : int64[n_queries + 1]
+    """
+
+    cells: Floats
+    labels: Floats
+    offsets: npt.NDArray[np.int64]
+
+    @property
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """Return the number of documents of each query."""
+        return np.diff(self.offsets)
+
+    @property
+    def query_of_document(self) -> npt.NDArray[np.int64]:
+        """Return the place of each document's query."""
+        return np.repeat(np.arange(len(self.sizes)), self.sizes)
+
+    def widened(self, n_columns: int) -> Judged:
+        """Return the same with exactly so many columns; columns beyond them hold features that no model asks for."""
+        cells = np.zeros((len(self.cells), n_columns))
+        shared = min(n_columns, self.cells.shape[1])
+        cells[:, :shared] = self.cells[:, :shared]
+        return self._replace(cells=cells)
+
+
+def load(paths: Iterable[str]) -> Judged:
+    """Read LETOR text, several files as one."""
+    from lmart.formats.options import ReadOptions
+    from lmart.formats.registry import read_dataset
+
+    data = read_dataset(list(paths), ReadOptions())
+    cells = np.zeros((data.n_documents, int(data.feature_ids[-1]) + 1))
+    cells[:, data.feature_ids] = data.features.dense(data.n_features, 0.0)
+    return Judged(cells, data.labels, data.query_offsets)
+
+
+def ndcg_by_query(data: Judged, scores: npt.ArrayLike) -> Floats:
+    """Return NDCG@10 of each query, nan where no document is relevant: gain 2^label - 1, ties in the order given."""
+    gains = np.exp2(data.labels) - 1.0
+    dcg = _dcg(data, gains, -np.asarray(scores, np.float64))
+    ideal = _dcg(data, gains, -gains)
+    return np.where(ideal > 0, dcg / np.where(ideal > 0, ideal, 1.0), np.nan)
+
+
+def ndcg(data: Judged, scores: npt.ArrayLike) -> float:
+    """Return mean NDCG@10, queries without a relevant document left out."""
+    return float(np.nanmean(ndcg_by_query(data, scores)))
+
+
+def _dcg(data: Judged, gains: Floats, keys: Floats) -> Floats:
+    query = data.query_of_document
+    order = np.lexsort((keys, query))  # stable, and queries stay where they are
+    ranks = np.arange(len(keys)) - data.offsets[query]
+    worth = np.where(ranks < CUTOFF, gains[order] / np.log2(ranks + 2.0), 0.0)
+    return np.bincount(query, worth, minlength=len(data.sizes))
+
+
+def plain_for_lightgbm(path: str, folder: Path) -> str:
+    """Write the text without query ids and comments, and the file of query sizes that LightGBM looks for."""
+    out = folder / "plain.txt"
+    sizes: list[int] = []
+    last = b""
+    with open(path, "rb") as rows, out.open("wb") as plain:
+        for row in rows:
+            label, qid, cells = row.split(b"#", 1)[0].rstrip().split(b" ", 2)
+            if qid != last:
+                sizes.append(0)
+                last = qid
+            sizes[-1] += 1
+            plain.write(b"%b %b\n" % (label, cells))
+    Path(f"{out}.query").write_text("\n".join(map(str, sizes)) + "\n")
+    return str(out)
