@@ -37,10 +37,12 @@ LARGEST_SCORE = 1e300  # so that differences of scores are numbers too
 
 @dataclass(frozen=True)
 class RoundReport:
-    """One round: its number from 1, the measure of each validation set, and a call that measures the training set."""
+    """One round: its number from 1, the most there can be, its tree, the measure of each validation set, and a call
+    that measures the training set."""
 
     round: int
     trees: int
+    tree: Tree
     validation: tuple[float | None, ...]
     measure_training: Callable[[], float | None]
 
@@ -212,7 +214,7 @@ def train(
             one.add(grown)
         measures = tuple(one.measure() for one in watched)
         values.append(measures)
-        on_round(RoundReport(round_number, settings.trees, measures, own.measure))
+        on_round(RoundReport(round_number, settings.trees, grown.tree, measures, own.measure))
         if watched and settings.early_stop:
             stop = stopping.update(round_number, measures[0])
             if round_number in (stopping.best_round, 1):

@@ -51,6 +51,14 @@ def join_rows(parts: Sequence[SparseRows]) -> SparseRows:
     )
 
 
+def take_rows(rows: SparseRows, order: Longs) -> SparseRows:
+    """Return the rows order[0], order[1], ... as rows of their own."""
+    sizes = np.diff(rows.offsets)[order]
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    cells = np.repeat(rows.offsets[:-1][order] - offsets[:-1], sizes) + np.arange(offsets[-1])
+    return SparseRows(offsets, rows.columns[cells], rows.values[cells])
+
+
 @dataclass(frozen=True)
 class RankingDataset:
     """n documents of n_queries queries. Rows of a query are adjacent; `doc_*` names rows, `rank_*` places.
@@ -99,6 +107,34 @@ class RankingDataset:
     def feature_name(self, column: int) -> str:
         """Return what the user calls the feature of a column: its name, else its index as written."""
         return self.feature_names[column] if self.feature_names is not None else str(int(self.feature_ids[column]))
+
+
+def rows_of(query_offsets: Longs, queries: Longs) -> Longs:
+    """Return the rows of these queries, one query after the other: int64."""
+    starts, sizes = query_offsets[:-1][queries], np.diff(query_offsets)[queries]
+    ends = np.cumsum(sizes)
+    return np.repeat(starts - ends + sizes, sizes) + np.arange(int(sizes.sum()))
+
+
+def select_queries(dataset: RankingDataset, queries: Longs) -> RankingDataset:
+    """Return the data set of these queries alone, in the order given, with all features.
+
+    queries : int64, each from 0 to n_queries - 1
+    """
+    rows = rows_of(dataset.query_offsets, queries)
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.diff(dataset.query_offsets)[queries])])
+    ids, documents = dataset.query_ids, dataset.document_ids
+    return RankingDataset(
+        take_rows(dataset.features, rows),
+        dataset.feature_ids,
+        dataset.labels[rows],
+        offsets,
+        [ids[q] for q in queries.tolist()],
+        dataset.feature_names,
+        None if documents is None else [documents[row] for row in rows.tolist()],
+        rows if dataset.input_rows is None else dataset.input_rows[rows],
+        dataset.source,
+    )
 
 
 def query_ranges(query_offsets: Longs, documents: int = 8192) -> list[tuple[int, int]]:

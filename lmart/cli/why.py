@@ -10,10 +10,9 @@ import click
 import numpy as np
 
 from lmart.cli import reports
-from lmart.dataset import SparseRows, join_rows
+from lmart.dataset import SparseRows, join_rows, take_rows
 from lmart.errors import DataError, quote
 from lmart.explain import Explainer
-from lmart.formats.assembly import take_rows
 from lmart.formats.rows import RowReader
 from lmart.scoring import FeatureMatcher, Scorer
 from lmart.threads import WorkerPool

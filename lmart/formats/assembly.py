@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lmart.dataset import RankingDataset, SparseRows
+from lmart.dataset import RankingDataset, SparseRows, take_rows
 from lmart.errors import DataError
 from lmart.formats.rows import FeatureTable, Floats, Longs, RowBlock, RowReader
 from lmart.kernels.parsing import renumber_columns
@@ -129,14 +129,6 @@ class DatasetBuilder:
         return RankingDataset(
             rows, table.ids[order], labels, offsets, query_ids, names, document_ids, input_rows, source=source
         )
-
-
-def take_rows(rows: SparseRows, order: Longs) -> SparseRows:
-    """Return the rows order[0], order[1], ... as rows of their own."""
-    sizes = np.diff(rows.offsets)[order]
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    cells = np.repeat(rows.offsets[:-1][order] - offsets[:-1], sizes) + np.arange(offsets[-1])
-    return SparseRows(offsets, rows.columns[cells], rows.values[cells])
 
 
 class SizedRows(RowReader):

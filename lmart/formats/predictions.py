@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from lmart.dataset import SparseRows, join_rows
+from lmart.dataset import SparseRows, join_rows, take_rows
 from lmart.errors import DataError, quote
-from lmart.formats.assembly import take_rows
 from lmart.formats.explanations import ROWS, RowExplanations
 from lmart.formats.rows import RowBlock
 from lmart.formats.scores import write_scores
