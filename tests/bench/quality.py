@@ -3,10 +3,10 @@
     python tests/bench/quality.py --data FOLDER [--tools lmart,catboost...] [--sets mq2008,lightgbm,ohsumed2]
         [--options "--l2 1"] [--seeds 0,1,2] [--peers-cache FILE] [--json FILE]
 
-FOLDER holds mq2008/S1.svm.gz ... S5.svm.gz, ohsumed2/ alike, and lightgbm/train.svm.gz and test.svm.gz. Fold k trains on
-parts k, k+1, k+2 in a ring, validates on part k+3 and tests on part k+4; of lightgbm's training queries each fifth is for
-validation. All: rate 0.05, up to 500 trees, early stopping after 50 rounds on the validation part's NDCG@10, 31 leaves, 15
-on ohsumed2 for the peers; CatBoost depth 6. lmart is run as a command:
+FOLDER holds mq2008/S1.svm.gz ... S5.svm.gz, ohsumed2/ alike, and lightgbm/train.svm.gz and test.svm.gz. Fold k trains
+on parts k, k+1, k+2 in a ring, validates on part k+3 and tests on part k+4; of lightgbm's training queries each fifth
+is for validation. All: rate 0.05, up to 500 trees, early stopping after 50 rounds on the validation part's NDCG@10. The
+peers: 31 leaves, 15 on ohsumed2; CatBoost depth 6. lmart is run as a command:
 
     lmart train --learning-rate 0.05 --trees 500 --valid V --early-stop 50 --seed SEED, and what --options says
 
@@ -15,7 +15,9 @@ tools that draw by chance: mean over seeds. p: two-sided paired randomization te
 queries of all folds, each query's value being its mean over seeds.
 
 --peers-cache keeps what the peers reached, and what is there is not run again:
-    {"machine": ..., "runs": {PEER: {SET: {FOLD: {SEED: {"round": N, "valid": X, "ndcg": [each test query's, or null]}}}}}}
+    {"machine": ..., "runs": {PEER: {SET: {FOLD: {SEED: {"round": N, "valid": X, "ndcg": [...]}}}}}}
+"valid" is the validation part's NDCG@10 at that round, "ndcg" that of each test query in file order, null where no
+document is relevant.
 --json writes the same form for lmart, and the table.
 """
 
@@ -32,7 +34,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from data import Floats, Judged, load, ndcg_by_query
+from judged import Floats, Judged, load, ndcg_by_query
 from ranking_peers import PATIENCE, PEERS, RATE, ROUNDS, installed, listed, run
 from turns import machine
 
@@ -167,14 +169,14 @@ def main() -> None:
         work = Path(folder)
         for name in args.sets:
             for number, fold in enumerate(folds(args.data, name, work), 1):
-                test = load([fold.test])
+                test = load([fold.test], np.nan)
                 train: Judged | None = None
                 for peer in peers:
                     kept = cached["runs"].setdefault(peer, {}).setdefault(name, {}).setdefault(str(number), {})
                     seeds = args.seeds if PEERS[peer].random else args.seeds[:1]
                     for seed in [seed for seed in seeds if seed not in kept] if PEERS[peer].random or not kept else []:
                         if train is None:
-                            train, valid = load(fold.train), load([fold.valid])
+                            train, valid = load(fold.train, np.nan), load([fold.valid], np.nan)
                         kept[seed] = run(peer, train, valid, test, LEAVES.get(name, 31), int(seed), args.threads)
                         _say(peer, name, number, seed, kept[seed])
                         if args.peers_cache:

@@ -1,12 +1,18 @@
-"""The other tools as quality.py compares them: settings, and scores after each round."""
+"""The other tools as quality.py compares them: settings, and scores after each round.
+
+Data comes with nan where nothing is written: XGBoost takes that as missing, as when it reads the text; for the others
+it is 0.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-from data import Floats, Judged, ndcg, ndcg_by_query
+import numpy as np
+from judged import Floats, Judged, ndcg, ndcg_by_query
 
 RATE, ROUNDS, PATIENCE = 0.05, 500, 50
 
@@ -30,11 +36,12 @@ def lightgbm(**settings: Any) -> Callable[[Judged, int, int, int], Staged]:
         import lightgbm as tool
 
         params = {"learning_rate": RATE, "num_leaves": leaves, "seed": seed, "num_threads": threads, "verbose": -1}
-        made = tool.Dataset(data.cells, data.labels, group=data.sizes)
+        made = tool.Dataset(np.nan_to_num(data.cells), data.labels, group=data.sizes)
         booster = tool.train(params | {"deterministic": True} | settings, made, ROUNDS)
 
         def stages(cells: Floats) -> Iterator[Floats]:
-            scores = 0.0
+            scores = np.zeros(len(cells))
+            cells = np.nan_to_num(cells)
             for start in range(booster.num_trees()):
                 scores = scores + booster.predict(cells, start_iteration=start, num_iteration=1, raw_score=True)
                 yield scores
@@ -53,8 +60,7 @@ def xgboost(**settings: Any) -> Callable[[Judged, int, int, int], Staged]:
             "eta": RATE,
             "tree_method": "hist",
             "grow_policy": "lossguide",
-            "max_leaves": leaves,
-            "max_depth": 0,
+            "max_leaves": leaves,  # and its default depth of 6
             "seed": seed,
             "nthread": threads,
         }
@@ -87,10 +93,12 @@ def catboost(loss: str) -> Callable[[Judged, int, int, int], Staged]:
                 "allow_writing_files": False,
             }
         )
-        model.fit(tool.Pool(data.cells, data.labels, group_id=data.query_of_document))
+        model.fit(tool.Pool(np.nan_to_num(data.cells), data.labels, group_id=data.query_of_document))
 
         def stages(cells: Floats) -> Iterator[Floats]:
-            yield from model.staged_predict(tool.Pool(cells), prediction_type="RawFormulaVal", thread_count=threads)
+            yield from model.staged_predict(
+                tool.Pool(np.nan_to_num(cells)), prediction_type="RawFormulaVal", thread_count=threads
+            )
 
         return Staged(stages)
 
@@ -120,8 +128,8 @@ def run(name: str, train: Judged, valid: Judged, test: Judged, leaves: int, seed
     width = train.cells.shape[1]
     model = PEERS[name].train(train, leaves, seed, threads)
     best, best_round, kept = -1.0, 0, None
-    stages = model.stages(test.widened(width).cells)
-    for number, (scores, test_scores) in enumerate(zip(model.stages(valid.widened(width).cells), stages, strict=True), 1):
+    stages = zip(*(model.stages(data.widened(width).cells) for data in (valid, test)), strict=True)
+    for number, (scores, test_scores) in enumerate(stages, 1):
         value = ndcg(valid, scores)
         if value > best:
             best, best_round, kept = value, number, test_scores
@@ -132,4 +140,4 @@ def run(name: str, train: Judged, valid: Judged, test: Judged, leaves: int, seed
 
 def listed(values: Floats) -> list[float | None]:
     """Return the values for JSON, null for nan."""
-    return [None if value != value else value for value in values.tolist()]
+    return [None if math.isnan(value) else value for value in values.tolist()]

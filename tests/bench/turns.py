@@ -1,17 +1,24 @@
-"""What the measuring programs share: tools run turn by turn, and ratios taken within a repeat."""
+"""What the measuring programs share: tools run turn by turn, ratios taken within a repeat, and what was promised.
+
+Only the standard library is loaded here: a child's peak memory is never counted below its parent's, so programs that
+run others must stay small themselves, and hold data in helpers.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import re
 import statistics
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import TracebackType
+from typing import Any, NamedTuple, Self
 
 Turns = dict[str, Callable[[], float]]
 
@@ -48,18 +55,103 @@ def take_turns(turns: Turns, repeats: int) -> dict[str, list[float]]:
     return figures
 
 
-def show(title: str, figures: dict[str, list[float]], unit: str) -> dict[str, Any]:
-    """Print each tool's median, and the ratios of the first to each other; return them."""
-    first, *others = figures
-    result: dict[str, Any] = {"figures": figures}
-    print(f"{title}: " + ", ".join(f"{name} {statistics.median(v):.4g} {unit}" for name, v in figures.items()))
-    for name in others:
-        ratios = [a / b for a, b in zip(figures[first], figures[name], strict=True)]
-        result[f"{first}/{name}"] = ratios
-        print(
-            f"  {first} / {name}: {statistics.median(ratios):.2f}  ({min(ratios):.2f} to {max(ratios):.2f})", flush=True
+class Promise(NamedTuple):
+    """One row of the table: its name, the figures of each repeat, the most that was promised, and a remark."""
+
+    name: str
+    values: list[float]
+    limit: float | None
+    remark: str = ""
+
+
+class Report:
+    """Prints what is measured as it comes, and collects the rows of the table at the end."""
+
+    def __init__(self) -> None:
+        self.rows: list[Promise] = []
+        self.figures: dict[str, dict[str, list[float]]] = {}
+
+    def figure(self, title: str, figures: dict[str, list[float]], unit: str) -> None:
+        """Print each tool's median."""
+        self.figures[f"{title} [{unit}]"] = figures
+        medians = (f"{name} {statistics.median(values):.4g} {unit}" for name, values in figures.items())
+        print(f"{title}: {', '.join(medians)}", flush=True)
+
+    def promise(self, name: str, values: list[float], limit: float | None, remark: str = "") -> None:
+        """Add a row to the table."""
+        self.rows.append(Promise(name, values, limit, remark))
+
+    def ratios(
+        self,
+        title: str,
+        figures: dict[str, list[float]],
+        unit: str,
+        limits: dict[str, float | None],
+        remarks: dict[str, str] | None = None,
+    ) -> None:
+        """Print the figures, and add a row for the first tool over each other that `limits` names."""
+        self.figure(title, figures, unit)
+        first = next(iter(figures))
+        for name, limit in limits.items():
+            values = [a / b for a, b in zip(figures[first], figures[name], strict=True)]
+            self.promise(f"{title}: {first} / {name}", values, limit, (remarks or {}).get(name, ""))
+
+    def table(self) -> None:
+        """Print all rows."""
+        print(f"\n{'median (least to most)':28}at most")
+        for row in self.rows:
+            print(self._line(row))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all that was measured."""
+        return {"figures": self.figures, "rows": [row._asdict() for row in self.rows]}
+
+    def _line(self, row: Promise) -> str:
+        middle = statistics.median(row.values)
+        spread = f"{middle:.3f} ({min(row.values):.3f} to {max(row.values):.3f})"
+        promised = "" if row.limit is None else f"{row.limit:g} {'kept' if middle <= row.limit else 'MISSED'}"
+        return f"{spread:28}{promised:14}{row.name}{'; ' + row.remark if row.remark else ''}"
+
+
+class Helper:
+    """A process that holds data and answers requests, JSON objects, a line each; it waits without work in between."""
+
+    def __init__(self, script: str, *arguments: str, python: str = sys.executable) -> None:
+        self.process = subprocess.Popen(
+            [python, str(Path(__file__).with_name(script)), *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
-    return result
+
+    def ask(self, **request: Any) -> Any:
+        """Return the answer; RuntimeError when the helper has failed (it has said why on standard error)."""
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{self.process.args} ended with status {self.process.wait()}")
+        return json.loads(line)
+
+    def close(self) -> None:
+        """End the process."""
+        self.process.communicate()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self.close()
+
+
+def serve(answer: Callable[[dict[str, Any]], Any]) -> None:
+    """Answer requests until there are no more: the helper's side. What libraries print goes to standard error."""
+    with os.fdopen(os.dup(1), "w") as answers:
+        os.dup2(2, 1)
+        for line in sys.stdin:
+            answers.write(json.dumps(answer(json.loads(line))) + "\n")
+            answers.flush()
 
 
 class Run(NamedTuple):
@@ -70,14 +162,18 @@ class Run(NamedTuple):
     output: str
 
 
-def whole_run(command: list[str], discard: bool = False) -> Run:
+def whole_run(command: list[str], discard: bool = False, env: dict[str, str] | None = None) -> Run:
     """Run a process; `discard` sends what it prints to the null device. RuntimeError when it fails.
 
     A child's peak memory is never counted below its parent's: call it from a process that has loaded nothing large.
     """
     began = time.perf_counter()
     process = subprocess.Popen(
-        command, stdout=subprocess.DEVNULL if discard else subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        command,
+        stdout=subprocess.DEVNULL if discard else subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=env,
     )
     output = "" if process.stdout is None else process.stdout.read()
     _, status, usage = os.wait4(process.pid, 0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -14,14 +13,16 @@ CUTOFF = 10
 
 
 class Judged(NamedTuple):
-    """n documents; `cells` holds each feature in the column of its index, 0 where nothing is written.
+    """n documents; `cells` holds each feature in the column of its index.
 
-    cells : float64[n, largest index + 1]; labels : float64[n]; offsets : int64[n_queries + 1]
+    cells : float64[n, largest index + 1], `absent` (0 or nan) where nothing is written
+    labels : float64[n]; offsets : int64[n_queries + 1]
     """
 
     cells: Floats
     labels: Floats
     offsets: npt.NDArray[np.int64]
+    absent: float
 
     @property
     def sizes(self) -> npt.NDArray[np.int64]:
@@ -35,21 +36,21 @@ class Judged(NamedTuple):
 
     def widened(self, n_columns: int) -> Judged:
         """Return the same with exactly so many columns; columns beyond them hold features that no model asks for."""
-        cells = np.zeros((len(self.cells), n_columns))
+        cells = np.full((len(self.cells), n_columns), self.absent)
         shared = min(n_columns, self.cells.shape[1])
         cells[:, :shared] = self.cells[:, :shared]
         return self._replace(cells=cells)
 
 
-def load(paths: Iterable[str]) -> Judged:
+def load(paths: Iterable[str], absent: float = 0.0) -> Judged:
     """Read LETOR text, several files as one."""
     from lmart.formats.options import ReadOptions
     from lmart.formats.registry import read_dataset
 
     data = read_dataset(list(paths), ReadOptions())
-    cells = np.zeros((data.n_documents, int(data.feature_ids[-1]) + 1))
-    cells[:, data.feature_ids] = data.features.dense(data.n_features, 0.0)
-    return Judged(cells, data.labels, data.query_offsets)
+    cells = np.full((data.n_documents, int(data.feature_ids[-1]) + 1), absent)
+    cells[:, data.feature_ids] = data.features.dense(data.n_features, absent)
+    return Judged(cells, data.labels, data.query_offsets, absent)
 
 
 def ndcg_by_query(data: Judged, scores: npt.ArrayLike) -> Floats:
@@ -71,20 +72,3 @@ def _dcg(data: Judged, gains: Floats, keys: Floats) -> Floats:
     ranks = np.arange(len(keys)) - data.offsets[query]
     worth = np.where(ranks < CUTOFF, gains[order] / np.log2(ranks + 2.0), 0.0)
     return np.bincount(query, worth, minlength=len(data.sizes))
-
-
-def plain_for_lightgbm(path: str, folder: Path) -> str:
-    """Write the text without query ids and comments, and the file of query sizes that LightGBM looks for."""
-    out = folder / "plain.txt"
-    sizes: list[int] = []
-    last = b""
-    with open(path, "rb") as rows, out.open("wb") as plain:
-        for row in rows:
-            label, qid, cells = row.split(b"#", 1)[0].rstrip().split(b" ", 2)
-            if qid != last:
-                sizes.append(0)
-                last = qid
-            sizes[-1] += 1
-            plain.write(b"%b %b\n" % (label, cells))
-    Path(f"{out}.query").write_text("\n".join(map(str, sizes)) + "\n")
-    return str(out)

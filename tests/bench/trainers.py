@@ -1,0 +1,152 @@
+"""One training tool in a process of its own: holds its data binned in memory, and trains as it is asked.
+
+    python trainers.py TOOL TRAIN.svm TEST.svm         TOOL: lmart, lightgbm, xgboost
+
+Requests and answers are JSON, a line each; see turns.Helper.
+{"do": "train", "leaves": N, "threads": N, "rounds": N, "settings": {...}} -> {"stamps": [the clock after each round]}
+{"do": "ndcg"} -> {"ndcg": NDCG@10 on the test set of what was trained last}; with "model" of that file
+{"do": "curve", "step": N} -> {"ndcg": {rounds: NDCG@10 on the test set after them}}
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import fair
+import numpy as np
+from judged import Floats, Judged, load, ndcg
+from turns import serve
+
+
+class Lmart:
+    """Trains with `lmart.boosting.train`, without validation sets."""
+
+    def __init__(self, path: str) -> None:
+        from lmart.formats.options import ReadOptions
+        from lmart.formats.registry import read_dataset
+
+        self.data = read_dataset([path], ReadOptions())
+        self.ensemble: Any = None
+
+    def train(self, leaves: int, threads: int, rounds: int, settings: dict[str, Any]) -> list[float]:
+        from lmart.boosting import train
+        from lmart.settings import TrainSettings
+        from lmart.threads import WorkerPool
+
+        stamps: list[float] = []
+        made = TrainSettings(**({"trees": rounds, "leaves": leaves, "sample": 1.0} | settings))
+        with WorkerPool(threads) as pool:
+            self.ensemble = train(self.data, [], made, pool, lambda _: stamps.append(time.perf_counter())).ensemble
+        return stamps
+
+    def stages(self, test: Judged, step: int) -> Iterator[tuple[int, Floats]]:
+        from dataclasses import replace
+
+        scores = np.zeros(len(test.cells))
+        for start in range(0, len(self.ensemble.trees), step):
+            some = self.ensemble.trees[start : start + step]
+            scores = scores + self._predict(replace(self.ensemble, trees=some), test)
+            yield start + len(some), scores
+
+    def scores(self, test: Judged, model: str | None) -> Floats:
+        import lmart
+
+        return self._predict(self.ensemble if model is None else lmart.load(model).ensemble, test)
+
+    def _predict(self, ensemble: Any, test: Judged) -> Floats:
+        from lmart.model import Model
+
+        return Model(ensemble).predict(test.cells, range(test.cells.shape[1]), threads=2)
+
+
+class LightGBM:
+    """Trains from a Dataset that is made once."""
+
+    def __init__(self, path: str) -> None:
+        import lightgbm
+
+        self.tool = lightgbm
+        data = load([path])
+        made = lightgbm.Dataset(data.cells, data.labels, group=data.sizes, params=fair.LIGHTGBM)
+        self.data = made.construct()
+        self.booster: Any = None
+
+    def train(self, leaves: int, threads: int, rounds: int, settings: dict[str, Any]) -> list[float]:
+        stamps: list[float] = []
+        params = fair.LIGHTGBM | {"num_leaves": leaves, "num_threads": threads} | settings
+        stamp = [lambda _: stamps.append(time.perf_counter())]
+        self.booster = self.tool.train(params, self.data, rounds, callbacks=stamp, keep_training_booster=False)
+        return stamps
+
+    def stages(self, test: Judged, step: int) -> Iterator[tuple[int, Floats]]:
+        cells = test.widened(self.booster.num_feature()).cells
+        scores = np.zeros(len(cells))
+        for start in range(0, self.booster.num_trees(), step):
+            scores = scores + self.booster.predict(cells, start_iteration=start, num_iteration=step)
+            yield min(start + step, self.booster.num_trees()), scores
+
+    def scores(self, test: Judged, model: str | None) -> Floats:
+        booster = self.booster if model is None else self.tool.Booster(model_file=model)
+        return booster.predict(test.widened(booster.num_feature()).cells)
+
+
+class XGBoost:
+    """Trains from a QuantileDMatrix that is made once."""
+
+    def __init__(self, path: str) -> None:
+        import xgboost
+
+        self.tool = xgboost
+        data = load([path])
+        cells = data.cells.astype(np.float32)
+        self.data = xgboost.QuantileDMatrix(cells, data.labels, qid=data.query_of_document, max_bin=256)
+        self.booster: Any = None
+
+    def train(self, leaves: int, threads: int, rounds: int, settings: dict[str, Any]) -> list[float]:
+        stamps: list[float] = []
+
+        class Stamp(self.tool.callback.TrainingCallback):  # type: ignore[misc,name-defined]
+            def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+                stamps.append(time.perf_counter())
+                return False
+
+        params = fair.XGBOOST | {"max_leaves": leaves, "nthread": threads} | settings
+        self.booster = self.tool.train(params, self.data, rounds, callbacks=[Stamp()])
+        return stamps
+
+    def stages(self, test: Judged, step: int) -> Iterator[tuple[int, Floats]]:
+        rows = self.tool.DMatrix(test.widened(self.booster.num_features()).cells)
+        rounds = self.booster.num_boosted_rounds()
+        for stop in range(step, rounds + 1, step):
+            yield stop, self.booster.predict(rows, iteration_range=(0, stop), output_margin=True)
+
+    def scores(self, test: Judged, model: str | None) -> Floats:
+        booster = self.booster if model is None else self.tool.Booster(model_file=model)
+        return booster.predict(self.tool.DMatrix(test.widened(booster.num_features()).cells), output_margin=True)
+
+
+TOOLS = {"lmart": Lmart, "lightgbm": LightGBM, "xgboost": XGBoost}
+
+
+def main(name: str, train: str, test: str) -> None:
+    """Answer requests; data is read when it is first needed."""
+    tool = cache(lambda: TOOLS[name](train))
+    judged = cache(lambda: load([test]))
+
+    def answer(request: dict[str, Any]) -> dict[str, Any]:
+        what = request.pop("do")
+        if what == "train":
+            return {"stamps": tool().train(**request)}
+        if what == "ndcg":
+            return {"ndcg": ndcg(judged(), tool().scores(judged(), request.get("model")))}
+        return {"ndcg": {rounds: ndcg(judged(), scores) for rounds, scores in tool().stages(judged(), request["step"])}}
+
+    serve(answer)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
