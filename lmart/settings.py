@@ -48,7 +48,10 @@ class TrainSettings:
         "ndcg@10", "Measure for the log, for validation and for early stopping; `lmart eval --help` lists them."
     )
     early_stop: int = _setting(
-        0, "Stop after this many trees without a better measure on the first --valid file; 0: off.", low=0
+        0,
+        "Stop after this many trees without a better measure on the first --valid file, or on the fold left out; "
+        "0: off.",
+        low=0,
     )
     absent: str = _setting("zero", "What an index that is not in the row means; an explicit nan is always missing.")
     sample: float | None = _setting(

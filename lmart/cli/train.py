@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from lmart.cli import choosing as choices
 from lmart.cli.data_options import data_options, refuse_two_standard_inputs
 from lmart.cli.many_files import ManyFilesCommand
 from lmart.cli.options import quiet_option, thread_count, threads_option
@@ -31,6 +32,8 @@ Examples:
   lmart train --data data/sample/train.svm --out model.json
   lmart train --data data/sample/train.svm --valid data/sample/vali.svm --early-stop 30 --trees 500
   lmart train --data data/sample/train.svm --leaves 15 --min-docs 5 --report run.json
+  lmart train --data data/sample/train.svm --folds 5 --early-stop 20 --oof scores.txt
+  lmart train --data data/sample/train.svm --folds 3 --tune-trials 3 --trees 50 --tune-file trials.jsonl
 """
 
 
@@ -56,6 +59,7 @@ Examples:
     "--weights", metavar="FILE", help="One weight a query, or one a row, on a line each, told apart by their count."
 )
 @click.option("--report", metavar="FILE", help="Write the run as JSON: settings, measures of every round, seconds.")
+@choices.choosing_options
 @data_options
 @threads_option
 @quiet_option
@@ -66,6 +70,7 @@ def command(
     settings: TrainSettings,
     weights: str | None,
     report: str | None,
+    choosing: choices.Choosing,
     read_options: ReadOptions,
     threads: int | None,
     quiet: bool,
@@ -77,6 +82,11 @@ def command(
 
     With --early-stop the model holds exactly the trees of the best round on the first --valid file. Measures are means
     over queries; queries without a relevant document count as 0, ties are in file order.
+
+    With --folds or --tune the number of trees, or more settings, are chosen first, by queries that the models did not
+    see; then the model is trained with them on all of --data, and what was found is printed. The folds decide when both
+    they and a --valid file are given; the file is then only measured. As the choice was made on the same queries, the
+    measure printed is somewhat better than the model will be.
     """
     from lmart.measures.values import parse_measure, parse_measures
 
@@ -85,10 +95,9 @@ def command(
     settings = replace(settings, metric=str(parse_measure(settings.metric)))
     inputs = [*data, *valid, *(path for path in (weights, read_options.query_sizes) if path is not None)]
     refuse_two_standard_inputs(inputs)
-    if settings.early_stop and not valid:
-        raise click.UsageError("--early-stop needs a --valid file to measure")
-    if report is not None and os.path.realpath(report) == os.path.realpath(out):
-        raise click.UsageError("--report and --out are the same file")
+    named = {"--out": out, "--report": report, "--oof": choosing.oof, "--tune-file": choosing.tune_file}
+    outputs = {option: path for option, path in named.items() if path is not None}
+    choices.check_usage(choosing, settings, valid, outputs)
 
     import time
 
@@ -99,9 +108,8 @@ def command(
     from lmart.streams import AtomicOutput, check_output
     from lmart.threads import WorkerPool
 
-    for path in (out, report):
-        if path is not None:
-            check_output(path, inputs)
+    for path in outputs.values():
+        check_output(path, inputs)
     console = Console(quiet)
     rounds: list[RoundReport] = []
     with WorkerPool(thread_count(threads, console.notice)) as pool:
@@ -111,6 +119,14 @@ def command(
         given = None if weights is None else _read_weights(weights, train_set)
         seconds = {"reading": time.perf_counter() - began}
         console.notice(_describe(train_set, resolve_share(settings, train_set.n_documents)))
+        judge = validation_sets[0] if validation_sets else None
+        measured = choices.measured(train_set, judge, choosing, pool, given)
+        in_detail = report is not None or choosing.oof is not None
+        began = time.perf_counter()
+        chosen = choices.choose(choosing, settings, measured, console, in_detail)
+        if chosen.settings != settings:
+            seconds["choosing"] = time.perf_counter() - began
+            settings = chosen.settings
         training: list[float | None] = []
         with console.progress(settings.trees) as progress:
 
@@ -122,15 +138,19 @@ def command(
 
             result = train(train_set, validation_sets, settings, pool, on_round, given)
     _warn(result, train_set, settings, console)
-    if report is None:
+    with ExitStack() as others:  # no file is left behind without the others
+        if report is not None:
+            content = _report(result, settings, rounds, training, train_set, data, valid, seconds | result.seconds)
+            file = others.enter_context(AtomicOutput(report))
+            file.write(json.dumps(content | choices.report(chosen), indent=1, allow_nan=False) + "\n")
+            file.flush()
+        if choosing.oof is not None and chosen.crossed is not None:
+            file = others.enter_context(AtomicOutput(choosing.oof))
+            choices.write_out_of_fold(chosen.crossed, train_set, file)
+            file.flush()
         write_model(result.ensemble, out)
-    else:
-        content = _report(result, settings, rounds, training, train_set, data, valid, seconds | result.seconds)
-        with AtomicOutput(report) as both:  # neither file is left behind without the other
-            both.write(json.dumps(content, indent=1, allow_nan=False) + "\n")
-            both.flush()
-            write_model(result.ensemble, out)
     console.notice(_summary(result, settings, valid, out))
+    choices.print_results(chosen, console, to_output="-" not in outputs.values())
 
 
 def _read_weights(path: str, dataset: RankingDataset) -> npt.NDArray[np.float64]:
