@@ -33,7 +33,14 @@ def toured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_tour_runs(toured: Path) -> None:
-    assert {path.name for path in toured.iterdir()} == {"data", "model.json", "scores.txt", "test.csv"}
+    assert {path.name for path in toured.iterdir()} == {
+        "data",
+        "model.json",
+        "scores.txt",
+        "test.csv",
+        "folds.json",
+        "oof.txt",
+    }
 
 
 def test_the_report_shown_is_the_one_printed(toured: Path) -> None:

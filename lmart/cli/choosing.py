@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from lmart.tuning import Dimension, Measured, Trial
 
 PATIENCE = 50  # of --early-stop in trials when it is not given
-NOT_OF_THE_MODEL = ("folds", "oof", "tune", "tune_trials", "tune_file", "early_stop", "report", "quiet")
+NOT_OF_THE_MODEL = ("folds", "oof", "tune", "tune_trials", "tune_file", "early_stop", "report", "threads", "quiet")
 
 _OPTIONS = (
     click.option(
