@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from training import SMALL, Run, evaluated, fit, learnable, refused, scores
 
+from lmart.cli import tables
 from lmart.crossvalidation import deal_queries, student_quantile
 from lmart.dataset import RankingDataset, SparseRows, select_queries
 
@@ -133,6 +134,13 @@ def test_results_go_beside_an_output_on_standard_output() -> None:
     assert len([float(line) for line in done.stdout.split()]) == 230
     assert "lmart: mean " in done.stderr
     assert run("train", "--data", "d.svm", *SMALL, "--folds", "2", "--oof", "-", "-q").stderr == ""
+
+
+def test_a_narrow_terminal_cuts_no_number(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(tables, "is_terminal", lambda: True)
+    monkeypatch.setenv("COLUMNS", "20")
+    tables.print_table(["measure"] * 5, [["0.123456789"] * 5])
+    assert capsys.readouterr().out.count("0.123456789") == 5
 
 
 def test_refusals() -> None:

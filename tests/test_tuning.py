@@ -56,8 +56,21 @@ def test_the_winner_is_trained_and_its_command_line_makes_it_again() -> None:
 
 
 def test_by_a_validation_file() -> None:
-    run("train", "--data", "d.svm", "--valid", "v w", "--trees", "9", "--tune-trials", "2", "--tune-file", "t")
-    first = fit(DATA, "--trees", "9", "--valid", "v w", "--early-stop", "50").report
+    run(
+        "train",
+        "--data",
+        "d.svm",
+        "--valid",
+        "v w",
+        "--trees",
+        "9",
+        "--early-stop",
+        "2",
+        *("--tune-trials", "2", "--tune-file", "t"),
+    )
+    final = json.loads(Path("model.json").read_text())
+    assert final["settings"]["early_stop"] == 0 and len(final["trees"]) == final["settings"]["trees"]
+    first = fit(DATA, "--trees", "9", "--valid", "v w", "--early-stop", "2").report
     record = json.loads(Path("t").read_text().splitlines()[1])
     assert (record["measure"], record["trees"]) == (first["validation"][0], first["best_round"])
 

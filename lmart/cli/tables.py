@@ -30,6 +30,5 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         table.add_column(Text(name), justify="right", no_wrap=True)
     for cells in rows:
         table.add_row(*map(Text, cells))
-    console = Console(highlight=False)
-    width = console.measure(table).maximum
-    console.print(table, width=max(width, 1), crop=False, soft_wrap=True)
+    # As wide as it needs: a narrow terminal breaks lines, rich would cut numbers.
+    Console(highlight=False, width=10_000).print(table, soft_wrap=True)
