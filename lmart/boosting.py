@@ -11,8 +11,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from lmart.binning import BinEdges, BinnedFeatures, bin_features, code_features, fit_bin_edges
-from lmart.dataset import RankingDataset
+from lmart.bin_edges import BinEdges
+from lmart.binning import BinnedDataset, BinnedFeatures, bin_dataset
+from lmart.coding import CodedDataset, code_dataset
+from lmart.dataset import Judged, RankingDataset
 from lmart.ensemble import Ensemble, Tree
 from lmart.errors import DataError, LmartError
 from lmart.grower import GrownTree, Units, grow_tree
@@ -21,13 +23,14 @@ from lmart.kernels import sampling, splitting
 from lmart.leaves import LocalLeaves, Partition
 from lmart.measures import Conventions, Evaluator, parse_measure
 from lmart.objective import Gradients, LambdaRank
-from lmart.scoring import FeatureMatcher, Scorer
+from lmart.scoring import Scorer
 from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool, chunks
 
 Floats = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
 Ints = npt.NDArray[np.int32]
+Trainable = RankingDataset | BinnedDataset
 
 CHUNK = 32_768  # rows in one piece of work
 SMALL_DATA = 200_000  # documents up to which `--sample auto` takes all
@@ -91,7 +94,7 @@ class EarlyStopping:
 
 
 @contextmanager
-def _naming(dataset: RankingDataset) -> Iterator[None]:
+def _naming(dataset: Judged) -> Iterator[None]:
     """Name the data set in a refusal that does not name its file yet."""
     try:
         yield
@@ -104,14 +107,14 @@ def _naming(dataset: RankingDataset) -> Iterator[None]:
 class _Watched:
     """A data set whose scores are kept up to date, to be measured after each round."""
 
-    def __init__(self, dataset: RankingDataset, settings: TrainSettings, pool: WorkerPool) -> None:
+    def __init__(self, dataset: Judged, settings: TrainSettings, pool: WorkerPool) -> None:
         conventions = Conventions(gain=settings.gain)
         self._measure = parse_measure(settings.metric, conventions)
         with _naming(dataset):
             self._evaluator = Evaluator(dataset.labels, dataset.query_offsets, [self._measure], pool)
         self._dataset = dataset
         self.nothing_relevant = bool(self._evaluator.empty.all())
-        self.scores = np.zeros(dataset.n_documents)
+        self.scores = np.zeros(len(dataset.labels))
 
     def measure(self) -> float | None:
         with _naming(self._dataset):
@@ -122,31 +125,43 @@ class _Validation(_Watched):
     """A validation set in the training set's bins."""
 
     def __init__(
-        self, dataset: RankingDataset, train: Ensemble, edges: BinEdges, settings: TrainSettings, pool: WorkerPool
+        self, dataset: CodedDataset, model: Ensemble, edges: BinEdges, settings: TrainSettings, pool: WorkerPool
     ) -> None:
         super().__init__(dataset, settings, pool)
-        self._model = train
-        matcher = FeatureMatcher(train)
-        self._columns = columns = matcher.column_map(dataset.feature_ids, dataset.feature_names)
-        matcher.refuse_foreign(dataset.source)
-        self.warnings = matcher.warnings(dataset.source)
+        self._model = model
+        self.warnings = list(dataset.warnings)
         if self.nothing_relevant:
             self.warnings.append(f"{dataset.source}: no query has a relevant document, so every measure of it is 0")
-        self._codes = code_features(dataset, edges, columns, pool)
-        self._edges = edges
+        self._set = dataset
+        self._missing_codes = edges.missing_codes
         self._pool = pool
-        # Bins cannot tell infinity from the largest numbers where training saw none.
-        self._raw = dataset.features if np.isposinf(dataset.features.values).any() else None
 
     def add(self, grown: GrownTree) -> None:
-        tree = grown.tree
-        if self._raw is not None:
-            self.scores += Scorer(replace(self._model, trees=(tree,))).score(self._raw, self._columns, self._pool)
-            return
-        fixed = (self._codes, grown.split_features, grown.split_codes, self._edges.missing_codes, tree.missing_left)
+        tree, coded = grown.tree, self._set
+        exact = self.scores[coded.infinite_docs]
+        fixed = (grown.split_features, grown.split_codes, self._missing_codes, tree.missing_left)
         rest = (tree.left, tree.right, tree.leaf_values)
-        pieces = chunks(len(self.scores), CHUNK)
-        self._pool.run(splitting.walk_codes, [(*fixed, *rest, a, b, self.scores) for a, b in pieces])
+        calls, start = [], 0
+        for codes in coded.codes:
+            n = codes.shape[1]
+            calls.append((codes, *fixed, *rest, 0, n, self.scores[start : start + n]))
+            start += n
+        self._pool.run(splitting.walk_codes, calls)
+        if len(exact):
+            one_tree = Scorer(replace(self._model, trees=(tree,)))
+            self.scores[coded.infinite_docs] = exact + one_tree.score(coded.infinite, coded.columns, self._pool)
+
+
+def without_trees(train_set: Trainable, settings: TrainSettings) -> Ensemble:
+    """Return the model of a training set before the first round."""
+    return Ensemble(
+        (),
+        train_set.feature_ids,
+        train_set.feature_names,
+        absent=settings.absent,
+        gain=str(settings.gain),
+        settings=settings.to_json(),
+    )
 
 
 def resolve_share(settings: TrainSettings, n_documents: int) -> float:
@@ -157,8 +172,8 @@ def resolve_share(settings: TrainSettings, n_documents: int) -> float:
 
 
 def train(
-    train_set: RankingDataset,
-    validation_sets: Sequence[RankingDataset],
+    train_set: Trainable,
+    validation_sets: Sequence[RankingDataset | CodedDataset],
     settings: TrainSettings,
     pool: WorkerPool,
     on_round: Callable[[RoundReport], None] = lambda report: None,
@@ -166,6 +181,7 @@ def train(
 ) -> TrainResult:
     """Train a LambdaMART ensemble (Burges 2010).
 
+    train_set, validation_sets : in memory, or in bins already; coded ones must be in the bins of the training set
     weights  : one number >= 0 a query of the training set, or one a document, or None
     on_round : called after each round
     The first validation set decides on early stopping. The result depends on the data and the settings alone.
@@ -175,17 +191,16 @@ def train(
     began = time.perf_counter()
     with _naming(train_set):
         objective = LambdaRank.prepare(train_set, settings, pool, weights)
-    edges = fit_bin_edges(train_set, settings.max_bins, settings.absent, settings.seed, pool)
-    binned = bin_features(train_set, edges, pool)
-    empty = Ensemble(
-        (),
-        train_set.feature_ids,
-        train_set.feature_names,
-        absent=settings.absent,
-        gain=str(settings.gain),
-        settings=settings.to_json(),
-    )
-    watched = [_Validation(one, empty, edges, settings, pool) for one in validation_sets]
+    if isinstance(train_set, RankingDataset):
+        binned = bin_dataset(train_set, settings.max_bins, settings.absent, settings.seed, pool).features
+    else:
+        binned = train_set.features
+    edges = binned.edges
+    empty = without_trees(train_set, settings)
+    coded = [
+        code_dataset(one, empty, edges, pool) if isinstance(one, RankingDataset) else one for one in validation_sets
+    ]
+    watched = [_Validation(one, empty, edges, settings, pool) for one in coded]
     own = _Watched(train_set, settings, pool)
     share = resolve_share(settings, train_set.n_documents)
     binning_done = time.perf_counter()

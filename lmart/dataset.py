@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -57,6 +58,17 @@ def take_rows(rows: SparseRows, order: Longs) -> SparseRows:
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
     cells = np.repeat(rows.offsets[:-1][order] - offsets[:-1], sizes) + np.arange(offsets[-1])
     return SparseRows(offsets, rows.columns[cells], rows.values[cells])
+
+
+class Judged(Protocol):
+    """Judged documents by query, whatever form their features have; see RankingDataset."""
+
+    @property
+    def labels(self) -> Floats: ...
+    @property
+    def query_offsets(self) -> Longs: ...
+    @property
+    def source(self) -> str: ...
 
 
 @dataclass(frozen=True)

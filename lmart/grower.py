@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lmart.binning import BinEdges
+from lmart.bin_edges import BinEdges
 from lmart.ensemble import Tree
 from lmart.kernels import histogram as sums
 from lmart.kernels import splitting

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lmart.dataset import RankingDataset, query_ranges
+from lmart.dataset import Judged, query_ranges
 from lmart.gains import discount_table
 from lmart.kernels import ranking as kernels
 from lmart.settings import TrainSettings
@@ -46,24 +46,25 @@ class LambdaRank:
 
     @classmethod
     def prepare(
-        cls, dataset: RankingDataset, settings: TrainSettings, pool: WorkerPool, weights: Floats | None = None
+        cls, dataset: Judged, settings: TrainSettings, pool: WorkerPool, weights: Floats | None = None
     ) -> LambdaRank:
         """Work out all that does not change from round to round.
 
         weights : one number >= 0 a query, or one a document, or None. DataError when a label has no gain.
         """
         offsets = dataset.query_offsets
+        n_queries = len(offsets) - 1
         gains = settings.gain.scaled(dataset.labels, offsets)
         discount = discount_table(int(np.diff(offsets).max(initial=0)))
-        ideal = np.empty(dataset.n_queries)
+        ideal = np.empty(n_queries)
         ranges = query_ranges(offsets)
-        order = np.arange(dataset.n_documents, dtype=np.int32)
+        order = np.arange(len(dataset.labels), dtype=np.int32)
         pool.run(kernels.order_documents, [(gains, offsets, *queries, order) for queries in ranges])
         fixed = (gains, offsets, discount, order, min(settings.truncation, len(discount)))
         pool.run(kernels.ideal_dcg, [(*fixed, *queries, ideal) for queries in ranges])
         inverse = np.divide(1.0, ideal, out=np.zeros_like(ideal), where=ideal > 0)
-        by_query = weights is not None and len(weights) == dataset.n_queries
-        query_weights = weights if weights is not None and by_query else np.ones(dataset.n_queries)
+        by_query = weights is not None and len(weights) == n_queries
+        query_weights = weights if weights is not None and by_query else np.ones(n_queries)
         row_weights = None if by_query else weights
         return cls(settings, offsets, gains, inverse, discount, query_weights, row_weights, order, pool)
 

@@ -208,6 +208,19 @@ def mix(x: int) -> int:
     return z ^ (z >> 31)
 
 
+def is_chosen(row: int, seed: int, halvings: int) -> bool:
+    """Whether a row is in the sample that takes one of 2^halvings rows."""
+    return mix(row ^ mix(seed)) < 2 ** (64 - halvings)
+
+
+def sample_rows(n: int, limit: int, seed: int) -> list[int]:
+    """The rows of the largest such sample of n rows that has at most `limit`."""
+    halvings = 0
+    while len(rows := [row for row in range(n) if is_chosen(row, seed, halvings)]) > limit:
+        halvings += 1
+    return rows
+
+
 # ---- reading --------------------------------------------------------------------------------------------------------
 
 NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")

@@ -6,11 +6,13 @@ import math
 
 import numpy as np
 import pytest
+import reference
 from build import dataset, random_dataset
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmart.binning import BinEdges, bin_features, code_features, fit_bin_edges
+from lmart.bin_edges import BinEdges, RowSample, fit_bin_edges
+from lmart.binning import bin_features, code_features
 from lmart.dataset import RankingDataset, SparseRows
 from lmart.threads import WorkerPool
 
@@ -127,8 +129,27 @@ def test_more_than_65536_bins_are_numbered_wider() -> None:
 
 
 def test_a_big_set_is_sampled_by_row_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lmart.binning.SAMPLE_LIMIT", 100)
+    monkeypatch.setattr("lmart.bin_edges.SAMPLE_LIMIT", 100)
     data = random_dataset(3, n_queries=60)
     edges = edges_of(data)
     assert 25 < np.diff(edges.edge_offsets).max() < 100
     assert edges.edges.tolist() == edges_of(data).edges.tolist()
+
+
+@pytest.mark.parametrize("size", [1, 7, 64])
+def test_rows_that_come_bit_by_bit_leave_the_sample_of_all(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr("lmart.bin_edges.SAMPLE_LIMIT", 40)
+    rng = np.random.default_rng(size)
+    rows = [{c: float(rng.normal()) for c in range(6) if rng.random() < 0.8} for _ in range(500)]
+    features = sparse(rows, 6).features
+    sample = RowSample(9)
+    for first in range(0, 500, 3 * size):
+        stops = range(first, min(500, first + 3 * size), size)
+        sample.add([features.between(a, min(a + size, 500)) for a in stops], first, POOL)
+        sample.expect(500)
+    offsets, starts, columns, values = sample.arrays
+    expected = reference.sample_rows(500, 40, 9)
+    assert len(sample) == len(expected) and not sample.has_every_row
+    for i, row in enumerate(expected):
+        own = columns[starts[i] : starts[i] + offsets[i + 1] - offsets[i]].tolist()
+        assert dict(zip(own, values[offsets[i] : offsets[i + 1]].tolist(), strict=True)) == rows[row]

@@ -83,7 +83,8 @@ def test_every_leaf_holds_min_docs_exactly_counted() -> None:
 
 
 def test_documents_are_counted_where_hessians_vanish() -> None:
-    from lmart.binning import bin_features, fit_bin_edges
+    from lmart.bin_edges import fit_bin_edges
+    from lmart.binning import bin_features
     from lmart.grower import Units, grow_tree
     from lmart.leaves import LocalLeaves
 

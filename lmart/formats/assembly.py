@@ -11,52 +11,16 @@ import numpy.typing as npt
 from lmart.dataset import RankingDataset, SparseRows, take_rows
 from lmart.errors import DataError
 from lmart.formats.rows import FeatureTable, Floats, Longs, RowBlock, RowReader
+from lmart.growing import GrowingArray
 from lmart.kernels.parsing import renumber_columns
 from lmart.threads import WorkerPool, chunks
 
 
-class GrowingArray:
-    """An array that takes room for what is expected, of which the system gives memory only as it is written."""
+class HeadBuilder:
+    """Takes what stands before the features of the rows: labels, queries, document ids."""
 
-    def __init__(self, dtype: Any) -> None:
-        self._array = np.empty(0, dtype)
-        self._count = 0
-
-    def __len__(self) -> int:
-        return self._count
-
-    def expect(self, count: int) -> None:
-        """Prepare for about `count` elements in all, as long as there is little to copy."""
-        if count > len(self._array) and self._count < count // 8:
-            fresh = np.empty(count, self._array.dtype)
-            fresh[: self._count] = self._array[: self._count]
-            self._array = fresh
-
-    def extend(self, count: int) -> npt.NDArray[Any]:
-        """Return the place for `count` further elements, to be written before the next call."""
-        needed = self._count + count
-        if needed > len(self._array):
-            self._array.resize(max(needed, len(self._array) + len(self._array) // 4), refcheck=False)
-        place = self._array[self._count : needed]
-        self._count = needed
-        return place
-
-    def finish(self) -> npt.NDArray[Any]:
-        """Return the array, without the room that was not used."""
-        self._array.resize(self._count, refcheck=False)
-        return self._array
-
-
-class DatasetBuilder:
-    """Takes the blocks of one or more inputs in order, and makes the data set."""
-
-    def __init__(self, pool: WorkerPool) -> None:
-        self._pool = pool
-        self._offsets = GrowingArray(np.int64)
-        self._columns = GrowingArray(np.int32)
-        self._values = GrowingArray(np.float64)
+    def __init__(self) -> None:
         self._labels = GrowingArray(np.float64)
-        self._offsets.extend(1)[0] = 0
         self._starts: list[int] = []
         self._query_ids: list[str] = []
         self._document_ids: list[str] | None = None
@@ -67,12 +31,6 @@ class DatasetBuilder:
     def n_documents(self) -> int:
         return len(self._labels)
 
-    def expect(self, share: float) -> None:
-        """Say which share of all rows is there by now, so that room for the rest is taken at once."""
-        if 0.0 < share < 1.0:
-            for array in (self._offsets, self._columns, self._values, self._labels):
-                array.expect(int(len(array) / share * 1.1) + 1000)
-
     def add(self, block: RowBlock, path: str) -> None:
         """Append the rows of one block; DataError when one input has labels or query ids and another has not."""
         for seen, there, what in (
@@ -82,15 +40,8 @@ class DatasetBuilder:
             seen.setdefault(there, path)
             if len(seen) == 2:
                 raise DataError(f"{seen[False]} has no {what} but {seen[True]} has; give them the same layout", path)
-        n_rows, n_cells = len(block), len(block.features.columns)
-        start_row, start_cell = self.n_documents, len(self._columns)
-        copies: list[tuple[Any, Any]] = [(self._labels.extend(n_rows), 0.0 if block.labels is None else block.labels)]
-        columns, values = self._columns.extend(n_cells), self._values.extend(n_cells)
-        for start, stop in chunks(n_cells, 1 << 17):
-            copies.append((columns[start:stop], block.features.columns[start:stop]))
-            copies.append((values[start:stop], block.features.values[start:stop]))
-        self._pool.run(np.copyto, copies)
-        np.add(block.features.offsets[1:], start_cell, out=self._offsets.extend(n_rows))
+        n_rows, start_row = len(block), self.n_documents
+        np.copyto(self._labels.extend(n_rows), 0.0 if block.labels is None else block.labels)
         skip = int(block.continues and bool(self._starts))
         self._starts += (block.query_offsets[skip:-1] + start_row).tolist()
         self._query_ids += (block.query_ids or [""])[skip:]
@@ -101,6 +52,42 @@ class DatasetBuilder:
         elif self._document_ids is not None:
             self._document_ids += [""] * n_rows
 
+    def finish_heads(self) -> tuple[Floats, Longs]:
+        """Return the labels, and where the queries start and end."""
+        labels: Floats = self._labels.finish()
+        return labels, np.array([*self._starts, len(labels)], np.int64)
+
+
+class DatasetBuilder(HeadBuilder):
+    """Takes the blocks of one or more inputs in order, and makes the data set."""
+
+    def __init__(self, pool: WorkerPool) -> None:
+        super().__init__()
+        self._pool = pool
+        self._offsets = GrowingArray(np.int64)
+        self._columns = GrowingArray(np.int32)
+        self._values = GrowingArray(np.float64)
+        self._offsets.extend(1)[0] = 0
+
+    def expect(self, share: float) -> None:
+        """Say which share of all rows is there by now, so that room for the rest is taken at once."""
+        if 0.0 < share < 1.0:
+            for array in (self._offsets, self._columns, self._values, self._labels):
+                array.expect(int(len(array) / share * 1.1) + 1000)
+
+    def add(self, block: RowBlock, path: str) -> None:
+        """Append the rows of one block; DataError when one input has labels or query ids and another has not."""
+        super().add(block, path)
+        n_rows, n_cells = len(block), len(block.features.columns)
+        start_cell = len(self._columns)
+        copies: list[tuple[Any, Any]] = []
+        columns, values = self._columns.extend(n_cells), self._values.extend(n_cells)
+        for start, stop in chunks(n_cells, 1 << 17):
+            copies.append((columns[start:stop], block.features.columns[start:stop]))
+            copies.append((values[start:stop], block.features.values[start:stop]))
+        self._pool.run(np.copyto, copies)
+        np.add(block.features.offsets[1:], start_cell, out=self._offsets.extend(n_rows))
+
     def finish(self, table: FeatureTable, source: str, group_by_qid: bool) -> RankingDataset:
         """Return all rows as one data set, its features by ascending id."""
         columns: npt.NDArray[np.int32] = self._columns.finish()
@@ -110,8 +97,7 @@ class DatasetBuilder:
             numbers[order] = np.arange(len(order))
             self._pool.run(renumber_columns, [(columns, *bound, numbers) for bound in chunks(len(columns), 1 << 20)])
         rows = SparseRows(self._offsets.finish(), columns, self._values.finish())
-        labels: Floats = self._labels.finish()
-        offsets: Longs = np.array([*self._starts, len(labels)], np.int64)
+        labels, offsets = self.finish_heads()
         query_ids: list[str] = self._query_ids
         document_ids = self._document_ids
         input_rows: Longs | None = None
@@ -148,9 +134,9 @@ class SizedRows(RowReader):
             yield self._sizes.divide(block)
         self._sizes.check_end()
 
-    def volatile_blocks(self) -> Iterator[RowBlock]:
-        for block in self._reader.volatile_blocks():
-            yield self._sizes.divide(block)
+    def volatile_batches(self) -> Iterator[list[RowBlock]]:
+        for blocks in self._reader.volatile_batches():
+            yield [self._sizes.divide(block) for block in blocks]
 
     @property
     def progress(self) -> float:

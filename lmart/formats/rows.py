@@ -159,9 +159,15 @@ class RowReader(abc.ABC):
     def __iter__(self) -> Iterator[RowBlock]:
         """Yield the blocks; DataError at the first block with faults."""
 
+    def volatile_batches(self) -> Iterator[list[RowBlock]]:
+        """Yield adjacent blocks whose arrays last until the next are asked for; all faults of the input come together.
+        """
+        return ([block] for block in self)
+
     def volatile_blocks(self) -> Iterator[RowBlock]:
-        """Yield blocks whose arrays last until the next is asked for; faults of the whole input come together."""
-        return iter(self)
+        """Yield the blocks of `volatile_batches` one by one."""
+        for blocks in self.volatile_batches():
+            yield from blocks
 
     @property
     def progress(self) -> float:

@@ -90,9 +90,8 @@ class TextReader(RowReader):
         for parts in self._blocks(whole_input=False):
             yield join_blocks(parts)
 
-    def volatile_blocks(self) -> Iterator[RowBlock]:
-        for parts in self._blocks(whole_input=True):
-            yield from parts
+    def volatile_batches(self) -> Iterator[list[RowBlock]]:
+        return self._blocks(whole_input=True)
 
     @abc.abstractmethod
     def parse(self, buffer: bytearray, stop: int) -> list[RowBlock]:

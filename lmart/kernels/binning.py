@@ -17,25 +17,59 @@ TILE = 64
 
 
 @kernel
-def count_cells(rows: Longs, offsets: Longs, columns: Rows, values: Floats, counts: Longs, missing: Longs) -> None:
-    """Count each column's written cells in the given rows: numbers into counts, nans into missing (both added to)."""
-    for row in rows:
-        for k in range(offsets[row], offsets[row + 1]):
-            if np.isnan(values[k]):
-                missing[columns[k]] += 1
-            else:
-                counts[columns[k]] += 1
+def count_cells(columns: Rows, values: Floats, numbers: Longs, missing: Longs, infinite: Longs) -> None:
+    """Count each column's written cells: numbers, nans, and those of the numbers that are infinite (all added to).
+
+    columns : int32[n_cells], values : float64[n_cells], in; numbers, missing, infinite : int64[n_columns]
+    """
+    for k in range(np.uint64(len(values))):
+        column = np.uint64(columns[k])
+        if np.isnan(values[k]):
+            missing[column] += 1
+        else:
+            numbers[column] += 1
+            infinite[column] += np.isinf(values[k])
 
 
 @kernel
-def gather_cells(rows: Longs, offsets: Longs, columns: Rows, values: Floats, ends: Longs, out: Floats) -> None:
-    """Write the rows' numbers column by column. ends : int64[m], in: where each column starts, out: where it ends."""
-    for row in rows:
+def count_row_cells(
+    offsets: Longs, column_starts: Longs, columns: Rows, values: Floats, numbers: Longs, missing: Longs
+) -> None:
+    """Count each column's written cells in the rows of a sample: numbers, and nans (both added to)."""
+    for row in range(len(column_starts)):
+        shift = column_starts[row] - offsets[row]
         for k in range(offsets[row], offsets[row + 1]):
-            if not np.isnan(values[k]):
-                column = columns[k]
-                out[ends[column]] = values[k]
-                ends[column] += 1
+            column = np.uint64(columns[np.uint64(k + shift)])
+            if np.isnan(values[np.uint64(k)]):
+                missing[column] += 1
+            else:
+                numbers[column] += 1
+
+
+@kernel
+def gather_cells(
+    offsets: Longs,
+    column_starts: Longs,
+    columns: Rows,
+    values: Floats,
+    places: Rows,
+    first: int,
+    ends: Longs,
+    out: Floats,
+) -> None:
+    """Write the numbers of the features first.. of a sample, feature by feature.
+
+    offsets, column_starts, columns, values : RowSample, in     places : int32[n_columns], feature of each column, in
+    ends : int64[m], in: where each of the m features starts in `out`, out: where it ends
+    """
+    m = len(ends)
+    for row in range(len(column_starts)):
+        shift = column_starts[row] - offsets[row]
+        for k in range(offsets[row], offsets[row + 1]):
+            f = places[np.uint64(columns[np.uint64(k + shift)])] - first
+            if 0 <= f < m and not np.isnan(values[np.uint64(k)]):
+                out[ends[np.uint64(f)]] = values[np.uint64(k)]
+                ends[np.uint64(f)] += 1
 
 
 @kernel
@@ -184,6 +218,7 @@ def fit_edges(cells: Floats, zeros: int, max_bins: int, edges: Floats) -> int:
 @kernel
 def code_cells(
     offsets: Longs,
+    column_starts: Longs,
     columns: Rows,
     values: Floats,
     used: Rows,
@@ -192,14 +227,16 @@ def code_cells(
     absent_codes: Codes,
     start: int,
     stop: int,
+    shift: int,
     out: Codes,
 ) -> None:
     """Write the bin codes of rows start..stop: how many of its feature's edges lie below a number; nan has its own.
 
-    offsets, columns, values : SparseRows, in       used : int32[n_columns], place among the binned features or -1, in
+    offsets, column_starts, columns, values : of rows, in; the columns of a row stand at column_starts[row]
+    used                     : int32[n_columns], place among the binned features or -1, in
     grid                     : float64[256 m]; 1..255 of each feature's 256 are its edges, ascending, then inf, in
     missing_codes, absent_codes : uint8[m], codes of nan and of a cell that is not written, in
-    out                      : uint8[m, n], column-major codes, the rows' cells are overwritten
+    out                      : uint8[m, n], column-major codes; those of row r stand at r + shift, and are overwritten
     Parallel: the caller runs ranges of rows side by side. Cost: eight steps a cell, the same for all, so that the
     processor guesses no branch and searches for several cells at once.
     """
@@ -211,8 +248,10 @@ def code_cells(
             codes = tile[row - first]
             for f in range(m):
                 codes[f] = absent_codes[f]
+            column = np.uint64(column_starts[row])
             for k in range(np.uint64(offsets[row]), np.uint64(offsets[row + 1])):
-                f = used[np.uint64(columns[k])]
+                f = used[np.uint64(columns[column])]
+                column += np.uint64(1)
                 if f < 0:
                     continue
                 x = values[k]
@@ -229,7 +268,7 @@ def code_cells(
                 codes[np.uint64(f)] = missing_codes[np.uint64(f)] if np.isnan(x) else at - base
         for f in range(m):
             for row in range(first, last):
-                out[f, row] = tile[row - first, f]
+                out[f, row + shift] = tile[row - first, f]
 
 
 @kernel

@@ -22,24 +22,129 @@ def mix(x: np.uint64) -> np.uint64:
 
 
 @kernel
-def sample_rows(n: int, limit: int, seed: int, out: Longs) -> int:
-    """Write the rows of a sample of at most `limit` of n, ascending; return how many.
+def is_chosen(row: int, key: np.uint64, halvings: int) -> bool:
+    """Return whether the mixed bits of a row's number start with `halvings` zeros; key : mix(seed)."""
+    return halvings == 0 or mix(np.uint64(row) ^ np.uint64(key)) >> np.uint64(64 - halvings) == 0
 
-    A row is in when the mixed bits of its number start with `halvings` zeros, so the sample does not depend on the
-    order in which rows arrive. out : int64[min(n, limit)]
+
+@kernel
+def same_columns(columns: Rows, one: int, other: int, length: int) -> bool:
+    """Return whether columns[one:one + length] and columns[other:other + length] are the same."""
+    for k in range(length):  # noqa: SIM110  (no generators in kernels)
+        if columns[np.uint64(one + k)] != columns[np.uint64(other + k)]:
+            return False
+    return True
+
+
+@kernel
+def choose_rows(
+    offsets: Longs, columns: Rows, first_row: int, key: np.uint64, halvings: int, chosen: Longs
+) -> tuple[int, int, int]:
+    """Write which of a block's rows are in the sample, so that each is decided by its own number alone.
+
+    offsets, columns : SparseRows, in          first_row : number of the block's first row, in
+    chosen : int64[n], out, places in the block, ascending
+    Returns how many rows, their cells, and how many of those have columns that `copy_chosen` writes.
     """
-    halvings = np.uint64(0)
-    while True:
-        count = 0
-        shift = np.uint64(64) - halvings
-        for row in range(n):
-            if halvings == 0 or mix(np.uint64(row) ^ mix(np.uint64(seed))) >> shift == 0:
-                if count < limit:
-                    out[count] = row
-                count += 1
-        if count <= limit:
-            return count
-        halvings += np.uint64(1)
+    count = 0
+    n_cells = 0
+    n_columns = 0
+    start = -1
+    length = -1
+    for i in range(len(offsets) - 1):
+        if is_chosen(first_row + i, key, halvings):
+            own = offsets[i + 1] - offsets[i]
+            if own != length or not same_columns(columns, start, offsets[i], own):
+                n_columns += own
+            start = offsets[i]
+            length = own
+            n_cells += own
+            chosen[count] = i
+            count += 1
+    return count, n_cells, n_columns
+
+
+@kernel
+def copy_chosen(
+    offsets: Longs,
+    columns: Rows,
+    values: Floats,
+    chosen: Longs,
+    first_row: int,
+    first_cell: int,
+    first_column: int,
+    rows: Longs,
+    ends: Longs,
+    column_starts: Longs,
+    out_columns: Rows,
+    out_values: Floats,
+) -> None:
+    """Write the chosen rows of a block; a row with the columns of the one before points to them.
+
+    offsets, columns, values : SparseRows, in       chosen : int64[n], places in the block, in
+    rows, ends, column_starts : int64[n], out: a row's number, where its cells end and where its columns start,
+                                counted from first_cell and first_column
+    out_columns : int32[n_columns], out_values : float64[n_cells], as choose_rows counted, out
+    Parallel: the caller runs blocks side by side, each call writing its own slices.
+    """
+    n_cells = 0
+    n_columns = 0
+    before = -1
+    for j in range(len(chosen)):
+        i = chosen[j]
+        start = offsets[i]
+        own = offsets[i + 1] - start
+        shared = before >= 0 and offsets[before + 1] - offsets[before] == own
+        if shared and same_columns(columns, offsets[before], start, own):
+            column_starts[j] = first_column + n_columns - own
+        else:
+            column_starts[j] = first_column + n_columns
+            for k in range(own):
+                out_columns[np.uint64(n_columns + k)] = columns[np.uint64(start + k)]
+            n_columns += own
+        for k in range(own):
+            out_values[np.uint64(n_cells + k)] = values[np.uint64(start + k)]
+        n_cells += own
+        rows[j] = first_row + i
+        ends[j] = first_cell + n_cells
+        before = i
+
+
+@kernel
+def thin_rows(
+    rows: Longs, offsets: Longs, column_starts: Longs, columns: Rows, values: Floats, key: np.uint64, halvings: int
+) -> tuple[int, int, int]:
+    """Keep the rows whose bits start with `halvings` zeros, moved to the front; all arrays are in and out.
+
+    rows, column_starts : int64[n], offsets : int64[n + 1], as copy_chosen wrote them
+    Returns how many rows, cells and columns are left.
+    """
+    count = 0
+    n_cells = 0
+    n_columns = 0
+    before = -1
+    length = -1
+    start = offsets[0]
+    for i in range(len(rows)):
+        stop = offsets[i + 1]
+        if is_chosen(rows[i], key, halvings):
+            own = stop - start
+            source = column_starts[i]
+            if source != before or own != length:
+                for k in range(own):
+                    columns[np.uint64(n_columns + k)] = columns[np.uint64(source + k)]
+                n_columns += own
+            before = source
+            length = own
+            for k in range(own):
+                values[np.uint64(n_cells + k)] = values[np.uint64(start + k)]
+            n_cells += own
+            rows[count] = rows[i]
+            column_starts[count] = n_columns - own
+            count += 1
+            offsets[count] = n_cells
+        start = stop
+    return count, n_cells, n_columns
 
 
 @kernel

@@ -114,9 +114,9 @@ def coded(rows: list[dict[int, float]], edges: list[list[float]], absent: list[i
         grid[f, 1 : 1 + len(own)] = own
     missing = np.array([len(own) + 1 for own in edges], np.uint8)
     out = np.empty((len(edges), len(rows)), np.uint8)
-    fixed = (offsets, columns, values, used, grid.ravel(), missing, np.array(absent, np.uint8))
+    fixed = (offsets, offsets[:-1], columns, values, used, grid.ravel(), missing, np.array(absent, np.uint8))
     for start, stop in ((0, len(rows) // 2), (len(rows) // 2, len(rows))):
-        binning.code_cells(*fixed, start, stop, out)
+        binning.code_cells(*fixed, start, stop, 0, out)
     return out
 
 

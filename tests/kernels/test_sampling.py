@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import reference
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lmart.kernels import sampling
 
@@ -15,16 +19,60 @@ def test_mixed_bits_are_those_of_splitmix64() -> None:
         assert int(sampling.mix(np.uint64(x))) == reference.mix(x)
 
 
-@pytest.mark.parametrize(("n", "limit"), [(10, 10), (1000, 100), (1000, 999)])
-def test_a_sample_of_rows_is_ascending_within_its_limit_and_decided_row_by_row(n: int, limit: int) -> None:
-    out = np.empty(min(n, limit), np.int64)
-    count = sampling.sample_rows(n, limit, 3, out)
-    rows = out[:count].tolist()
-    assert rows == sorted(set(rows)) and count <= limit
-    assert count == n if n <= limit else count > limit / 4
-    more = np.empty(min(2 * n, limit), np.int64)
-    count = sampling.sample_rows(2 * n, limit, 3, more)
-    assert {row for row in more[:count].tolist() if row < n} <= set(rows)
+def chosen(rows: list[dict[int, float]], first: int, halvings: int) -> tuple[list[int], Any]:
+    """Return the numbers of the chosen rows, and the arrays that copy_chosen wrote."""
+    offsets = np.cumsum([0, *map(len, rows)])
+    columns = np.array([c for row in rows for c in row], np.int32)
+    values = np.array([x for row in rows for x in row.values()], np.float64)
+    key = np.uint64(sampling.mix(np.uint64(5)))
+    places = np.empty(len(rows), np.int64)
+    n, n_cells, n_columns = sampling.choose_rows(offsets, columns, first, key, halvings, places)
+    numbers, ends, starts = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    own_columns, own_values = np.empty(n_columns, np.int32), np.empty(n_cells)
+    out = (numbers, ends, starts, own_columns, own_values)
+    sampling.copy_chosen(offsets, columns, values, places[:n], first, 0, 0, *out)
+    return numbers.tolist(), (numbers, np.concatenate([[0], ends]), starts, own_columns, own_values, key)
+
+
+def listed(arrays: Any, count: int) -> list[dict[int, float]]:
+    _, offsets, starts, columns, values, _ = arrays
+    return [
+        dict(
+            zip(
+                columns[starts[i] : starts[i] + offsets[i + 1] - offsets[i]].tolist(),
+                values[offsets[i] : offsets[i + 1]].tolist(),
+                strict=True,
+            )
+        )
+        for i in range(count)
+    ]
+
+
+some_rows = st.lists(
+    st.one_of(
+        st.just([0, 1, 2]), st.just([]), st.lists(st.integers(0, 5), unique=True, max_size=4).map(sorted)
+    ).flatmap(lambda c: st.tuples(*(st.floats(-9, 9) for _ in c)).map(lambda x: dict(zip(c, x, strict=True)))),
+    max_size=40,
+)
+
+
+@given(some_rows, st.integers(0, 1000), st.integers(0, 2), st.integers(0, 3))
+def test_rows_are_chosen_by_their_number_and_thinned_as_if_chosen_so_at_once(
+    rows: list[dict[int, float]], first: int, halvings: int, more: int
+) -> None:
+    numbers, arrays = chosen(rows, first, halvings)
+    assert numbers == [first + i for i in range(len(rows)) if reference.is_chosen(first + i, 5, halvings)]
+    assert listed(arrays, len(numbers)) == [rows[i - first] for i in numbers]
+    again, expected = chosen(rows, first, halvings + more)
+    n, n_cells, n_columns = sampling.thin_rows(*arrays[:5], arrays[5], halvings + more)
+    assert arrays[0][:n].tolist() == again
+    assert listed(arrays, n) == listed(expected, n)
+    assert (n_cells, n_columns) == (len(expected[4]), len(expected[3]))
+
+
+def test_rows_with_the_same_columns_have_them_once() -> None:
+    _, arrays = chosen([{1: 0.5, 4: 1.0}] * 50, 7, 0)
+    assert len(arrays[3]) == 2 and set(arrays[2].tolist()) == {0}
 
 
 def test_the_threshold_keeps_the_share_asked_for() -> None:

@@ -1,0 +1,107 @@
+"""CodedDataset: a validation set in the training set's bins, coded block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from lmart.bin_edges import CHUNK, BinEdges, CellArrays, Codes
+from lmart.binning import Coder, cell_arrays
+from lmart.dataset import RankingDataset, SparseRows, join_rows, take_rows
+from lmart.ensemble import Ensemble
+from lmart.scoring import FeatureMatcher
+from lmart.threads import WorkerPool, chunks
+
+Floats = npt.NDArray[np.float64]
+Longs = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class CodedDataset:
+    """A validation set of n documents in the training set's bins.
+
+    codes         : uint8[m, k] each, the documents' codes, in their order
+    infinite      : the rows with a value of plus infinity, which bins cannot tell from the largest numbers where
+                    training saw none, as they were read
+    infinite_docs : int64[n_infinite], which documents those are
+    columns       : int32[n_columns], the model's feature of each column of `infinite`, -1 where it has none
+    warnings      : what the user should know of how the features match
+    source        : what to call it in messages
+    """
+
+    labels: Floats
+    query_offsets: Longs
+    codes: tuple[Codes, ...]
+    infinite: SparseRows
+    infinite_docs: Longs
+    columns: npt.NDArray[np.int32]
+    warnings: tuple[str, ...]
+    source: str
+
+    @property
+    def n_documents(self) -> int:
+        return len(self.labels)
+
+
+class ValidationCoder:
+    """Takes the rows of a validation set as they come; `model` has the features of the training set."""
+
+    def __init__(self, model: Ensemble, edges: BinEdges, pool: WorkerPool) -> None:
+        self._matcher = FeatureMatcher(model)
+        self._coder = Coder(edges, np.zeros(0, np.int32), pool)
+        self._m = edges.n_features
+        self._codes: list[Codes] = []
+        self._n = 0
+        self._infinite: list[SparseRows] = []
+        self._infinite_docs: list[Longs] = []
+
+    def add(self, parts: Sequence[SparseRows], feature_ids: Longs, feature_names: Sequence[str] | None) -> None:
+        """Append adjacent rows; ids and names of their columns may be more than before."""
+        known = len(self._matcher.known_columns)
+        columns = self._matcher.column_map(feature_ids, feature_names)
+        if len(columns) > known:
+            self._coder.set_columns(columns)
+        pieces: list[tuple[CellArrays, int, int, int, Codes]] = []
+        for rows in parts:
+            start = 0
+            while start < len(rows):
+                filled = self._n % CHUNK
+                if not filled:
+                    self._codes.append(np.empty((self._m, CHUNK), np.uint8))
+                stop = min(len(rows), start + CHUNK - filled)
+                pieces.append((cell_arrays(rows), start, stop, filled - start, self._codes[-1]))
+                self._n += stop - start
+                start = stop
+            above = np.isposinf(rows.values)
+            if above.any():
+                places = np.unique(np.searchsorted(rows.offsets, np.flatnonzero(above), "right") - 1)
+                self._infinite.append(take_rows(rows, places))
+                self._infinite_docs.append(places + self._n - len(rows))
+        self._coder.code(pieces)
+
+    def finish(self, labels: Floats, query_offsets: Longs, source: str) -> CodedDataset:
+        """Return the set; DataError when it has features but none of the training set's."""
+        self._matcher.refuse_foreign(source)
+        if filled := self._n % CHUNK:
+            self._codes[-1] = np.ascontiguousarray(self._codes[-1][:, :filled])
+        return CodedDataset(
+            labels,
+            query_offsets,
+            tuple(self._codes),
+            join_rows(self._infinite),
+            np.concatenate([np.zeros(0, np.int64), *self._infinite_docs]),
+            self._matcher.known_columns,
+            tuple(self._matcher.warnings(source)),
+            source,
+        )
+
+
+def code_dataset(dataset: RankingDataset, model: Ensemble, edges: BinEdges, pool: WorkerPool) -> CodedDataset:
+    """Code a validation set that is in memory; DataError as `ValidationCoder.finish`."""
+    coder = ValidationCoder(model, edges, pool)
+    parts = [dataset.features.between(start, stop) for start, stop in chunks(dataset.n_documents, CHUNK)]
+    coder.add(parts, dataset.feature_ids, dataset.feature_names)
+    return coder.finish(dataset.labels, dataset.query_offsets, dataset.source)
