@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import dataclasses
 from typing import TYPE_CHECKING
 
@@ -12,6 +10,7 @@ import click
 from lmart.cli.console import Console
 from lmart.cli.data_options import data_options, refuse_two_standard_inputs
 from lmart.cli.options import Whole, quiet_option, thread_count, threads_option
+from lmart.cli.process import keep_memory_constant
 from lmart.formats.options import ReadOptions
 
 if TYPE_CHECKING:
@@ -145,7 +144,7 @@ def command(
     from lmart.streams import AtomicOutput, check_output
     from lmart.threads import WorkerPool
 
-    _keep_memory_constant()
+    keep_memory_constant()
     console = Console(quiet)
     check_output(out, inputs)
     ensemble = read_model(model)
@@ -176,15 +175,6 @@ def command(
                 writer.finish()
     for text in matcher.warnings(data):
         console.warning(text)
-
-
-def _keep_memory_constant() -> None:
-    """Have the C library give large arrays back when they are freed: else blocks of many sizes leave ever more holes.
-
-    glibc raises the size from which it does so to that of the largest array freed, unless it is set.
-    """
-    with contextlib.suppress(AttributeError, OSError, TypeError):  # another C library
-        ctypes.CDLL(None).mallopt(-3, 1 << 20)  # M_MMAP_THRESHOLD
 
 
 def _refuse_beside_why(given: dict[str, bool]) -> None:

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import time
+from contextlib import suppress
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -101,3 +102,14 @@ def _raise_again(unraisable: Any) -> None:
         signal.setitimer(signal.ITIMER_REAL, 0.01)  # a little later, when this place has been left
     else:
         sys.__unraisablehook__(unraisable)
+
+
+def keep_memory_constant() -> None:
+    """Have the C library give large arrays back when they are freed: else blocks of many sizes leave ever more holes.
+
+    glibc raises the size from which it does so to that of the largest array freed, unless it is set.
+    """
+    import ctypes
+
+    with suppress(AttributeError, OSError, TypeError):  # another C library
+        ctypes.CDLL(None).mallopt(-3, 1 << 20)  # M_MMAP_THRESHOLD

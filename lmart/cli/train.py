@@ -14,6 +14,7 @@ from lmart.cli import choosing as choices
 from lmart.cli.data_options import data_options, refuse_two_standard_inputs
 from lmart.cli.many_files import ManyFilesCommand
 from lmart.cli.options import quiet_option, thread_count, threads_option
+from lmart.cli.process import keep_memory_constant
 from lmart.cli.setting_options import setting_options
 from lmart.errors import quote
 from lmart.formats.options import ReadOptions
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from lmart.boosting import RoundReport, TrainResult
+    from lmart.boosting import RoundReport, Trainable, TrainResult
     from lmart.cli.console import Console
+    from lmart.coding import CodedDataset
     from lmart.dataset import RankingDataset
 
 EPILOG = """\b
@@ -101,30 +103,40 @@ def command(
 
     import time
 
-    from lmart.boosting import resolve_share, train
+    from lmart.boosting import resolve_share, train, without_trees
     from lmart.cli.console import Console
     from lmart.formats.model_json import write_model
     from lmart.formats.registry import read_dataset
+    from lmart.reading import read_training_set, read_validation_set
     from lmart.streams import AtomicOutput, check_output
     from lmart.threads import WorkerPool
 
     for path in outputs.values():
         check_output(path, inputs)
+    keep_memory_constant()
     console = Console(quiet)
     rounds: list[RoundReport] = []
     with WorkerPool(thread_count(threads, console.notice)) as pool:
         began = time.perf_counter()
-        train_set = read_dataset(data, read_options, pool)
-        validation_sets = [read_dataset([path], read_options, pool) for path in valid]
+        train_set: Trainable
+        validation_sets: Sequence[RankingDataset | CodedDataset]
+        raw: tuple[RankingDataset, list[RankingDataset]] | None = None
+        if choosing.folds is not None or choosing.tunes:  # the data is binned anew for each model
+            raw = read_dataset(data, read_options, pool), [read_dataset([path], read_options, pool) for path in valid]
+            train_set, validation_sets = raw
+        else:
+            train_set = read_training_set(data, read_options, settings, pool)
+            model, edges = without_trees(train_set, settings), train_set.features.edges
+            validation_sets = [read_validation_set(path, read_options, model, edges, pool) for path in valid]
         given = None if weights is None else _read_weights(weights, train_set)
         seconds = {"reading": time.perf_counter() - began}
         console.notice(_describe(train_set, resolve_share(settings, train_set.n_documents)))
-        judge = validation_sets[0] if validation_sets else None
-        measured = choices.measured(train_set, judge, choosing, pool, given)
-        in_detail = report is not None or choosing.oof is not None
-        began = time.perf_counter()
-        chosen = choices.choose(choosing, settings, measured, console, in_detail)
-        if chosen.settings != settings:
+        chosen = choices.Chosen(settings)
+        if raw is not None:
+            measured = choices.measured(raw[0], raw[1][0] if raw[1] else None, choosing, pool, given)
+            in_detail = report is not None or choosing.oof is not None
+            began = time.perf_counter()
+            chosen = choices.choose(choosing, settings, measured, console, in_detail)
             seconds["choosing"] = time.perf_counter() - began
             settings = chosen.settings
         training: list[float | None] = []
@@ -144,16 +156,16 @@ def command(
             file = others.enter_context(AtomicOutput(report))
             file.write(json.dumps(content | choices.report(chosen), indent=1, allow_nan=False) + "\n")
             file.flush()
-        if choosing.oof is not None and chosen.crossed is not None:
+        if choosing.oof is not None and chosen.crossed is not None and raw is not None:
             file = others.enter_context(AtomicOutput(choosing.oof))
-            choices.write_out_of_fold(chosen.crossed, train_set, file)
+            choices.write_out_of_fold(chosen.crossed, raw[0], file)
             file.flush()
         write_model(result.ensemble, out)
     console.notice(_summary(result, settings, valid, out))
     choices.print_results(chosen, console, to_output="-" not in outputs.values())
 
 
-def _read_weights(path: str, dataset: RankingDataset) -> npt.NDArray[np.float64]:
+def _read_weights(path: str, dataset: Trainable) -> npt.NDArray[np.float64]:
     from lmart.formats.sidecars import read_weights
 
     weights = read_weights(path, dataset.query_offsets, dataset.input_rows)
@@ -164,7 +176,7 @@ def _count(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
-def _describe(dataset: RankingDataset, share: float) -> str:
+def _describe(dataset: Trainable, share: float) -> str:
     documents, features = _count(dataset.n_documents, "document"), _count(dataset.n_features, "feature")
     sampled = f"; each tree is grown from {share:.0%} of the documents (--sample)" if share < 1 else ""
     return f"read {documents} of {_count(dataset.n_queries, 'query', 'queries')} with {features}{sampled}"
@@ -188,7 +200,7 @@ def _summary(result: TrainResult, settings: TrainSettings, valid: Sequence[str],
     return f"wrote {trees}{best} to {out}; {settings.metric} {reached}"
 
 
-def _warn(result: TrainResult, dataset: RankingDataset, settings: TrainSettings, console: Console) -> None:
+def _warn(result: TrainResult, dataset: Trainable, settings: TrainSettings, console: Console) -> None:
     """Say how validation sets match, and once, with counts, what kept the run from learning."""
     for text in result.warnings:
         console.warning(text)
@@ -222,7 +234,7 @@ def _report(
     settings: TrainSettings,
     rounds: Sequence[RoundReport],
     training: Sequence[float | None],
-    dataset: RankingDataset,
+    dataset: Trainable,
     data: Sequence[str],
     valid: Sequence[str],
     seconds: dict[str, float],

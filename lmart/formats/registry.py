@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from lmart.dataset import RankingDataset
 from lmart.ensemble import Ensemble
@@ -18,7 +19,7 @@ from lmart.formats.options import ReadOptions
 from lmart.formats.parquet import MAGIC, ParquetReader
 from lmart.formats.rows import FeatureTable, QueryLedger, RowBlock, RowReader
 from lmart.formats.sidecars import read_query_sizes
-from lmart.streams import InputStream, open_input
+from lmart.streams import InputStream, Spool, open_input
 from lmart.threads import WorkerPool
 
 __all__ = ["ReadOptions", "RowBlock", "RowReader", "detect_format", "open_rows", "read_dataset", "read_model"]
@@ -34,29 +35,57 @@ def open_rows(path: str, options: ReadOptions, pool: WorkerPool | None = None) -
     return _open(path, options, pool or WorkerPool(1), table, ledger, _query_sizes(options))
 
 
-def read_dataset(paths: Sequence[str], options: ReadOptions, pool: WorkerPool | None = None) -> RankingDataset:
+class Batch(NamedTuple):
+    """Adjacent blocks of one input, whose arrays last until the next batch; progress: as far as known, else 0."""
+
+    path: str
+    blocks: list[RowBlock]
+    progress: float
+
+
+def read_batches(
+    paths: Sequence[str],
+    options: ReadOptions,
+    pool: WorkerPool,
+    table: FeatureTable,
+    spools: Sequence[Spool | None] = (),
+) -> Iterator[Batch]:
     """Read the inputs, in order, as one data set. DataError on the first fault, with those that follow it.
+
+    table  : has the features met so far, and gets those that are new
+    spools : one an input, for those that keep what is read or replay it
+    """
+    ledger, sizes = QueryLedger(options.group_by_qid), _query_sizes(options)
+    for path, spool in zip(paths, spools or [None] * len(paths), strict=True):
+        empty = True
+        with _open(path, options, pool, table, ledger, sizes, spool) as reader:
+            for blocks in reader.volatile_batches():
+                empty = False
+                yield Batch(path, blocks, reader.progress if len(paths) == 1 else 0.0)
+        if empty:
+            raise DataError("there are no rows in it; check the step that made it", path)
+    if sizes is not None:
+        sizes.check_end()
+
+
+def source_name(paths: Sequence[str]) -> str:
+    """Return what to call the inputs in messages."""
+    return paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
+
+
+def read_dataset(paths: Sequence[str], options: ReadOptions, pool: WorkerPool | None = None) -> RankingDataset:
+    """Read the inputs, in order, as one data set in memory. DataError on the first fault, with those that follow it.
 
     A query that comes back is refused, in another input too; with group_by_qid its rows are collected at the first.
     Without labels (only if require_labels is off) all labels are 0; without queries all rows are one query, ''.
     """
     pool = pool or WorkerPool(1)
-    table, ledger = FeatureTable(), QueryLedger(options.group_by_qid)
-    sizes = _query_sizes(options)
-    builder = DatasetBuilder(pool)
-    for path in paths:
-        before = builder.n_documents
-        with _open(path, options, pool, table, ledger, sizes) as reader:
-            for block in reader.volatile_blocks():
-                builder.add(block, path)
-                if len(paths) == 1:
-                    builder.expect(reader.progress)
-        if builder.n_documents == before:
-            raise DataError("there are no rows in it; check the step that made it", path)
-    if sizes is not None:
-        sizes.check_end()
-    source = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
-    return builder.finish(table, source, options.group_by_qid)
+    table, builder = FeatureTable(), DatasetBuilder(pool)
+    for path, blocks, progress in read_batches(paths, options, pool, table):
+        for block in blocks:
+            builder.add(block, path)
+            builder.expect(progress)
+    return builder.finish(table, source_name(paths), options.group_by_qid)
 
 
 def detect_format(path: str) -> str:
@@ -104,8 +133,9 @@ def _open(
     table: FeatureTable,
     ledger: QueryLedger,
     sizes: QuerySizes | None,
+    spool: Spool | None = None,
 ) -> RowReader:
-    stream = open_input(path)
+    stream = open_input(path, spool)
     try:
         head = _read_head(stream)
         kind = options.format or _data_format(path, head, options)

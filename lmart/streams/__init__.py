@@ -3,5 +3,17 @@
 from lmart.streams.common import reason
 from lmart.streams.inputs import InputStream, open_input, read_all
 from lmart.streams.outputs import AtomicOutput, check_output
+from lmart.streams.spool import Spool, can_be_reread, can_spool, state_of
 
-__all__ = ["AtomicOutput", "InputStream", "check_output", "open_input", "read_all", "reason"]
+__all__ = [
+    "AtomicOutput",
+    "InputStream",
+    "Spool",
+    "can_be_reread",
+    "can_spool",
+    "check_output",
+    "open_input",
+    "read_all",
+    "reason",
+    "state_of",
+]

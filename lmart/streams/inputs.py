@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, Protocol
 
 from lmart.errors import DataError
 from lmart.streams.common import reason, zstandard
+from lmart.streams.spool import Spool
 
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
@@ -42,15 +43,22 @@ class InputStream(Protocol):
 
 
 class _Raw:
-    """The bytes as they are, of a file descriptor or of a Python stream that stands for standard input."""
+    """The bytes as they are, of a file descriptor or of a Python stream that stands for standard input.
 
-    def __init__(self, path: str) -> None:
+    A spool gets a copy of them, or, when it replays, stands for the input.
+    """
+
+    def __init__(self, path: str, spool: Spool | None = None) -> None:
         self.path = path
+        self._spool = spool
+        self._replays = spool is not None and spool.replays
         self._descriptor = -1
         self._own = False
         self._stream: BinaryIO | None = None
         try:
-            if path == "-":
+            if self._replays:
+                pass
+            elif path == "-":
                 self._open_standard_input()
             else:
                 self._descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0))
@@ -79,20 +87,25 @@ class _Raw:
 
     def read_some(self, view: memoryview) -> int:
         """Read once; 0 at the end."""
+        if self._spool is not None and self._replays:
+            return self._spool.read_into(view)
         try:
             if self._stream is not None:
                 piece = self._stream.read(len(view))
-                view[: len(piece)] = piece
-                return len(piece)
-            count = os.readv(self._descriptor, [view])
-            self.taken += count
-            return count
+                count = len(piece)
+                view[:count] = piece
+            else:
+                count = os.readv(self._descriptor, [view])
+                self.taken += count
         except OSError as error:
             raise DataError(f"cannot be read: {reason(error)}", self.path) from None
+        if self._spool is not None:
+            self._spool.write(view[:count])
+        return count
 
     def more_is_there(self) -> bool:
         """Say whether a further read would not have to wait."""
-        if self.regular or self._stream is not None:
+        if self.regular or self._replays or self._stream is not None:
             return True
         try:
             return bool(select.select([self._descriptor], [], [], 0)[0])
@@ -265,12 +278,13 @@ def _unzstd(raw: _Prefixed) -> Iterator[bytes]:
         raise DataError("the zstd data is cut off before its end; copy the file again", raw.path)
 
 
-def open_input(path: str) -> InputStream:
+def open_input(path: str, spool: Spool | None = None) -> InputStream:
     """Open a file, pipe or device, or standard input for '-'; gzip and zstd are recognised by content.
 
+    spool : keeps a copy of what is read, or replays it in place of the input
     DataError when it cannot be read, or holds some other compression.
     """
-    raw = _Raw(path)
+    raw = _Raw(path, spool)
     try:
         prefix = b""
         # No longer than it takes: a pipe may hold back its next bytes for long.

@@ -1,0 +1,153 @@
+"""Judged documents straight into bins: the raw values are never all in memory.
+
+A training set is read twice: once for its labels, its queries and the sample that bin edges are chosen from, and once
+for the codes, unless the sample holds every row. What comes out is what binning the data set in memory gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+import numpy as np
+import numpy.typing as npt
+
+from lmart.bin_edges import BinEdges, ColumnCounts, RowSample, choose_bin_edges
+from lmart.binning import BinnedDataset, Coder, bin_dataset, cell_arrays, lay_out
+from lmart.coding import CodedDataset, ValidationCoder, code_dataset
+from lmart.ensemble import Ensemble
+from lmart.errors import DataError
+from lmart.formats.assembly import HeadBuilder
+from lmart.formats.options import ReadOptions
+from lmart.formats.registry import read_batches, read_dataset, source_name
+from lmart.formats.rows import FeatureTable
+from lmart.settings import TrainSettings
+from lmart.streams import Spool, can_be_reread, can_spool, state_of
+from lmart.threads import WorkerPool
+
+Floats = npt.NDArray[np.float64]
+Longs = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.uint8]
+
+
+def read_training_set(
+    paths: Sequence[str], options: ReadOptions, settings: TrainSettings, pool: WorkerPool
+) -> BinnedDataset:
+    """Read the inputs, in order, as one training set in bins. DataError as `read_dataset`, and when a file changes."""
+    once = [not can_be_reread(path) for path in paths]
+    if options.group_by_qid or (any(once) and not can_spool()):
+        dataset = read_dataset(paths, options, pool)
+        return bin_dataset(dataset, settings.max_bins, settings.absent, settings.seed, pool)
+    with ExitStack() as stack:
+        spools = [Spool(path) if kept else None for path, kept in zip(paths, once, strict=True)]
+        for spool in filter(None, spools):
+            stack.callback(spool.close)
+        return _TwoPasses(paths, options, spools, pool).read(settings)
+
+
+def read_validation_set(
+    path: str, options: ReadOptions, model: Ensemble, edges: BinEdges, pool: WorkerPool
+) -> CodedDataset:
+    """Read a validation set into the training set's bins. DataError as `read_dataset`, and when no feature matches.
+
+    model : has the features of the training set
+    """
+    if options.group_by_qid:
+        return code_dataset(read_dataset([path], options, pool), model, edges, pool)
+    table, heads, coder = FeatureTable(), HeadBuilder(), ValidationCoder(model, edges, pool)
+    for _, blocks, _ in read_batches([path], options, pool, table):
+        for block in blocks:
+            heads.add(block, path)
+        coder.add([block.features for block in blocks], table.ids, table.names)
+    return coder.finish(*heads.finish_heads(), path)
+
+
+class _TwoPasses:
+    """One training set on its way into bins."""
+
+    def __init__(
+        self, paths: Sequence[str], options: ReadOptions, spools: Sequence[Spool | None], pool: WorkerPool
+    ) -> None:
+        self._paths = paths
+        self._options = options
+        self._spools = spools
+        self._pool = pool
+        self._table = FeatureTable()
+        self._states = {path: state_of(path) for path, spool in zip(paths, spools, strict=True) if spool is None}
+
+    def read(self, settings: TrainSettings) -> BinnedDataset:
+        labels, query_offsets, edges, codes = self._first_pass(settings)
+        table = self._table
+        order = np.argsort(table.ids, kind="stable")
+        if codes is None:
+            codes = self._second_pass(edges, labels)
+        names = None if table.names is None else tuple(table.names[column] for column in order.tolist())
+        features = lay_out(edges, codes, self._pool)
+        return BinnedDataset(features, table.ids[order], labels, query_offsets, names, source=source_name(self._paths))
+
+    def _places(self) -> npt.NDArray[np.int32]:
+        """Return the place by ascending id of each column of the table."""
+        order = np.argsort(self._table.ids, kind="stable")
+        places = np.empty(len(order), np.int32)
+        places[order] = np.arange(len(order))
+        return places
+
+    def _first_pass(self, settings: TrainSettings) -> tuple[Floats, Longs, BinEdges, Codes | None]:
+        """Return labels, query offsets and bin edges, and the codes if the sample has every row."""
+        heads, sample, counts = HeadBuilder(), RowSample(settings.seed), ColumnCounts()
+        for path, blocks, progress in read_batches(self._paths, self._options, self._pool, self._table, self._spools):
+            first_row = heads.n_documents
+            for block in blocks:
+                heads.add(block, path)
+            parts = [block.features for block in blocks]
+            counts.add(parts, len(self._table), self._pool)
+            sample.add(parts, first_row, self._pool)
+            if progress > 0.0:
+                sample.expect(int(heads.n_documents / progress))
+        labels, query_offsets = heads.finish_heads()
+        n, places = len(labels), self._places()
+        all_counts = counts.finish(len(places))
+        limits = (settings.max_bins, settings.absent)
+        edges = choose_bin_edges(sample, all_counts, n, places, *limits, self._pool)
+        if not sample.has_every_row:
+            return labels, query_offsets, edges, None
+        codes = np.empty((edges.n_features, n), np.uint8)
+        Coder(edges, places, self._pool).code([(sample.arrays, 0, n, 0, codes)])
+        return labels, query_offsets, edges, codes
+
+    def _second_pass(self, edges: BinEdges, labels: Floats) -> Codes:
+        """Return the codes of all rows, uint8[m, n]."""
+        self._refuse_changed()
+        for spool in filter(None, self._spools):
+            spool.rewind()
+        n, n_columns = len(labels), len(self._table)
+        codes = np.empty((edges.n_features, n), np.uint8)
+        coder = Coder(edges, self._places(), self._pool)
+        row = 0
+        try:
+            for path, blocks, _ in read_batches(self._paths, self._options, self._pool, self._table, self._spools):
+                pieces = []
+                for block in blocks:
+                    stop = row + len(block)
+                    own = np.zeros(len(block)) if block.labels is None else block.labels
+                    if len(self._table) > n_columns or not np.array_equal(labels[row:stop], own):
+                        raise _changed(path)
+                    pieces.append((cell_arrays(block.features), 0, len(block), row, codes))
+                    row = stop
+                coder.code(pieces)
+        except DataError:
+            self._refuse_changed()
+            raise
+        self._refuse_changed()
+        if row < n:
+            raise _changed(self._paths[-1])
+        return codes
+
+    def _refuse_changed(self) -> None:
+        for path, before in self._states.items():
+            if state_of(path) != before:
+                raise _changed(path)
+
+
+def _changed(path: str) -> DataError:
+    return DataError("the file changed while it was read; start again once it is complete", path)

@@ -1,0 +1,78 @@
+"""Spool: what was read of an input that can be read only once, kept for a second reading."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+
+from lmart.errors import DataError
+from lmart.streams.common import reason
+
+KEPT = 1 << 24  # bytes up to which no file is needed
+
+
+def can_be_reread(path: str) -> bool:
+    """Say whether an input is a file that can be opened once more; also True for one that cannot be opened at all."""
+    if path == "-":
+        return False
+    try:
+        return not os.path.exists(path) or stat.S_ISREG(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return True
+
+
+def can_spool() -> bool:
+    """Say whether there is a folder for temporary files."""
+    try:
+        return bool(tempfile.gettempdir())
+    except OSError:
+        return False
+
+
+def state_of(path: str) -> tuple[int, ...] | None:
+    """Return what changes when a file is written or replaced; None when it is not there."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+class Spool:
+    """The bytes of one input, in memory while they are few, else in a file in TMPDIR that has no name any more."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.replays = False
+        self._file = tempfile.SpooledTemporaryFile(max_size=KEPT)  # noqa: SIM115  (closed by close)
+
+    def write(self, piece: memoryview) -> None:
+        """Keep the next bytes; DataError when there is no room."""
+        try:
+            self._file.write(piece)
+        except OSError as error:
+            raise self._failure(error) from None
+
+    def rewind(self) -> None:
+        """From now on hand out what was kept."""
+        try:
+            self._file.seek(0)
+        except OSError as error:
+            raise self._failure(error) from None
+        self.replays = True
+
+    def read_into(self, view: memoryview) -> int:
+        """Fill `view` with the next bytes; 0 at the end."""
+        try:
+            return self._file.readinto(view)
+        except OSError as error:
+            raise self._failure(error) from None
+
+    def close(self) -> None:
+        """Give the room back."""
+        self._file.close()
+
+    def _failure(self, error: OSError) -> DataError:
+        what = f"cannot be kept in {tempfile.gettempdir()} to be read twice: {reason(error)}"
+        return DataError(f"{what}; set TMPDIR to a folder with more room, or give a file", self.path)
