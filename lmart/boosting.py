@@ -189,6 +189,7 @@ def train(
     scores grow beyond LARGEST_SCORE.
     """
     began = time.perf_counter()
+    settings = settings.for_queries(train_set.n_queries)
     with _naming(train_set):
         objective = LambdaRank.prepare(train_set, settings, pool, weights)
     if isinstance(train_set, RankingDataset):
@@ -274,6 +275,7 @@ def _grow_round(
     units, packed = _pack(gradients, taken, rest, pool)
     if units is None:
         return None
+    assert settings.leaves is not None  # for_queries
     leaves = LocalLeaves(binned, packed, taken, rest, settings.leaves, pool)
     grown = grow_tree(leaves, binned.edges, units, settings, pool)
     if grown is not None:

@@ -114,7 +114,7 @@ class TestUsage:
             (["train", "--learning-rat", "1"], "no such option '--learning-rat'; perhaps '--learning-rate'"),
             (["train", "--tree", "5", "--data", "x"], "no such option '--tree'"),  # no prefixes
             (["train"], "missing option '--data'"),
-            (["train", "--data", "x", "--leaves", "1"], "'1' is not a whole number from 2 to "),
+            (["train", "--data", "x", "--leaves", "1"], "'1' is not 'auto' or a whole number from 2 to "),
             (["train", "--data", "x", "--trees", "-5"], "'-5' is not a whole number from 1 up"),
             (["train", "--data", "x", "--trees", "1.5"], "'1.5' is not a whole number from 1 up"),
             (["train", "--data", "x", "--trees", "1_0"], "'1_0' is not a whole number"),

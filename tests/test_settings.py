@@ -15,7 +15,7 @@ from lmart.settings import TrainSettings, range_in_words, setting
 
 DEFAULTS = {
     "trees": 300,
-    "leaves": 31,
+    "leaves": "auto",
     "learning_rate": 0.1,
     "max_depth": 0,
     "min_docs": 20,
@@ -36,6 +36,12 @@ DEFAULTS = {
 
 def test_defaults() -> None:
     assert TrainSettings().to_json() == DEFAULTS
+
+
+def test_leaves_follow_the_number_of_queries_unless_given() -> None:
+    for queries, leaves in ((0, 8), (1, 8), (575, 8), (576, 9), (1984, 31), (10**6, 31)):
+        assert TrainSettings().for_queries(queries).leaves == leaves
+        assert TrainSettings(leaves=64).for_queries(queries).leaves == 64
 
 
 def test_json_is_strict_and_keeps_the_order_of_declaration() -> None:

@@ -11,7 +11,7 @@ import click
 
 from lmart.errors import SettingsError, quote
 from lmart.gains import Gain
-from lmart.settings import range_in_words, setting
+from lmart.settings import AUTO, range_in_words, setting
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -20,15 +20,22 @@ DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 class Whole(click.IntRange):
-    """A whole number of a range."""
+    """A whole number of a range; `other` is a word that stands for None."""
 
     name = "whole number"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+    def __init__(self, *args: Any, other: str | None = None, **named: Any) -> None:
+        super().__init__(*args, **named)
+        self.other = other
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         text = str(value)
+        if text == self.other:
+            return None
         number = int(text) if WHOLE.fullmatch(text) and len(text) < 1000 else None
         if number is None or not _inside(number, self):
-            self.fail(f"{quote(text)} is not a whole number {self._describe_range()}".rstrip(), param, ctx)
+            choice = f"{quote(self.other)} or " if self.other else ""
+            self.fail(f"{quote(text)} is not {choice}a whole number {self._describe_range()}".rstrip(), param, ctx)
         return number
 
     def _describe_range(self) -> str:
@@ -90,15 +97,14 @@ def setting_option(name: str, metavar: str | None = None) -> Callable[[F], F]:
         return click.option(f"{flag}/--no-{flag[2:]}", **shown)
     if isinstance(one.default, Gain):
         return click.option(flag, type=GainType(), metavar=metavar or "GAIN", **shown)
-    if isinstance(one.default, int):
-        return click.option(flag, type=Whole(low, high), metavar=metavar or "N", **shown)
+    other = AUTO if one.default is None else None
+    if other:
+        shown |= {"default": other}
+    if isinstance(one.default, int) or name == "leaves":
+        return click.option(flag, type=Whole(low, high, other=other), metavar=metavar or "N", **shown)
     if isinstance(one.default, float) or name == "sample":
         bound = {"min": low if above is None else above, "max": high, "min_open": above is not None}
-        if name == "sample":
-            shown |= {"default": "auto"}
-        return click.option(
-            flag, type=Real(**bound, other="auto" if name == "sample" else None), metavar=metavar or "R", **shown
-        )
+        return click.option(flag, type=Real(**bound, other=other), metavar=metavar or "R", **shown)
     if name == "absent":
         return click.option(flag, type=click.Choice(["zero", "missing"]), **shown)
     return click.option(flag, metavar=metavar or "TEXT", **shown)

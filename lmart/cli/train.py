@@ -128,6 +128,7 @@ def command(
             train_set = read_training_set(data, read_options, settings, pool)
             model, edges = without_trees(train_set, settings), train_set.features.edges
             validation_sets = [read_validation_set(path, read_options, model, edges, pool) for path in valid]
+        settings = settings.for_queries(train_set.n_queries)
         given = None if weights is None else _read_weights(weights, train_set)
         seconds = {"reading": time.perf_counter() - began}
         console.notice(_describe(train_set, resolve_share(settings, train_set.n_documents)))
