@@ -6,20 +6,32 @@ The command line, the model file, the man pages and the README take them from he
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any
 
 from lmart.errors import SettingsError
 from lmart.gains import Gain
 
+# What a tree can be fitted to, and the settings that it has no use for. The equations are in objectives/NAME.py.
+OBJECTIVES: dict[str, tuple[str, ...]] = {
+    "lambdamart": (),
+}
 AUTO = "auto"  # what is written for a setting that the data decide
 
 
 def _setting(
-    default: Any, meaning: str, *, low: float | None = None, high: float | None = None, above: float | None = None
+    default: Any,
+    meaning: str,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    above: float | None = None,
+    choices: Iterable[str] = (),
 ) -> Any:
     """A field with its meaning and range: `low` and `high` are allowed themselves, `above` is not."""
-    return field(default=default, metadata={"meaning": meaning, "low": low, "high": high, "above": above})
+    known = {"meaning": meaning, "low": low, "high": high, "above": above, "choices": tuple(choices)}
+    return field(default=default, metadata=known)
 
 
 @dataclass(frozen=True)
@@ -29,7 +41,7 @@ class TrainSettings:
     trees: int = _setting(300, "Number of trees, one a round.", low=1)
     leaves: int | None = _setting(
         None,
-        "Most leaves a tree may have; auto: one for every 64 queries, from 8 to 31.",
+        "Most leaves a tree may have; auto: one for every 32 queries, from 8 to 31.",
         low=2,
         high=1 << 20,
     )
@@ -41,6 +53,7 @@ class TrainSettings:
     max_bins: int = _setting(
         255, "Most histogram bins of a feature, besides the one for missing values.", low=2, high=255
     )
+    objective: str = _setting("lambdamart", "What each tree is fitted to.", choices=OBJECTIVES)
     truncation: int = _setting(
         30,
         "A pair counts when at least one of its documents is among the first N of the current order; 0: all pairs.",
@@ -60,7 +73,11 @@ class TrainSettings:
         "0: off.",
         low=0,
     )
-    absent: str = _setting("zero", "What an index that is not in the row means; an explicit nan is always missing.")
+    absent: str = _setting(
+        "zero",
+        "What an index that is not in the row means; an explicit nan is always missing.",
+        choices=("zero", "missing"),
+    )
     sample: float | None = _setting(
         None,
         "Share of documents each tree is grown from, drawn by gradient, unbiased; 1: all; auto: 1 up to 200,000 "
@@ -73,8 +90,6 @@ class TrainSettings:
     def __post_init__(self) -> None:
         for one in fields(self):
             check_range(one, getattr(self, one.name))
-        if self.absent not in ("zero", "missing"):
-            raise SettingsError(f"absent is '{self.absent}'; use 'zero' or 'missing'")
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings as plain JSON values, in the order they are declared."""
@@ -88,7 +103,7 @@ class TrainSettings:
         Few queries are soon learned by heart: on sets of 60 to 500 of them, 6 to 16 leaves ranked new queries better
         than 31.
         """
-        return self if self.leaves is not None else replace(self, leaves=min(31, max(8, n_queries // 64)))
+        return self if self.leaves is not None else replace(self, leaves=min(31, max(8, n_queries // 32)))
 
 
 def setting(name: str) -> Field[Any]:
@@ -97,11 +112,14 @@ def setting(name: str) -> Field[Any]:
 
 
 def check_range(one: Field[Any], value: Any) -> None:
-    """Raise SettingsError when a number is not finite or outside the range that its field declares."""
+    """Raise SettingsError when a value is not finite or outside the range or choices that its field declares."""
     low, high, above = (one.metadata[name] for name in ("low", "high", "above"))
+    name = one.name.replace("_", "-")
+    if (choices := one.metadata["choices"]) and value not in choices:
+        listed = ", ".join(f"'{choice}'" for choice in choices[:-1])
+        raise SettingsError(f"{name} is '{value}'; use {listed} or '{choices[-1]}'")
     if value is None or isinstance(value, bool) or not isinstance(value, int | float):
         return
-    name = one.name.replace("_", "-")
     if not math.isfinite(value):
         raise SettingsError(f"{name} is {value}, which is not a finite number")
     if (

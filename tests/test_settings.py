@@ -39,7 +39,7 @@ def test_defaults() -> None:
 
 
 def test_leaves_follow_the_number_of_queries_unless_given() -> None:
-    for queries, leaves in ((0, 8), (1, 8), (575, 8), (576, 9), (1984, 31), (10**6, 31)):
+    for queries, leaves in ((0, 8), (1, 8), (287, 8), (288, 9), (992, 31), (10**6, 31)):
         assert TrainSettings().for_queries(queries).leaves == leaves
         assert TrainSettings(leaves=64).for_queries(queries).leaves == 64
 
