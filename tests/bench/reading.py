@@ -20,7 +20,6 @@ import argparse
 import json
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -28,7 +27,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from turns import Turns, machine, show, take_turns, whole_run
+from turns import Report, Turns, machine, take_turns, whole_run
 
 # Each prints the seconds of the second load, then what it loaded.
 FRAME = """
@@ -69,6 +68,7 @@ load = lambda path: load_svmlight_file(path, query_id=True)
     report="print(data[0].shape[0])",
 )
 PEERS = {"xgboost": XGBOOST, "scikit-learn": SCIKIT_LEARN}
+LIMITS = {"xgboost": 0.15, "scikit-learn": 0.02}
 
 
 class Loads:
@@ -94,28 +94,28 @@ class Loads:
         return run
 
 
-def part_text(loads: Loads, args: argparse.Namespace, folder: Path) -> dict[str, Any]:
+def part_text(loads: Loads, args: argparse.Namespace, folder: Path, report: Report) -> None:
     """Text to memory, beside other loaders."""
     turns: Turns = {"lmart": loads.turn("lmart", LMART)}
     turns |= {name: loads.turn(name, PEERS[name]) for name in args.peers}
-    return show(f"text to memory, {args.threads} threads", take_turns(turns, args.repeats), "s")
+    title = f"text to memory, {args.threads} threads"
+    report.ratios(title, take_turns(turns, args.repeats), "s", {name: LIMITS.get(name) for name in args.peers})
 
 
-def part_lines(loads: Loads, args: argparse.Namespace, folder: Path) -> dict[str, Any]:
+def part_lines(loads: Loads, args: argparse.Namespace, folder: Path, report: Report) -> None:
     """Text to memory, beside counting its lines."""
     turns: Turns = {
         "lmart": loads.turn("lmart", LMART),
         "wc -l": lambda: whole_run(["wc", "-l", args.data], discard=True).seconds,
     }
     figures = take_turns(turns, args.repeats)
-    result = show("text to memory", figures, "s")
+    report.ratios("text to memory", figures, "s", {"wc -l": None})
     megabytes = os.path.getsize(args.data) / 1e6
-    result["MB/s"] = {name: megabytes / statistics.median(seconds) for name, seconds in figures.items()}
-    print("  " + ", ".join(f"{name} {speed:.0f} MB/s" for name, speed in result["MB/s"].items()), flush=True)
-    return result
+    speeds = {name: [megabytes / one for one in seconds] for name, seconds in figures.items()}
+    report.figure("text to memory", speeds, "MB/s")
 
 
-def part_gzip(loads: Loads, args: argparse.Namespace, folder: Path) -> dict[str, Any]:
+def part_gzip(loads: Loads, args: argparse.Namespace, folder: Path, report: Report) -> None:
     """The text in gzip, beside decompressing it."""
     packed = str(folder / "packed.svm.gz")
     with open(packed, "wb") as out:
@@ -124,18 +124,14 @@ def part_gzip(loads: Loads, args: argparse.Namespace, folder: Path) -> dict[str,
         "lmart": loads.turn("lmart", LMART, packed),
         "zcat": lambda: whole_run(["zcat", packed], discard=True).seconds,
     }
-    return show("gzip to memory", take_turns(turns, args.repeats), "s")
+    report.ratios("gzip to memory", take_turns(turns, args.repeats), "s", {"zcat": 1.3})
 
 
-def part_memory(loads: Loads, args: argparse.Namespace, folder: Path) -> dict[str, Any]:
+def part_memory(loads: Loads, args: argparse.Namespace, folder: Path, report: Report) -> None:
     """Peak memory of reading, beside what is held at the end."""
     done = whole_run([sys.executable, "-c", LMART, args.data, loads.few, str(args.threads)])
     held = int(done.output.split()[2]) / 2**20
-    ratio = done.megabytes / (held + 300)
-    print(
-        f"memory: peak {done.megabytes:.0f} MB, arrays {held:.0f} MB; peak / (arrays + 300 MB): {ratio:.2f}", flush=True
-    )
-    return {"peak MB": done.megabytes, "arrays MB": held, "ratio": ratio}
+    report.ratios("memory", {"peak": [done.megabytes], "arrays + 300": [held + 300]}, "MB", {"arrays + 300": 1.0})
 
 
 def main() -> None:
@@ -152,8 +148,9 @@ def main() -> None:
     for chosen, known in ((args.parts, parts), (args.peers, PEERS)):
         if unknown := sorted(set(chosen) - set(known)):
             parser.error(f"'{unknown[0]}' is none of {', '.join(known)}")
-    results: dict[str, Any] = {"machine": machine("xgboost", "scikit-learn"), "bytes": os.path.getsize(args.data)}
-    print(", ".join(f"{key} {value}" for key, value in results["machine"].items()), flush=True)
+    facts: dict[str, Any] = machine("xgboost", "scikit-learn") | {"bytes": os.path.getsize(args.data)}
+    print(", ".join(f"{key} {value}" for key, value in facts.items()), flush=True)
+    report = Report()
     if shutil.which("zcat") is None and "gzip" in args.parts:
         parser.error("the part gzip needs zcat")
     with tempfile.TemporaryDirectory() as name:
@@ -164,9 +161,10 @@ def main() -> None:
         loads = Loads(args.data, str(few), args.threads)
         for part, measure in parts.items():
             if part in args.parts:
-                results[part] = measure(loads, args, folder)
+                measure(loads, args, folder, report)
+    report.table()
     if args.json:
-        Path(args.json).write_text(json.dumps(results, indent=1) + "\n")
+        Path(args.json).write_text(json.dumps({"machine": facts} | report.to_json(), indent=1) + "\n")
 
 
 if __name__ == "__main__":

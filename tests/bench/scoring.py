@@ -1,7 +1,7 @@
-"""Scoring time beside LightGBM, turn by turn in one run, as ratios.
+"""Scoring time beside LightGBM and compiled models, turn by turn in one run, as ratios beside what was promised.
 
     python tests/bench/scoring.py --data ROWS.svm [--parts first,warm,whole,memory,batch] [--models FOLDER]
-                                  [--repeats 3] [--json FILE]
+        [--peers-python PATH] [--rows 100000] [--repeats 3] [--json FILE]
 
 Models of 500 trees x 64 leaves and 300 x 31 are trained on --data by each tool, and kept in --models for the next time.
 Each repeat runs every tool once, in the opposite order of the one before; a ratio is taken within a repeat. Printed are
@@ -12,7 +12,10 @@ warm     the same when compiled, against python -c "import lightgbm"
 whole    text file to score file, whole processes. LightGBM reads the text itself (Booster.predict of a file name; the
          text is made without `qid:`, which it cannot read), and its scores are written as lmart writes its own.
 memory   peak memory of lmart predict with ten times the rows over that with all rows, and with all rows for LightGBM
-batch    ns for each document and tree, rows in memory as a dense array: lmart.Model.predict, Booster.predict
+batch    ns for each document and tree, the first --rows rows in memory as a dense array: lmart.Model.predict,
+         Booster.predict, and LightGBM's model compiled by tl2cgen and by lleaves, where the Python of --peers-python
+         has them (`pip install lightgbm tl2cgen treelite lleaves 'llvmlite<0.45'`). Compiling takes minutes the first
+         time, is not counted, and is kept in --models.
 """
 
 from __future__ import annotations
@@ -20,32 +23,36 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import subprocess
 import sys
 import tempfile
-import time
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from training import LIGHTGBM, LIGHTGBM_RUN, plain_for_lightgbm
-from turns import Turns, machine, show, take_turns, whole_run
+from fair import LIGHTGBM, LIGHTGBM_RUN, LIGHTGBM_SCORES
+from plain_text import plain_for_lightgbm
+from turns import Helper, Report, Turns, machine, take_turns, whole_run
 
 MODELS = {"500x64": (500, 64), "300x31": (300, 31)}
-
-LIGHTGBM_SCORES = """
+COMPILERS = {"tl2cgen": "import tl2cgen, treelite", "lleaves": "import lleaves"}
+# Made in a process of its own, so that this one stays small.
+TO_ARRAY = """
 import sys
-import lightgbm
-model, text, scores, threads = sys.argv[1:]
-found = lightgbm.Booster(model_file=model).predict(text, num_threads=int(threads)).tolist()
-with open(scores, "w") as out:
-    out.write("".join([f"{score!r}\\n" for score in found]))
+import numpy as np
+from judged import load
+text, rows, out = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+np.save(out, load([text]).cells[:rows])
 """
 
 
 class Bench:
     """The data, the models and the command lines."""
 
-    def __init__(self, args: argparse.Namespace, folder: Path) -> None:
+    def __init__(self, args: argparse.Namespace, folder: Path, report: Report) -> None:
         self.args = args
+        self.report = report
         self.folder = folder
         self.models = Path(args.models) if args.models else folder
         self.plain = plain_for_lightgbm(args.data, folder)
@@ -69,6 +76,26 @@ class Bench:
             params = json.dumps(LIGHTGBM | {"num_leaves": leaves, "num_threads": 1})
             whole_run([sys.executable, "-c", LIGHTGBM_RUN, self.plain, theirs, str(trees), params])
 
+    def compilers(self) -> dict[str, str]:
+        """Return the Python of each compiling tool that is installed there."""
+        python = self.args.peers_python
+        return {
+            tool: python
+            for tool, code in COMPILERS.items()
+            if not subprocess.run([python, "-c", code], stderr=subprocess.DEVNULL, check=False).returncode
+        }
+
+    def scored_with(self, tool: str, name: str, helper: Helper) -> str:
+        """Return the model for scorers.py, compiled when it is not there yet."""
+        if tool not in COMPILERS:
+            return self.model(tool, name)
+        theirs = self.model("lightgbm", name)
+        compiled = self.models / f"{tool}-{name}.{'so' if tool == 'tl2cgen' else 'o'}"
+        if not compiled.exists():
+            done = helper.ask(do="compile", model=theirs, out=str(compiled), threads=self.args.threads)
+            self.report.figure(f"compiling {name}", {tool: [done["seconds"]]}, "s")
+        return str(compiled) if tool == "tl2cgen" else f"{theirs}|{compiled}"
+
     def lmart(self, name: str, data: str) -> list[str]:
         command = [sys.executable, "-m", "lmart", "predict", "-q", "-m", self.model("lmart", name), "--data", data]
         return [*command, "--out", str(self.folder / "lmart.scores"), "--threads", str(self.args.threads)]
@@ -78,47 +105,41 @@ class Bench:
         return [*command, str(self.folder / "lightgbm.scores"), str(self.args.threads)]
 
 
-def part_first(bench: Bench) -> dict[str, Any]:
+def part_first(bench: Bench) -> None:
     """Seconds of a run that has to compile."""
-    before = os.environ.get("NUMBA_CACHE_DIR")
 
     def first() -> float:
         with tempfile.TemporaryDirectory() as empty:
-            os.environ["NUMBA_CACHE_DIR"] = empty
-            try:
-                return whole_run(bench.lmart("300x31", bench.few)).seconds
-            finally:
-                if before is None:
-                    del os.environ["NUMBA_CACHE_DIR"]
-                else:
-                    os.environ["NUMBA_CACHE_DIR"] = before
+            return whole_run(bench.lmart("300x31", bench.few), env={**os.environ, "NUMBA_CACHE_DIR": empty}).seconds
 
-    return show("first run, 10 rows", take_turns({"lmart": first}, bench.args.repeats), "s")
+    figures = take_turns({"lmart": first}, bench.args.repeats)
+    bench.report.figure("first run, 10 rows", figures, "s")
+    bench.report.promise("first run, 10 rows, seconds", figures["lmart"], 6)
 
 
-def part_warm(bench: Bench) -> dict[str, Any]:
+def part_warm(bench: Bench) -> None:
     """Seconds to start."""
     whole_run(bench.lmart("300x31", bench.few))  # compile
     turns: Turns = {
         "lmart": lambda: whole_run(bench.lmart("300x31", bench.few)).seconds,
         "import lightgbm": lambda: whole_run([sys.executable, "-c", "import lightgbm"]).seconds,
     }
-    return show("warm start, 10 rows", take_turns(turns, max(5, bench.args.repeats)), "s")
+    figures = take_turns(turns, max(5, bench.args.repeats))
+    bench.report.ratios("warm start, 10 rows", figures, "s", {"import lightgbm": 1.0})
 
 
-def part_whole(bench: Bench) -> dict[str, Any]:
+def part_whole(bench: Bench) -> None:
     """Seconds from text to scores."""
-    results = {}
     for name in MODELS:
         turns: Turns = {
             "lmart": lambda name=name: whole_run(bench.lmart(name, bench.args.data)).seconds,  # type: ignore[misc]
             "lightgbm": lambda name=name: whole_run(bench.lightgbm(name, bench.plain)).seconds,  # type: ignore[misc]
         }
-        results[name] = show(f"text to scores, {name}", take_turns(turns, bench.args.repeats), "s")
-    return results
+        figures = take_turns(turns, bench.args.repeats)
+        bench.report.ratios(f"text to scores, {name}", figures, "s", {"lightgbm": 0.3})
 
 
-def part_memory(bench: Bench) -> dict[str, Any]:
+def part_memory(bench: Bench) -> None:
     """Peak megabytes; ten times the rows are ten copies with queries of their own."""
     tenfold = bench.folder / "tenfold.txt"
     with tenfold.open("wb") as out:
@@ -130,75 +151,81 @@ def part_memory(bench: Bench) -> dict[str, Any]:
         "1 x rows": lambda: whole_run(bench.lmart("300x31", bench.args.data)).megabytes,
         "lightgbm, 1 x rows": lambda: whole_run(bench.lightgbm("300x31", bench.plain)).megabytes,
     }
-    result = show("peak memory", take_turns(turns, min(2, bench.args.repeats)), "MB")
+    figures = take_turns(turns, min(2, bench.args.repeats))
+    bench.report.ratios("peak memory of predict", figures, "MB", {"1 x rows": 1.1, "lightgbm, 1 x rows": None})
     tenfold.unlink()
-    return result
 
 
-def part_batch(bench: Bench) -> dict[str, Any]:
+def part_batch(bench: Bench) -> None:
     """Nanoseconds for each document and tree."""
-    import lightgbm
-
-    import lmart
-    from lmart.formats.options import ReadOptions
-    from lmart.formats.registry import read_dataset
-
-    data = read_dataset([bench.args.data], ReadOptions())
-    cells = data.features.dense(data.n_features, 0.0)
-    threads = bench.args.threads
-    results = {}
-    for name, (trees, _) in MODELS.items():
-        ours, theirs = (
-            lmart.load(bench.model("lmart", name)),
-            lightgbm.Booster(model_file=bench.model("lightgbm", name)),
-        )
-        wide = _at_index(data, theirs.num_feature())  # LightGBM counts columns from index 0
-        ours.predict(cells[:10], data.feature_ids.tolist())
-
-        def lmart_turn(model: Any = ours, trees: int = trees) -> float:
-            began = time.perf_counter()
-            model.predict(cells, data.feature_ids.tolist(), threads=threads)
-            return (time.perf_counter() - began) * 1e9 / data.n_documents / trees
-
-        def lightgbm_turn(model: Any = theirs, rows: Any = wide, trees: int = trees) -> float:
-            began = time.perf_counter()
-            model.predict(rows, num_threads=threads)
-            return (time.perf_counter() - began) * 1e9 / data.n_documents / trees
-
-        turns: Turns = {"lmart": lmart_turn, "lightgbm": lightgbm_turn}
-        results[name] = show(f"batch, {name}, {threads} threads", take_turns(turns, bench.args.repeats), "ns")
-    return results
+    rows = str(bench.folder / "rows.npy")
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    command = [sys.executable, "-c", TO_ARRAY, bench.args.data, str(bench.args.rows), rows]
+    subprocess.run(command, env=environment, check=True)
+    with open(bench.args.data, "rb") as text:
+        n_rows = min(bench.args.rows, sum(1 for _ in text))
+    pythons = {"lmart": sys.executable, "lightgbm": sys.executable} | bench.compilers()
+    with ExitStack() as stack:
+        helpers = {
+            tool: stack.enter_context(Helper("scorers.py", tool, rows, python=python))
+            for tool, python in pythons.items()
+        }
+        for name in MODELS:
+            _batch(bench, helpers, name, n_rows)
 
 
-def _at_index(data: Any, n_columns: int) -> Any:
-    """Return the rows with each feature in the column of its index."""
-    import numpy as np
+def _batch(bench: Bench, helpers: dict[str, Helper], name: str, n_rows: int) -> None:
+    threads, (trees, _) = bench.args.threads, MODELS[name]
+    paths = {tool: bench.scored_with(tool, name, helper) for tool, helper in helpers.items()}
+    means: dict[str, float] = {}
 
-    cells = np.zeros((data.n_documents, max(n_columns, int(data.feature_ids[-1]) + 1)))
-    cells[:, data.feature_ids] = data.features.dense(data.n_features, 0.0)
-    return cells[:, :n_columns]
+    def turn(tool: str) -> Callable[[], float]:
+        def run() -> float:
+            done = helpers[tool].ask(do="score", model=paths[tool], threads=threads)
+            means[tool] = done["mean"]
+            return float(done["seconds"]) * 1e9 / n_rows / trees
+
+        return run
+
+    for tool in helpers:
+        turn(tool)()  # load, and touch what is touched first
+    figures = take_turns({tool: turn(tool) for tool in helpers}, bench.args.repeats)
+    for tool in set(means) - {"lmart", "lightgbm"}:
+        if abs(means[tool] - means["lightgbm"]) > 1e-6 * max(1.0, abs(means["lightgbm"])):
+            raise RuntimeError(f"{tool} scores LightGBM's model {name} otherwise: {means}")
+    title = f"a document and tree, {name}, {threads} threads"
+    compiled = [tool for tool in figures if tool in COMPILERS]
+    bench.report.ratios(title, figures, "ns", {"lightgbm": 0.15} | dict.fromkeys(compiled))
+    if compiled:
+        best = [min(pair) for pair in zip(*(figures[tool] for tool in compiled), strict=True)]
+        ratios = [a / b for a, b in zip(figures["lmart"], best, strict=True)]
+        bench.report.promise(f"{title}: lmart / better of {' and '.join(compiled)}", ratios, 1.0)
 
 
 def main() -> None:
     """Run the parts asked for."""
-    # A child's peak memory is never counted below its parent's, so the whole runs come before anything is loaded.
     parts = {"first": part_first, "warm": part_warm, "whole": part_whole, "memory": part_memory, "batch": part_batch}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", required=True)
     parser.add_argument("--parts", type=lambda text: text.split(","), default=list(parts))
     parser.add_argument("--models", help="folder where trained models are kept")
+    parser.add_argument("--peers-python", default=sys.executable, help="the Python that has tl2cgen and lleaves")
+    parser.add_argument("--rows", type=int, default=100_000, help="rows scored in part batch")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--json")
     args = parser.parse_args()
-    results: dict[str, Any] = {"machine": machine("lightgbm")}
-    print(", ".join(f"{key} {value}" for key, value in results["machine"].items()))
+    facts: dict[str, Any] = machine("lightgbm")
+    print(", ".join(f"{key} {value}" for key, value in facts.items()))
+    report = Report()
     with tempfile.TemporaryDirectory() as name:
-        bench = Bench(args, Path(name))
-        for part in sorted(args.parts, key=list(parts).index):
-            results[part] = parts[part](bench)
+        bench = Bench(args, Path(name), report)
+        for part, measure in parts.items():
+            if part in args.parts:
+                measure(bench)
+    report.table()
     if args.json:
-        Path(args.json).write_text(json.dumps(results, indent=1) + "\n")
+        Path(args.json).write_text(json.dumps({"machine": facts} | report.to_json(), indent=1) + "\n")
 
 
 if __name__ == "__main__":
