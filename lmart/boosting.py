@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
+from lmart import objectives
 from lmart.bin_edges import BinEdges
 from lmart.binning import BinnedDataset, BinnedFeatures, bin_dataset
 from lmart.coding import CodedDataset, code_dataset
@@ -22,7 +23,7 @@ from lmart.kernels import histogram as sums
 from lmart.kernels import sampling, splitting
 from lmart.leaves import LocalLeaves, Partition
 from lmart.measures import Conventions, Evaluator, parse_measure
-from lmart.objective import Gradients, LambdaRank
+from lmart.objectives import Gradients
 from lmart.scoring import Scorer
 from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool, chunks
@@ -191,7 +192,7 @@ def train(
     began = time.perf_counter()
     settings = settings.for_queries(train_set.n_queries)
     with _naming(train_set):
-        objective = LambdaRank.prepare(train_set, settings, pool, weights)
+        objective = objectives.prepare(train_set, settings, pool, weights)
     if isinstance(train_set, RankingDataset):
         binned = bin_dataset(train_set, settings.max_bins, settings.absent, settings.seed, pool).features
     else:
@@ -213,10 +214,10 @@ def train(
     largest = 0.0  # what the leaf values of all trees can add up to
     best_scores = own.scores
     for round_number in range(1, settings.trees + 1):
-        gradients = objective.compute_gradients(own.scores)
+        gradients = objective.compute_gradients(own.scores, round_number)
         grown = _grow_round(binned, gradients, settings, share, round_number, pool, own.scores)
         if grown is None and share < 1.0:  # perhaps only an unlucky draw
-            gradients = objective.compute_gradients(own.scores)
+            gradients = objective.compute_gradients(own.scores, round_number)
             grown = _grow_round(binned, gradients, settings, 1.0, round_number, pool, own.scores)
         if grown is None:
             stopped = "split"

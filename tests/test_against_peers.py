@@ -27,7 +27,7 @@ from lmart.dataset import RankingDataset
 from lmart.formats.options import ReadOptions
 from lmart.formats.registry import read_dataset
 from lmart.measures import Conventions, Evaluator, parse_measure
-from lmart.objective import LambdaRank
+from lmart import objectives
 from lmart.scoring import score_dataset
 from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool
@@ -100,7 +100,7 @@ def test_gradients_are_those_of_lightgbm(truncation: int, sigma: float, normaliz
     )
     # It stops at leaves without documents if it may try them, so rows of small hessians share leaves.
     booster = lightgbm_train(data, settings, scores, min_data_in_leaf=1, min_sum_hessian_in_leaf=1e-3)
-    ours = LambdaRank.prepare(data, settings, POOL).compute_gradients(scores)
+    ours = objectives.prepare(data, settings, POOL).compute_gradients(scores)
     leaves = booster.predict(data.features.dense(1, 0.0), pred_leaf=True).ravel()
     tree = booster.dump_model()["tree_info"][0]["tree_structure"]
     found = {node["leaf_index"]: node for node in nodes_of(tree) if "leaf_value" in node}
@@ -133,7 +133,7 @@ def test_gradients_are_those_of_xgboost(truncation: int, sigma: float, normalize
     }
     booster = xgboost.train(params, matrix, 1)
     settings = TrainSettings(truncation=truncation, sigma=sigma, normalize=normalize)
-    ours = LambdaRank.prepare(data, settings, POOL).compute_gradients(scores.astype(np.float32).astype(np.float64))
+    ours = objectives.prepare(data, settings, POOL).compute_gradients(scores.astype(np.float32).astype(np.float64))
     leaf_of = booster.predict(matrix, pred_leaf=True).ravel().astype(int)
     tree = json.loads(booster.get_dump("", True, "json")[0])
     found = {node["nodeid"]: node for node in nodes_of(tree) if "leaf" in node}

@@ -22,6 +22,7 @@ DEFAULTS = {
     "min_hessian": 0.001,
     "l2": 0.0,
     "max_bins": 255,
+    "objective": "lambdamart",
     "truncation": 30,
     "sigma": 1.0,
     "normalize": True,
@@ -65,7 +66,7 @@ def test_frozen() -> None:
         *[("max_bins", v) for v in (1, 256)],
         *[("sample", v) for v in (0.0, 1.5, math.nan)],
         *[(name, -1) for name in ("max_depth", "min_hessian", "l2", "truncation", "early_stop", "seed")],
-        *[("min_docs", 0), ("sigma", 0.0), ("absent", "none"), ("seed", 2**63)],
+        *[("min_docs", 0), ("sigma", 0.0), ("absent", "none"), ("seed", 2**63), ("objective", "mse")],
     ],
 )
 def test_outside_the_range(name: str, value: Any) -> None:

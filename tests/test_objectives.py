@@ -9,7 +9,7 @@ import pytest
 import reference
 from build import dataset, random_dataset
 
-from lmart.objective import LambdaRank
+from lmart.objectives import prepare
 from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool
 
@@ -20,7 +20,7 @@ POOL = WorkerPool(1)
 def test_queries_are_independent() -> None:
     data = random_dataset(1)
     scores = np.random.default_rng(1).normal(size=data.n_documents)
-    g, h = LambdaRank.prepare(data, SETTINGS, POOL).compute_gradients(scores)
+    g, h = prepare(data, SETTINGS, POOL).compute_gradients(scores)
     for start, stop in zip(data.query_offsets[:-1], data.query_offsets[1:], strict=True):
         gains = [2.0**y - 1 for y in data.labels[start:stop]]
         expected = reference.pair_lambdas(gains, scores[start:stop].tolist(), 4, 1.0, True)
@@ -32,9 +32,9 @@ def test_queries_are_independent() -> None:
 def test_bits_do_not_depend_on_threads_or_on_earlier_rounds() -> None:
     data = random_dataset(2, n_queries=3000)
     scores = np.random.default_rng(2).normal(size=data.n_documents)
-    one = LambdaRank.prepare(data, SETTINGS, POOL).compute_gradients(scores)
+    one = prepare(data, SETTINGS, POOL).compute_gradients(scores)
     with WorkerPool(3) as pool:
-        objective = LambdaRank.prepare(data, SETTINGS, pool)
+        objective = prepare(data, SETTINGS, pool)
         objective.compute_gradients(-scores)
         other = objective.compute_gradients(scores)
     assert (one.gradients == other.gradients).all() and (one.hessians == other.hessians).all()
@@ -42,32 +42,32 @@ def test_bits_do_not_depend_on_threads_or_on_earlier_rounds() -> None:
 
 def test_weights_of_queries_and_of_rows() -> None:
     data = dataset([1, 0, 2, 0, 1], ["a", "a", "b", "b", "b"], [[0.0]] * 5)
-    plain = LambdaRank.prepare(data, SETTINGS, POOL).compute_gradients(np.zeros(5))
-    by_query = LambdaRank.prepare(data, SETTINGS, POOL, np.array([3.0, 0.5])).compute_gradients(np.zeros(5))
+    plain = prepare(data, SETTINGS, POOL).compute_gradients(np.zeros(5))
+    by_query = prepare(data, SETTINGS, POOL, np.array([3.0, 0.5])).compute_gradients(np.zeros(5))
     factors = np.array([3, 3, 0.5, 0.5, 0.5])
     np.testing.assert_allclose(by_query.gradients, plain.gradients * factors, rtol=1e-12)
     np.testing.assert_allclose(by_query.hessians, plain.hessians * factors, rtol=1e-12)
     assert by_query.gradients[:2].sum() == 0 == by_query.gradients[2:].sum()
     rows = np.array([1.0, 2, 3, 4, 5])
-    by_row = LambdaRank.prepare(data, SETTINGS, POOL, rows).compute_gradients(np.zeros(5))
+    by_row = prepare(data, SETTINGS, POOL, rows).compute_gradients(np.zeros(5))
     assert (by_row.gradients == plain.gradients * rows).all()
 
 
 def test_a_huge_query_takes_memory_by_its_documents() -> None:
     n = 20_000
     data = dataset([1, 0] * (n // 2), ["q"] * n, np.zeros((n, 1)))
-    g, h = LambdaRank.prepare(data, TrainSettings(), POOL).compute_gradients(np.zeros(n))
+    g, h = prepare(data, TrainSettings(), POOL).compute_gradients(np.zeros(n))
     assert g.sum() == 0 and (h > 0).all()
 
 
 def test_idle_queries_are_counted() -> None:
     data = dataset([1, 1, 2, 0, 5, 0, 0, 0], ["a", "a", "b", "b", "c", "d", "d", "d"], [[0.0]] * 8)
-    assert LambdaRank.prepare(data, SETTINGS, POOL).n_idle_queries() == 3
+    assert prepare(data, SETTINGS, POOL).n_idle_queries() == 3
 
 
 @pytest.mark.parametrize("gain", ["exp2", "linear"])
 def test_labels_of_any_size(gain: str) -> None:
     data = dataset([0, 31, 72, 1500, 1501.5, 2000], ["q"] * 6, [[0.0]] * 6)
     settings = replace(SETTINGS, gain=type(SETTINGS.gain).parse(gain), truncation=0)
-    g, h = LambdaRank.prepare(data, settings, POOL).compute_gradients(np.zeros(6))
+    g, h = prepare(data, settings, POOL).compute_gradients(np.zeros(6))
     assert np.isfinite(g).all() and np.isfinite(h).all() and g[5] < 0

@@ -1,0 +1,32 @@
+"""Objectives: the gradients and hessians that each tree is fitted to.
+
+Each has its equations in the file of its name, which says so in `OBJECTIVE`, and a line in `settings.OBJECTIVES`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import numpy as np
+
+from lmart.dataset import Judged
+from lmart.objectives.base import Floats, Gradients, Objective, Task
+from lmart.settings import TrainSettings
+from lmart.threads import WorkerPool
+
+__all__ = ["Gradients", "Objective", "prepare"]
+
+
+def prepare(dataset: Judged, settings: TrainSettings, pool: WorkerPool, weights: Floats | None = None) -> Objective:
+    """Return the objective that the settings name, with all that does not change from round to round worked out.
+
+    weights : one number >= 0 a query, or one a document, or None. DataError when a label has no gain.
+    """
+    offsets = dataset.query_offsets
+    n_queries = len(offsets) - 1
+    gains = settings.gain.scaled(dataset.labels, offsets)
+    by_query = weights is not None and len(weights) == n_queries
+    query_weights = weights if weights is not None and by_query else np.ones(n_queries)
+    row_weights = None if by_query else weights
+    chosen: type[Objective] = import_module(f"lmart.objectives.{settings.objective}").OBJECTIVE
+    return chosen(Task(settings, offsets, dataset.labels, gains, query_weights, row_weights, pool))
