@@ -82,6 +82,10 @@ def command(
     The model is a LambdaMART ensemble: regression trees fitted, one a round, to the gradients that would improve the
     NDCG of each query. The same data and settings give the same bytes, whatever the number of threads.
 
+    Values become small codes while they are read, so the raw data is never all in memory (but with --group-by-qid,
+    --folds or --tune it is). Beyond 200,000 rows --data is read twice; what comes through a pipe is kept in a temporary
+    file in TMPDIR for that, compressed if it came so.
+
     With --early-stop the model holds exactly the trees of the best round on the first --valid file. Measures are means
     over queries; queries without a relevant document count as 0, ties are in file order.
 
