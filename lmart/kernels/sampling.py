@@ -130,7 +130,8 @@ def thin_rows(
         if is_chosen(rows[i], key, halvings):
             own = stop - start
             source = column_starts[i]
-            if source != before or own != length:
+            shared = own == length and (source == before or same_columns(columns, n_columns - own, source, own))
+            if not shared:  # columns only move to the front, so those at `source` stand until here
                 for k in range(own):
                     columns[np.uint64(n_columns + k)] = columns[np.uint64(source + k)]
                 n_columns += own
