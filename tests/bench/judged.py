@@ -15,14 +15,13 @@ CUTOFF = 10
 class Judged(NamedTuple):
     """n documents; `cells` holds each feature in the column of its index.
 
-    cells : float64[n, largest index + 1], `absent` (0 or nan) where nothing is written
+    cells : float64[n, largest index + 1], 0 where nothing is written
     labels : float64[n]; offsets : int64[n_queries + 1]
     """
 
     cells: Floats
     labels: Floats
     offsets: npt.NDArray[np.int64]
-    absent: float
 
     @property
     def sizes(self) -> npt.NDArray[np.int64]:
@@ -36,21 +35,21 @@ class Judged(NamedTuple):
 
     def widened(self, n_columns: int) -> Judged:
         """Return the same with exactly so many columns; columns beyond them hold features that no model asks for."""
-        cells = np.full((len(self.cells), n_columns), self.absent)
+        cells = np.zeros((len(self.cells), n_columns))
         shared = min(n_columns, self.cells.shape[1])
         cells[:, :shared] = self.cells[:, :shared]
         return self._replace(cells=cells)
 
 
-def load(paths: Iterable[str], absent: float = 0.0) -> Judged:
+def load(paths: Iterable[str]) -> Judged:
     """Read LETOR text, several files as one."""
     from lmart.formats.options import ReadOptions
     from lmart.formats.registry import read_dataset
 
     data = read_dataset(list(paths), ReadOptions())
-    cells = np.full((data.n_documents, int(data.feature_ids[-1]) + 1), absent)
-    cells[:, data.feature_ids] = data.features.dense(data.n_features, absent)
-    return Judged(cells, data.labels, data.query_offsets, absent)
+    cells = np.zeros((data.n_documents, int(data.feature_ids[-1]) + 1))
+    cells[:, data.feature_ids] = data.features.dense(data.n_features, 0.0)
+    return Judged(cells, data.labels, data.query_offsets)
 
 
 def ndcg_by_query(data: Judged, scores: npt.ArrayLike) -> Floats:

@@ -1,8 +1,4 @@
-"""The other tools as quality.py compares them: settings, and scores after each round.
-
-Data comes with nan where nothing is written: XGBoost takes that as missing, as when it reads the text; for the others
-it is 0.
-"""
+"""The other tools as quality.py compares them: settings, and scores after each round."""
 
 from __future__ import annotations
 
@@ -36,12 +32,11 @@ def lightgbm(**settings: Any) -> Callable[[Judged, int, int, int], Staged]:
         import lightgbm as tool
 
         params = {"learning_rate": RATE, "num_leaves": leaves, "seed": seed, "num_threads": threads, "verbose": -1}
-        made = tool.Dataset(np.nan_to_num(data.cells), data.labels, group=data.sizes)
+        made = tool.Dataset(data.cells, data.labels, group=data.sizes)
         booster = tool.train(params | {"deterministic": True} | settings, made, ROUNDS)
 
         def stages(cells: Floats) -> Iterator[Floats]:
             scores = np.zeros(len(cells))
-            cells = np.nan_to_num(cells)
             for start in range(booster.num_trees()):
                 scores = scores + booster.predict(cells, start_iteration=start, num_iteration=1, raw_score=True)
                 yield scores
@@ -60,7 +55,8 @@ def xgboost(**settings: Any) -> Callable[[Judged, int, int, int], Staged]:
             "eta": RATE,
             "tree_method": "hist",
             "grow_policy": "lossguide",
-            "max_leaves": leaves,  # and its default depth of 6
+            "max_leaves": leaves,
+            "max_depth": 0,
             "seed": seed,
             "nthread": threads,
         }
@@ -93,12 +89,10 @@ def catboost(loss: str) -> Callable[[Judged, int, int, int], Staged]:
                 "allow_writing_files": False,
             }
         )
-        model.fit(tool.Pool(np.nan_to_num(data.cells), data.labels, group_id=data.query_of_document))
+        model.fit(tool.Pool(data.cells, data.labels, group_id=data.query_of_document))
 
         def stages(cells: Floats) -> Iterator[Floats]:
-            yield from model.staged_predict(
-                tool.Pool(np.nan_to_num(cells)), prediction_type="RawFormulaVal", thread_count=threads
-            )
+            yield from model.staged_predict(tool.Pool(cells), prediction_type="RawFormulaVal", thread_count=threads)
 
         return Staged(stages)
 
@@ -109,7 +103,8 @@ PEERS = {
     "lightgbm lambdarank": Peer("lightgbm", False, lightgbm(objective="lambdarank")),
     "lightgbm rank_xendcg": Peer("lightgbm", True, lightgbm(objective="rank_xendcg")),
     "xgboost default": Peer("xgboost", False, xgboost()),
-    "xgboost l2 0": Peer("xgboost", False, xgboost(reg_lambda=0.0)),
+    # Without a least hessian of 1 too, which is another brake of its defaults.
+    "xgboost l2 0": Peer("xgboost", False, xgboost(reg_lambda=0.0, min_child_weight=1e-3)),
     "catboost YetiRank": Peer("catboost", True, catboost("YetiRank")),
     "catboost LambdaMart": Peer("catboost", True, catboost("LambdaMart:metric=NDCG;top=10")),
 }
