@@ -22,12 +22,12 @@ import pytest
 from build import dataset
 from commands import ROOT, SAMPLE
 
+from lmart import objectives
 from lmart.boosting import train
 from lmart.dataset import RankingDataset
 from lmart.formats.options import ReadOptions
 from lmart.formats.registry import read_dataset
 from lmart.measures import Conventions, Evaluator, parse_measure
-from lmart import objectives
 from lmart.scoring import score_dataset
 from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool
