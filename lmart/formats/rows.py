@@ -160,7 +160,7 @@ class RowReader(abc.ABC):
         """Yield the blocks; DataError at the first block with faults."""
 
     def volatile_batches(self) -> Iterator[list[RowBlock]]:
-        """Yield adjacent blocks whose arrays last until the next are asked for; all faults of the input come together."""
+        """Yield adjacent blocks whose arrays last until the next are asked for; faults of the input come together."""
         return ([block] for block in self)
 
     def volatile_blocks(self) -> Iterator[RowBlock]:
