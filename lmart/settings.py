@@ -16,6 +16,7 @@ from lmart.gains import Gain
 # What a tree can be fitted to, and the settings that it has no use for. The equations are in objectives/NAME.py.
 OBJECTIVES: dict[str, tuple[str, ...]] = {
     "lambdamart": (),
+    "ranknet": (),
 }
 AUTO = "auto"  # what is written for a setting that the data decide
 

@@ -1,4 +1,4 @@
-"""One query at a time: order by score, lambdas and hessians of its pairs.
+"""One query at a time: gradients and hessians of its pairs.
 
 Vocabulary: `rank` is a place in the model's order (0 is best), `row` is a document's place in the data.
 Every sum over pairs is exact: each pair's term is rounded to a multiple of a power of two that is coarse enough for all
@@ -16,87 +16,6 @@ from lmart.kernels.compiler import kernel
 Floats = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int32]
-
-
-@kernel
-def order_documents(scores: Floats, query_offsets: Longs, first_query: int, last_query: int, order: Rows) -> None:
-    """Sort the rows of each query by score descending, ties by row ascending.
-
-    scores        : float64[n], no nan, in
-    query_offsets : int64[n_queries + 1], in
-    order         : int32[n], in: of each query any permutation of its rows, best a good guess such as the last order;
-    out Insertion sort from the guess; a query that needs more than a few moves a document is merge sorted.
-    Parallel: the caller runs ranges of queries side by side. Cost: O(n) if the guess is right, else O(n log n).
-    """
-    largest = 0
-    for q in range(first_query, last_query):
-        largest = max(largest, query_offsets[q + 1] - query_offsets[q])
-    keys = np.empty(largest, np.float64)
-    spare_keys = np.empty(largest, np.float64)
-    spare_rows = np.empty(largest, np.int32)
-    for q in range(first_query, last_query):
-        rows = order[query_offsets[q] : query_offsets[q + 1]]
-        n = len(rows)
-        for k in range(n):
-            keys[k] = scores[rows[k]]
-        budget = 12 * n
-        sorted_to = 1
-        while sorted_to < n and budget >= 0:
-            key = keys[sorted_to]
-            row = rows[sorted_to]
-            k = sorted_to
-            while k > 0 and (keys[k - 1] < key or (keys[k - 1] == key and rows[k - 1] > row)):
-                keys[k] = keys[k - 1]
-                rows[k] = rows[k - 1]
-                k -= 1
-            keys[k] = key
-            rows[k] = row
-            budget -= sorted_to - k
-            sorted_to += 1
-        if sorted_to < n:
-            merge_sort(keys, rows, spare_keys, spare_rows, n)
-
-
-@kernel
-def merge_sort(keys: Floats, rows: Rows, spare_keys: Floats, spare_rows: Rows, n: int) -> None:
-    """Sort keys[:n] descending, equal keys by rows ascending, rows alongside. The spare arrays are overwritten."""
-    width = 1
-    in_place = True
-    while width < n:
-        if in_place:
-            merge_runs(keys, rows, spare_keys, spare_rows, n, width)
-        else:
-            merge_runs(spare_keys, spare_rows, keys, rows, n, width)
-        in_place = not in_place
-        width *= 2
-    if not in_place:
-        for k in range(n):  # a loop compiles many times faster than a slice assignment
-            keys[k] = spare_keys[k]
-            rows[k] = spare_rows[k]
-
-
-@kernel
-def merge_runs(from_keys: Floats, from_rows: Rows, to_keys: Floats, to_rows: Rows, n: int, width: int) -> None:
-    """Merge neighbouring sorted runs of `width` entries from one pair of arrays into the other."""
-    for start in range(0, n, 2 * width):
-        i = start
-        i_end = min(start + width, n)
-        j = i_end
-        j_end = min(start + 2 * width, n)
-        for k in range(start, j_end):
-            take_left = j >= j_end
-            if i < i_end and j < j_end:
-                take_left = from_keys[i] > from_keys[j] or (
-                    from_keys[i] == from_keys[j] and from_rows[i] < from_rows[j]
-                )
-            if take_left:
-                to_keys[k] = from_keys[i]
-                to_rows[k] = from_rows[i]
-                i += 1
-            else:
-                to_keys[k] = from_keys[j]
-                to_rows[k] = from_rows[j]
-                j += 1
 
 
 @kernel
@@ -143,6 +62,37 @@ def decay(x: float) -> float:
     for _ in range(10):
         power *= power
     return power
+
+
+@kernel
+def add_up(pushes: Floats, pulls: Floats, n: int) -> tuple[float, float, float]:
+    """Return the sums of pushes[:n], of pulls[:n] and of |pushes[:n]|.
+
+    All are whole units: any order of additions gives the same, four at a time are faster.
+    """
+    pushed0 = pushed1 = pushed2 = pushed3 = 0.0
+    pulled0 = pulled1 = pulled2 = pulled3 = 0.0
+    total0 = total1 = total2 = total3 = 0.0
+    for k in range(0, n - 3, 4):
+        pushed0 += pushes[k]
+        pushed1 += pushes[k + 1]
+        pushed2 += pushes[k + 2]
+        pushed3 += pushes[k + 3]
+        pulled0 += pulls[k]
+        pulled1 += pulls[k + 1]
+        pulled2 += pulls[k + 2]
+        pulled3 += pulls[k + 3]
+        total0 += abs(pushes[k])
+        total1 += abs(pushes[k + 1])
+        total2 += abs(pushes[k + 2])
+        total3 += abs(pushes[k + 3])
+    for k in range(n & ~3, n):
+        pushed0 += pushes[k]
+        pulled0 += pulls[k]
+        total0 += abs(pushes[k])
+    pushed = (pushed0 + pushed1) + (pushed2 + pushed3)
+    pulled = (pulled0 + pulled1) + (pulled2 + pulled3)
+    return pushed, pulled, (total0 + total1) + (total2 + total3)
 
 
 @kernel
@@ -200,30 +150,10 @@ def add_pairs_of_rank(
         pulls[k] = pull
         lower_gradients[k] += push
         lower_hessians[k] += pull
-    # Whole units: any order of additions gives the same, four at a time are faster.
-    pushed0 = pushed1 = pushed2 = pushed3 = 0.0
-    pulled0 = pulled1 = pulled2 = pulled3 = 0.0
-    total0 = total1 = total2 = total3 = 0.0
-    for k in range(0, n - 3, 4):
-        pushed0 += pushes[k]
-        pushed1 += pushes[k + 1]
-        pushed2 += pushes[k + 2]
-        pushed3 += pushes[k + 3]
-        pulled0 += pulls[k]
-        pulled1 += pulls[k + 1]
-        pulled2 += pulls[k + 2]
-        pulled3 += pulls[k + 3]
-        total0 += abs(pushes[k])
-        total1 += abs(pushes[k + 1])
-        total2 += abs(pushes[k + 2])
-        total3 += abs(pushes[k + 3])
-    for k in range(n & ~3, n):
-        pushed0 += pushes[k]
-        pulled0 += pulls[k]
-        total0 += abs(pushes[k])
-    gradients[rank] -= (pushed0 + pushed1) + (pushed2 + pushed3)
-    hessians[rank] += (pulled0 + pulled1) + (pulled2 + pulled3)
-    return (total0 + total1) + (total2 + total3)
+    pushed, pulled, total = add_up(pushes, pulls, n)
+    gradients[rank] -= pushed
+    hessians[rank] += pulled
+    return total
 
 
 @kernel
@@ -259,6 +189,48 @@ def units_for(bound: float) -> float:
 
 
 @kernel
+def write_rows(
+    rows: Rows,
+    g: Floats,
+    h: Floats,
+    total: float,
+    query_weight: float,
+    sigma: float,
+    normalize: bool,
+    gradients: Floats,
+    hessians: Floats,
+) -> None:
+    """Write the gradients and hessians of one query from the sums of its pairs.
+
+    rows  : int32[n], in          g, h : float64[n], by rank, without the factors sigma and sigma^2, in
+    total : sum of |lambda| over pairs, for `normalize`, in
+    gradients, hessians : float64[all rows], out, overwritten where g is not all 0
+    Equation: g sigma and h sigma^2, when normalising times log2(1+S)/S with S = 2 sigma total (LightGBM's
+    lambdarank_norm), times the query's weight. When the g sum to exactly 0, so do the gradients: the running sum is
+    rounded, then differenced.
+    """
+    factor = query_weight * sigma
+    if normalize and total > 0.0:
+        total *= 2.0 * sigma
+        factor *= log2_of_one_plus(total) / total
+    n = len(rows)
+    size = 0.0
+    for k in range(n):
+        size += abs(g[k])
+    if size == 0.0:
+        return
+    grid = units_for(size * factor)
+    running = 0.0
+    before = 0.0
+    for k in range(n):
+        running += g[k]
+        after = (running * factor + grid) - grid
+        gradients[rows[k]] = after - before
+        hessians[rows[k]] = h[k] * (factor * sigma)
+        before = after
+
+
+@kernel
 def lambda_gradients(
     scores: Floats,
     gains: Floats,
@@ -285,10 +257,8 @@ def lambda_gradients(
     order             : int32[n], rows of each query by score (order_documents), in
     truncation        : a pair counts when its better rank is below this; 0: all pairs
     gradients, hessians : float64[n], out, overwritten for the queries of the range
-    Equation: the sums over pairs of `add_pairs_of_rank`, times sigma (gradient) and sigma^2 (hessian), and when
-    normalising times log2(1+S)/S with S = 2 sigma sum |lambda|, times the query's weight. Source: Burges 2010; variant
-    and normalisation as LightGBM's lambdarank. Differs: the gradients of a query sum to exactly 0, also after the
-    factors (the running sum is rounded, then differenced).
+    Equation: the sums over pairs of `add_pairs_of_rank`, with the factors of `write_rows`. Source: Burges 2010; variant
+    and normalisation as LightGBM's lambdarank. Differs: the gradients of a query sum to exactly 0.
     Parallel: the caller runs ranges of queries side by side; a query writes only its own rows. Cost: O(min(T, n) n).
     """
     largest = 0
@@ -338,21 +308,160 @@ def lambda_gradients(
             total += add_pairs_of_rank(
                 rank, by_rank, worth, discount, decays, 1.0 / decays[rank], spread, grid, g, h, pushes, pulls
             )
-        factor = query_weights[q] * sigma
-        if normalize and total > 0.0:
-            total *= 2.0 * sigma
-            factor *= log2_of_one_plus(total) / total
-        size = 0.0
-        for k in range(n):
-            size += abs(g[k])
-        if size == 0.0:
+        write_rows(rows, g, h, total, query_weights[q], sigma, normalize, gradients, hessians)
+
+
+@kernel
+def add_weighted_pairs(
+    scores: Floats,
+    weights: Floats,
+    largest_weight: float,
+    query_weights: Floats,
+    query_offsets: Longs,
+    order: Rows,
+    sigma: float,
+    normalize: bool,
+    first_rank: int,
+    last_rank: int,
+    first_query: int,
+    last_query: int,
+    gradients: Floats,
+    hessians: Floats,
+    totals: Floats,
+) -> None:
+    """Add the pairs whose upper document is at the ranks first_rank..last_rank, with weights that are given.
+
+    scores  : float64[n], in       order : int32[n], rows of each query by score (order_documents), in
+    weights : float64[documents of the range, last_rank - first_rank], in: those of a query are one after the other as
+              [last_rank - first_rank, documents of the query], of a pair at [upper rank - first_rank, lower rank]: how
+              much it counts, positive when the upper document is the better one, negative when the lower is
+    largest_weight : bound of all |weights|, the same for all ranks of a query
+    gradients, hessians : float64[documents of the range], by query and rank, without the factors sigma and sigma^2;
+    totals              : float64[queries of the range], sum of |lambda|; all three in and out, 0 before the first rank
+    Equation: rho |weight| and rho (1-rho) |weight| in the place of `add_pairs_of_rank`'s rho delta; rho and the
+    division when normalising are the same. Queries of weight 0 are left out.
+    Parallel: the caller runs ranges of queries side by side, each with arrays of its own. Cost: the number of pairs.
+    """
+    largest = 0
+    for q in range(first_query, last_query):
+        largest = max(largest, query_offsets[q + 1] - query_offsets[q])
+    scratch = np.empty((4, largest), np.float64)
+    base = query_offsets[first_query]
+    for q in range(first_query, last_query):
+        start = query_offsets[q]
+        n = query_offsets[q + 1] - start
+        if query_weights[q] == 0.0 or n < 2:
             continue
-        grid = units_for(size * factor)
-        running = 0.0
-        before = 0.0
+        rows = order[start : start + n]
+        by_rank = scratch[0, :n]
+        decays = scratch[1, :n]
+        pushes = scratch[2, :n]
+        pulls = scratch[3, :n]
+        g = gradients[start - base : start - base + n]
+        h = hessians[start - base : start - base + n]
         for k in range(n):
-            running += g[k]
-            after = (running * factor + grid) - grid
-            gradients[rows[k]] = after - before
-            hessians[rows[k]] = h[k] * (factor * sigma)
-            before = after
+            by_rank[k] = scores[rows[k]]
+        spread = normalize and by_rank[0] != by_rank[n - 1]
+        grid = units_for((101.0 if spread else 1.01) * largest_weight * n)
+        narrow = sigma * (by_rank[0] - by_rank[n - 1]) < 600.0
+        if narrow:
+            for k in range(n):
+                decays[k] = decay(sigma * (by_rank[0] - by_rank[k]))
+        own = weights[(start - base) * (last_rank - first_rank) :]
+        for rank in range(first_rank, min(last_rank, n - 1)):
+            if not narrow:
+                for k in range(rank, n):
+                    decays[k] = decay(sigma * (by_rank[rank] - by_rank[k]))
+            totals[q - first_query] += add_weighted_pairs_of_rank(
+                rank,
+                by_rank,
+                own[(rank - first_rank) * n + rank + 1 : (rank - first_rank) * n + n],
+                decays,
+                1.0 / decays[rank],
+                spread,
+                grid,
+                g,
+                h,
+                pushes,
+                pulls,
+            )
+
+
+@kernel
+def add_weighted_pairs_of_rank(
+    rank: int,
+    scores: Floats,
+    weights: Floats,
+    decays: Floats,
+    scale: float,
+    normalize: bool,
+    grid: float,
+    gradients: Floats,
+    hessians: Floats,
+    pushes: Floats,
+    pulls: Floats,
+) -> float:
+    """Add the pairs of the document at `rank` with all below it; return the sum of their |lambda|.
+
+    weights : float64[documents below], in; the others as in `add_pairs_of_rank`
+    """
+    own_score = scores[rank]
+    n = len(weights)
+    lower_scores = scores[rank + 1 :]
+    lower_decays = decays[rank + 1 :]
+    lower_gradients = gradients[rank + 1 :]
+    lower_hessians = hessians[rank + 1 :]
+    base = 0.01 if normalize else 1.0
+    slope = 1.0 if normalize else 0.0
+    for k in range(n):
+        e = lower_decays[k] * scale
+        weight = weights[k]
+        spacing = base + slope * (own_score - lower_scores[k])
+        both = 1.0 / ((1.0 + e) * spacing)
+        share = weight * both
+        push = share * (e if weight > 0.0 else 1.0)
+        pull = abs(share) * e * (both * spacing)
+        push = (push + grid) - grid
+        pull = (pull + grid) - grid
+        pushes[k] = push
+        pulls[k] = pull
+        lower_gradients[k] += push
+        lower_hessians[k] += pull
+    pushed, pulled, total = add_up(pushes, pulls, n)
+    gradients[rank] -= pushed
+    hessians[rank] += pulled
+    return total
+
+
+@kernel
+def write_weighted(
+    pair_gradients: Floats,
+    pair_hessians: Floats,
+    totals: Floats,
+    query_weights: Floats,
+    query_offsets: Longs,
+    order: Rows,
+    sigma: float,
+    normalize: bool,
+    first_query: int,
+    last_query: int,
+    gradients: Floats,
+    hessians: Floats,
+) -> None:
+    """Write each document's gradient and hessian from what `add_weighted_pairs` added up, by `write_rows`.
+
+    gradients, hessians : float64[n], out, overwritten for the queries of the range
+    """
+    base = query_offsets[first_query]
+    for q in range(first_query, last_query):
+        start = query_offsets[q]
+        stop = query_offsets[q + 1]
+        for row in range(start, stop):
+            gradients[row] = 0.0
+            hessians[row] = 0.0
+        if query_weights[q] != 0.0:
+            g = pair_gradients[start - base : stop - base]
+            h = pair_hessians[start - base : stop - base]
+            rows = order[start:stop]
+            total = totals[q - first_query]
+            write_rows(rows, g, h, total, query_weights[q], sigma, normalize, gradients, hessians)

@@ -204,9 +204,9 @@ class Evaluator:
         return self._ideal[cutoff]
 
     def _sort(self, scores: Floats, order: npt.NDArray[np.int32]) -> None:
-        from lmart.kernels import ranking
+        from lmart.kernels import ordering
 
-        self.pool.run(ranking.order_documents, [(scores, self.query_offsets, a, b, order) for a, b in self._ranges])
+        self.pool.run(ordering.order_documents, [(scores, self.query_offsets, a, b, order) for a, b in self._ranges])
 
     def _finite_dcg(self, measure: Measure, values: Floats) -> Floats:
         bad = ~np.isfinite(values)

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmart.gains import Gain, discount_table
-from lmart.kernels import ranking
+from lmart.kernels import ordering, ranking
 
 Floats = npt.NDArray[np.float64]
 LAMBDAS = Path(__file__).parents[2] / ".." / "shared" / "dossier" / "fixtures" / "lambdas.json"
@@ -34,10 +34,10 @@ def lambdas(
     discount = discount_table(len(y))
     ideal = np.empty(1)
     order = np.arange(len(y), dtype=np.int32)
-    ranking.order_documents(gains, offsets, 0, 1, order)
+    ordering.order_documents(gains, offsets, 0, 1, order)
     ranking.ideal_dcg(gains, offsets, discount, order, truncation, 0, 1, ideal)
     inverse = np.array([1 / ideal[0] if ideal[0] > 0 else 0.0])
-    ranking.order_documents(s, offsets, 0, 1, order)
+    ordering.order_documents(s, offsets, 0, 1, order)
     g, h = np.empty(len(y)), np.empty(len(y))
     fixed = (s, gains, inverse, np.ones(1), discount, offsets, order)
     ranking.lambda_gradients(*fixed, truncation, sigma, normalize, 0, 1, g, h)
@@ -48,7 +48,7 @@ def lambdas(
 def test_order_is_that_of_a_stable_sort_from_any_start(scores: list[float], random: Any) -> None:
     order = np.arange(len(scores), dtype=np.int32)
     random.shuffle(order)
-    ranking.order_documents(np.array(scores), np.array([0, len(scores)]), 0, 1, order)
+    ordering.order_documents(np.array(scores), np.array([0, len(scores)]), 0, 1, order)
     assert order.tolist() == reference.ranked_rows(scores)
 
 
@@ -56,13 +56,13 @@ def test_order_is_that_of_a_stable_sort_from_any_start(scores: list[float], rand
 def test_order_of_a_long_query_is_merge_sorted(n: int) -> None:
     scores = np.random.default_rng(n).integers(0, max(2, n // 3), n).astype(np.float64)
     order = np.arange(n, dtype=np.int32)
-    ranking.order_documents(scores, np.array([0, n]), 0, 1, order)
+    ordering.order_documents(scores, np.array([0, n]), 0, 1, order)
     assert (order == np.argsort(-scores, kind="stable")).all()
 
 
 def test_only_the_queries_of_the_range_are_sorted() -> None:
     order = np.arange(4, dtype=np.int32)
-    ranking.order_documents(np.array([1.0, 2.0, 3.0, 4.0]), np.array([0, 2, 4]), 1, 2, order)
+    ordering.order_documents(np.array([1.0, 2.0, 3.0, 4.0]), np.array([0, 2, 4]), 1, 2, order)
     assert order.tolist() == [0, 1, 3, 2]
 
 
