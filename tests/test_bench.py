@@ -55,11 +55,19 @@ def test_p_values_of_no_and_of_sure_differences(programs: Programs) -> None:
 
 def test_means_are_over_seeds_then_queries_then_folds(programs: Programs) -> None:
     runs = {
-        "tool": {"set": {"1": {"0": {"ndcg": [0.5, None]}, "1": {"ndcg": [0.7, None]}}, "2": {"0": {"ndcg": [0.2]}}}}
+        "tool": {
+            "set": {"1": {"0": {"ndcg": [0.5, None]}, "1": {"ndcg": [0.7, None]}}, "2": {"0": {"ndcg": [0.1, 0.3]}}}
+        }
     }
     values = programs.quality.by_query(runs, "tool", "set")
     assert math.isnan(values[0][1])
     assert programs.quality.mean_of_folds(values) == pytest.approx(0.4)
+
+
+def test_turns_come_in_the_opposite_order_each_time(programs: Programs) -> None:
+    clock = iter(range(6))
+    figures = programs.turns.take_turns({"a": lambda: next(clock), "b": lambda: next(clock)}, 3)
+    assert figures == {"a": [0, 3, 4], "b": [1, 2, 5]}
 
 
 def test_ratios_are_taken_within_a_repeat(programs: Programs, capsys: pytest.CaptureFixture[str]) -> None:
