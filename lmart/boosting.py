@@ -18,7 +18,7 @@ from lmart.coding import CodedDataset, code_dataset
 from lmart.dataset import Judged, RankingDataset
 from lmart.ensemble import Ensemble, Tree
 from lmart.errors import DataError, LmartError
-from lmart.grower import GrownTree, Units, grow_tree
+from lmart.grower import GrownTree, Histograms, Units, grow_tree
 from lmart.kernels import histogram as sums
 from lmart.kernels import sampling, splitting
 from lmart.leaves import LocalLeaves, Partition
@@ -213,12 +213,13 @@ def train(
     stopped = "trees"
     largest = 0.0  # what the leaf values of all trees can add up to
     best_scores = own.scores
+    histograms = Histograms(edges.n_bins)
     for round_number in range(1, settings.trees + 1):
         gradients = objective.compute_gradients(own.scores, round_number)
-        grown = _grow_round(binned, gradients, settings, share, round_number, pool, own.scores)
+        grown = _grow_round(binned, gradients, settings, share, round_number, pool, own.scores, histograms)
         if grown is None and share < 1.0:  # perhaps only an unlucky draw
             gradients = objective.compute_gradients(own.scores, round_number)
-            grown = _grow_round(binned, gradients, settings, 1.0, round_number, pool, own.scores)
+            grown = _grow_round(binned, gradients, settings, 1.0, round_number, pool, own.scores, histograms)
         if grown is None:
             stopped = "split"
             break
@@ -270,6 +271,7 @@ def _grow_round(
     round_number: int,
     pool: WorkerPool,
     scores: Floats,
+    histograms: Histograms,
 ) -> GrownTree | None:
     """Grow one tree on a sample of the documents and add its leaf values to the scores of all."""
     taken, rest = _draw(gradients, share, settings.seed, round_number, pool)
@@ -278,16 +280,19 @@ def _grow_round(
         return None
     assert settings.leaves is not None  # for_queries
     leaves = LocalLeaves(binned, packed, taken, rest, settings.leaves, pool)
-    grown = grow_tree(leaves, binned.edges, units, settings, pool)
+    grown = grow_tree(leaves, binned.edges, units, settings, pool, histograms)
     if grown is not None:
         values = grown.tree.leaf_values
         for part in leaves.partitions:
-            _add_values(part, values, scores)
+            _add_values(part, values, scores, pool)
     return grown
 
 
-def _add_values(part: Partition, values: Floats, scores: Floats) -> None:
-    splitting.add_leaf_values(part.documents, part.starts[: len(values)], part.stops[: len(values)], values, scores)
+def _add_values(part: Partition, values: Floats, scores: Floats, pool: WorkerPool) -> None:
+    n = len(values)
+    ranges = chunks(n, -(-n // (4 * pool.threads)))  # of leaves, which share no document
+    calls = [(part.documents, part.starts[a:b], part.stops[a:b], values[a:b], scores) for a, b in ranges]
+    pool.run(splitting.add_leaf_values, calls)
 
 
 def _draw(gradients: Gradients, share: float, seed: int, round_number: int, pool: WorkerPool) -> tuple[Ints, Ints]:
@@ -329,11 +334,10 @@ def _pack(gradients: Gradients, taken: Ints, rest: Ints, pool: WorkerPool) -> tu
     parts = pool.run(sums.sum_sizes, [(*gradients, a, b) for a, b in pieces])
     gradient = math.fsum(part[0] for part in parts)
     hessian = math.fsum(part[1] for part in parts)
-    packed = np.zeros(n, np.int64)
+    packed = np.empty(n, np.int64)
     if gradient == 0.0:
         return None, packed
     room = 2.0**31 - 1 - len(taken) / 2  # rounding adds up to half a unit a document
     scales = [2.0 ** (math.frexp(room / total)[1] - 1) if total > 0 else 1.0 for total in (gradient, hessian)]
-    pool.run(sums.pack, [(*gradients, *scales, a, b, packed) for a, b in pieces])
-    largest = int((packed & 0xFFFFFFFF).max())
+    largest = max(pool.run(sums.pack, [(*gradients, *scales, a, b, packed) for a, b in pieces]))
     return Units(1.0 / scales[0], 1.0 / scales[1], largest), packed

@@ -11,13 +11,17 @@ import numpy.typing as npt
 
 from lmart.bin_edges import BinEdges
 from lmart.ensemble import Tree
-from lmart.kernels import histogram as sums
 from lmart.kernels import splitting
 from lmart.leaves import LeafSource
 from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool, chunks
 
+Longs = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
 LOW_HALF = 0xFFFFFFFF
+SCANNED = 16_384  # least bins in one piece of work
+NO_COUNTS = np.zeros(0, np.int64)
 
 
 class Units(NamedTuple):
@@ -57,10 +61,28 @@ class _Leaf:
     """A leaf that may be split further."""
 
     total: int
-    histogram: npt.NDArray[np.int64] | None
+    histogram: Longs | None
     depth: int
     parent: int  # the node above, -1 over the root
     is_left: bool
+
+
+class Histograms:
+    """Room for histograms, kept from leaf to leaf and from tree to tree: fresh memory costs more than adding to it."""
+
+    def __init__(self, n_bins: int) -> None:
+        self._n_bins = n_bins
+        self._free: list[Longs] = []
+
+    def take(self) -> Longs:
+        """Return int64[n_bins], of any content."""
+        return self._free.pop() if self._free else np.empty(self._n_bins, np.int64)
+
+    def give_back(self, leaf: _Leaf) -> None:
+        """Take a leaf's histogram, if it has one, to be used again."""
+        if leaf.histogram is not None:
+            self._free.append(leaf.histogram)
+            leaf.histogram = None
 
 
 class SplitFinder:
@@ -70,72 +92,93 @@ class SplitFinder:
         self, source: LeafSource, edges: BinEdges, units: Units, settings: TrainSettings, pool: WorkerPool
     ) -> None:
         self._source = source
-        self._edges = edges
         self._units = units
-        self._settings = settings
+        self._min_docs = settings.min_docs
+        self._limits = (settings.l2 / units.hessian, settings.min_hessian / units.hessian)
+        self._features = (edges.bin_offsets, source.common_codes, edges.has_missing, edges.all_finite)
+        self._bins = edges.bin_offsets.tolist()
+        self._kinds = list(zip(edges.has_missing.tolist(), edges.all_finite.tolist(), strict=True))
         self._pool = pool
-        m = edges.n_features
-        self._gains = np.empty(m)
-        self._codes = np.empty(m, np.int16)
-        self._missing_left = np.empty(m, np.bool_)
-        self._left_totals = np.empty(m, np.int64)
-        self._ranges = chunks(m, m if pool.threads == 1 else -(-m // (2 * pool.threads))) if m else []
+        self._gains = np.empty((2, edges.n_features))
+        m, least = edges.n_features, -(-edges.n_features * SCANNED // max(1, edges.n_bins))
+        self._ranges = [(0, m)] if pool.threads == 1 else chunks(m, max(1, least, -(-m // pool.threads)))
 
     def find(self, number: int, leaf: _Leaf) -> Split | None:
-        """Return the best split that leaves enough documents on each side, or None.
+        """Return the best split of the root that leaves enough documents on each side, or None."""
+        assert leaf.histogram is not None
+        fixed = (leaf.histogram, leaf.total, *self._features, *self._limits)
+        self._pool.run(splitting.best_gains, [(*fixed, a, b, self._gains[0]) for a, b in self._ranges])
+        return self._choose(number, leaf, self._gains[0])
+
+    def find_both(self, larger: int, large: _Leaf, smaller: int, small: _Leaf) -> tuple[Split | None, Split | None]:
+        """Return the best splits of two children, likewise; the histogram of `large` is its parent's before, and its
+        own after."""
+        assert large.histogram is not None and small.histogram is not None
+        fixed = (large.histogram, small.histogram, large.total, small.total, *self._features, *self._limits)
+        self._pool.run(splitting.best_gains_of_children, [(*fixed, a, b, self._gains) for a, b in self._ranges])
+        return self._choose(larger, large, self._gains[0]), self._choose(smaller, small, self._gains[1])
+
+    def _choose(self, number: int, leaf: _Leaf, gains: Floats) -> Split | None:
+        """Return the best split by each feature's highest gain.
 
         The sums hold no counts. So features are tried from the highest gain down; only those that could win are
         counted.
         """
-        edges, units, settings, histogram = self._edges, self._units, self._settings, leaf.histogram
-        if histogram is None or not edges.n_features:
+        units, histogram = self._units, leaf.histogram
+        assert histogram is not None
+        if not len(gains) or self._source.n_documents(number) < 2 * self._min_docs:
             return None
-        limits = (leaf.total, settings.l2 / units.hessian, settings.min_hessian / units.hessian)
-        fixed = (histogram, edges.bin_offsets, edges.has_missing, edges.all_finite, *limits)
-        found = (self._gains, self._codes, self._missing_left, self._left_totals)
-        self._pool.run(splitting.best_splits, [(*fixed, a, b, *found) for a, b in self._ranges])
-        counted = set()
+        counted: dict[int, tuple[float, int, bool, int]] = {}
         while True:
-            f = int(np.argmax(self._gains))
-            if self._gains[f] == -np.inf:
+            f = int(gains.argmax())
+            if gains[f] == -np.inf:
                 return None
-            if f in counted or self._surely_enough(leaf.total, int(self._left_totals[f])):
-                left_total = int(self._left_totals[f])
-                gain = float(self._gains[f]) * units.gradient * (units.gradient / units.hessian)
-                return Split(gain, f, int(self._codes[f]), bool(self._missing_left[f]), left_total)
-            start, stop = int(edges.bin_offsets[f]), int(edges.bin_offsets[f + 1])
+            start, stop = self._bins[f : f + 2]
+            own = (start, stop - start, *self._kinds[f], leaf.total, *self._limits)
+            found = counted.get(f) or splitting.best_split(histogram, NO_COUNTS, *own, 0)
+            gain, code, missing_left, left_total = found
+            if f in counted or self._has_enough(number, leaf.total, f, code, missing_left, left_total):
+                worth = float(gain) * units.gradient * (units.gradient / units.hessian)
+                return Split(worth, f, int(code), bool(missing_left), int(left_total))
             counts = self._source.code_counts(number, f)
-            own = (histogram, counts, start, stop - start, bool(edges.has_missing[f]), bool(edges.all_finite[f]))
-            best = splitting.best_counted_split(*own, *limits, settings.min_docs)
-            self._gains[f], self._codes[f], self._missing_left[f], self._left_totals[f] = best
-            counted.add(f)
+            counted[f] = splitting.best_split(histogram, counts, *own, self._min_docs)
+            gains[f] = counted[f][0]
 
-    def _surely_enough(self, total: int, left_total: int) -> bool:
-        """Whether the hessians alone show that both sides hold min_docs documents: none has more than the largest."""
-        needed = self._settings.min_docs * self._units.largest_hessian
+    def _has_enough(
+        self, number: int, total: int, feature: int, code: int, missing_left: bool, left_total: int
+    ) -> bool:
+        """Whether both sides hold min_docs documents; the hessians may show it: none has more than the largest."""
+        needed = self._min_docs * self._units.largest_hessian
         left = left_total & LOW_HALF
-        return self._settings.min_docs <= 1 or 0 < needed <= min(left, (total & LOW_HALF) - left)
+        if self._min_docs <= 1 or 0 < needed <= min(left, (total & LOW_HALF) - left):
+            return True
+        return self._source.has_enough(number, feature, code, missing_left, self._min_docs)
 
 
 def grow_tree(
-    source: LeafSource, edges: BinEdges, units: Units, settings: TrainSettings, pool: WorkerPool
+    source: LeafSource,
+    edges: BinEdges,
+    units: Units,
+    settings: TrainSettings,
+    pool: WorkerPool,
+    histograms: Histograms | None = None,
 ) -> GrownTree | None:
     """Split the leaf with the highest gain until there are `leaves`, or no split gains; None without a first split.
 
+    histograms : room to use, empty or from the tree before
     Leaf values are -G / (H + l2) times the learning rate, one Newton step (Burges 2010, section 7).
     Equal gains: the older leaf first.
     """
     finder = SplitFinder(source, edges, units, settings, pool)
+    room = histograms or Histograms(edges.n_bins)
     leaves = [_Leaf(0, None, 0, -1, False)]
     waiting: list[tuple[float, int, Split]] = []
     nodes: list[tuple[Split, bool]] = []
     children: list[list[int]] = []
 
-    def consider(number: int) -> None:
-        leaf = leaves[number]
-        split = finder.find(number, leaf)
+    def keep(number: int, split: Split | None) -> None:
         if split is None:
-            leaf.histogram = None
+            room.give_back(leaves[number])
         else:
             heapq.heappush(waiting, (-split.gain, number, split))
 
@@ -144,8 +187,10 @@ def grow_tree(
         return not deep and source.n_documents(number) >= 2 * settings.min_docs
 
     if may_split(0):
-        leaves[0].histogram, leaves[0].total = source.histogram(0)
-        consider(0)
+        root = leaves[0]
+        root.histogram = room.take()
+        root.total = source.histogram(0, root.histogram)
+        keep(0, finder.find(0, root))
     while waiting:
         _, number, split = heapq.heappop(waiting)
         leaf, new = leaves[number], len(leaves)
@@ -155,24 +200,22 @@ def grow_tree(
         nodes.append((split, _missing_side(edges, split)))
         children.append([~number, ~new])
         source.split(number, new, split.feature, split.code, split.missing_left)
-        above = leaf.histogram
         leaves[number] = _Leaf(split.left_total, None, leaf.depth + 1, node, True)
         leaves.append(_Leaf(leaf.total - split.left_total, None, leaf.depth + 1, node, False))
         if len(leaves) == settings.leaves:
+            room.give_back(leaf)
             break
-        pair = [one for one in (number, new) if may_split(one)]
-        if not pair:
+        if not (may_split(number) or may_split(new)):
+            room.give_back(leaf)
             continue
-        small, large = sorted((number, new), key=source.n_documents)
-        own, _ = source.histogram(small)
-        if small in pair:
-            leaves[small].histogram = own
-        if large in pair:
-            assert above is not None
-            sums.subtract(above, own, above)
-            leaves[large].histogram = above
-        for one in pair:
-            consider(one)
+        smaller, larger = sorted((number, new), key=source.n_documents)
+        small, large = leaves[smaller], leaves[larger]
+        large.histogram, small.histogram = leaf.histogram, room.take()
+        source.histogram(smaller, small.histogram)
+        for one, found in zip((larger, smaller), finder.find_both(larger, large, smaller, small), strict=True):
+            keep(one, found)
+    for leaf in leaves:
+        room.give_back(leaf)
     return _assemble(source, edges, units, settings, leaves, nodes, children) if nodes else None
 
 

@@ -16,21 +16,32 @@ Longs = npt.NDArray[np.int64]
 Ints = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
 
-CHUNK = 16_384  # documents in one piece of work
+PARTED = 16_384  # least documents in one piece of work when a leaf is parted
+ADDED = 2_048  # and when it is added up; where there are not two of them, another worker's histogram does not pay
+MERGED = 32_768  # bins in one piece of work
 
 
 class LeafSource(Protocol):
     """The documents of a growing tree. Sums are integers, so they may be taken in parts and added in any order.
 
     Leaf 0 is the root; `split` gives the documents that go right a new number.
+    common_codes : uint8[m], the bin of each feature that histograms may leave out, where they hold 0: it is the leaf's
+        sum less the other bins
     """
 
-    def histogram(self, leaf: int) -> tuple[Longs, int]:
-        """Return the packed sums by bin, int64[n_bins], and the packed sum over the leaf."""
+    @property
+    def common_codes(self) -> npt.NDArray[np.uint8]: ...
+
+    def histogram(self, leaf: int, out: Longs) -> int:
+        """Write the packed sums by bin, int64[n_bins], and return the packed sum over the leaf."""
         ...
 
     def n_documents(self, leaf: int) -> int:
         """Return the number of documents, also of those that are not in the sums."""
+        ...
+
+    def has_enough(self, leaf: int, feature: int, code: int, missing_left: bool, min_docs: int) -> bool:
+        """Return whether a split would leave min_docs documents on each side."""
         ...
 
     def code_counts(self, leaf: int, feature: int) -> Longs:
@@ -61,7 +72,7 @@ class Partition:
     ) -> None:
         own = self.of(leaf)
         right = self._right
-        pieces = chunks(len(own), CHUNK)
+        pieces = shares(len(own), PARTED, self._pool.threads)
         fixed = (codes, code, missing, missing_left, own)
         counts = self._pool.run(splitting.part_documents, [(*fixed, a, b, right) for a, b in pieces])
         at = 0
@@ -92,21 +103,34 @@ class LocalLeaves:
         self._pool = pool
         self._taken = Partition(taken, max_leaves, pool)
         self._rest = Partition(rest, max_leaves, pool)
+        self._others = np.zeros((pool.threads - 1, binned.edges.n_bins), np.int64)  # 0 between calls
         self.partitions = (self._taken, self._rest) if len(rest) else (self._taken,)
 
-    def histogram(self, leaf: int) -> tuple[Longs, int]:
+    @property
+    def common_codes(self) -> npt.NDArray[np.uint8]:
+        return self._binned.common_codes
+
+    def histogram(self, leaf: int, out: Longs) -> int:
         binned, documents = self._binned, self._taken.of(leaf)
-        pieces = chunks(len(documents), CHUNK)
-        histograms = np.zeros((min(self._pool.threads, max(1, len(pieces))), binned.edges.n_bins), np.int64)
+        out.fill(0)
         fixed = (documents, self._packed, binned.row_offsets, binned.uncommon)
-        parts = self._pool.run(sums.add_documents, [(*fixed, a, b) for a, b in pieces], list(histograms))
-        total = sum(parts)
-        sums.finish(histograms, total, binned.edges.bin_offsets, binned.common_codes, 0, binned.edges.n_features)
-        whole: Longs = histograms[0]
-        return whole, total
+        pieces = shares(len(documents), ADDED, self._pool.threads)
+        others = self._others[: max(0, len(pieces) - 1)]
+        totals = self._pool.run(sums.add_documents, [(*fixed, a, b) for a, b in pieces], [out, *others])
+        if len(others):
+            self._pool.run(sums.merge, [(out, others, a, b) for a, b in chunks(len(out), MERGED)])
+        return sum(totals)
 
     def n_documents(self, leaf: int) -> int:
         return sum(int(part.stops[leaf] - part.starts[leaf]) for part in self.partitions)
+
+    def has_enough(self, leaf: int, feature: int, code: int, missing_left: bool, min_docs: int) -> bool:
+        left = right = 0
+        missing = int(self._binned.edges.missing_codes[feature])
+        for part in self.partitions:
+            fixed = (self._binned.codes[feature], code, missing, missing_left, part.of(leaf), min_docs)
+            left, right = splitting.count_sides(*fixed, left, right)
+        return min(left, right) >= min_docs
 
     def code_counts(self, leaf: int, feature: int) -> Longs:
         if leaf == 0 and self.n_documents(0) == self._binned.n_documents:
@@ -122,3 +146,11 @@ class LocalLeaves:
         missing = int(self._binned.edges.missing_codes[feature])
         for part in self.partitions:
             part.split(leaf, new_leaf, self._binned.codes[feature], code, missing, missing_left)
+
+
+def shares(n: int, least: int, threads: int) -> list[tuple[int, int]]:
+    """Return pieces of work that cover range(n): about eight a thread, but none shorter than `least`; one where there
+    is one thread or hardly more than one piece."""
+    if threads == 1 or n < 2 * least:
+        return [(0, n)] if n else []
+    return chunks(n, max(least, -(-n // (8 * threads))))

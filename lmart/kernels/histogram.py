@@ -50,7 +50,9 @@ else:
         return types.void(array, types.intp), codegen
 
 
+# How many documents ahead their bins are fetched, and where these start.
 AHEAD = 8
+FAR_AHEAD = 16
 
 
 @kernel
@@ -67,12 +69,18 @@ def sum_sizes(gradients: Floats, hessians: Floats, start: int, stop: int) -> tup
 @kernel
 def pack(
     gradients: Floats, hessians: Floats, gradient_scale: float, hessian_scale: float, start: int, stop: int, out: Longs
-) -> None:
-    """Write round(gradient * scale) << 32 | round(hessian * scale) for rows start..stop. out : int64[n]"""
+) -> int:
+    """Write round(gradient * scale) << 32 | round(hessian * scale) for rows start..stop. out : int64[n]
+
+    Returns the largest hessian of these rows in units.
+    """
+    largest = 0
     for row in range(start, stop):
         gradient = np.int64(np.rint(gradients[row] * gradient_scale))
         hessian = np.int64(np.rint(hessians[row] * hessian_scale))
         out[row] = (gradient << 32) + hessian
+        largest = max(largest, int(hessian))
+    return largest
 
 
 @kernel
@@ -91,42 +99,29 @@ def add_documents(
     total = 0
     last = len(documents) - 1
     for i in range(start, stop):
-        ahead = documents[min(i + AHEAD, last)]
-        position = row_offsets[ahead]
-        prefetch(packed, ahead)
+        far = documents[min(i + FAR_AHEAD, last)]
+        prefetch(packed, far)
+        prefetch(row_offsets, far)
+        position = row_offsets[np.uint64(documents[min(i + AHEAD, last)])]
         prefetch(uncommon, position)
         prefetch(uncommon, position + 32)
         prefetch(uncommon, position + 64)
-        row = documents[i]
+        row = np.uint64(documents[i])
         value = packed[row]
         total += value
-        for k in range(np.uint64(row_offsets[row]), np.uint64(row_offsets[row + 1])):
+        for k in range(np.uint64(row_offsets[row]), np.uint64(row_offsets[row + np.uint64(1)])):
             histogram[np.uint64(uncommon[k])] += value
     return total
 
 
 @kernel
-def finish(histograms: Longs, total: int, bin_offsets: Longs, common_codes: Codes, first: int, last: int) -> None:
-    """Add up the workers' histograms into histograms[0] and fill in each feature's most frequent bin.
+def merge(histogram: Longs, parts: Longs, first: int, last: int) -> None:
+    """Add the other workers' histograms to the first one's, and clear them for the next leaf.
 
-    histograms   : int64[workers, n_bins], in, row 0 out
-    total        : packed sum over the leaf's documents
-    first, last  : range of features
+    histogram   : int64[n_bins], added to        parts : int64[workers - 1, n_bins], in, 0 out
+    first, last : range of bins
     """
-    for f in range(first, last):
-        start = bin_offsets[f]
-        stop = bin_offsets[f + 1]
-        for w in range(1, len(histograms)):
-            for b in range(start, stop):
-                histograms[0, b] += histograms[w, b]
-        others = np.int64(0)
-        for b in range(start, stop):
-            others += histograms[0, b]
-        histograms[0, start + common_codes[f]] += total - others
-
-
-@kernel
-def subtract(parent: Longs, child: Longs, out: Longs) -> None:
-    """Write parent - child, bin by bin: the other child's histogram, exactly. out may be parent."""
-    for b in range(len(parent)):
-        out[b] = parent[b] - child[b]
+    for part in parts:
+        for b in range(np.uint64(first), np.uint64(last)):
+            histogram[b] += part[b]
+            part[b] = 0

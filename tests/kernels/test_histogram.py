@@ -8,7 +8,7 @@ import reference
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmart.kernels import binning, histogram
+from lmart.kernels import binning, histogram, splitting
 
 LOW = 0xFFFFFFFF
 
@@ -23,8 +23,8 @@ def packed_rows(n: int, seed: int = 0) -> npt.NDArray[np.int64]:
 def test_packing_keeps_both_halves_and_their_sums() -> None:
     g, h = np.array([0.5, -0.25, -1.0, 0.0]), np.array([0.0, 0.125, 1.0, 0.75])
     out = np.empty(4, np.int64)
-    histogram.pack(g, h, 8.0, 16.0, 0, 2, out)
-    histogram.pack(g, h, 8.0, 16.0, 2, 4, out)
+    assert histogram.pack(g, h, 8.0, 16.0, 0, 2, out) == 2
+    assert histogram.pack(g, h, 8.0, 16.0, 2, 4, out) == 16
     assert (out >> 32).tolist() == [4, -2, -8, 0]
     assert (out & LOW).tolist() == [0, 2, 16, 12]
     total = int(out.sum())
@@ -48,21 +48,19 @@ def test_histograms_are_the_sums_by_bin(n: int, seed: int, width: type, workers:
     packed = packed_rows(n, seed)
     documents = np.flatnonzero(rng.random(n) < 0.6).astype(np.int32)
     parts = np.zeros((workers, bin_offsets[-1]), np.int64)
+    bins = parts[0]
     total = 0
     for w in range(workers):  # any share-out gives the same
         start, stop = len(documents) * w // workers, len(documents) * (w + 1) // workers
         total += histogram.add_documents(parts[w], documents, packed, row_offsets, uncommon, start, stop)
     assert total == packed[documents].sum()
-    histogram.finish(parts, total, bin_offsets, common, 0, 2)
-    histogram.finish(parts, total, bin_offsets, common, 2, 5)
-    expected = reference.bin_sums(codes.tolist(), packed.tolist(), documents.tolist(), widths)
-    assert parts[0].tolist() == expected
+    for first, last in ((0, 3), (3, len(bins))):
+        histogram.merge(bins, parts[1:], first, last)
+    assert not parts[1:].any()
     for f in range(5):
-        assert parts[0, bin_offsets[f] : bin_offsets[f + 1]].sum() == total
-
-
-def test_the_other_child_is_parent_minus_child() -> None:
-    parent, child = packed_rows(50, 1), packed_rows(50, 2)
-    out = np.empty(50, np.int64)
-    histogram.subtract(parent, child, out)
-    assert (out + child == parent).all()
+        start, stop = bin_offsets[f], bin_offsets[f + 1]
+        assert bins[start + common[f]] == 0
+        for _ in range(2):  # a second time it does nothing
+            splitting.fill_common(bins, start, stop, common[f], total)
+        assert bins[start:stop].sum() == total
+    assert bins.tolist() == reference.bin_sums(codes.tolist(), packed.tolist(), documents.tolist(), widths)

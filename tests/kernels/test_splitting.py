@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import reference
@@ -11,6 +13,9 @@ from hypothesis import strategies as st
 from lmart.kernels import histogram, splitting
 
 UNIT = 2.0**-20
+
+
+NO_COUNTS = np.zeros(0, np.int64)
 
 
 def split_of(
@@ -29,26 +34,70 @@ def split_of(
     widths = [max(own) + 1 if lost is None else lost + 1 for own, lost in zip(codes, missing, strict=True)]
     offsets = np.cumsum([0, *widths])
     bins = np.array(reference.bin_sums(codes, packed.tolist(), range(n), widths), np.int64)
+    whole = bins.copy()
+    common = np.array([own[0] for own in codes], np.uint8)
+    bins[offsets[:-1] + common] = 0
     has_missing = np.array([lost is not None for lost in missing])
     total = int(packed.sum())
-    limits = (total, l2 / UNIT, limit / UNIT)
-    gains, best_codes, sides, lefts = np.empty(m), np.empty(m, np.int16), np.empty(m, np.bool_), np.empty(m, np.int64)
-    finite = np.ones(m, np.bool_)
+    limits = (l2 / UNIT, limit / UNIT)
+    gains = np.empty(m)
+    features = (offsets, common, has_missing, np.ones(m, np.bool_))
     for a, b in ((0, 1), (1, m)):
-        splitting.best_splits(bins, offsets, has_missing, finite, *limits, a, b, gains, best_codes, sides, lefts)
+        splitting.best_gains(bins, total, *features, *limits, a, b, gains)
+    assert (bins == whole).all()
+    found = []
     for f in range(m):
-        counts = np.bincount(codes[f], minlength=256)
-        own = (bins, counts, offsets[f], widths[f], has_missing[f], True)
-        gain, code, side, left_total = splitting.best_counted_split(*own, *limits, docs)
-        assert gain <= gains[f]
-        if docs <= 1 and gain == gains[f] > 0:
-            assert (code, side, left_total) == (best_codes[f], sides[f], lefts[f])
+        own = (bins, offsets[f], widths[f], has_missing[f], True)
+        gain, code, side, left_total = fast = uncounted(own, total, limits)
+        assert gain == gains[f]
         if gain > 0:
             goes_left = [side if c == missing[f] else c <= code for c in codes[f]]
             assert left_total == packed[goes_left].sum()
-        gains[f], best_codes[f], sides[f] = gain, code, side
-    f = int(np.argmax(gains))
-    return None if gains[f] == -np.inf else (float(gains[f]) * UNIT, f, int(best_codes[f]), bool(sides[f]))
+        counts = np.bincount(codes[f], minlength=256)
+        found.append(splitting.best_split(own[0], counts, *own[1:], total, *limits, docs))
+        assert found[f][0] <= gain
+        if docs <= 1 and gain > 0:
+            assert found[f] == fast
+    f = int(np.argmax([one[0] for one in found]))
+    gain, code, side, _ = found[f]
+    return None if gain == -np.inf else (float(gain) * UNIT, f, int(code), bool(side))
+
+
+def uncounted(own: tuple[Any, ...], total: int, limits: tuple[float, float]) -> tuple[float, int, bool, int]:
+    return splitting.best_split(own[0], NO_COUNTS, *own[1:], total, *limits, 0)
+
+
+@given(st.integers(0, 2**32), st.booleans(), st.booleans(), st.sampled_from([0.0, 0.3]), st.sampled_from([0.0, 2.0]))
+def test_children_are_looked_at_as_if_each_had_been_added_up(
+    seed: int, lost: bool, finite: bool, l2: float, limit: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    m, n = 4, int(rng.integers(2, 40))
+    width = int(rng.integers(2, 9)) + lost
+    codes = np.minimum(rng.integers(0, width, (m, n)), rng.integers(0, width, (m, n))).astype(np.uint8)
+    packed = np.empty(n, np.int64)
+    histogram.pack(rng.normal(size=n), rng.random(n) * (rng.random(n) < 0.8), 2.0**20, 2.0**20, 0, n, packed)
+    small = np.flatnonzero(rng.random(n) < 0.4).tolist()
+    large = [d for d in range(n) if d not in small]
+    offsets = np.arange(m + 1) * width
+    parent, child, other = (
+        np.array(reference.bin_sums(codes.tolist(), packed.tolist(), rows, [width] * m), np.int64)
+        for rows in (range(n), small, large)
+    )
+    expected = child.copy(), other.copy()
+    common = codes[:, 0].copy()
+    child[offsets[:-1] + common] = 0
+    features = (offsets, common, np.full(m, lost), np.full(m, finite))
+    totals = int(packed[large].sum()), int(packed[small].sum())
+    limits = (l2 / UNIT, limit / UNIT)
+    gains = np.empty((2, m))
+    for a, b in ((0, 3), (3, 4)):
+        splitting.best_gains_of_children(parent, child, *totals, *features, *limits, a, b, gains)
+    assert (child == expected[0]).all() and (parent == expected[1]).all()
+    for row, (bins, total) in enumerate(zip((parent, child), totals, strict=True)):
+        for f in range(m):
+            own = (bins, offsets[f], width, lost, finite)
+            assert uncounted(own, total, limits)[0] == gains[row, f]
 
 
 @given(
@@ -131,6 +180,13 @@ def test_documents_are_parted_in_order(codes: list[int], code: int, side: bool, 
     goes_left = [side if codes[d] == 4 else codes[d] <= code for d in documents]
     assert lefts == [d for d, yes in zip(documents, goes_left, strict=True) if yes]
     assert rights == [d for d, yes in zip(documents, goes_left, strict=True) if not yes]
+    for enough in (1, n, n + 1):
+        counted = splitting.count_sides(own, code, 4, side, documents, enough, 0, 0)
+        if min(counted) < enough:
+            assert counted == (len(lefts), len(rights))
+        else:
+            assert min(len(lefts), len(rights)) >= enough
+    assert splitting.count_sides(own, code, 4, side, documents, 0, 2, 3) == (2, 3)
     counts = np.zeros(256, np.int64)
     splitting.count_leaf_codes(own, documents, 0, n, counts)
     assert counts[:5].tolist() == [codes.count(c) for c in range(5)]
