@@ -29,6 +29,7 @@ class Pieces:
 
     path = "data"
     progress = 0.0
+    can_read_ahead = True
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
         self._pieces = [piece for piece in pieces if piece]

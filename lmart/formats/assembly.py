@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from lmart.dataset import RankingDataset, SparseRows, take_rows
 from lmart.errors import DataError
+from lmart.formats.cells import Columns, Values, address
 from lmart.formats.rows import FeatureTable, Floats, Longs, RowBlock, RowReader
 from lmart.growing import GrowingArray
 from lmart.kernels.parsing import renumber_columns
@@ -81,12 +82,20 @@ class DatasetBuilder(HeadBuilder):
         n_rows, n_cells = len(block), len(block.features.columns)
         start_cell = len(self._columns)
         copies: list[tuple[Any, Any]] = []
-        columns, values = self._columns.extend(n_cells), self._values.extend(n_cells)
-        for start, stop in chunks(n_cells, 1 << 17):
-            copies.append((columns[start:stop], block.features.columns[start:stop]))
-            copies.append((values[start:stop], block.features.values[start:stop]))
+        for array, cells in ((self._columns, block.features.columns), (self._values, block.features.values)):
+            place = array.extend(n_cells)
+            if address(place) != address(cells):  # else the reader took the room of `take`
+                copies += [(place[start:stop], cells[start:stop]) for start, stop in chunks(n_cells, 1 << 17)]
         self._pool.run(np.copyto, copies)
         np.add(block.features.offsets[1:], start_cell, out=self._offsets.extend(n_rows))
+
+    def take(self, count: int, lasting: bool) -> tuple[Columns, Values]:
+        """Return the place for the next cells: what a reader writes there need not be copied by `add`."""
+        start = len(self._columns)
+        columns, values = self._columns.extend(count), self._values.extend(count)
+        self._columns.shrink(start)
+        self._values.shrink(start)
+        return columns, values
 
     def finish(self, table: FeatureTable, source: str, group_by_qid: bool) -> RankingDataset:
         """Return all rows as one data set, its features by ascending id."""

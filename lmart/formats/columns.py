@@ -11,7 +11,7 @@ import numpy.typing as npt
 from lmart.errors import DataError, quote
 from lmart.formats.options import ReadOptions
 from lmart.formats.rows import FeatureTable, Longs
-from lmart.kernels.parsing import DOCUMENT, FEATURE, IGNORED, LABEL, QUERY
+from lmart.kernels.decimals import DOCUMENT, FEATURE, IGNORED, LABEL, QUERY
 
 LABEL_NAMES = ("label", "relevance", "rel", "target", "y")
 QUERY_NAMES = ("qid", "query_id", "query", "group", "srch_id")
@@ -23,7 +23,7 @@ LARGEST_INDEX = 2**63 - 1
 class ColumnPlan:
     """What the columns of one table are, and where its features go.
 
-    names    : the columns, in the order of the table      kinds  : uint8[n_fields], codes of kernels.parsing
+    names    : the columns, in the order of the table      kinds  : uint8[n_fields], codes of kernels.decimals
     places   : int32[n_fields], place of a feature among the cells of a row, which stand by ascending feature id
     columns  : int32[n_features], the place in the feature table of each cell of a row
     """

@@ -15,12 +15,13 @@ import numpy as np
 
 from lmart.dataset import SparseRows
 from lmart.errors import OutputError, quote
+from lmart.formats.cells import Batch
 from lmart.formats.columns import ColumnPlan, plan_columns
 from lmart.formats.letor_faults import INNER_RETURN, label_fault, value_fault
 from lmart.formats.numbers import shortest
 from lmart.formats.rows import Longs, RowBlock
 from lmart.formats.text import Buffers, TextReader, count_lines, cut_at_newlines, powers
-from lmart.kernels import parsing
+from lmart.kernels import decimals
 from lmart.streams import AtomicOutput
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
@@ -79,31 +80,31 @@ class DelimitedReader(TextReader):
         text = np.frombuffer(buffer, np.uint8)
         bounds = cut_at_newlines(buffer, stop, start)
         lines_of = self.pool.run(count_lines, [(text, *bound) for bound in bounds])
-        calls = []
+        batch = Batch(self._room, [lines * plan.n_features for lines in lines_of], self._lasting)
         all_outputs = self.buffers(len(bounds))
-        for out, bound, lines in zip(all_outputs, bounds, lines_of, strict=True):
-            out.reserve(lines, lines * plan.n_features, self.options.max_errors)
+        calls = []
+        for chunk, (out, lines) in enumerate(zip(all_outputs, lines_of, strict=True)):
+            out.reserve(lines, lines * (1 + plan.n_features), self.options.max_errors)
             calls.append(
                 (
-                    text, *bound, ord(self.delimiter), plan.kinds, plan.places, plan.n_features,
-                    self.options.allow_infinite, powers(), out.labels, out.values, out.runs, out.hard, out.documents,
-                    out.faults, out.counts,
+                    text, *bounds[chunk], ord(self.delimiter), plan.kinds, plan.places, plan.n_features,
+                    self.options.allow_infinite, powers(), out.labels, batch.place(chunk)[1], out.runs, out.odd,
+                    out.documents, out.faults, out.counts,
                 )
             )  # fmt: skip
-        self.pool.run(parsing.parse_delimited, calls)
+        self.run(decimals.parse_delimited, calls)
         parts = []
-        for out, lines in zip(all_outputs, lines_of, strict=True):
-            part = self._collect(buffer, out, plan)
+        for chunk, (out, lines) in enumerate(zip(all_outputs, lines_of, strict=True)):
+            part = self._collect(buffer, out, batch, chunk, plan)
             self.line += lines
             if len(part):
                 parts.append(part)
         return parts
 
-    def _collect(self, buffer: bytearray, out: Buffers, plan: ColumnPlan) -> RowBlock:
-        n_rows, n_cells, n_runs = (int(out.counts[k]) for k in (parsing.ROWS, parsing.CELLS, parsing.RUNS))
-        n_faults = int(out.counts[parsing.FAULTS])
+    def _collect(self, buffer: bytearray, out: Buffers, batch: Batch, chunk: int, plan: ColumnPlan) -> RowBlock:
+        n_rows, n_runs, n_hard, n_faults = out.counts[: decimals.N_COUNTS].tolist()
         spans = [tuple(fault) for fault in out.faults[: min(n_faults, len(out.faults))].tolist()]
-        for line, start, stop in self.read_hard_numbers(buffer, out):
+        for line, start, stop in self.finish_numbers(buffer, out.odd[:n_hard], out.labels, batch.place(chunk)[1]):
             spans.append((line, buffer.rfind(b"\n", 0, start) + 1, buffer.find(b"\n", stop)))
         for line, start, stop in spans:
             raw = bytes(buffer[start:stop]).rstrip(_BLANKS.encode() if self.format == "csv" else b"\r ")
@@ -112,16 +113,16 @@ class DelimitedReader(TextReader):
         query_ids: list[str] | None = None
         offsets: Longs = np.array([0, n_rows], np.int64)
         continues = False
-        if plan.has(parsing.QUERY):
+        if plan.has(decimals.QUERY):
             query_ids, continues = self.read_runs(buffer, out.runs[:n_runs])
             offsets = np.append(out.runs[:n_runs, 0], n_rows)
         elif n_rows:
             continues, self._query = self._query is not None, b""
         documents = None
-        if self.options.keep_document_ids and plan.has(parsing.DOCUMENT):
+        if self.options.keep_document_ids and plan.has(decimals.DOCUMENT):
             documents = self.read_documents(buffer, out.documents[:n_rows])
-        labels = out.labels[:n_rows] if plan.has(parsing.LABEL) else None
-        rows = SparseRows(*plan.cells(n_rows), out.values[:n_cells])
+        labels = out.labels[:n_rows] if plan.has(decimals.LABEL) else None
+        rows = SparseRows(*plan.cells(n_rows), batch.close_up(chunk, n_rows * plan.n_features)[1])
         return RowBlock(rows, labels, query_ids, offsets, continues, documents, self.line + 1)
 
     def _parse_quoted(self, text: bytes, plan: ColumnPlan) -> list[RowBlock]:
@@ -163,17 +164,17 @@ class DelimitedReader(TextReader):
         kinds = plan.kinds.tolist()
         values = np.empty((len(rows), plan.n_features))
         for f, kind in enumerate(kinds):
-            if kind == parsing.FEATURE:
+            if kind == decimals.FEATURE:
                 values[:, plan.places[f]] = [_value(row[f]) for row in rows]
         values += 0.0  # no minus zero
         labels = query_ids = documents = None
         offsets: Longs = np.array([0, len(rows)], np.int64)
         continues = False
-        if parsing.LABEL in kinds:
-            f = kinds.index(parsing.LABEL)
+        if decimals.LABEL in kinds:
+            f = kinds.index(decimals.LABEL)
             labels = np.array([float(row[f]) for row in rows]) + 0.0
-        if parsing.QUERY in kinds:
-            f = kinds.index(parsing.QUERY)
+        if decimals.QUERY in kinds:
+            f = kinds.index(decimals.QUERY)
             continues = rows[0][f] == self._query
             starts = []
             query_ids = []
@@ -188,8 +189,8 @@ class DelimitedReader(TextReader):
             offsets = np.array([*starts, len(rows)], np.int64)
         else:
             continues, self._query = self._query is not None, b""
-        if parsing.DOCUMENT in kinds and self.options.keep_document_ids:
-            f = kinds.index(parsing.DOCUMENT)
+        if decimals.DOCUMENT in kinds and self.options.keep_document_ids:
+            f = kinds.index(decimals.DOCUMENT)
             documents = [row[f].decode("utf-8", "backslashreplace") for row in rows]
         features = SparseRows(*plan.cells(len(rows)), values.reshape(-1))
         return RowBlock(features, labels, query_ids, offsets, continues, documents, lines[0])
@@ -222,13 +223,13 @@ def _row_fault(fields: Sequence[bytes], plan: ColumnPlan, options: Any) -> str |
     for field, name, kind in zip(fields, plan.names, plan.kinds.tolist(), strict=True):
         shown = f"column {quote(name)}"
         missing = field.lower() in _MISSING
-        if kind == parsing.LABEL:
+        if kind == decimals.LABEL:
             nothing = f"no label in {shown}: {quote(field)}; a label is a number from 0 up"
             if fault := nothing if missing else label_fault(field):
                 return fault.replace("rows are 'label qid:ID index:value ...'", f"check {shown}, or --label-column")
-        elif kind == parsing.QUERY and not field:
+        elif kind == decimals.QUERY and not field:
             return f"no query id in {shown}: {quote(field)}; every row needs one"
-        elif kind == parsing.FEATURE and not missing and (fault := value_fault(field, shown, options)):
+        elif kind == decimals.FEATURE and not missing and (fault := value_fault(field, shown, options)):
             return fault.replace("or nan where it is missing", "leave it empty if missing, or use --ignore-columns")
     return None
 

@@ -6,16 +6,19 @@ Kernels read the lines; a line that they find faulty is read again by `letor_fau
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from lmart.dataset import SparseRows
 from lmart.errors import OutputError, quote
+from lmart.formats.cells import Batch
 from lmart.formats.letor_faults import Layout, explain, label_fault, no_query_fault, not_letor_fault, words_of
 from lmart.formats.numbers import shortest
 from lmart.formats.rows import Longs, RowBlock
-from lmart.formats.text import Buffers, TextReader, count_lines, cut_at_newlines, powers
-from lmart.kernels import parsing
+from lmart.formats.text import Buffers, TextReader, cut_at_newlines, powers
+from lmart.kernels import decimals, parsing
 from lmart.streams import AtomicOutput
 
 
@@ -35,47 +38,61 @@ class LetorReader(TextReader):
                 return []
         text = np.frombuffer(buffer, np.uint8)
         bounds = cut_at_newlines(buffer, stop)
-        lines_of = self.pool.run(count_lines, [(text, *bound) for bound in bounds])
-        calls = []
-        options = self.options
+        marks = self.pool.run(parsing.count_marks, [(text, *bound) for bound in bounds])
+        batch = Batch(self._room, [n_cells for _, n_cells in marks], self._lasting)
         all_outputs = self.buffers(len(bounds))
-        for out, bound, lines in zip(all_outputs, bounds, lines_of, strict=True):
-            out.reserve(lines, (bound[1] - bound[0]) // 4 + 1, options.max_errors)  # the shortest cell is ' 1:2'
+        calls = []
+        for chunk, (out, (n_lines, n_cells)) in enumerate(zip(all_outputs, marks, strict=True)):
+            out.reserve(n_lines, n_lines + n_cells, self.options.max_errors)
             calls.append(
                 (
-                    text, *bound, self._layout.has_label, self._layout.has_query, options.allow_infinite,
-                    options.keep_document_ids, powers(), *self.table.lookup,
-                    self.table.ids, out.labels, out.offsets, out.columns, out.values, out.unsorted, out.unknown,
-                    out.runs, out.hard, out.documents, out.faults, out.counts,
+                    text, *bounds[chunk], self._layout.has_label, self._layout.has_query,
+                    self.options.keep_document_ids, *self.table.spellings, *self.table.lookup, out.labels, out.offsets,
+                    *batch.place(chunk), out.unsorted, out.unknown, out.runs, out.odd, out.documents, out.faults,
+                    out.counts,
                 )
             )  # fmt: skip
-        self.pool.run(parsing.parse_letor, calls)
+        self.run(parsing.parse_letor, calls)
+        self._read_odd_numbers(text, all_outputs, batch)
         parts = []
-        for out, lines in zip(all_outputs, lines_of, strict=True):
-            part = self._collect(buffer, out, self._layout)
-            self.line += lines
+        for chunk, out in enumerate(all_outputs):
+            part = self._collect(buffer, out, batch, chunk, self._layout)
+            self.line += marks[chunk][0]
             if len(part):
                 parts.append(part)
         return parts
 
-    def _collect(self, buffer: bytearray, out: Buffers, layout: Layout) -> RowBlock:
-        """Make a block of what the kernel wrote, and do what it left: new features, hard numbers, ids, faults."""
-        n_rows, n_cells, n_unknown, n_runs, _, n_faults = (int(count) for count in out.counts[:6])
-        for line, start, stop in out.faults[: min(n_faults, len(out.faults))].tolist():
-            self._add_fault(line, bytes(buffer[start:stop]), layout)
+    def _read_odd_numbers(self, text: npt.NDArray[np.uint8], all_outputs: Sequence[Buffers], batch: Batch) -> None:
+        """Read the numbers that the first kernel left, and leave in the counts how many are left still."""
+        with_odd = [chunk for chunk, out in enumerate(all_outputs) if out.counts[parsing.ODD_NUMBERS]]
+        calls = []
+        for chunk in with_odd:
+            out = all_outputs[chunk]
+            numbers = out.odd[: out.counts[parsing.ODD_NUMBERS]]
+            calls.append((text, numbers, self.options.allow_infinite, powers(), out.labels, batch.place(chunk)[1]))
+        for chunk, n_left in zip(with_odd, self.pool.run(decimals.read_numbers, calls), strict=True):
+            all_outputs[chunk].counts[parsing.ODD_NUMBERS] = n_left
+
+    def _collect(self, buffer: bytearray, out: Buffers, batch: Batch, chunk: int, layout: Layout) -> RowBlock:
+        """Make a block of what the kernels wrote, and do what they left: new features, hard numbers, ids, faults."""
+        n_rows, n_cells, n_unknown, n_runs, n_odd, n_faults, n_unsorted = out.counts.tolist()
+        columns, values = batch.place(chunk)
+        faulty = {line: (start, stop) for line, start, stop in out.faults[: min(n_faults, len(out.faults))].tolist()}
         if n_unknown:
             resolved = self.table.register(out.unknown[:n_unknown])
-            parsing.resolve_columns(out.columns, 0, n_cells, resolved)
-        for line, start, stop in self.read_hard_numbers(buffer, out):
-            self._add_fault(line, bytes(buffer[buffer.rfind(b"\n", 0, start) + 1 : buffer.find(b"\n", stop)]), layout)
-        unsorted = out.unsorted[: out.counts[parsing.UNSORTED]]
-        if len(unsorted):
-            repeated = np.empty(len(unsorted), np.int64)
-            count = parsing.sort_rows(unsorted, self.table.ids, n_rows, out.offsets, out.columns, out.values, repeated)
+            parsing.resolve_columns(columns, 0, n_cells, resolved)
+        for line, start, stop in self.finish_numbers(buffer, out.odd[:n_odd], out.labels, values):
+            faulty.setdefault(line, (buffer.rfind(b"\n", 0, start) + 1, buffer.find(b"\n", stop)))
+        if n_unsorted:
+            unsorted = out.unsorted[:n_unsorted]
+            repeated = np.empty(n_unsorted, np.int64)
+            count = parsing.sort_rows(unsorted, self.table.ids, n_rows, out.offsets, columns, values, repeated)
             n_cells = int(out.offsets[n_rows])
             if self.options.duplicates != "last":
                 for _, line, start, stop in unsorted[repeated[:count]][: self.options.max_errors].tolist():
-                    self._add_fault(line, bytes(buffer[start:stop]), layout)
+                    faulty.setdefault(line, (start, stop))
+        for line, (start, stop) in faulty.items():
+            self._add_fault(line, bytes(buffer[start:stop]), layout)
         query_ids: list[str] | None = None
         offsets: Longs = np.array([0, n_rows], np.int64)
         continues = False
@@ -85,7 +102,7 @@ class LetorReader(TextReader):
         elif n_rows:
             continues, self._query = self._query is not None, b""
         documents = self.read_documents(buffer, out.documents[:n_rows]) if self.options.keep_document_ids else None
-        rows = SparseRows(out.offsets[: n_rows + 1], out.columns[:n_cells], out.values[:n_cells])
+        rows = SparseRows(out.offsets[: n_rows + 1], *batch.close_up(chunk, n_cells))
         labels = out.labels[:n_rows] if layout.has_label else None
         return RowBlock(rows, labels, query_ids, offsets, continues, documents, self.line + 1)
 

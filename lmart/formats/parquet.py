@@ -15,7 +15,7 @@ from lmart.errors import DataError, OutputError, quote
 from lmart.formats.columns import ColumnPlan, plan_columns
 from lmart.formats.options import ReadOptions
 from lmart.formats.rows import FeatureTable, Floats, Longs, QueryLedger, RowBlock, RowReader, refuse
-from lmart.kernels.parsing import DOCUMENT, FEATURE, LABEL, QUERY
+from lmart.kernels.decimals import DOCUMENT, FEATURE, LABEL, QUERY
 from lmart.streams import AtomicOutput, InputStream
 
 MAGIC = b"PAR1"

@@ -11,6 +11,7 @@ from lmart.dataset import RankingDataset
 from lmart.ensemble import Ensemble
 from lmart.errors import DataError, ModelError
 from lmart.formats.assembly import DatasetBuilder, QuerySizes, SizedRows
+from lmart.formats.cells import CellRoom
 from lmart.formats.columns import LABEL_NAMES, QUERY_NAMES
 from lmart.formats.delimited import DELIMITERS, DelimitedReader, TsvReader
 from lmart.formats.letor import LetorReader
@@ -49,16 +50,18 @@ def read_batches(
     pool: WorkerPool,
     table: FeatureTable,
     spools: Sequence[Spool | None] = (),
+    room: CellRoom | None = None,
 ) -> Iterator[Batch]:
     """Read the inputs, in order, as one data set. DataError on the first fault, with those that follow it.
 
     table  : has the features met so far, and gets those that are new
     spools : one an input, for those that keep what is read or replay it
+    room   : where cells are put, as far as the format's reader can choose
     """
     ledger, sizes = QueryLedger(options.group_by_qid), _query_sizes(options)
     for path, spool in zip(paths, spools or [None] * len(paths), strict=True):
         empty = True
-        with _open(path, options, pool, table, ledger, sizes, spool) as reader:
+        with _open(path, options, pool, table, ledger, sizes, spool, room) as reader:
             for blocks in reader.volatile_batches():
                 empty = False
                 yield Batch(path, blocks, reader.progress if len(paths) == 1 else 0.0)
@@ -81,7 +84,7 @@ def read_dataset(paths: Sequence[str], options: ReadOptions, pool: WorkerPool | 
     """
     pool = pool or WorkerPool(1)
     table, builder = FeatureTable(), DatasetBuilder(pool)
-    for path, blocks, progress in read_batches(paths, options, pool, table):
+    for path, blocks, progress in read_batches(paths, options, pool, table, room=builder):
         for block in blocks:
             builder.add(block, path)
             builder.expect(progress)
@@ -134,6 +137,7 @@ def _open(
     ledger: QueryLedger,
     sizes: QuerySizes | None,
     spool: Spool | None = None,
+    room: CellRoom | None = None,
 ) -> RowReader:
     stream = open_input(path, spool)
     try:
@@ -142,7 +146,7 @@ def _open(
         if kind == "parquet":
             reader: RowReader = ParquetReader(stream, head, options, table, ledger)
         elif kind in _TEXT_READERS:
-            reader = _TEXT_READERS[kind](stream, head, options, pool, table, ledger)
+            reader = _TEXT_READERS[kind](stream, head, options, pool, table, ledger, room)
         else:
             raise DataError(f"is a model by its name or content ({kind}); give a file of judged documents", path)
     except BaseException:

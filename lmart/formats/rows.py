@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from lmart.dataset import SparseRows
 from lmart.errors import DataError, quote
-from lmart.kernels.parsing import look_up_ids, register_ids
+from lmart.kernels.parsing import COLUMN, ID, LENGTH, MASK, N_SPELLINGS, SPELLING, look_up_ids, register_ids
 
 Floats = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
@@ -44,6 +44,24 @@ class RowBlock:
         return len(self.features)
 
 
+def spell(ids: Longs, columns: Longs) -> npt.NDArray[np.uint64]:
+    """Return uint64[n + 1, 5], the `spellings` of `parse_letor` for ids and their columns; long ones like no text."""
+    n = len(ids)
+    length = np.searchsorted(10 ** np.arange(1, 8), ids, "right").astype(np.uint64) + np.uint64(2)
+    word, rest = np.full(n, ord(":"), np.uint64), ids.astype(np.uint64)
+    for digit in range(7):  # from the last one
+        longer = np.uint64(digit + 1) < length
+        word = np.where(longer, (word << np.uint64(8)) | (rest % np.uint64(10) + np.uint64(ord("0"))), word)
+        rest //= np.uint64(10)
+    out = np.zeros((n + 1, N_SPELLINGS), np.uint64)
+    out[:n, SPELLING] = word
+    out[:n, MASK] = ~np.uint64(0) >> (np.uint64(64) - np.uint64(8) * np.minimum(length, np.uint64(8)))
+    out[:n, LENGTH], out[:n, ID], out[:n, COLUMN] = length, ids, columns
+    without = np.append(length > 8, True)
+    out[without, SPELLING], out[without, MASK] = 1, 0  # no word under an empty mask is 1
+    return out
+
+
 class FeatureTable:
     """The features met so far, numbered in the order of their first appearance; grows by distinct features only."""
 
@@ -53,6 +71,8 @@ class FeatureTable:
         self._ids = np.empty(64, np.int64)
         self._keys = np.full(256, -1, np.int64)
         self._columns = np.zeros(256, np.int32)
+        self._spellings = np.empty((0, N_SPELLINGS), np.uint64)
+        self._places = np.empty(0, np.int32)
 
     def __len__(self) -> int:
         return self._count
@@ -66,6 +86,23 @@ class FeatureTable:
     def lookup(self) -> tuple[Longs, npt.NDArray[np.int32]]:
         """The hash table (keys, columns) that kernels search."""
         return self._keys, self._columns
+
+    @property
+    def spellings(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int32]]:
+        """How ids are written, by ascending id, and the place there of each column, for `parse_letor`.
+
+        A table with very many features leaves the newest ones out for a while.
+        """
+        new = self._count - len(self._places)
+        if new > 0 or not len(self._spellings):
+            if self._count < 1 << 16 or new > self._count // 8:
+                order = np.argsort(self.ids, kind="stable")
+                self._spellings = spell(self.ids[order], order)
+                self._places = np.empty(self._count, np.int32)
+                self._places[order] = np.arange(self._count)
+            else:
+                self._places = np.append(self._places, np.full(new, len(self._spellings) - 2, np.int32))
+        return self._spellings, self._places
 
     def register(self, ids: Longs) -> npt.NDArray[np.int32]:
         """Return the column of each id, int32[n]; those not met before get the next ones in order."""

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from lmart.dataset import SparseRows
 from lmart.errors import DataError, quote
+from lmart.formats.cells import CellRoom, ReusedRoom, joined
 from lmart.formats.options import ReadOptions
 from lmart.formats.rows import FeatureTable, Floats, Longs, QueryLedger, RowBlock, RowReader, refuse
-from lmart.kernels import parsing
+from lmart.kernels import decimals, parsing
 from lmart.streams import InputStream
 from lmart.threads import WorkerPool
 
@@ -27,17 +29,17 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 @lru_cache(maxsize=1)
 def powers() -> npt.NDArray[np.uint64]:
     """Return the table of powers that the kernels read numbers with."""
-    return parsing.powers_of_five()
+    return decimals.powers_of_five()
 
 
 class Buffers:
-    """The outputs of one call of a reading kernel, used again for every chunk; they only grow."""
+    """The outputs of one call of a reading kernel but its cells, used again for every chunk; they only grow."""
 
     def __init__(self) -> None:
-        self._rows = self._cells = -1
+        self._rows = self._numbers = -1
 
-    def reserve(self, rows: int, cells: int, max_errors: int) -> None:
-        """Make room for `rows` rows with `cells` cells together, and for `max_errors` faults."""
+    def reserve(self, rows: int, numbers: int, max_errors: int) -> None:
+        """Make room for `rows` rows with `numbers` cells and labels together, and for `max_errors` faults."""
         if rows > self._rows:
             self._rows = rows
             self.labels = np.empty(rows)
@@ -45,14 +47,41 @@ class Buffers:
             self.runs = np.empty((rows, 4), np.int64)
             self.documents = np.empty((rows, 2), np.int64)
             self.unsorted = np.empty((rows, 4), np.int64)
-        if cells > self._cells:
-            self._cells = cells
-            self.columns = np.empty(cells, np.int32)
-            self.values = np.empty(cells)
-            self.unknown = np.empty(cells, np.int64)
-        self.hard = np.empty((self._rows + self._cells, 4), np.int64)  # hardly ever touched, so it costs no memory
+        if numbers > self._numbers:  # hardly ever touched, so it costs no memory
+            self._numbers = numbers
+            self.unknown = np.empty(numbers, np.int64)
+            self.odd = np.empty((numbers, 5), np.int64)
         self.faults = np.empty((max_errors, 3), np.int64)
         self.counts = np.zeros(parsing.N_COUNTS, np.int64)
+
+
+class _Reading:
+    """One read from a stream to fill view[start:]: done at once when asked for, else in time."""
+
+    def __init__(self, stream: InputStream, view: memoryview, start: int) -> None:
+        self._stream = stream
+        self._view = view
+        self._start = start
+        self._done = False
+        self._count = 0
+        self._fault: DataError | None = None
+
+    def run(self) -> None:
+        """Read, unless it is done."""
+        if not self._done:
+            self._done = True
+            try:
+                self._count = self._stream.read_block(self._view[self._start :])
+            except DataError as fault:
+                self._fault = fault
+
+    def result(self) -> int:
+        """Return how many bytes were read, 0 at the end of the stream; DataError."""
+        self.run()
+        self._view.release()
+        if self._fault is not None:
+            raise self._fault
+        return self._count
 
 
 class TextReader(RowReader):
@@ -66,6 +95,7 @@ class TextReader(RowReader):
         pool: WorkerPool,
         table: FeatureTable,
         ledger: QueryLedger,
+        room: CellRoom | None = None,
     ) -> None:
         self.path = stream.path
         self.table = table
@@ -78,13 +108,17 @@ class TextReader(RowReader):
         self._ledger = ledger
         self._query: bytes | None = None
         self._buffers: list[Buffers] = []
+        self._room = room or ReusedRoom()
+        self._lasting = True
+        self._progress = 0.0
+        self._next: _Reading | None = None
 
     def close(self) -> None:
         self._stream.close()
 
     @property
     def progress(self) -> float:
-        return self._stream.progress
+        return self._progress
 
     def __iter__(self) -> Iterator[RowBlock]:
         for parts in self._blocks(whole_input=False):
@@ -98,6 +132,7 @@ class TextReader(RowReader):
         """Read the whole lines buffer[:stop], add to `faults`, move `line` on; blocks may use `buffers` again."""
 
     def _blocks(self, whole_input: bool) -> Iterator[list[RowBlock]]:
+        self._lasting = not whole_input
         try:
             for buffer, stop in self._texts():
                 parts = self.parse(buffer, stop)
@@ -128,31 +163,39 @@ class TextReader(RowReader):
         head = head.removeprefix(BYTE_ORDER_MARK)
         if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
             raise self.fault(1, "the text is UTF-16; convert it to UTF-8, as with 'iconv -f utf-16 -t utf-8'")
-        buffer = bytearray(max(FIRST_BLOCK, len(head) + 1))
+        buffer, spare = bytearray(max(FIRST_BLOCK, len(head) + 1) + parsing.MARGIN), bytearray()
         buffer[: len(head)] = head
         filled = len(head)
         cut = buffer.rfind(b"\n", 0, filled) + 1
-        if cut:
-            yield buffer, cut
         while True:
             rest = buffer[cut:filled]
-            size = len(rest) + (BLOCK if cut else len(rest) + FIRST_BLOCK)
             if len(rest) > LONGEST_LINE:
                 raise self.fault(self.line + 1, f"the line is longer than {LONGEST_LINE} bytes; is it the right file?")
-            if len(buffer) < size + 1:
-                buffer = bytearray(size + 1)
-            buffer[: len(rest)] = rest
-            with memoryview(buffer) as view:
-                count = self._stream.read_block(view[len(rest) : size])
+            size = len(rest) + (BLOCK if cut else len(rest) + FIRST_BLOCK)
+            if len(spare) < size + 1 + parsing.MARGIN:
+                spare = bytearray(size + size // 8 + 1 + parsing.MARGIN)  # not again for a slightly longer rest
+            spare[: len(rest)] = rest
+            self._progress = self._stream.progress
+            self._next = _Reading(self._stream, memoryview(spare)[:size], len(rest))
+            if cut:
+                yield buffer, cut
+            buffer, spare = spare, buffer
+            count = self._next.result()
             filled = len(rest) + count
             if not count:
+                self._progress = self._stream.progress
                 if filled:
                     buffer[filled] = 10
                     yield buffer, filled + 1
                 return
             cut = buffer.rfind(b"\n", len(rest), filled) + 1
-            if cut:
-                yield buffer, cut
+
+    def run(self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> None:
+        """Call the function for each of the arguments, side by side, and meanwhile read ahead if that cannot wait."""
+        if self._next is None or not self._stream.can_read_ahead:
+            self.pool.run(function, arguments)
+        else:
+            self.pool.run(_call, [(self._next.run,), *((function, *one) for one in arguments)])
 
     def fault(self, line: int, message: str) -> DataError:
         """Return a fault of this input."""
@@ -193,18 +236,34 @@ class TextReader(RowReader):
         """Return the document ids at the places int64[n, 2]; bytes that are no UTF-8 are escaped."""
         return [buffer[start:stop].decode("utf-8", "backslashreplace") for start, stop in documents.tolist()]
 
-    def read_hard_numbers(self, buffer: bytearray, outputs: Buffers) -> list[tuple[int, int, int]]:
-        """Fill in the numbers that the kernel left to float(); return (line, start, stop) of those that are no data."""
-        wrong = []
-        for cell, start, stop, line in outputs.hard[: int(outputs.counts[parsing.HARD_NUMBERS])].tolist():
-            value = float(bytes(buffer[start:stop])) or 0.0  # no minus zero
-            if (cell < 0 and not 0 <= value < np.inf) or (np.isinf(value) and not self.options.allow_infinite):
-                wrong.append((line, start, stop))
-            if cell < 0:
-                outputs.labels[~cell] = value
+    def finish_numbers(
+        self, buffer: bytearray, numbers: Longs, labels: Floats, values: Floats
+    ) -> list[tuple[int, int, int]]:
+        """Fill in numbers that the kernels left to float(), as `decimals.read_numbers` lays them out.
+
+        Return (line, start, stop) of those that are no data, one a line, as many as may be told.
+        """
+        wrong: dict[int, tuple[int, int, int]] = {}
+        for place, start, stop, line, status in numbers.tolist():
+            if len(wrong) == self.options.max_errors:
+                break
+            value = float(bytes(buffer[start:stop])) or 0.0 if status == decimals.HARD else np.nan  # no minus zero
+            if status == decimals.WRONG or not self._is_data(value, place < 0):
+                wrong.setdefault(line, (line, start, stop))
+            elif place < 0:
+                labels[~place] = value
             else:
-                outputs.values[cell] = value
-        return wrong
+                values[place] = value
+        return list(wrong.values())
+
+    def _is_data(self, value: float, is_label: bool) -> bool:
+        if is_label:
+            return 0 <= value < np.inf
+        return self.options.allow_infinite or not np.isinf(value)
+
+
+def _call(function: Callable[..., Any], *arguments: Any) -> Any:
+    return function(*arguments)
 
 
 def count_lines(text: npt.NDArray[np.uint8], start: int, stop: int) -> int:
@@ -240,8 +299,8 @@ def join_blocks(parts: Sequence[RowBlock]) -> RowBlock:
     return RowBlock(
         SparseRows(
             np.concatenate(offsets),
-            np.concatenate([part.features.columns for part in parts]),
-            np.concatenate([part.features.values for part in parts]),
+            joined([part.features.columns for part in parts]),
+            joined([part.features.values for part in parts]),
         ),
         np.concatenate(labels) if labels else None,
         None if first.query_ids is None else query_ids,

@@ -35,6 +35,10 @@ class InputStream(Protocol):
     def progress(self) -> float:
         """The share that was read, as far as known, else 0."""
 
+    @property
+    def can_read_ahead(self) -> bool:
+        """Whether reading never waits for another program, nor for work that is better done by the reader itself."""
+
     def read_block(self, view: memoryview) -> int:
         """Fill `view` with what can be had without waiting, at least one byte; 0 at the end. DataError on failure."""
 
@@ -139,6 +143,10 @@ class _Prefixed:
     def progress(self) -> float:
         return min(self._raw.taken / self._raw.size, 1.0) if self._raw.size else 0.0
 
+    @property
+    def can_read_ahead(self) -> bool:
+        return self._raw.regular
+
     def read_block(self, view: memoryview) -> int:
         if not self._prefix:
             return self._raw.read_block(view)
@@ -155,6 +163,8 @@ class _Prefixed:
 
 class _Decompressed:
     """A gzip or zstd input, decompressed by a thread that works ahead by a few megabytes."""
+
+    can_read_ahead = False
 
     def __init__(self, raw: _Prefixed, kind: str) -> None:
         self.path = raw.path

@@ -113,7 +113,7 @@ def letor(chance: random.Random, corpus: list[bytes]) -> tuple[bytes, Answer, st
     problem = ""
     if any("cannot be read" in fault.message for fault in faults):
         problem = "a fault without a reason"
-    elif sorted(set(map(int, map(str, named)))) != sorted(set(wrong[: len(named)])) or (wrong and not named):
+    elif sorted(set(map(int, map(str, named)))) != sorted(set(wrong[: len(named)])) or (wrong and not faults):
         problem = f"the twin refuses lines {wrong}, the reader {named}"
     elif [fault.line for fault in faults] != sorted(fault.line or 0 for fault in faults):
         problem = "the faults are not in order"

@@ -13,20 +13,20 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from reading import hard_decimals, wrong_decimals
 
-from lmart.kernels import parsing
+from lmart.kernels import decimals, parsing
 
-POWERS = parsing.powers_of_five()
+POWERS = decimals.powers_of_five()
 ENDINGS = (b" ", b"\t", b"\n", b"\r", b"#")
 
 
 def parsed(token: bytes, ending: bytes = b" ") -> float | None:
     """What the kernel reads: float() where it leaves the last bit to that, None where it is no number."""
     text = np.frombuffer(token + ending + b"\n", np.uint8)
-    status, value, stop = parsing.parse_number(text, 0, POWERS, 10)
-    if status == parsing.WRONG:
+    status, value, stop = decimals.parse_number(text, 0, POWERS, 10)
+    if status == decimals.WRONG:
         return None
     assert stop == len(token)
-    return float(token) or 0.0 if status == parsing.HARD else value
+    return float(token) or 0.0 if status == decimals.HARD else value
 
 
 def bits(number: float | None) -> bytes | None:
@@ -71,13 +71,13 @@ def test_any_decimal_has_the_bits_of_float(number: object, ending: int) -> None:
 def test_few_numbers_are_left_to_python() -> None:
     tokens = [repr(random.Random(7).random() * 10.0**e).encode() for e in range(-300, 300)]
     text = [np.frombuffer(token + b"\n", np.uint8) for token in tokens]
-    assert all(parsing.parse_number(one, 0, POWERS, 10)[0] == parsing.EXACT for one in text)
+    assert all(decimals.parse_number(one, 0, POWERS, 10)[0] == decimals.EXACT for one in text)
 
 
 def test_the_delimiter_ends_a_number() -> None:
     text = np.frombuffer(b"1.5,2\n", np.uint8)
-    assert parsing.parse_number(text, 0, POWERS, ord(",")) == (parsing.EXACT, 1.5, 3)
-    assert parsing.parse_number(text, 0, POWERS, 10)[0] == parsing.WRONG
+    assert decimals.parse_number(text, 0, POWERS, ord(",")) == (decimals.EXACT, 1.5, 3)
+    assert decimals.parse_number(text, 0, POWERS, 10)[0] == decimals.WRONG
 
 
 @given(st.lists(st.integers(0, 2**63 - 1) | st.integers(0, 20), max_size=60), st.lists(st.integers(0, 30), max_size=20))
