@@ -18,7 +18,7 @@ def order_documents(scores: Floats, query_offsets: Longs, first_query: int, last
 
     scores        : float64[n], no nan, in
     query_offsets : int64[n_queries + 1], in
-    order         : int32[n], in: of each query any permutation of its rows, best a good guess such as the last order; out
+    order         : int32[n], in: of each query any permutation of its rows, best a guess such as the last order; out
     Insertion sort from the guess; a query that needs more than a few moves a document is merge sorted.
     Parallel: the caller runs ranges of queries side by side. Cost: O(n) if the guess is right, else O(n log n).
     """
