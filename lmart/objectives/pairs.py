@@ -58,8 +58,8 @@ class PairObjective(Objective):
             ranks = rank, min(rank + step, stop)
             self._weigh(order, query_weights, ranks, queries, weights)
             kernels.add_weighted_pairs(scores, weights, self.LARGEST_WEIGHT, *fixed, *ranks, *queries, *sums)
-        first, last = queries
-        kernels.write_weighted(*sums, *fixed, first, last, *out)
+        (pair_gradients, pair_hessians, totals), (first, last) = sums, queries
+        kernels.write_weighted(pair_gradients, pair_hessians, totals, *fixed, first, last, *out)
 
 
 def inverse_ideal_dcg(task: Task, discount: Floats, truncation: int) -> Floats:
