@@ -41,10 +41,6 @@ class CodedDataset:
     warnings: tuple[str, ...]
     source: str
 
-    @property
-    def n_documents(self) -> int:
-        return len(self.labels)
-
 
 class ValidationCoder:
     """Takes the rows of a validation set as they come; `model` has the features of the training set."""

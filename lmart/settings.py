@@ -6,18 +6,13 @@ The command line, the model file, the man pages and the README take them from he
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any
 
 from lmart.errors import SettingsError
 from lmart.gains import Gain
 
-# What a tree can be fitted to, and the settings that it has no use for. The equations are in objectives/NAME.py.
-OBJECTIVES: dict[str, tuple[str, ...]] = {
-    "lambdamart": (),
-    "ranknet": (),
-}
+OBJECTIVES = ("lambdamart", "ranknet")  # what a tree can be fitted to; the equations are in objectives/NAME.py
 AUTO = "auto"  # what is written for a setting that the data decide
 
 
@@ -28,10 +23,10 @@ def _setting(
     low: float | None = None,
     high: float | None = None,
     above: float | None = None,
-    choices: Iterable[str] = (),
+    choices: tuple[str, ...] = (),
 ) -> Any:
     """A field with its meaning and range: `low` and `high` are allowed themselves, `above` is not."""
-    known = {"meaning": meaning, "low": low, "high": high, "above": above, "choices": tuple(choices)}
+    known = {"meaning": meaning, "low": low, "high": high, "above": above, "choices": choices}
     return field(default=default, metadata=known)
 
 

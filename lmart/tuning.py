@@ -12,7 +12,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -70,8 +70,7 @@ DIMENSIONS = (
 
 def dimensions(given: Sequence[str]) -> tuple[Dimension, ...]:
     """Return what is searched when the settings `given` are fixed."""
-    known = {one.name for one in fields(TrainSettings)}
-    return tuple(one for one in DIMENSIONS if one.name in known and one.name not in given)
+    return tuple(one for one in DIMENSIONS if one.name not in given)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import math
 import random
 import struct
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 
@@ -59,7 +59,7 @@ def read(data: bytes | Sequence[bytes], format: str = "letor", **options: object
     """Read the bytes as one data set; without rows it is empty."""
     reader = rows_of(data, format, **options)
     builder = DatasetBuilder(SERIAL)
-    for block in reader.volatile_blocks():
+    for block in chain.from_iterable(reader.volatile_batches()):
         builder.add(block, "data")
     return builder.finish(reader.table, "data", bool(options.get("group_by_qid")))
 

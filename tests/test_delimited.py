@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -89,7 +90,7 @@ def test_quoted_and_plain_text_give_the_same(table: list[tuple[str, ...]], infin
     for text in (plain, "label\tqid\t5\tdocid\n" + quoted.getvalue()):
         try:
             reader = rows_of(text.encode(), "tsv", keep_document_ids=True, **options)
-            results.append(repr(listed(reader.volatile_blocks(), reader)))
+            results.append(repr(listed(chain.from_iterable(reader.volatile_batches()), reader)))
         except DataError as fault:
             results.append(repr([(one.line, one.message) for one in (fault, *fault.more)]))
             assert not any("cannot be read" in one.message for one in (fault, *fault.more))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -73,7 +74,7 @@ def test_a_chunk_may_end_at_every_line(monkeypatch: pytest.MonkeyPatch) -> None:
         with WorkerPool(2) as pool:
             reader = rows_of(SMALL, keep_document_ids=True)
             reader.pool = pool
-            assert same(listed(reader.volatile_blocks(), reader), SMALL_ROWS)
+            assert same(listed(chain.from_iterable(reader.volatile_batches()), reader), SMALL_ROWS)
 
 
 def test_head_and_small_buffers_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +104,7 @@ def agrees_with_twin(data: bytes, last_wins: bool, infinite: bool) -> None:
     }
     reader = rows_of(data, **options)
     try:
-        found, faults = listed(reader.volatile_blocks(), reader), []
+        found, faults = listed(chain.from_iterable(reader.volatile_batches()), reader), []
     except DataError as fault:
         found, faults = [], [fault, *fault.more]
     rows, wrong = expected_rows(data, last_wins, infinite, (True, True))

@@ -200,11 +200,6 @@ class RowReader(abc.ABC):
         """Yield adjacent blocks whose arrays last until the next are asked for; faults of the input come together."""
         return ([block] for block in self)
 
-    def volatile_blocks(self) -> Iterator[RowBlock]:
-        """Yield the blocks of `volatile_batches` one by one."""
-        for blocks in self.volatile_batches():
-            yield from blocks
-
     @property
     def progress(self) -> float:
         """The share of the input that was read, as far as known, else 0."""

@@ -1,6 +1,6 @@
 """Objectives: the gradients and hessians that each tree is fitted to.
 
-Each has its equations in the file of its name, which says so in `OBJECTIVE`, and a line in `settings.OBJECTIVES`.
+Each has its equations in the file of its name, which says so in `OBJECTIVE`, and a place in `settings.OBJECTIVES`.
 """
 
 from __future__ import annotations

@@ -69,10 +69,10 @@ class Objective(ABC):
         self.worths = task.gains
 
     @abstractmethod
-    def _write(self, scores: Floats, query_weights: Floats, round_number: int, out: Gradients) -> None:
+    def _write(self, scores: Floats, round_number: int, out: Gradients) -> None:
         """Write the derivatives of each query's cost times its weight; zeros where the weight is 0.
 
-        scores : float64[n]; query_weights : float64[n_queries], >= 0; round_number : for what is drawn by chance
+        scores : float64[n]; round_number : for what is drawn by chance
         The result may depend on these, the task and the seed alone: not on threads, nor on earlier calls.
         """
 
@@ -84,18 +84,14 @@ class Objective(ABC):
         lowest = np.minimum.reduceat(self.worths, starts[filled]) if filled.any() else np.zeros(0)
         return int(len(starts) - np.count_nonzero(highest > lowest))
 
-    def compute_gradients(
-        self, scores: Floats, round_number: int = 1, queries: npt.NDArray[np.bool_] | None = None
-    ) -> Gradients:
+    def compute_gradients(self, scores: Floats, round_number: int = 1) -> Gradients:
         """Return the gradients and hessians at the given scores, float64[n_documents].
 
         round_number : from 1; objectives that draw by chance draw anew each round
-        queries      : bool[n_queries], the ones to look at; the others cost nothing and get zeros. None: all
         """
         task = self.task
         out = Gradients(np.empty(len(scores)), np.empty(len(scores)))
-        weights = task.query_weights if queries is None else np.where(queries, task.query_weights, 0.0)
-        self._write(scores, weights, round_number, out)
+        self._write(scores, round_number, out)
         if task.row_weights is not None:
             np.multiply(out.gradients, task.row_weights, out=out.gradients)
             np.multiply(out.hessians, task.row_weights, out=out.hessians)

@@ -24,11 +24,11 @@ class LambdaMart(Objective):
         self._inverse_ideal_dcg = inverse_ideal_dcg(task, self._discount, self._truncation)
         self._order = np.arange(len(task.gains), dtype=np.int32)
 
-    def _write(self, scores: Floats, query_weights: Floats, round_number: int, out: Gradients) -> None:
+    def _write(self, scores: Floats, round_number: int, out: Gradients) -> None:
         task, settings, order = self.task, self.task.settings, self._order
         offsets = task.query_offsets
         task.pool.run(ordering.order_documents, [(scores, offsets, *queries, order) for queries in task.ranges])
-        fixed = (scores, task.gains, self._inverse_ideal_dcg, query_weights, self._discount, offsets, order)
+        fixed = (scores, task.gains, self._inverse_ideal_dcg, task.query_weights, self._discount, offsets, order)
         chosen = (self._truncation, settings.sigma, settings.normalize)
         task.pool.run(kernels.lambda_gradients, [(*fixed, *chosen, *queries, *out) for queries in task.ranges])
 

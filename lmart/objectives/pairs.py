@@ -33,18 +33,16 @@ class PairObjective(Objective):
         self._order = np.arange(len(task.gains), dtype=np.int32)
 
     @abstractmethod
-    def _weigh(
-        self, order: Rows, query_weights: Floats, ranks: tuple[int, int], queries: tuple[int, int], out: Floats
-    ) -> None:
+    def _weigh(self, order: Rows, ranks: tuple[int, int], queries: tuple[int, int], out: Floats) -> None:
         """Write the weights of pairs, as `ranking.add_weighted_pairs` takes them: at most LARGEST_WEIGHT.
 
         order : int32[n], rows of each query by score; queries of weight 0 may be left out
         """
 
-    def _write(self, scores: Floats, query_weights: Floats, round_number: int, out: Gradients) -> None:
-        self.task.pool.run(self._write_range, [(scores, query_weights, queries, out) for queries in self.task.ranges])
+    def _write(self, scores: Floats, round_number: int, out: Gradients) -> None:
+        self.task.pool.run(self._write_range, [(scores, queries, out) for queries in self.task.ranges])
 
-    def _write_range(self, scores: Floats, query_weights: Floats, queries: tuple[int, int], out: Gradients) -> None:
+    def _write_range(self, scores: Floats, queries: tuple[int, int], out: Gradients) -> None:
         offsets, settings, order = self.task.query_offsets, self.task.settings, self._order
         ordering.order_documents(scores, offsets, *queries, order)
         n = int(offsets[queries[1]] - offsets[queries[0]])
@@ -53,10 +51,10 @@ class PairObjective(Objective):
         step = max(1, min(stop, WEIGHTS // max(1, n)))
         weights = np.empty(n * step)
         sums = (np.zeros(n), np.zeros(n), np.zeros(queries[1] - queries[0]))
-        fixed = (query_weights, offsets, order, settings.sigma, settings.normalize)
+        fixed = (self.task.query_weights, offsets, order, settings.sigma, settings.normalize)
         for rank in range(0, stop, step):
             ranks = rank, min(rank + step, stop)
-            self._weigh(order, query_weights, ranks, queries, weights)
+            self._weigh(order, ranks, queries, weights)
             kernels.add_weighted_pairs(scores, weights, self.LARGEST_WEIGHT, *fixed, *ranks, *queries, *sums)
         (pair_gradients, pair_hessians, totals), (first, last) = sums, queries
         kernels.write_weighted(pair_gradients, pair_hessians, totals, *fixed, first, last, *out)

@@ -10,10 +10,9 @@ from lmart.objectives.pairs import PairObjective
 class RankNet(PairObjective):
     """The number of pairs in the wrong order, made smooth; of gains only their order counts."""
 
-    def _weigh(
-        self, order: Rows, query_weights: Floats, ranks: tuple[int, int], queries: tuple[int, int], out: Floats
-    ) -> None:
-        weigh_pairs(self.task.gains, query_weights, self.task.query_offsets, order, *ranks, *queries, out)
+    def _weigh(self, order: Rows, ranks: tuple[int, int], queries: tuple[int, int], out: Floats) -> None:
+        task = self.task
+        weigh_pairs(task.gains, task.query_weights, task.query_offsets, order, *ranks, *queries, out)
 
 
 @kernel

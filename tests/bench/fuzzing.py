@@ -16,6 +16,7 @@ import re
 import sys
 import time
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,7 @@ def answer_of(text: bytes, format: str, chance: random.Random, python: bool, **o
     if python:
         reader._quoted = True
     try:
-        return listed(reader.volatile_blocks() if chance.random() < 0.8 else reader, reader), []
+        return listed(chain.from_iterable(reader.volatile_batches()) if chance.random() < 0.8 else reader, reader), []
     except DataError as fault:
         return [], [fault, *fault.more]
 
