@@ -13,7 +13,7 @@ import numpy.typing as npt
 from lmart.boosting import RoundReport, TrainResult, train
 from lmart.dataset import RankingDataset, rows_of, select_queries, take_rows
 from lmart.ensemble import Tree
-from lmart.errors import DataError
+from lmart.errors import DataError, counted
 from lmart.measures import Conventions, Evaluator, parse_measure
 from lmart.scoring import Scorer
 from lmart.settings import TrainSettings
@@ -76,7 +76,7 @@ def deal_queries(dataset: RankingDataset, n_folds: int, seed: int) -> Longs:
     """
     n = dataset.n_queries
     if n_folds > n:
-        queries = "1 query" if n == 1 else f"{n:,} queries"
+        queries = counted(n, "query", "queries")
         raise DataError(f"has {queries}, too few for {n_folds:,} folds; use fewer --folds or more data", dataset.source)
     key = seed.to_bytes(8, "little")
     marks = [

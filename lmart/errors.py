@@ -36,6 +36,11 @@ def visible(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """Return a number and what it counts, such as `1 tree`, `1,200 trees` or `2 queries`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
 class LmartError(Exception):
     """A refusal that the user can act on: one line, shown as `lmart: error: MESSAGE`.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import shlex
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -16,18 +15,17 @@ from click.core import ParameterSource
 
 from lmart.cli.console import Console
 from lmart.cli.options import Real, Whole
+from lmart.errors import counted
 from lmart.settings import TrainSettings
 
 if TYPE_CHECKING:
     from lmart.boosting import RoundReport
     from lmart.crossvalidation import CrossValidation
     from lmart.dataset import RankingDataset
-    from lmart.streams import AtomicOutput
     from lmart.threads import WorkerPool
     from lmart.tuning import Dimension, Measured, Trial
 
 PATIENCE = 50  # of --early-stop in trials when it is not given
-NOT_OF_THE_MODEL = ("folds", "oof", "tune", "tune_trials", "tune_file", "early_stop", "report", "threads", "quiet")
 
 _OPTIONS = (
     click.option(
@@ -105,7 +103,7 @@ def choosing_options(function: Callable[..., Any]) -> Callable[..., Any]:
         tune_file: str | None,
         **others: Any,
     ) -> Any:
-        given = tuple(one.name for one in fields(TrainSettings) if _stood_there(one.name))
+        given = tuple(one.name for one in fields(TrainSettings) if stood_there(one.name))
         return function(*args, choosing=Choosing(folds, oof, tune, tune_trials, tune_file, given), **others)
 
     wrapped: Callable[..., Any] = packed
@@ -114,7 +112,8 @@ def choosing_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-def _stood_there(name: str) -> bool:
+def stood_there(name: str) -> bool:
+    """Say whether an option of the command stood on the command line."""
     return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
@@ -192,19 +191,15 @@ def _crossed(n_folds: int, settings: TrainSettings, measured: Measured, console:
     for text in found.warnings:
         console.warning(text)
     console.notice(
-        f"{n_folds} folds: {settings.metric} {found.mean:.6f} with {_trees(found.trees)}, which were chosen on the "
-        "same queries; only other data tells how good the model is"
+        f"{n_folds} folds: {settings.metric} {found.mean:.6f} with {counted(found.trees, 'tree')}, which were chosen "
+        "on the same queries; only other data tells how good the model is"
     )
     return found
 
 
 def _said(one: RoundReport, settings: TrainSettings, fold: int) -> str:
-    value = one.validation[0]
-    return f"fold {fold + 1} at {_trees(one.round)}, {settings.metric} {'n/a' if value is None else f'{value:.6f}'}"
-
-
-def _trees(number: int) -> str:
-    return f"{number:,} tree" + ("" if number == 1 else "s")
+    value = "n/a" if one.validation[0] is None else f"{one.validation[0]:.6f}"
+    return f"fold {fold + 1} at {counted(one.round, 'tree')}, {settings.metric} {value}"
 
 
 def _tuned(choosing: Choosing, settings: TrainSettings, measured: Measured, console: Console) -> Chosen:
@@ -227,8 +222,7 @@ def _tuned(choosing: Choosing, settings: TrainSettings, measured: Measured, cons
             file = stack.enter_context(TrialsFile(choosing.tune_file, head))
             trials = [read_trial(record, space, file.path, line) for line, record in enumerate(file.records, 2)]
             if trials:
-                count = f"{len(trials):,} trial" + ("" if len(trials) == 1 else "s")
-                console.notice(f"going on after {count} in {file.path}")
+                console.notice(f"going on after {counted(len(trials), 'trial')} in {file.path}")
         total = choosing.tune_trials or max(1, round(seconds or 0))
         progress = stack.enter_context(console.progress(total, "trials" if choosing.tune_trials else "seconds"))
         began = time.monotonic() - sum(one.seconds for one in trials)
@@ -247,7 +241,7 @@ def _tuned(choosing: Choosing, settings: TrainSettings, measured: Measured, cons
             tell()
 
         def on_round(fold: int, one: RoundReport) -> None:
-            tell(f"with {_trees(one.round)}" if choosing.folds is None else _said(one, settings, fold))
+            tell(f"with {counted(one.round, 'tree')}" if choosing.folds is None else _said(one, settings, fold))
 
         found = search(measured, base, space, trials, choosing.tune_trials, seconds, on_trial, on_round)
         progress.update(total)
@@ -256,166 +250,8 @@ def _tuned(choosing: Choosing, settings: TrainSettings, measured: Measured, cons
     winner = found[best]
     console.notice(
         f"trial {best + 1} of {len(found):,} is best: {settings.metric} {winner.measure:.6f} with "
-        f"{_trees(winner.trees)}; being the best of many it looks better than it is, so measure it on other data"
+        f"{counted(winner.trees, 'tree')}; being the best of many it looks better than it is, so measure it on other "
+        "data"
     )
     final = replace(settings, **winner.values, trees=winner.trees, early_stop=0)
     return Chosen(final, None, found, space)
-
-
-def report(chosen: Chosen) -> dict[str, Any]:
-    """Return what --report says of the choice."""
-    content: dict[str, Any] = {}
-    if chosen.trials:
-        from lmart.tuning import best_of
-
-        best = best_of(chosen.trials)
-        content["tuning"] = {
-            "searched": [one.name for one in chosen.space],
-            "trials": [one.to_json() for one in chosen.trials],
-            "best": None if best is None else best + 1,
-        }
-    if chosen.crossed is not None:
-        from lmart.crossvalidation import LEVEL
-
-        one = chosen.crossed
-        content["cross_validation"] = {
-            "trees": one.trees,
-            "mean": one.mean,
-            "interval": list(one.interval),
-            "interval_is": f"of the mean, {LEVEL:.0%}, by Student's t over the folds",
-            "standard_error_over_queries": one.standard_error,
-            "folds": [
-                {
-                    "fold": number,
-                    "queries": fold.n_queries,
-                    "documents": fold.n_documents,
-                    "measure": fold.measure,
-                    "best_round": fold.best_round,
-                    "best": fold.best,
-                    "rounds": fold.rounds,
-                }
-                for number, fold in enumerate(one.folds, 1)
-            ],
-            "curve": one.curve.tolist(),
-            "fold_of_query": (one.fold_of_query + 1).tolist(),
-            "warnings": list(one.warnings),
-        }
-    return content
-
-
-def write_out_of_fold(crossed: CrossValidation, dataset: RankingDataset, out: AtomicOutput) -> None:
-    """Write the scores of the folds' models, one a row, in input order."""
-    import numpy as np
-
-    from lmart.formats.scores import write_scores
-
-    scores = crossed.scores
-    if dataset.input_rows is not None:
-        scores = np.empty_like(scores)
-        scores[dataset.input_rows] = crossed.scores
-    write_scores(scores, out)
-
-
-def print_results(chosen: Chosen, console: Console, to_output: bool) -> None:
-    """Print the tables and the winner's command line: to standard output, or, when that is taken, as notices."""
-    from lmart.cli.tables import print_table, table_lines
-
-    def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        if to_output:
-            print_table(columns, rows)
-        else:
-            lines(table_lines(columns, rows))
-
-    def lines(texts: Sequence[str]) -> None:
-        for text in texts:
-            if to_output:
-                click.echo(text)
-            else:
-                console.notice(text)
-
-    metric = chosen.settings.metric
-    if chosen.crossed is not None:
-        table(*_fold_table(chosen.crossed, metric))
-        low, high = chosen.crossed.interval
-        lines(
-            [
-                "",
-                f"mean      {chosen.crossed.mean:.6f} with {_trees(chosen.crossed.trees)}",
-                f"interval  {low:.6f} to {high:.6f} (95%, Student's t over folds)",
-                f"error     {chosen.crossed.standard_error:.6f} (standard error over queries)",
-            ]
-        )
-    if chosen.trials:
-        if chosen.crossed is not None:
-            lines([""])
-        table(*_trial_table(chosen, metric))
-        lines(["", command_line(chosen)])
-
-
-def _fold_table(crossed: CrossValidation, metric: str) -> tuple[list[str], list[list[str]]]:
-    rows = [
-        [str(n), str(one.n_queries), str(one.n_documents), f"{one.measure:.6f}", f"{one.best:.6f}", str(one.best_round)]
-        for n, one in enumerate(crossed.folds, 1)
-    ]
-    return ["fold", "queries", "documents", metric, "own best", "trees"], rows
-
-
-def _trial_table(chosen: Chosen, metric: str) -> tuple[list[str], list[list[str]]]:
-    from lmart.tuning import best_of
-
-    best = best_of(chosen.trials)
-    names = [one.name for one in chosen.space]
-    rows = [
-        [
-            f"{'* ' if place == best else ''}{place + 1}",
-            "failed" if one.measure is None else f"{one.measure:.6f}",
-            str(one.trees),
-            *(_cell(one.values[name]) for name in names),
-        ]
-        for place, one in enumerate(chosen.trials)
-    ]
-    return ["trial", metric, "trees", *(name.replace("_", "-") for name in names)], rows
-
-
-def _cell(value: Any) -> str:
-    return ("no", "yes")[value] if isinstance(value, bool) else str(value)
-
-
-def command_line(chosen: Chosen) -> str:
-    """Return the command that trains the model anew, without the search, quoted for the shell."""
-    context = click.get_current_context()
-    settings = {one.name: getattr(chosen.settings, one.name) for one in fields(TrainSettings)}
-    searched = {one.name for one in chosen.space}
-    words = ["lmart", "train"]
-    for option in context.command.params:
-        name = option.name or ""
-        if name in NOT_OF_THE_MODEL:
-            continue
-        flag = max(option.opts, key=len)
-        value: Any
-        if name in settings:
-            if not (_stood_there(name) or name in searched or name == "trees"):
-                continue
-            value = settings[name]
-            value = "auto" if value is None else value
-        elif _stood_there(name) or name == "out":
-            value = context.params[name]
-        else:
-            continue
-        if isinstance(value, bool):
-            words += [flag if value else option.secondary_opts[0]]
-        elif not isinstance(value, tuple):
-            words += _valued(flag, str(value))
-        elif all(_plain(one) for one in value):
-            words += [flag, *value]
-        else:
-            words += [word for one in value for word in _valued(flag, one)]
-    return shlex.join(words)
-
-
-def _plain(value: str) -> bool:
-    return value == "-" or not value.startswith("-")
-
-
-def _valued(flag: str, value: str) -> list[str]:
-    return [flag, value] if _plain(value) else [f"{flag}={value}"]

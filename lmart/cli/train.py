@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lmart.cli import choice_reports
 from lmart.cli import choosing as choices
 from lmart.cli.data_options import data_options, refuse_two_standard_inputs
 from lmart.cli.many_files import ManyFilesCommand
 from lmart.cli.options import quiet_option, thread_count, threads_option
 from lmart.cli.process import keep_memory_constant
 from lmart.cli.setting_options import setting_options
-from lmart.errors import quote
+from lmart.errors import counted, quote
 from lmart.formats.options import ReadOptions
 from lmart.settings import TrainSettings
 
@@ -159,15 +160,15 @@ def command(
         if report is not None:
             content = _report(result, settings, rounds, training, train_set, data, valid, seconds | result.seconds)
             file = others.enter_context(AtomicOutput(report))
-            file.write(json.dumps(content | choices.report(chosen), indent=1, allow_nan=False) + "\n")
+            file.write(json.dumps(content | choice_reports.report(chosen), indent=1, allow_nan=False) + "\n")
             file.flush()
         if choosing.oof is not None and chosen.crossed is not None and raw is not None:
             file = others.enter_context(AtomicOutput(choosing.oof))
-            choices.write_out_of_fold(chosen.crossed, raw[0], file)
+            choice_reports.write_out_of_fold(chosen.crossed, raw[0], file)
             file.flush()
         write_model(result.ensemble, out)
     console.notice(_summary(result, settings, valid, out))
-    choices.print_results(chosen, console, to_output="-" not in outputs.values())
+    choice_reports.print_results(chosen, console, to_output="-" not in outputs.values())
 
 
 def _read_weights(path: str, dataset: Trainable) -> npt.NDArray[np.float64]:
@@ -177,14 +178,10 @@ def _read_weights(path: str, dataset: Trainable) -> npt.NDArray[np.float64]:
     return weights.per_query if weights.given_per == "query" else weights.per_document
 
 
-def _count(number: int, noun: str, plural: str | None = None) -> str:
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
-
-
 def _describe(dataset: Trainable, share: float) -> str:
-    documents, features = _count(dataset.n_documents, "document"), _count(dataset.n_features, "feature")
+    documents, features = counted(dataset.n_documents, "document"), counted(dataset.n_features, "feature")
     sampled = f"; each tree is grown from {share:.0%} of the documents (--sample)" if share < 1 else ""
-    return f"read {documents} of {_count(dataset.n_queries, 'query', 'queries')} with {features}{sampled}"
+    return f"read {documents} of {counted(dataset.n_queries, 'query', 'queries')} with {features}{sampled}"
 
 
 def _shown(value: float | None) -> str:
@@ -200,7 +197,7 @@ def _measures(one: RoundReport, settings: TrainSettings, valid: Sequence[str]) -
 def _summary(result: TrainResult, settings: TrainSettings, valid: Sequence[str], out: str) -> str:
     sets = [("training", result.training), *zip(valid, result.validation, strict=True)]
     reached = ", ".join(f"{_shown(value)} on {name}" for name, value in sets)
-    trees = _count(len(result.ensemble.trees), "tree")
+    trees = counted(len(result.ensemble.trees), "tree")
     best = f" (best of {result.rounds} rounds)" if result.best_round < result.rounds else ""
     return f"wrote {trees}{best} to {out}; {settings.metric} {reached}"
 
@@ -217,19 +214,19 @@ def _warn(result: TrainResult, dataset: Trainable, settings: TrainSettings, cons
                 "; no query has two documents, so check the qid column" if single == queries else "; check the labels"
             )
             console.warning(
-                f"nothing to learn: none of {_count(queries, 'query', 'queries')} has two documents of different worth"
+                f"nothing to learn: none of {counted(queries, 'query', 'queries')} has two documents of different worth"
                 f"{hint}; every score will be 0"
             )
             return
         kinds = ((single, "with a single document"), (idle - single, "with all documents worth the same"))
         why = ", ".join(f"{number:,} {kind}" for number, kind in kinds if number)
-        console.warning(f"{idle:,} of {_count(queries, 'query', 'queries')} teach nothing: {why}")
+        console.warning(f"{idle:,} of {counted(queries, 'query', 'queries')} teach nothing: {why}")
     if not result.n_features_split:
         console.warning("nothing to split on: every feature is constant; every score will be 0")
     elif result.stopped == "split":
         console.warning(
-            f"stopped after {_count(result.rounds, 'tree')} of {settings.trees:,}: no split is left that gains and "
-            f"leaves on each side {_count(settings.min_docs, 'document')} (--min-docs) and a hessian of "
+            f"stopped after {counted(result.rounds, 'tree')} of {settings.trees:,}: no split is left that gains and "
+            f"leaves on each side {counted(settings.min_docs, 'document')} (--min-docs) and a hessian of "
             f"{settings.min_hessian:g} (--min-hessian)" + ("" if result.rounds else "; every score will be 0")
         )
 

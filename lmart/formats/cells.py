@@ -37,7 +37,7 @@ class ReusedRoom:
         return self._columns[:count], self._values[:count]
 
 
-class Batch:
+class CellBatch:
     """The cells of adjacent chunks of text, each written in a place of its own that is large enough."""
 
     def __init__(self, room: CellRoom, most: Sequence[int], lasting: bool) -> None:

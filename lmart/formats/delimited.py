@@ -15,7 +15,7 @@ import numpy as np
 
 from lmart.dataset import SparseRows
 from lmart.errors import OutputError, quote
-from lmart.formats.cells import Batch
+from lmart.formats.cells import CellBatch
 from lmart.formats.columns import ColumnPlan, plan_columns
 from lmart.formats.letor_faults import INNER_RETURN, label_fault, value_fault
 from lmart.formats.numbers import shortest
@@ -80,7 +80,7 @@ class DelimitedReader(TextReader):
         text = np.frombuffer(buffer, np.uint8)
         bounds = cut_at_newlines(buffer, stop, start)
         lines_of = self.pool.run(count_lines, [(text, *bound) for bound in bounds])
-        batch = Batch(self._room, [lines * plan.n_features for lines in lines_of], self._lasting)
+        batch = CellBatch(self._room, [lines * plan.n_features for lines in lines_of], self._lasting)
         all_outputs = self.buffers(len(bounds))
         calls = []
         for chunk, (out, lines) in enumerate(zip(all_outputs, lines_of, strict=True)):
@@ -101,7 +101,7 @@ class DelimitedReader(TextReader):
                 parts.append(part)
         return parts
 
-    def _collect(self, buffer: bytearray, out: Buffers, batch: Batch, chunk: int, plan: ColumnPlan) -> RowBlock:
+    def _collect(self, buffer: bytearray, out: Buffers, batch: CellBatch, chunk: int, plan: ColumnPlan) -> RowBlock:
         n_rows, n_runs, n_hard, n_faults = out.counts[: decimals.N_COUNTS].tolist()
         spans = [tuple(fault) for fault in out.faults[: min(n_faults, len(out.faults))].tolist()]
         for line, start, stop in self.finish_numbers(buffer, out.odd[:n_hard], out.labels, batch.place(chunk)[1]):

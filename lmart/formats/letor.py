@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from lmart.dataset import SparseRows
 from lmart.errors import OutputError, quote
-from lmart.formats.cells import Batch
+from lmart.formats.cells import CellBatch
 from lmart.formats.letor_faults import Layout, explain, label_fault, no_query_fault, not_letor_fault, words_of
 from lmart.formats.numbers import shortest
 from lmart.formats.rows import Longs, RowBlock
@@ -39,7 +39,7 @@ class LetorReader(TextReader):
         text = np.frombuffer(buffer, np.uint8)
         bounds = cut_at_newlines(buffer, stop)
         marks = self.pool.run(parsing.count_marks, [(text, *bound) for bound in bounds])
-        batch = Batch(self._room, [n_cells for _, n_cells in marks], self._lasting)
+        batch = CellBatch(self._room, [n_cells for _, n_cells in marks], self._lasting)
         all_outputs = self.buffers(len(bounds))
         calls = []
         for chunk, (out, (n_lines, n_cells)) in enumerate(zip(all_outputs, marks, strict=True)):
@@ -62,7 +62,7 @@ class LetorReader(TextReader):
                 parts.append(part)
         return parts
 
-    def _read_odd_numbers(self, text: npt.NDArray[np.uint8], all_outputs: Sequence[Buffers], batch: Batch) -> None:
+    def _read_odd_numbers(self, text: npt.NDArray[np.uint8], all_outputs: Sequence[Buffers], batch: CellBatch) -> None:
         """Read the numbers that the first kernel left, and leave in the counts how many are left still."""
         with_odd = [chunk for chunk, out in enumerate(all_outputs) if out.counts[parsing.ODD_NUMBERS]]
         calls = []
@@ -73,7 +73,7 @@ class LetorReader(TextReader):
         for chunk, n_left in zip(with_odd, self.pool.run(decimals.read_numbers, calls), strict=True):
             all_outputs[chunk].counts[parsing.ODD_NUMBERS] = n_left
 
-    def _collect(self, buffer: bytearray, out: Buffers, batch: Batch, chunk: int, layout: Layout) -> RowBlock:
+    def _collect(self, buffer: bytearray, out: Buffers, batch: CellBatch, chunk: int, layout: Layout) -> RowBlock:
         """Make a block of what the kernels wrote, and do what they left: new features, hard numbers, ids, faults."""
         n_rows, n_cells, n_unknown, n_runs, n_odd, n_faults, n_unsorted = out.counts.tolist()
         columns, values = batch.place(chunk)

@@ -1,0 +1,183 @@
+"""What `lmart train` tells of what it chose by folds or trials: tables, the winner's command line, files."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lmart.cli.choosing import Chosen, stood_there
+from lmart.cli.console import Console
+from lmart.errors import counted
+from lmart.settings import AUTO, TrainSettings
+
+if TYPE_CHECKING:
+    from lmart.crossvalidation import CrossValidation
+    from lmart.dataset import RankingDataset
+    from lmart.streams import AtomicOutput
+
+NOT_OF_THE_MODEL = ("folds", "oof", "tune", "tune_trials", "tune_file", "early_stop", "report", "threads", "quiet")
+
+
+def report(chosen: Chosen) -> dict[str, Any]:
+    """Return what --report says of the choice."""
+    content: dict[str, Any] = {}
+    if chosen.trials:
+        from lmart.tuning import best_of
+
+        best = best_of(chosen.trials)
+        content["tuning"] = {
+            "searched": [one.name for one in chosen.space],
+            "trials": [one.to_json() for one in chosen.trials],
+            "best": None if best is None else best + 1,
+        }
+    if chosen.crossed is not None:
+        from lmart.crossvalidation import LEVEL
+
+        one = chosen.crossed
+        content["cross_validation"] = {
+            "trees": one.trees,
+            "mean": one.mean,
+            "interval": list(one.interval),
+            "interval_is": f"of the mean, {LEVEL:.0%}, by Student's t over the folds",
+            "standard_error_over_queries": one.standard_error,
+            "folds": [
+                {
+                    "fold": number,
+                    "queries": fold.n_queries,
+                    "documents": fold.n_documents,
+                    "measure": fold.measure,
+                    "best_round": fold.best_round,
+                    "best": fold.best,
+                    "rounds": fold.rounds,
+                }
+                for number, fold in enumerate(one.folds, 1)
+            ],
+            "curve": one.curve.tolist(),
+            "fold_of_query": (one.fold_of_query + 1).tolist(),
+            "warnings": list(one.warnings),
+        }
+    return content
+
+
+def write_out_of_fold(crossed: CrossValidation, dataset: RankingDataset, out: AtomicOutput) -> None:
+    """Write the scores of the folds' models, one a row, in input order."""
+    import numpy as np
+
+    from lmart.formats.scores import write_scores
+
+    scores = crossed.scores
+    if dataset.input_rows is not None:
+        scores = np.empty_like(scores)
+        scores[dataset.input_rows] = crossed.scores
+    write_scores(scores, out)
+
+
+def print_results(chosen: Chosen, console: Console, to_output: bool) -> None:
+    """Print the tables and the winner's command line: to standard output, or, when that is taken, as notices."""
+    from lmart.cli.tables import print_table, table_lines
+
+    def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        if to_output:
+            print_table(columns, rows)
+        else:
+            lines(table_lines(columns, rows))
+
+    def lines(texts: Sequence[str]) -> None:
+        for text in texts:
+            if to_output:
+                click.echo(text)
+            else:
+                console.notice(text)
+
+    metric = chosen.settings.metric
+    if chosen.crossed is not None:
+        from lmart.crossvalidation import LEVEL
+
+        table(*_fold_table(chosen.crossed, metric))
+        low, high = chosen.crossed.interval
+        lines(
+            [
+                "",
+                f"mean      {chosen.crossed.mean:.6f} with {counted(chosen.crossed.trees, 'tree')}",
+                f"interval  {low:.6f} to {high:.6f} ({LEVEL:.0%}, Student's t over folds)",
+                f"error     {chosen.crossed.standard_error:.6f} (standard error over queries)",
+            ]
+        )
+    if chosen.trials:
+        if chosen.crossed is not None:
+            lines([""])
+        table(*_trial_table(chosen, metric))
+        lines(["", command_line(chosen)])
+
+
+def _fold_table(crossed: CrossValidation, metric: str) -> tuple[list[str], list[list[str]]]:
+    rows = [
+        [str(n), str(one.n_queries), str(one.n_documents), f"{one.measure:.6f}", f"{one.best:.6f}", str(one.best_round)]
+        for n, one in enumerate(crossed.folds, 1)
+    ]
+    return ["fold", "queries", "documents", metric, "own best", "trees"], rows
+
+
+def _trial_table(chosen: Chosen, metric: str) -> tuple[list[str], list[list[str]]]:
+    from lmart.tuning import best_of
+
+    best = best_of(chosen.trials)
+    names = [one.name for one in chosen.space]
+    rows = [
+        [
+            f"{'* ' if place == best else ''}{place + 1}",
+            "failed" if one.measure is None else f"{one.measure:.6f}",
+            str(one.trees),
+            *(_cell(one.values[name]) for name in names),
+        ]
+        for place, one in enumerate(chosen.trials)
+    ]
+    return ["trial", metric, "trees", *(name.replace("_", "-") for name in names)], rows
+
+
+def _cell(value: Any) -> str:
+    return ("no", "yes")[value] if isinstance(value, bool) else str(value)
+
+
+def command_line(chosen: Chosen) -> str:
+    """Return the command that trains the model anew, without the search, quoted for the shell."""
+    context = click.get_current_context()
+    settings = {one.name: getattr(chosen.settings, one.name) for one in fields(TrainSettings)}
+    searched = {one.name for one in chosen.space}
+    words = ["lmart", "train"]
+    for option in context.command.params:
+        name = option.name or ""
+        if name in NOT_OF_THE_MODEL:
+            continue
+        flag = max(option.opts, key=len)
+        value: Any
+        if name in settings:
+            if not (stood_there(name) or name in searched or name == "trees"):
+                continue
+            value = settings[name]
+            value = AUTO if value is None else value
+        elif stood_there(name) or name == "out":
+            value = context.params[name]
+        else:
+            continue
+        if isinstance(value, bool):
+            words += [flag if value else option.secondary_opts[0]]
+        elif not isinstance(value, tuple):
+            words += _valued(flag, str(value))
+        elif all(_plain(one) for one in value):
+            words += [flag, *value]
+        else:
+            words += [word for one in value for word in _valued(flag, one)]
+    return shlex.join(words)
+
+
+def _plain(value: str) -> bool:
+    return value == "-" or not value.startswith("-")
+
+
+def _valued(flag: str, value: str) -> list[str]:
+    return [flag, value] if _plain(value) else [f"{flag}={value}"]
