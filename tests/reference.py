@@ -59,9 +59,14 @@ def expected_reciprocal_ranks(stops: Sequence[float], cutoff: int) -> float:
 
 
 def pair_lambdas(
-    gains: Sequence[float], scores: Sequence[float], truncation: int, sigma: float, normalize: bool
+    gains: Sequence[float],
+    scores: Sequence[float],
+    truncation: int,
+    sigma: float,
+    normalize: bool,
+    alike: bool = False,
 ) -> tuple[list[float], list[float]]:
-    """Gradients and hessians of one query, pair by pair, by the definition (variant B)."""
+    """Gradients and hessians of one query, pair by pair, by the definition (variant B); `alike`: all pairs weigh 1."""
     n = len(gains)
     order = sorted(range(n), key=lambda i: (-scores[i], i))
     rank = {row: place for place, row in enumerate(order)}
@@ -75,7 +80,7 @@ def pair_lambdas(
     for i in range(n):
         for j in range(n):
             if gains[i] > gains[j] and min(rank[i], rank[j]) < cut:
-                delta = (gains[i] - gains[j]) * abs(discount[rank[i]] - discount[rank[j]]) / ideal
+                delta = 1.0 if alike else (gains[i] - gains[j]) * abs(discount[rank[i]] - discount[rank[j]]) / ideal
                 if spread:
                     delta /= 0.01 + abs(scores[i] - scores[j])
                 rho = 1 / (1 + exp(sigma * (scores[i] - scores[j])))
