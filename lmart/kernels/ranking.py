@@ -96,11 +96,26 @@ def add_up(pushes: Floats, pulls: Floats, n: int) -> tuple[float, float, float]:
 
 
 @kernel
+def weigh_swaps(rank: int, gains: Floats, discount: Floats, weights: Floats) -> None:
+    """Write what swapping the document at `rank` with each below it would change NDCG, as `add_pairs_of_rank` takes it.
+
+    gains   : float64[n], by rank, already divided by the ideal DCG, in        discount : float64[>= n], in
+    weights : float64[n], out behind `rank`: (g_i - g_j) (D_i - D_j). Source: Burges 2010, section 6.
+    """
+    own_gain = gains[rank]
+    own_discount = discount[rank]
+    lower_gains = gains[rank + 1 :]
+    lower_discount = discount[rank + 1 :]
+    lower_weights = weights[rank + 1 :]
+    for k in range(len(lower_weights)):
+        lower_weights[k] = (own_gain - lower_gains[k]) * (own_discount - lower_discount[k])
+
+
+@kernel
 def add_pairs_of_rank(
     rank: int,
     scores: Floats,
-    gains: Floats,
-    discount: Floats,
+    weights: Floats,
     decays: Floats,
     scale: float,
     normalize: bool,
@@ -112,23 +127,21 @@ def add_pairs_of_rank(
 ) -> float:
     """Add the pairs of the document at `rank` with all below it; return the sum of their |lambda|.
 
-    scores, gains, discount : float64[n], by rank, scores descending, gains already divided by the ideal DCG, in
-    decays                  : float64[n], by rank; decays[k] * scale is exp(-sigma (scores[rank] - scores[k])), in
-    grid                    : float64, 1.5 * 2^52 units; adding and subtracting it rounds to whole units
-    gradients, hessians     : float64[n], by rank, whole units, added to
-    pushes, pulls           : float64[n], scratch
-    Equation: rho = 1/(1+exp(sigma (s_i - s_j))) for i the better labelled of the pair, delta = |g_i - g_j| |D_i - D_j|,
-    divided by 0.01 + |s_i - s_j| when normalising; gradients -rho delta (i) and +rho delta (j), hessians
-    rho (1-rho) delta (both); the factors sigma and sigma^2 come later. Source: Burges 2010, sections 3 and 6
-    (LambdaRank, LambdaMART); the division is LightGBM's lambdarank_norm.
+    scores              : float64[n], by rank, descending, in
+    weights             : float64[n - rank - 1], of the documents below, in: how much the pair counts, positive when the
+                          upper document is the better one, negative when the lower is
+    decays              : float64[n], by rank; decays[k] * scale is exp(-sigma (scores[rank] - scores[k])), in
+    grid                : float64, 1.5 * 2^52 units; adding and subtracting it rounds to whole units
+    gradients, hessians : float64[n], by rank, whole units, added to
+    pushes, pulls       : float64[n], scratch
+    Equation: rho = 1/(1+exp(sigma (s_i - s_j))) for i the better document of the pair, delta = |weight|, divided by
+    0.01 + |s_i - s_j| when normalising; gradients -rho delta (i) and +rho delta (j), hessians rho (1-rho) delta (both);
+    the factors sigma and sigma^2 come later. Source: Burges 2010, sections 3 and 6 (LambdaRank, LambdaMART); the
+    division is LightGBM's lambdarank_norm.
     """
     own_score = scores[rank]
-    own_gain = gains[rank]
-    own_discount = discount[rank]
-    n = len(scores) - rank - 1
+    n = len(weights)
     lower_scores = scores[rank + 1 :]
-    lower_gains = gains[rank + 1 :]
-    lower_discount = discount[rank + 1 : rank + 1 + n]
     lower_decays = decays[rank + 1 :]
     lower_gradients = gradients[rank + 1 :]
     lower_hessians = hessians[rank + 1 :]
@@ -136,13 +149,12 @@ def add_pairs_of_rank(
     slope = 1.0 if normalize else 0.0
     for k in range(n):
         e = lower_decays[k] * scale
-        worth = own_gain - lower_gains[k]
+        weight = weights[k]
         spacing = base + slope * (own_score - lower_scores[k])
-        # one division for both 1/(1+e) and 1/spacing
-        both = 1.0 / ((1.0 + e) * spacing)
-        share = worth * (own_discount - lower_discount[k]) * both
-        # worth > 0: the pair stands right, its rho is e/(1+e); else it stands wrong, its rho is 1/(1+e).
-        push = share * (e if worth > 0.0 else 1.0)
+        both = 1.0 / ((1.0 + e) * spacing)  # one division for both 1/(1+e) and 1/spacing
+        share = weight * both
+        # weight > 0: the pair stands right, its rho is e/(1+e); else it stands wrong, its rho is 1/(1+e).
+        push = share * (e if weight > 0.0 else 1.0)
         pull = abs(share) * e * (both * spacing)
         push = (push + grid) - grid
         pull = (pull + grid) - grid
@@ -257,14 +269,15 @@ def lambda_gradients(
     order             : int32[n], rows of each query by score (order_documents), in
     truncation        : a pair counts when its better rank is below this; 0: all pairs
     gradients, hessians : float64[n], out, overwritten for the queries of the range
-    Equation: the sums over pairs of `add_pairs_of_rank`, with the factors of `write_rows`. Source: Burges 2010; variant
-    and normalisation as LightGBM's lambdarank. Differs: the gradients of a query sum to exactly 0.
+    Equation: the sums over pairs of `add_pairs_of_rank`, weighted by `weigh_swaps`, with the factors of `write_rows`.
+    Source: Burges 2010; variant and normalisation as LightGBM's lambdarank. Differs: the gradients of a query sum to
+    exactly 0.
     Parallel: the caller runs ranges of queries side by side; a query writes only its own rows. Cost: O(min(T, n) n).
     """
     largest = 0
     for q in range(first_query, last_query):
         largest = max(largest, query_offsets[q + 1] - query_offsets[q])
-    scratch = np.empty((7, largest), np.float64)
+    scratch = np.empty((8, largest), np.float64)
     for q in range(first_query, last_query):
         start = query_offsets[q]
         n = query_offsets[q + 1] - start
@@ -281,6 +294,7 @@ def lambda_gradients(
         g = scratch[4, :n]
         h = scratch[5, :n]
         decays = scratch[6, :n]
+        weights = scratch[7, :n]
         lowest = np.inf
         highest = -np.inf
         for k in range(n):
@@ -305,8 +319,10 @@ def lambda_gradients(
             if not narrow:
                 for k in range(rank, n):
                     decays[k] = decay(sigma * (by_rank[rank] - by_rank[k]))
+            weigh_swaps(rank, worth, discount, weights)
+            own = weights[rank + 1 :]
             total += add_pairs_of_rank(
-                rank, by_rank, worth, discount, decays, 1.0 / decays[rank], spread, grid, g, h, pushes, pulls
+                rank, by_rank, own, decays, 1.0 / decays[rank], spread, grid, g, h, pushes, pulls
             )
         write_rows(rows, g, h, total, query_weights[q], sigma, normalize, gradients, hessians)
 
@@ -338,8 +354,7 @@ def add_weighted_pairs(
     largest_weight : bound of all |weights|, the same for all ranks of a query
     gradients, hessians : float64[documents of the range], by query and rank, without the factors sigma and sigma^2;
     totals              : float64[queries of the range], sum of |lambda|; all three in and out, 0 before the first rank
-    Equation: rho |weight| and rho (1-rho) |weight| in the place of `add_pairs_of_rank`'s rho delta; rho and the
-    division when normalising are the same. Queries of weight 0 are left out.
+    Equation: that of `add_pairs_of_rank`. Queries of weight 0 are left out.
     Parallel: the caller runs ranges of queries side by side, each with arrays of its own. Cost: the number of pairs.
     """
     largest = 0
@@ -372,7 +387,7 @@ def add_weighted_pairs(
             if not narrow:
                 for k in range(rank, n):
                     decays[k] = decay(sigma * (by_rank[rank] - by_rank[k]))
-            totals[q - first_query] += add_weighted_pairs_of_rank(
+            totals[q - first_query] += add_pairs_of_rank(
                 rank,
                 by_rank,
                 own[(rank - first_rank) * n + rank + 1 : (rank - first_rank) * n + n],
@@ -385,52 +400,6 @@ def add_weighted_pairs(
                 pushes,
                 pulls,
             )
-
-
-@kernel
-def add_weighted_pairs_of_rank(
-    rank: int,
-    scores: Floats,
-    weights: Floats,
-    decays: Floats,
-    scale: float,
-    normalize: bool,
-    grid: float,
-    gradients: Floats,
-    hessians: Floats,
-    pushes: Floats,
-    pulls: Floats,
-) -> float:
-    """Add the pairs of the document at `rank` with all below it; return the sum of their |lambda|.
-
-    weights : float64[documents below], in; the others as in `add_pairs_of_rank`
-    """
-    own_score = scores[rank]
-    n = len(weights)
-    lower_scores = scores[rank + 1 :]
-    lower_decays = decays[rank + 1 :]
-    lower_gradients = gradients[rank + 1 :]
-    lower_hessians = hessians[rank + 1 :]
-    base = 0.01 if normalize else 1.0
-    slope = 1.0 if normalize else 0.0
-    for k in range(n):
-        e = lower_decays[k] * scale
-        weight = weights[k]
-        spacing = base + slope * (own_score - lower_scores[k])
-        both = 1.0 / ((1.0 + e) * spacing)
-        share = weight * both
-        push = share * (e if weight > 0.0 else 1.0)
-        pull = abs(share) * e * (both * spacing)
-        push = (push + grid) - grid
-        pull = (pull + grid) - grid
-        pushes[k] = push
-        pulls[k] = pull
-        lower_gradients[k] += push
-        lower_hessians[k] += pull
-    pushed, pulled, total = add_up(pushes, pulls, n)
-    gradients[rank] -= pushed
-    hessians[rank] += pulled
-    return total
 
 
 @kernel
