@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lmart.bin_edges import CHUNK, BinEdges, CellArrays, Codes, Floats, Ints, Longs, fit_bin_edges
-from lmart.dataset import RankingDataset, SparseRows
+from lmart.dataset import Counted, RankingDataset, SparseRows
 from lmart.kernels import binning as kernels
 from lmart.threads import WorkerPool, chunks
 
@@ -116,7 +116,7 @@ def bin_features(dataset: RankingDataset, edges: BinEdges, pool: WorkerPool) -> 
 
 
 @dataclass(frozen=True)
-class BinnedDataset:
+class BinnedDataset(Counted):
     """A training set of which only the bins are left; see RankingDataset for what else there is.
 
     features : BinnedFeatures of n documents; `features.edges.columns` are positions in `feature_ids`
@@ -129,18 +129,6 @@ class BinnedDataset:
     feature_names: tuple[str, ...] | None = None
     input_rows: Longs | None = None
     source: str = "data"
-
-    @property
-    def n_documents(self) -> int:
-        return len(self.labels)
-
-    @property
-    def n_queries(self) -> int:
-        return len(self.query_offsets) - 1
-
-    @property
-    def n_features(self) -> int:
-        return len(self.feature_ids)
 
 
 def bin_dataset(dataset: RankingDataset, max_bins: int, absent: str, seed: int, pool: WorkerPool) -> BinnedDataset:

@@ -71,8 +71,28 @@ class Judged(Protocol):
     def source(self) -> str: ...
 
 
+class Counted:
+    """How many documents, queries and features a data set has."""
+
+    feature_ids: Longs
+    labels: Floats
+    query_offsets: Longs
+
+    @property
+    def n_documents(self) -> int:
+        return len(self.labels)
+
+    @property
+    def n_queries(self) -> int:
+        return len(self.query_offsets) - 1
+
+    @property
+    def n_features(self) -> int:
+        return len(self.feature_ids)
+
+
 @dataclass(frozen=True)
-class RankingDataset:
+class RankingDataset(Counted):
     """n documents of n_queries queries. Rows of a query are adjacent; `doc_*` names rows, `rank_*` places.
 
     features       : SparseRows of n rows
@@ -103,18 +123,6 @@ class RankingDataset:
             raise ValueError("rows, labels and query offsets differ in length")
         if len(self.query_ids) != self.n_queries:
             raise ValueError("query ids and query offsets differ in length")
-
-    @property
-    def n_documents(self) -> int:
-        return len(self.labels)
-
-    @property
-    def n_queries(self) -> int:
-        return len(self.query_offsets) - 1
-
-    @property
-    def n_features(self) -> int:
-        return len(self.feature_ids)
 
     def feature_name(self, column: int) -> str:
         """Return what the user calls the feature of a column: its name, else its index as written."""

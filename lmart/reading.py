@@ -77,20 +77,12 @@ class _TwoPasses:
 
     def read(self, settings: TrainSettings) -> BinnedDataset:
         labels, query_offsets, edges, codes = self._first_pass(settings)
-        table = self._table
-        order = np.argsort(table.ids, kind="stable")
         if codes is None:
             codes = self._second_pass(edges, labels)
-        names = None if table.names is None else tuple(table.names[column] for column in order.tolist())
+        order, _ = self._table.ascending()
+        ids, names = self._table.ids[order], self._table.names_of(order)
         features = lay_out(edges, codes, self._pool)
-        return BinnedDataset(features, table.ids[order], labels, query_offsets, names, source=source_name(self._paths))
-
-    def _places(self) -> npt.NDArray[np.int32]:
-        """Return the place by ascending id of each column of the table."""
-        order = np.argsort(self._table.ids, kind="stable")
-        places = np.empty(len(order), np.int32)
-        places[order] = np.arange(len(order))
-        return places
+        return BinnedDataset(features, ids, labels, query_offsets, names, source=source_name(self._paths))
 
     def _first_pass(self, settings: TrainSettings) -> tuple[Floats, Longs, BinEdges, Codes | None]:
         """Return labels, query offsets and bin edges, and the codes if the sample has every row."""
@@ -105,7 +97,7 @@ class _TwoPasses:
             if progress > 0.0:
                 sample.expect(int(heads.n_documents / progress))
         labels, query_offsets = heads.finish_heads()
-        n, places = len(labels), self._places()
+        n, (_, places) = len(labels), self._table.ascending()
         all_counts = counts.finish(len(places))
         limits = (settings.max_bins, settings.absent)
         edges = choose_bin_edges(sample, all_counts, n, places, *limits, self._pool)
@@ -122,7 +114,7 @@ class _TwoPasses:
             spool.rewind()
         n, n_columns = len(labels), len(self._table)
         codes = np.empty((edges.n_features, n), np.uint8)
-        coder = Coder(edges, self._places(), self._pool)
+        coder = Coder(edges, self._table.ascending()[1], self._pool)
         row = 0
         try:
             for path, blocks, _ in read_batches(self._paths, self._options, self._pool, self._table, self._spools):

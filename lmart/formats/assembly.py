@@ -100,11 +100,9 @@ class DatasetBuilder(HeadBuilder):
     def finish(self, table: FeatureTable, source: str, group_by_qid: bool) -> RankingDataset:
         """Return all rows as one data set, its features by ascending id."""
         columns: npt.NDArray[np.int32] = self._columns.finish()
-        order = np.argsort(table.ids, kind="stable")
+        order, places = table.ascending()
         if not np.array_equal(order, np.arange(len(order))):
-            numbers = np.empty(len(order), np.int32)
-            numbers[order] = np.arange(len(order))
-            self._pool.run(renumber_columns, [(columns, *bound, numbers) for bound in chunks(len(columns), 1 << 20)])
+            self._pool.run(renumber_columns, [(columns, *bound, places) for bound in chunks(len(columns), 1 << 20)])
         rows = SparseRows(self._offsets.finish(), columns, self._values.finish())
         labels, offsets = self.finish_heads()
         query_ids: list[str] = self._query_ids
@@ -120,7 +118,7 @@ class DatasetBuilder(HeadBuilder):
             offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
             rows, labels = take_rows(rows, doc_order), labels[doc_order]
             document_ids = None if document_ids is None else [document_ids[doc] for doc in doc_order.tolist()]
-        names = None if table.names is None else tuple(table.names[column] for column in order.tolist())
+        names = table.names_of(order)
         return RankingDataset(
             rows, table.ids[order], labels, offsets, query_ids, names, document_ids, input_rows, source=source
         )

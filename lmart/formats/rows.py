@@ -87,6 +87,17 @@ class FeatureTable:
         """The hash table (keys, columns) that kernels search."""
         return self._keys, self._columns
 
+    def ascending(self) -> tuple[Longs, npt.NDArray[np.int32]]:
+        """Return the columns by ascending id, int64[n], and each column's place there, int32[n]."""
+        order = np.argsort(self.ids, kind="stable")
+        places = np.empty(len(order), np.int32)
+        places[order] = np.arange(len(order))
+        return order, places
+
+    def names_of(self, columns: Longs) -> tuple[str, ...] | None:
+        """Return the names of columns; None when they have none."""
+        return None if self.names is None else tuple(self.names[column] for column in columns.tolist())
+
     @property
     def spellings(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int32]]:
         """How ids are written, by ascending id, and the place there of each column, for `parse_letor`.
@@ -96,10 +107,8 @@ class FeatureTable:
         new = self._count - len(self._places)
         if new > 0 or not len(self._spellings):
             if self._count < 1 << 16 or new > self._count // 8:
-                order = np.argsort(self.ids, kind="stable")
+                order, self._places = self.ascending()
                 self._spellings = spell(self.ids[order], order)
-                self._places = np.empty(self._count, np.int32)
-                self._places[order] = np.arange(self._count)
             else:
                 self._places = np.append(self._places, np.full(new, len(self._spellings) - 2, np.int32))
         return self._spellings, self._places
