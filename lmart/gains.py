@@ -18,6 +18,7 @@ Floats = npt.NDArray[np.float64]
 Offsets = npt.NDArray[np.int64]
 
 LN2_BITS = 160
+SMALLEST_GRADE_SCALE = 4
 
 
 @dataclass(frozen=True)
@@ -112,6 +113,17 @@ def _power_of_two(labels: Floats, exponents: npt.NDArray[np.int64]) -> Floats:
     with np.errstate(over="ignore", under="ignore"):
         scaled: Floats = np.ldexp(power, shift)
     return scaled
+
+
+def grade_scale(labels: Floats) -> int:
+    """Return L of expected reciprocal rank: 4, or the largest label rounded up when that is more."""
+    return max(SMALLEST_GRADE_SCALE, math.ceil(float(labels.max(initial=0.0))))
+
+
+def stop_probabilities(labels: Floats) -> Floats:
+    """Return how likely a reader stops at each document, (2^label - 1) / 2^L (Chapelle et al. 2009), float64[n]."""
+    scale = np.append(labels, float(grade_scale(labels)))  # one query of everything, and a label that holds the scale
+    return Gain("exp2").scaled(scale, np.array([0, len(scale)]))[:-1]
 
 
 def discount_table(n: int) -> Floats:

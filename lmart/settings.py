@@ -12,7 +12,18 @@ from typing import Any
 from lmart.errors import SettingsError
 from lmart.gains import Gain
 
-OBJECTIVES = ("lambdamart", "ranknet")  # what a tree can be fitted to; the equations are in objectives/NAME.py
+OBJECTIVES = {
+    "lambdamart": "by pairs, each weighted by how much swapping it would change NDCG",
+    "ranknet": "by pairs, all of weight 1; of --gain only the order counts",
+    "lambdaloss": "by pairs, NDCG-Loss2++: to the weight of lambdamart comes ten times one that goes by how many ranks "
+    "the two are apart",
+    "map": "by pairs of a relevant document (label above 0) and another, each weighted by how much swapping it would "
+    "change average precision; without --gain",
+    "mrr": "by pairs like map, for 1 / rank of the first relevant document; without --gain",
+    "err": "by pairs, for expected reciprocal rank; a reader stops at a document as in the measure err; without --gain",
+}
+"""What a tree can be fitted to, one line each for help and man pages; the equations are in objectives/NAME.py."""
+
 AUTO = "auto"  # what is written for a setting that the data decide
 
 
@@ -49,7 +60,9 @@ class TrainSettings:
     max_bins: int = _setting(
         255, "Most histogram bins of a feature, besides the one for missing values.", low=2, high=255
     )
-    objective: str = _setting("lambdamart", "What each tree is fitted to.", choices=OBJECTIVES)
+    objective: str = _setting(
+        "lambdamart", "What each tree is fitted to; the list is above.", choices=tuple(OBJECTIVES)
+    )
     truncation: int = _setting(
         30,
         "A pair counts when at least one of its documents is among the first N of the current order; 0: all pairs.",

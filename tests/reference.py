@@ -58,29 +58,28 @@ def expected_reciprocal_ranks(stops: Sequence[float], cutoff: int) -> float:
 # ---- training -------------------------------------------------------------------------------------------------------
 
 
-def pair_lambdas(
-    gains: Sequence[float],
+def pair_gradients(
+    worths: Sequence[float],
     scores: Sequence[float],
     truncation: int,
     sigma: float,
     normalize: bool,
-    alike: bool = False,
+    weigh: Callable[[list[int], int, int], float],
 ) -> tuple[list[float], list[float]]:
-    """Gradients and hessians of one query, pair by pair, by the definition (variant B); `alike`: all pairs weigh 1."""
-    n = len(gains)
-    order = sorted(range(n), key=lambda i: (-scores[i], i))
+    """Gradients and hessians of one query, pair by pair, by the definition (variant B).
+
+    weigh : the weight of a pair, from the rows by score and the ranks of the better document and of the other
+    """
+    n = len(worths)
+    order = ranked_rows(scores)
     rank = {row: place for place, row in enumerate(order)}
-    discount = [1 / log2(r + 2) for r in range(n)]
     cut = truncation or n
-    ideal = sum(g * d for g, d in zip(sorted(gains, reverse=True)[:cut], discount, strict=False))
     gradients, hessians, total = [0.0] * n, [0.0] * n, 0.0
-    if ideal == 0:
-        return gradients, hessians
     spread = normalize and max(scores) != min(scores)
     for i in range(n):
         for j in range(n):
-            if gains[i] > gains[j] and min(rank[i], rank[j]) < cut:
-                delta = 1.0 if alike else (gains[i] - gains[j]) * abs(discount[rank[i]] - discount[rank[j]]) / ideal
+            if worths[i] > worths[j] and min(rank[i], rank[j]) < cut:
+                delta = weigh(order, rank[i], rank[j])
                 if spread:
                     delta /= 0.01 + abs(scores[i] - scores[j])
                 rho = 1 / (1 + exp(sigma * (scores[i] - scores[j])))
@@ -91,6 +90,50 @@ def pair_lambdas(
                 total += 2 * sigma * rho * delta
     factor = log2(1 + total) / total if normalize and total > 0 else 1.0
     return [g * factor for g in gradients], [h * factor for h in hessians]
+
+
+def pair_lambdas(
+    gains: Sequence[float], scores: Sequence[float], truncation: int, sigma: float, normalize: bool
+) -> tuple[list[float], list[float]]:
+    """Gradients and hessians of one query under LambdaMART."""
+    weigh = distance_weights(gains, truncation, 1.0, 0.0)
+    return pair_gradients(gains, scores, truncation, sigma, normalize, weigh)
+
+
+def distance_weights(
+    gains: Sequence[float], truncation: int, share_of_places: float, share_of_distance: float
+) -> Callable[[list[int], int, int], float]:
+    """The weights of LambdaRank (shares 1 and 0), of NDCG-Loss2 (0 and 1) and of NDCG-Loss2++ (1 and 10)."""
+    best = sorted(gains, reverse=True)[: truncation or len(gains)]
+    ideal = sum(gain / log2(place + 1) for place, gain in enumerate(best, 1))
+
+    def weigh(order: list[int], better: int, other: int) -> float:
+        apart = abs(better - other)
+        by_places = abs(1 / log2(better + 2) - 1 / log2(other + 2))
+        by_distance = 1 / log2(1 + apart) - 1 / log2(2 + apart)
+        gained = (gains[order[better]] - gains[order[other]]) / ideal
+        return gained * (share_of_places * by_places + share_of_distance * by_distance)
+
+    return weigh
+
+
+def swap_weights(
+    measure: Callable[[list[float], int], float], worths: Sequence[float]
+) -> Callable[[list[int], int, int], float]:
+    """As weights how much a measure of the whole list changes by a swap, from the definition."""
+
+    def weigh(order: list[int], better: int, other: int) -> float:
+        swapped = list(order)
+        swapped[better], swapped[other] = swapped[other], swapped[better]
+        before, after = (measure([worths[row] for row in rows], len(rows)) for rows in (order, swapped))
+        return abs(after - before)
+
+    return weigh
+
+
+def average_precision(relevant: Sequence[float], cutoff: int) -> float:
+    """Mean of the precision at each relevant document."""
+    return precision_sums(relevant, cutoff) / max(sum(relevant), 1)
 
 
 def swapped_ndcg_change(gains: Sequence[float], order: Sequence[int], first: int, second: int, cutoff: int) -> float:

@@ -13,6 +13,7 @@ from commands import ROOT, run, run_lines
 
 from lmart import __version__
 from lmart.errors import ExitStatus
+from lmart.settings import OBJECTIVES
 
 TEXT = (ROOT / "README.md").read_text("ascii")
 
@@ -91,3 +92,8 @@ def test_no_line_of_the_prose_is_too_long() -> None:
 
 def test_ci_can_be_run() -> None:
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
+
+
+def test_every_objective_has_a_row() -> None:
+    table = TEXT.split("\n| `--objective` |")[1].split("\n\n")[0]
+    assert re.findall(r"^\| `([a-z]+)`", table, re.MULTILINE) == list(OBJECTIVES)

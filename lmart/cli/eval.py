@@ -11,7 +11,7 @@ import click
 from lmart.cli.console import Console
 from lmart.cli.data_options import data_options, refuse_two_standard_inputs
 from lmart.cli.many_files import ManyFilesCommand
-from lmart.cli.options import GainType, quiet_option, thread_count, threads_option
+from lmart.cli.options import GainType, definitions, quiet_option, thread_count, threads_option
 from lmart.cli.reports import per_query_lines, print_report
 from lmart.errors import DataError, ModelError, SettingsError
 from lmart.formats.options import ReadOptions
@@ -58,14 +58,9 @@ Examples:
 
 
 def _measures_help() -> str:
-    """Return one paragraph of lines, a measure each, broken to the width of help pages."""
-    import textwrap
-
-    lines = []
-    for name, meaning in MEANINGS.items():
-        spelling = f"{name}@k" if name in NEED_CUTOFF else f"{name}[@k]"
-        lines += textwrap.wrap(meaning + ".", 74, initial_indent=f"  {spelling:<10}", subsequent_indent=" " * 12)
-    return "\n".join(lines)
+    """Return one paragraph of lines, a measure each."""
+    spelled = ((f"{name}@k" if name in NEED_CUTOFF else f"{name}[@k]", meaning) for name, meaning in MEANINGS.items())
+    return definitions(dict(spelled))
 
 
 def _once(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> str | None:

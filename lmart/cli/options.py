@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import click
@@ -108,6 +108,18 @@ def setting_option(name: str, metavar: str | None = None) -> Callable[[F], F]:
     if one.metadata["choices"]:
         return click.option(flag, type=click.Choice(one.metadata["choices"]), **shown)
     return click.option(flag, metavar=metavar or "TEXT", **shown)
+
+
+def definitions(entries: Mapping[str, str]) -> str:
+    """Return lines of a help text, each name with its meaning beside it, broken to the width of help pages."""
+    import textwrap
+
+    column = 4 + max(map(len, entries))
+    lines = []
+    for name, meaning in entries.items():
+        opening = f"  {name}".ljust(column)
+        lines += textwrap.wrap(f"{meaning}.", 74, initial_indent=opening, subsequent_indent=" " * column)
+    return "\n".join(lines)
 
 
 def threads_option(function: F) -> F:

@@ -14,12 +14,12 @@ from lmart.cli import choice_reports
 from lmart.cli import choosing as choices
 from lmart.cli.data_options import data_options, refuse_two_standard_inputs
 from lmart.cli.many_files import ManyFilesCommand
-from lmart.cli.options import quiet_option, thread_count, threads_option
+from lmart.cli.options import definitions, quiet_option, thread_count, threads_option
 from lmart.cli.process import keep_memory_constant
 from lmart.cli.setting_options import setting_options
 from lmart.errors import counted, quote
 from lmart.formats.options import ReadOptions
-from lmart.settings import TrainSettings
+from lmart.settings import OBJECTIVES, TrainSettings
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,6 +29,32 @@ if TYPE_CHECKING:
     from lmart.cli.console import Console
     from lmart.coding import CodedDataset
     from lmart.dataset import RankingDataset
+
+HELP = """Learn a ranking model from judged documents and write it as one JSON file.
+
+The model is an ensemble of regression trees fitted, one a round, to the gradients that would improve the ranking of
+each query (LambdaMART). The same data and settings give the same bytes, whatever the number of threads.
+
+What a better ranking is, --objective says:
+
+\b
+{objectives}
+
+Those by pairs minimise the sum of weight x log(1 + exp(-sigma (s - t))) over the pairs of documents of a query, s being
+the score of the better one and t that of the other; --truncation, --sigma and --normalize mean the same for all of
+them. --weights holds for every objective. --metric is only measured and may be something else than the objective.
+
+Values become small codes while they are read, so the raw data is never all in memory (but with --group-by-qid,
+--folds or --tune it is). Beyond 200,000 rows --data is read twice; what comes through a pipe is kept in a temporary
+file in TMPDIR for that, compressed if it came so.
+
+With --early-stop the model holds exactly the trees of the best round on the first --valid file. Measures are means
+over queries; queries without a relevant document count as 0, ties are in file order.
+
+With --folds or --tune the number of trees, or more settings, are chosen first, by queries that the models did not
+see; then the model is trained with them on all of --data, and what was found is printed. The folds decide when both
+they and a --valid file are given; the file is then only measured. As the choice was made on the same queries, the
+measure printed is somewhat better than the model will be."""
 
 EPILOG = """\b
 Examples:
@@ -40,7 +66,12 @@ Examples:
 """
 
 
-@click.command(cls=ManyFilesCommand, many=("--data", "--valid"), epilog=EPILOG)
+@click.command(
+    cls=ManyFilesCommand,
+    many=("--data", "--valid"),
+    help=HELP.format(objectives=definitions(OBJECTIVES)),
+    epilog=EPILOG,
+)
 @click.option(
     "--data",
     metavar="FILE...",
@@ -78,23 +109,6 @@ def command(
     threads: int | None,
     quiet: bool,
 ) -> None:
-    """Learn a ranking model from judged documents and write it as one JSON file.
-
-    The model is a LambdaMART ensemble: regression trees fitted, one a round, to the gradients that would improve the
-    NDCG of each query. The same data and settings give the same bytes, whatever the number of threads.
-
-    Values become small codes while they are read, so the raw data is never all in memory (but with --group-by-qid,
-    --folds or --tune it is). Beyond 200,000 rows --data is read twice; what comes through a pipe is kept in a temporary
-    file in TMPDIR for that, compressed if it came so.
-
-    With --early-stop the model holds exactly the trees of the best round on the first --valid file. Measures are means
-    over queries; queries without a relevant document count as 0, ties are in file order.
-
-    With --folds or --tune the number of trees, or more settings, are chosen first, by queries that the models did not
-    see; then the model is trained with them on all of --data, and what was found is printed. The folds decide when both
-    they and a --valid file are given; the file is then only measured. As the choice was made on the same queries, the
-    measure printed is somewhat better than the model will be.
-    """
     from lmart.measures.values import parse_measure, parse_measures
 
     if len(parse_measures(settings.metric)) > 1:

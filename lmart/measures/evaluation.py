@@ -13,14 +13,13 @@ import numpy.typing as npt
 
 from lmart.dataset import query_ranges
 from lmart.errors import DataError
-from lmart.gains import Gain, discount_table
+from lmart.gains import discount_table, grade_scale, stop_probabilities
 from lmart.measures.values import Conventions, Measure
 from lmart.threads import WorkerPool
 
 Floats = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
 
-SMALLEST_GRADE_SCALE = 4
 DOCUMENTS_A_CALL = 16384
 
 
@@ -91,7 +90,7 @@ class Evaluator:
         self.relevant = np.asarray(labels > 0, np.float64)
         self.n_relevant = _query_sums(self.relevant, self.query_offsets)
         self.empty = self.n_relevant == 0
-        self.grade_scale = max(SMALLEST_GRADE_SCALE, math.ceil(labels.max(initial=0.0)))
+        self.grade_scale = grade_scale(labels)
         self._ranges = query_ranges(self.query_offsets, DOCUMENTS_A_CALL)
         self._order = np.arange(len(labels), dtype=np.int32)
         self._worths: dict[str, Floats] = {}
@@ -173,9 +172,7 @@ class Evaluator:
             elif name == "dcg":
                 worth = gain.of_labels(self.labels)
             elif name == "err":
-                # one query of everything, and a label that holds the scale
-                scale = np.append(self.labels, float(self.grade_scale))
-                worth = Gain("exp2").scaled(scale, np.array([0, len(scale)]))[:-1]
+                worth = stop_probabilities(self.labels)
             else:
                 worth = self.relevant
             self._worths[name] = np.ascontiguousarray(worth, np.float64)

@@ -71,3 +71,8 @@ def inverse_ideal_dcg(task: Task, discount: Floats, truncation: int) -> Floats:
     )
     inverse: Floats = np.divide(1.0, ideal, out=np.zeros_like(ideal), where=ideal > 0)
     return inverse
+
+
+def relevance(task: Task) -> Floats:
+    """Return 1 for each relevant document, else 0, float64[n]: relevant is a label above 0, as in the measures."""
+    return np.asarray(task.labels > 0, np.float64)
