@@ -41,7 +41,7 @@ def weigh_pairs(
             weights = out[at + (rank - first_rank) * n : at + (rank - first_rank + 1) * n]
             for lower in range(rank + 1, n):
                 other = gains[rows[lower]]
-                weights[lower] = 1.0 if own > other else -1.0 if own < other else 0.0
+                weights[lower] = 1.0 * (own > other) - 1.0 * (own < other)
 
 
 OBJECTIVE = RankNet
