@@ -78,7 +78,7 @@ class DelimitedReader(TextReader):
 
     def _parse_plain(self, buffer: bytearray, start: int, stop: int, plan: ColumnPlan) -> list[RowBlock]:
         text = np.frombuffer(buffer, np.uint8)
-        bounds = cut_at_newlines(buffer, stop, start)
+        bounds = cut_at_newlines(buffer, stop, self.pool.threads, start)
         lines_of = self.pool.run(count_lines, [(text, *bound) for bound in bounds])
         batch = CellBatch(self._room, [lines * plan.n_features for lines in lines_of], self._lasting)
         all_outputs = self.buffers(len(bounds))

@@ -37,7 +37,7 @@ class LetorReader(TextReader):
                 self.line += buffer.count(b"\n", 0, stop)
                 return []
         text = np.frombuffer(buffer, np.uint8)
-        bounds = cut_at_newlines(buffer, stop)
+        bounds = cut_at_newlines(buffer, stop, self.pool.threads)
         marks = self.pool.run(parsing.count_marks, [(text, *bound) for bound in bounds])
         batch = CellBatch(self._room, [n_cells for _, n_cells in marks], self._lasting)
         all_outputs = self.buffers(len(bounds))

@@ -21,7 +21,7 @@ from lmart.threads import WorkerPool
 
 FIRST_BLOCK = 1 << 16  # small: it teaches the table which features there are
 BLOCK = 1 << 23
-CHUNK = 1 << 20
+CHUNK = 1 << 19
 LONGEST_LINE = 1 << 30
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -271,11 +271,16 @@ def count_lines(text: npt.NDArray[np.uint8], start: int, stop: int) -> int:
     return int(np.count_nonzero(text[start:stop] == ord("\n")))
 
 
-def cut_at_newlines(buffer: bytearray, stop: int, start: int = 0) -> list[tuple[int, int]]:
-    """Return pieces of buffer[start:stop], which ends with a newline, of about CHUNK bytes that end with one too."""
+def cut_at_newlines(buffer: bytearray, stop: int, threads: int, start: int = 0) -> list[tuple[int, int]]:
+    """Return pieces of buffer[start:stop], which ends with a newline, that end with one too.
+
+    Each is the share that leaves as much to every other thread: few in all, and the last ones, of CHUNK bytes, so small
+    that no thread waits long for another.
+    """
     bounds = []
     while start < stop:
-        end = stop if start + CHUNK >= stop else buffer.find(b"\n", start + CHUNK, stop) + 1
+        size = max(CHUNK, (stop - start) // (threads + 1))
+        end = stop if start + size >= stop else buffer.find(b"\n", start + size, stop) + 1
         bounds.append((start, end))
         start = end
     return bounds
