@@ -26,6 +26,7 @@ from lmart.measures import Conventions, Evaluator, parse_measure
 from lmart.objectives import Gradients
 from lmart.scoring import Scorer
 from lmart.settings import TrainSettings
+from lmart.sidecars import NO_SIDECARS, Sidecars
 from lmart.threads import WorkerPool, chunks
 
 Floats = npt.NDArray[np.float64]
@@ -59,7 +60,8 @@ class TrainResult:
     best_round : number of trees in the ensemble
     stopped    : 'trees' (all grown), 'early' (no better measure), 'split' (nothing left to split)
     training   : the training set's measure of the ensemble; validation : the same of each validation set
-    scores     : float64[n_documents], the ensemble's scores of the training set
+    scores     : float64[n_documents], the ensemble's scores of the training set, on top of those it started from
+    position_bias : float64[n_positions], of the ensemble's last round, when there are positions
     rounds     : trees grown; share : of the documents in each; n_features_split : features with more than one bin
     warnings   : what the user should know of how validation sets match the training set
     seconds    : wall time by stage
@@ -75,6 +77,7 @@ class TrainResult:
     training: float | None
     validation: tuple[float | None, ...]
     scores: Floats
+    position_bias: Floats
     warnings: tuple[str, ...]
     seconds: dict[str, float] = field(compare=False)
 
@@ -108,14 +111,16 @@ def _naming(dataset: Judged) -> Iterator[None]:
 class _Watched:
     """A data set whose scores are kept up to date, to be measured after each round."""
 
-    def __init__(self, dataset: Judged, settings: TrainSettings, pool: WorkerPool) -> None:
+    def __init__(
+        self, dataset: Judged, settings: TrainSettings, pool: WorkerPool, init_scores: Floats | None = None
+    ) -> None:
         conventions = Conventions(gain=settings.gain)
         self._measure = parse_measure(settings.metric, conventions)
         with _naming(dataset):
             self._evaluator = Evaluator(dataset.labels, dataset.query_offsets, [self._measure], pool)
         self._dataset = dataset
         self.nothing_relevant = bool(self._evaluator.empty.all())
-        self.scores = np.zeros(len(dataset.labels))
+        self.scores = np.zeros(len(dataset.labels)) if init_scores is None else init_scores.copy()
 
     def measure(self) -> float | None:
         with _naming(self._dataset):
@@ -126,9 +131,15 @@ class _Validation(_Watched):
     """A validation set in the training set's bins."""
 
     def __init__(
-        self, dataset: CodedDataset, model: Ensemble, edges: BinEdges, settings: TrainSettings, pool: WorkerPool
+        self,
+        dataset: CodedDataset,
+        model: Ensemble,
+        edges: BinEdges,
+        settings: TrainSettings,
+        pool: WorkerPool,
+        init_scores: Floats | None = None,
     ) -> None:
-        super().__init__(dataset, settings, pool)
+        super().__init__(dataset, settings, pool, init_scores)
         self._model = model
         self.warnings = list(dataset.warnings)
         if self.nothing_relevant:
@@ -178,13 +189,14 @@ def train(
     settings: TrainSettings,
     pool: WorkerPool,
     on_round: Callable[[RoundReport], None] = lambda report: None,
-    weights: Floats | None = None,
+    sidecars: Sidecars = NO_SIDECARS,
+    validation_init_scores: Sequence[Floats | None] | None = None,
 ) -> TrainResult:
     """Train a LambdaMART ensemble (Burges 2010).
 
     train_set, validation_sets : in memory, or in bins already; coded ones must be in the bins of the training set
-    weights  : one number >= 0 a query of the training set, or one a document, or None
     on_round : called after each round
+    sidecars : of the training set; validation_init_scores : what the scores of each validation set start from
     The first validation set decides on early stopping. The result depends on the data and the settings alone.
     DataError when a label has no gain, or a validation set shares no feature with the training set; LmartError when
     scores grow beyond LARGEST_SCORE.
@@ -192,7 +204,7 @@ def train(
     began = time.perf_counter()
     settings = settings.for_queries(train_set.n_queries)
     with _naming(train_set):
-        objective = objectives.prepare(train_set, settings, pool, weights)
+        objective = objectives.prepare(train_set, settings, pool, sidecars.weights, sidecars.positions)
     if isinstance(train_set, RankingDataset):
         binned = bin_dataset(train_set, settings.max_bins, settings.absent, settings.seed, pool).features
     else:
@@ -202,8 +214,9 @@ def train(
     coded = [
         code_dataset(one, empty, edges, pool) if isinstance(one, RankingDataset) else one for one in validation_sets
     ]
-    watched = [_Validation(one, empty, edges, settings, pool) for one in coded]
-    own = _Watched(train_set, settings, pool)
+    starts = validation_init_scores or [None] * len(coded)
+    watched = [_Validation(one, empty, edges, settings, pool, start) for one, start in zip(coded, starts, strict=True)]
+    own = _Watched(train_set, settings, pool, sidecars.init_scores)
     share = resolve_share(settings, train_set.n_documents)
     binning_done = time.perf_counter()
 
@@ -212,10 +225,11 @@ def train(
     values: list[tuple[float | None, ...]] = []
     stopped = "trees"
     largest = 0.0  # what the leaf values of all trees can add up to
-    best_scores = own.scores
+    best_scores, best_bias = own.scores, objective.position_bias
     histograms = Histograms(edges.n_bins)
     for round_number in range(1, settings.trees + 1):
         gradients = objective.compute_gradients(own.scores, round_number)
+        bias = objective.next_position_bias(gradients)  # growing changes the gradients
         grown = _grow_round(binned, gradients, settings, share, round_number, pool, own.scores, histograms)
         if grown is None and share < 1.0:  # perhaps only an unlucky draw
             gradients = objective.compute_gradients(own.scores, round_number)
@@ -224,8 +238,9 @@ def train(
             stopped = "split"
             break
         trees.append(grown.tree)
+        objective.position_bias = bias
         largest += float(np.abs(grown.tree.leaf_values).max())
-        if not largest <= LARGEST_SCORE:
+        if not max(largest, float(np.abs(bias).max(initial=0.0))) <= LARGEST_SCORE:
             what = f"the scores may grow beyond {LARGEST_SCORE:g} in round {round_number}"
             raise LmartError(f"{what}; use a smaller --learning-rate")
         for one in watched:
@@ -236,14 +251,14 @@ def train(
         if watched and settings.early_stop:
             stop = stopping.update(round_number, measures[0])
             if round_number in (stopping.best_round, 1):
-                best_scores = own.scores.copy()
+                best_scores, best_bias = own.scores.copy(), bias
             if stop:
                 stopped = "early"
                 break
     best = max(stopping.best_round, min(1, len(trees))) if watched and settings.early_stop else len(trees)
     rounds = len(trees)
     if best < rounds:
-        own.scores = best_scores
+        own.scores, objective.position_bias = best_scores, best_bias
     ensemble = Ensemble(
         tuple(trees[:best]), empty.feature_ids, empty.feature_names, 0.0, empty.absent, empty.gain, empty.settings
     )
@@ -258,6 +273,7 @@ def train(
         own.measure(),
         values[best - 1] if best else tuple(one.measure() for one in watched),
         own.scores,
+        objective.position_bias,
         tuple(text for one in watched for text in one.warnings),
         {"binning": binning_done - began, "growing": time.perf_counter() - binning_done},
     )

@@ -30,6 +30,7 @@ class CodedDataset:
     columns       : int32[n_columns], the model's feature of each column of `infinite`, -1 where it has none
     warnings      : what the user should know of how the features match
     source        : what to call it in messages
+    input_rows    : as in RankingDataset
     """
 
     labels: Floats
@@ -40,6 +41,7 @@ class CodedDataset:
     columns: npt.NDArray[np.int32]
     warnings: tuple[str, ...]
     source: str
+    input_rows: Longs | None = None
 
 
 class ValidationCoder:
@@ -78,7 +80,9 @@ class ValidationCoder:
                 self._infinite_docs.append(places + self._n - len(rows))
         self._coder.code(pieces)
 
-    def finish(self, labels: Floats, query_offsets: Longs, source: str) -> CodedDataset:
+    def finish(
+        self, labels: Floats, query_offsets: Longs, source: str, input_rows: Longs | None = None
+    ) -> CodedDataset:
         """Return the set; DataError when it has features but none of the training set's."""
         self._matcher.refuse_foreign(source)
         if filled := self._n % CHUNK:
@@ -92,6 +96,7 @@ class ValidationCoder:
             self._matcher.known_columns,
             tuple(self._matcher.warnings(source)),
             source,
+            input_rows,
         )
 
 
@@ -100,4 +105,4 @@ def code_dataset(dataset: RankingDataset, model: Ensemble, edges: BinEdges, pool
     coder = ValidationCoder(model, edges, pool)
     parts = [dataset.features.between(start, stop) for start, stop in chunks(dataset.n_documents, CHUNK)]
     coder.add(parts, dataset.feature_ids, dataset.feature_names)
-    return coder.finish(dataset.labels, dataset.query_offsets, dataset.source)
+    return coder.finish(dataset.labels, dataset.query_offsets, dataset.source, dataset.input_rows)

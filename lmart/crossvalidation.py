@@ -17,6 +17,7 @@ from lmart.errors import DataError, counted
 from lmart.measures import Conventions, Evaluator, parse_measure
 from lmart.scoring import Scorer
 from lmart.settings import TrainSettings
+from lmart.sidecars import NO_SIDECARS, Sidecars
 from lmart.threads import WorkerPool
 
 Floats = npt.NDArray[np.float64]
@@ -52,7 +53,7 @@ class CrossValidation:
     mean           : of the folds' measures at that number
     interval       : of the mean, at LEVEL, by Student's t over the folds
     standard_error : of the mean over queries, all folds together
-    scores         : float64[n_documents], each by the model that did not see its query
+    scores         : float64[n_documents], each by the model that did not see its query, on top of the initial scores
     warnings       : what the user should know of single folds
     """
 
@@ -120,11 +121,11 @@ def cross_validate(
     settings: TrainSettings,
     pool: WorkerPool,
     on_round: Callable[[int, RoundReport], None] = lambda fold, report: None,
-    weights: Floats | None = None,
+    sidecars: Sidecars = NO_SIDECARS,
 ) -> CrossValidation:
     """Train one model a fold on the other folds, and measure it on its own.
 
-    weights  : as `boosting.train` takes them; they count in training, not in measures
+    sidecars : of the whole set; weights and positions count in training, not in measures
     on_round : called after each round with the fold, from 0, and what the round made
 
     The number of trees is one for all folds, the best of the mean over the folds: that each fold chose its own would
@@ -146,8 +147,9 @@ def cross_validate(
             on_round(fold, report)
 
         parts = select_queries(dataset, seen), select_queries(dataset, held_out[fold])
-        given = _weights_of(weights, dataset, seen)
-        return _Run(trees, curve, train(parts[0], [parts[1]], chosen, pool, collect, given))
+        own, others = (sidecars.of_queries(dataset.query_offsets, queries) for queries in (seen, held_out[fold]))
+        result = train(parts[0], [parts[1]], chosen, pool, collect, own, [others.init_scores])
+        return _Run(trees, curve, result)
 
     runs = [run(fold, settings) for fold in range(n_folds)]
     if settings.early_stop:
@@ -166,6 +168,8 @@ def cross_validate(
         rows = rows_of(dataset.query_offsets, queries)
         ensemble = replace(one.result.ensemble, trees=tuple(one.trees[:trees]))
         scores[rows] = Scorer(ensemble).score(take_rows(dataset.features, rows), columns, pool)
+    if sidecars.init_scores is not None:
+        scores += sidecars.init_scores
     measures = [float(curve[trees - 1]) for curve in curves]
     mean = float(mean_curve[trees - 1])
     margin = student_quantile(LEVEL, n_folds - 1) * _standard_error(measures)
@@ -190,13 +194,6 @@ def cross_validate(
         scores,
         tuple(f"fold {fold}: {text}" for fold, one in enumerate(runs, 1) for text in one.result.warnings),
     )
-
-
-def _weights_of(weights: Floats | None, dataset: RankingDataset, queries: Longs) -> Floats | None:
-    if weights is None:
-        return None
-    by_query = len(weights) == dataset.n_queries
-    return weights[queries if by_query else rows_of(dataset.query_offsets, queries)]
 
 
 def _per_query(dataset: RankingDataset, scores: Floats, settings: TrainSettings, pool: WorkerPool) -> list[float]:

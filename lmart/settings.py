@@ -24,6 +24,7 @@ OBJECTIVES = {
 }
 """What a tree can be fitted to, one line each for help and man pages; the equations are in objectives/NAME.py."""
 
+WITH_POSITIONS = ("lambdamart",)  # objectives beside which the bias of positions can be learned
 AUTO = "auto"  # what is written for a setting that the data decide
 
 
@@ -94,11 +95,19 @@ class TrainSettings:
         above=0,
         high=1,
     )
+    position_bias_reg: float = _setting(
+        0.0, "L2 regularisation of the bias of each document's position; with --positions only.", low=0, high=1e100
+    )
     seed: int = _setting(0, "Seed of everything random.", low=0, high=2**63 - 1)
 
     def __post_init__(self) -> None:
         for one in fields(self):
             check_range(one, getattr(self, one.name))
+
+    def check_positions(self) -> None:
+        """Raise SettingsError when the objective does not go with positions."""
+        if self.objective not in WITH_POSITIONS:
+            raise SettingsError(f"objective {self.objective} knows no positions; use {' or '.join(WITH_POSITIONS)}")
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings as plain JSON values, in the order they are declared."""

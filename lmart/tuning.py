@@ -23,6 +23,7 @@ from lmart.crossvalidation import cross_validate
 from lmart.dataset import RankingDataset
 from lmart.errors import DataError, LmartError, quote
 from lmart.settings import TrainSettings
+from lmart.sidecars import NO_SIDECARS, Sidecars
 from lmart.threads import WorkerPool
 
 Floats = npt.NDArray[np.float64]
@@ -128,23 +129,30 @@ class _OutOfTime(Exception):
 class Measured:
     """How settings are measured: by cross-validation when there are folds, else on the validation set.
 
-    weights : as `boosting.train` takes them
+    sidecars : of the training set; validation_init_scores : what the scores of the validation set start from
     """
 
     train_set: RankingDataset
     validation_set: RankingDataset | None
     n_folds: int | None
     pool: WorkerPool
-    weights: Floats | None = None
+    sidecars: Sidecars = NO_SIDECARS
+    validation_init_scores: Floats | None = None
 
     def measure(self, settings: TrainSettings, on_round: Callable[[int, RoundReport], None]) -> tuple[float, int]:
         """Return the measure of the settings and the number of trees that it is reached with."""
         if self.n_folds is not None:
-            found = cross_validate(self.train_set, self.n_folds, settings, self.pool, on_round, self.weights)
+            found = cross_validate(self.train_set, self.n_folds, settings, self.pool, on_round, self.sidecars)
             return found.mean, found.trees
         assert self.validation_set is not None
         result = train(
-            self.train_set, [self.validation_set], settings, self.pool, lambda one: on_round(0, one), self.weights
+            self.train_set,
+            [self.validation_set],
+            settings,
+            self.pool,
+            lambda one: on_round(0, one),
+            self.sidecars,
+            [self.validation_init_scores],
         )
         return result.validation[0] or 0.0, max(1, result.best_round)
 
@@ -159,8 +167,13 @@ class Measured:
             for array in (rows.offsets, rows.columns, rows.values, dataset.feature_ids, dataset.query_offsets):
                 mark.update(np.ascontiguousarray(array).data)
             mark.update(np.ascontiguousarray(dataset.labels).data)
-        if self.weights is not None:
-            mark.update(np.ascontiguousarray(self.weights).data)
+        positions = self.sidecars.positions
+        codes = None if positions is None else positions.codes
+        starts = self.sidecars.init_scores, self.validation_init_scores
+        beside = (self.sidecars.weights, *starts, codes)
+        for name, values in zip(("", "init", "valid", "positions"), beside, strict=True):
+            if values is not None:
+                mark.update(name.encode() + np.ascontiguousarray(values).tobytes())
         return mark.hexdigest()
 
 

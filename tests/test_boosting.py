@@ -19,6 +19,7 @@ from lmart.formats.model_json import model_to_json
 from lmart.gains import Gain
 from lmart.scoring import score_dataset
 from lmart.settings import TrainSettings
+from lmart.sidecars import Sidecars
 from lmart.threads import WorkerPool
 
 POOL = WorkerPool(1)
@@ -108,7 +109,7 @@ def test_weights_of_any_size_train_alike() -> None:
     data = random_dataset(18)
     plain = fit(data, replace(SMALL, min_hessian=0)).scores
     for weight in (2.0**-250, 2.0**250):
-        heavy = fit(data, replace(SMALL, min_hessian=0), weights=np.full(data.n_queries, weight)).scores
+        heavy = fit(data, replace(SMALL, min_hessian=0), sidecars=Sidecars(np.full(data.n_queries, weight))).scores
         assert heavy.tolist() == plain.tolist()
 
 
@@ -209,7 +210,7 @@ def test_constant_columns_split_nothing() -> None:
 def test_query_weights_tip_the_balance() -> None:
     data = dataset([1, 0, 1, 0], ["q1", "q1", "q2", "q2"], [[1.0], [0.0], [0.0], [1.0]])
     assert fit(data, PLAIN).ensemble.trees == ()
-    weighted = fit(data, PLAIN, weights=np.array([3.0, 1.0]))
+    weighted = fit(data, PLAIN, sidecars=Sidecars(np.array([3.0, 1.0])))
     np.testing.assert_allclose(weighted.scores, [0.1, -0.1, -0.1, 0.1], atol=1e-8)
 
 

@@ -25,6 +25,7 @@ from lmart.formats.options import ReadOptions
 from lmart.formats.registry import read_dataset
 from lmart.scoring import score_dataset
 from lmart.settings import TrainSettings
+from lmart.sidecars import Sidecars
 from lmart.threads import WorkerPool
 
 SETTINGS = TrainSettings(trees=4, leaves=6, min_docs=2, min_hessian=0.0, max_bins=15)
@@ -320,7 +321,7 @@ def test_no_weight_is_lost_on_the_way(passes: str) -> None:
     weights = np.array([1.0 + i % 3 for i in range(n)])
     settings = TrainSettings(trees=4, leaves=6, min_docs=2, max_bins=15)
     with WorkerPool(1) as pool:
-        expected = train(whole, [], settings, pool, weights=weights)
+        expected = train(whole, [], settings, pool, sidecars=Sidecars(weights))
     assert weighted.decode() == model_to_json(expected.ensemble)
 
 

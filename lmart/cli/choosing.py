@@ -19,11 +19,17 @@ from lmart.errors import counted
 from lmart.settings import TrainSettings
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from lmart.boosting import RoundReport
     from lmart.crossvalidation import CrossValidation
     from lmart.dataset import RankingDataset
+    from lmart.sidecars import Sidecars
     from lmart.threads import WorkerPool
     from lmart.tuning import Dimension, Measured, Trial
+
+    Floats = npt.NDArray[np.float64]
 
 PATIENCE = 50  # of --early-stop in trials when it is not given
 
@@ -143,12 +149,17 @@ def check_usage(choosing: Choosing, settings: TrainSettings, valid: Sequence[str
 
 
 def measured(
-    train_set: RankingDataset, judge: RankingDataset | None, choosing: Choosing, pool: WorkerPool, weights: Any
+    train_set: RankingDataset,
+    judge: tuple[RankingDataset, Floats | None] | None,
+    choosing: Choosing,
+    pool: WorkerPool,
+    sidecars: Sidecars,
 ) -> Measured:
-    """Return what settings are measured by; `judge` is the first validation set."""
+    """Return what settings are measured by; `judge` is the first validation set, and what its scores start from."""
     from lmart.tuning import Measured
 
-    return Measured(train_set, None if choosing.folds else judge, choosing.folds, pool, weights)
+    validation_set, start = (None, None) if choosing.folds or judge is None else judge
+    return Measured(train_set, validation_set, choosing.folds, pool, sidecars, start)
 
 
 def choose(
@@ -186,7 +197,7 @@ def _crossed(n_folds: int, settings: TrainSettings, measured: Measured, console:
             done = max(done, fold)  # a fold that stopped early may go on when all have had their turn
             progress.update(done, lambda: _said(one, settings, fold))
 
-        found = cross_validate(measured.train_set, n_folds, settings, measured.pool, on_round, measured.weights)
+        found = cross_validate(measured.train_set, n_folds, settings, measured.pool, on_round, measured.sidecars)
         progress.update(n_folds)
     for text in found.warnings:
         console.warning(text)

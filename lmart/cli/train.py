@@ -17,14 +17,12 @@ from lmart.cli.many_files import ManyFilesCommand
 from lmart.cli.options import definitions, quiet_option, thread_count, threads_option
 from lmart.cli.process import keep_memory_constant
 from lmart.cli.setting_options import setting_options
+from lmart.cli.sidecar_options import SidecarFiles, sidecar_options
 from lmart.errors import counted, quote
 from lmart.formats.options import ReadOptions
 from lmart.settings import OBJECTIVES, TrainSettings
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
     from lmart.boosting import RoundReport, Trainable, TrainResult
     from lmart.cli.console import Console
     from lmart.coding import CodedDataset
@@ -68,7 +66,7 @@ Examples:
 
 @click.command(
     cls=ManyFilesCommand,
-    many=("--data", "--valid"),
+    many=("--data", "--valid", "--valid-init-scores"),
     help=HELP.format(objectives=definitions(OBJECTIVES)),
     epilog=EPILOG,
 )
@@ -89,9 +87,7 @@ Examples:
     "-o", "--out", metavar="MODEL", default="model.json", show_default=True, help="Where the model is written."
 )
 @setting_options
-@click.option(
-    "--weights", metavar="FILE", help="One weight a query, or one a row, on a line each, told apart by their count."
-)
+@sidecar_options
 @click.option("--report", metavar="FILE", help="Write the run as JSON: settings, measures of every round, seconds.")
 @choices.choosing_options
 @data_options
@@ -102,7 +98,7 @@ def command(
     valid: Sequence[str],
     out: str,
     settings: TrainSettings,
-    weights: str | None,
+    beside: SidecarFiles,
     report: str | None,
     choosing: choices.Choosing,
     read_options: ReadOptions,
@@ -114,11 +110,12 @@ def command(
     if len(parse_measures(settings.metric)) > 1:
         raise click.UsageError(f"--metric takes one measure here, not the list {quote(settings.metric)}")
     settings = replace(settings, metric=str(parse_measure(settings.metric)))
-    inputs = [*data, *valid, *(path for path in (weights, read_options.query_sizes) if path is not None)]
+    inputs = [*data, *valid, *beside.paths, *filter(None, [read_options.query_sizes])]
     refuse_two_standard_inputs(inputs)
     named = {"--out": out, "--report": report, "--oof": choosing.oof, "--tune-file": choosing.tune_file}
     outputs = {option: path for option, path in named.items() if path is not None}
     choices.check_usage(choosing, settings, valid, outputs)
+    beside.check_usage(settings, len(valid), choices.stood_there("position_bias_reg"))
 
     import time
 
@@ -148,12 +145,13 @@ def command(
             model, edges = without_trees(train_set, settings), train_set.features.edges
             validation_sets = [read_validation_set(path, read_options, model, edges, pool) for path in valid]
         settings = settings.for_queries(train_set.n_queries)
-        given = None if weights is None else _read_weights(weights, train_set)
+        sidecars, starts = beside.read(train_set), beside.read_for_validation(validation_sets)
         seconds = {"reading": time.perf_counter() - began}
         console.notice(_describe(train_set, resolve_share(settings, train_set.n_documents)))
         chosen = choices.Chosen(settings)
         if raw is not None:
-            measured = choices.measured(raw[0], raw[1][0] if raw[1] else None, choosing, pool, given)
+            judge = (raw[1][0], starts[0] if starts else None) if raw[1] else None
+            measured = choices.measured(raw[0], judge, choosing, pool, sidecars)
             in_detail = report is not None or choosing.oof is not None
             began = time.perf_counter()
             chosen = choices.choose(choosing, settings, measured, console, in_detail)
@@ -168,11 +166,15 @@ def command(
                     training.append(one.measure_training())
                 progress.update(one.round, lambda: _measures(one, settings, valid))
 
-            result = train(train_set, validation_sets, settings, pool, on_round, given)
+            result = train(train_set, validation_sets, settings, pool, on_round, sidecars, starts)
     _warn(result, train_set, settings, console)
     with ExitStack() as others:  # no file is left behind without the others
         if report is not None:
             content = _report(result, settings, rounds, training, train_set, data, valid, seconds | result.seconds)
+            content["files"] |= beside.report()
+            if sidecars.positions is not None:
+                bias = result.position_bias.tolist()
+                content["position_bias"] = dict(zip(sidecars.positions.names, bias, strict=True))
             file = others.enter_context(AtomicOutput(report))
             file.write(json.dumps(content | choice_reports.report(chosen), indent=1, allow_nan=False) + "\n")
             file.flush()
@@ -183,13 +185,6 @@ def command(
         write_model(result.ensemble, out)
     console.notice(_summary(result, settings, valid, out))
     choice_reports.print_results(chosen, console, to_output="-" not in outputs.values())
-
-
-def _read_weights(path: str, dataset: Trainable) -> npt.NDArray[np.float64]:
-    from lmart.formats.sidecars import read_weights
-
-    weights = read_weights(path, dataset.query_offsets, dataset.input_rows)
-    return weights.per_query if weights.given_per == "query" else weights.per_document
 
 
 def _describe(dataset: Trainable, share: float) -> str:

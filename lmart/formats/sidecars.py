@@ -1,4 +1,4 @@
-"""Files beside the data: the sizes of its queries, and weights of its queries or rows."""
+"""Files beside the data: sizes of its queries, weights of queries or rows, initial scores and positions of rows."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from lmart.errors import DataError, quote
+from lmart.errors import DataError, counted, quote
+from lmart.formats.scores import read_scores
+from lmart.sidecars import Positions
 from lmart.streams import read_all
 
 Floats = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
 
 LARGEST_WEIGHT = 1e100  # far from where sums of weighted numbers end
+LARGEST_SCORE = 1e100  # of those that training starts from; as far from where differences of scores end
 
 _NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z")
 
@@ -89,3 +92,51 @@ def read_weights(path: str, query_offsets: Longs, input_rows: Longs | None = Non
         given = given[input_rows]
     sums = np.add.reduceat(given, query_offsets[:-1]) if n_queries else np.zeros(0)
     return Weights(given, sums / np.maximum(sizes, 1), "row")
+
+
+def read_init_scores(path: str, n_documents: int, source: str, input_rows: Longs | None = None) -> Floats:
+    """Read the scores that training starts from, in the form of `read_scores`: float64[n_documents].
+
+    source : the data they belong to; input_rows : as in its RankingDataset
+    DataError as `read_scores`, and for a score beyond LARGEST_SCORE.
+    """
+    scores = read_scores(path, n_documents, source)
+    beyond = np.flatnonzero(np.abs(scores) > LARGEST_SCORE)
+    if len(beyond):
+        row = int(beyond[0])
+        what = f"score {quote(repr(float(scores[row])))} is too large to start from"
+        raise DataError(f"{what}; use scores from -{LARGEST_SCORE:g} to {LARGEST_SCORE:g}", path, row + 1)
+    return scores if input_rows is None else scores[input_rows]
+
+
+def read_positions(path: str, n_documents: int, source: str, input_rows: Longs | None = None) -> Positions:
+    """Read the position that each row was shown at: any word, one a line; equal words are one position.
+
+    source : the data they belong to; input_rows : as in its RankingDataset
+    DataError names the line that is empty, has more than one word, or is not text, or both counts when they differ.
+    """
+    lines = read_all(path).removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    while lines and not lines[-1].strip():
+        lines.pop()
+    places: dict[bytes, int] = {}
+    words = [line.strip() for line in lines]
+    codes = np.array([places.setdefault(word, len(places)) for word in words], np.int32)
+    for word in places:
+        fault = _fault_of_position(word)
+        if fault:
+            raise DataError(f"{fault}; give one position for each row of the data", path, words.index(word) + 1)
+    if len(codes) != n_documents:
+        held, rows = counted(len(codes), "position"), counted(n_documents, "row")
+        raise DataError(f"holds {held}, but {source} has {rows}; give one for each row, in the same order", path)
+    names = tuple(word.decode("utf-8") for word in places)
+    return Positions(names, codes if input_rows is None else codes[input_rows])
+
+
+def _fault_of_position(word: bytes) -> str:
+    if not word:
+        return "the line is empty"
+    try:
+        text = word.decode("utf-8")
+    except UnicodeDecodeError:
+        return f"position {quote(word)} is not UTF-8"
+    return f"there is more than one word in {quote(word)}" if len(text.split()) > 1 else ""

@@ -12,16 +12,26 @@ import numpy as np
 from lmart.dataset import Judged
 from lmart.objectives.base import Floats, Gradients, Objective, Task
 from lmart.settings import TrainSettings
+from lmart.sidecars import Positions
 from lmart.threads import WorkerPool
 
 __all__ = ["Gradients", "Objective", "prepare"]
 
 
-def prepare(dataset: Judged, settings: TrainSettings, pool: WorkerPool, weights: Floats | None = None) -> Objective:
+def prepare(
+    dataset: Judged,
+    settings: TrainSettings,
+    pool: WorkerPool,
+    weights: Floats | None = None,
+    positions: Positions | None = None,
+) -> Objective:
     """Return the objective that the settings name, with all that does not change from round to round worked out.
 
-    weights : one number >= 0 a query, or one a document, or None. DataError when a label has no gain.
+    weights, positions : as in Sidecars. DataError when a label has no gain; SettingsError when there are positions and
+    the objective is not in `settings.WITH_POSITIONS`.
     """
+    if positions is not None:
+        settings.check_positions()
     offsets = dataset.query_offsets
     n_queries = len(offsets) - 1
     gains = settings.gain.scaled(dataset.labels, offsets)
@@ -29,4 +39,4 @@ def prepare(dataset: Judged, settings: TrainSettings, pool: WorkerPool, weights:
     query_weights = weights if weights is not None and by_query else np.ones(n_queries)
     row_weights = None if by_query else weights
     chosen: type[Objective] = import_module(f"lmart.objectives.{settings.objective}").OBJECTIVE
-    return chosen(Task(settings, offsets, dataset.labels, gains, query_weights, row_weights, pool))
+    return chosen(Task(settings, offsets, dataset.labels, gains, query_weights, row_weights, pool, positions))
