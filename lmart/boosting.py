@@ -294,20 +294,20 @@ def _grow_round(
     units, packed = _pack(gradients, taken, rest, pool)
     if units is None:
         return None
-    assert settings.leaves is not None  # for_queries
-    leaves = LocalLeaves(binned, packed, taken, rest, settings.leaves, pool)
+    leaves = LocalLeaves(binned, packed, taken, rest, pool.threads)
     grown = grow_tree(leaves, binned.edges, units, settings, pool, histograms)
     if grown is not None:
-        values = grown.tree.leaf_values
         for part in leaves.partitions:
-            _add_values(part, values, scores, pool)
+            _add_values(part, grown, scores, pool)
     return grown
 
 
-def _add_values(part: Partition, values: Floats, scores: Floats, pool: WorkerPool) -> None:
-    n = len(values)
-    ranges = chunks(n, -(-n // (4 * pool.threads)))  # of leaves, which share no document
-    calls = [(part.documents, part.starts[a:b], part.stops[a:b], values[a:b], scores) for a, b in ranges]
+def _add_values(part: Partition, grown: GrownTree, scores: Floats, pool: WorkerPool) -> None:
+    values = grown.tree.leaf_values
+    bounds = np.array([part.bounds[leaf] for leaf in grown.leaves], np.int64)
+    starts, stops = bounds[:, 0].copy(), bounds[:, 1].copy()
+    ranges = chunks(len(values), -(-len(values) // (4 * pool.threads)))  # of leaves, which share no document
+    calls = [(part.documents, starts[a:b], stops[a:b], values[a:b], scores) for a, b in ranges]
     pool.run(splitting.add_leaf_values, calls)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,7 +22,10 @@ Floats = npt.NDArray[np.float64]
 
 LOW_HALF = 0xFFFFFFFF
 SCANNED = 16_384  # least bins in one piece of work
+SHARED = 65_536  # documents from which on all workers help with one leaf; smaller leaves are expanded side by side
+AHEAD = 2  # leaves expanded at a time for each worker, where there is more than one
 NO_COUNTS = np.zeros(0, np.int64)
+ONE_THREAD = WorkerPool(1)
 
 
 class Units(NamedTuple):
@@ -54,17 +58,23 @@ class GrownTree:
     tree: Tree
     split_features: npt.NDArray[np.int32]
     split_codes: npt.NDArray[np.int32]
+    leaves: list[int]  # what the LeafSource calls them, in the order of the tree's leaf values
 
 
-@dataclass
+@dataclass(eq=False)
 class _Leaf:
-    """A leaf that may be split further."""
+    """A leaf of the tree, or one that may become one.
 
+    number : what the LeafSource calls it
+    split  : its best split, once its sums are known; sides : left and right, once it is parted
+    """
+
+    number: int
     total: int
-    histogram: Longs | None
     depth: int
-    parent: int  # the node above, -1 over the root
-    is_left: bool
+    histogram: Longs | None = None
+    split: Split | None = None
+    sides: tuple[_Leaf, _Leaf] | None = None
 
 
 class Histograms:
@@ -88,9 +98,7 @@ class Histograms:
 class SplitFinder:
     """Finds the best split of a leaf: the highest gain; ties go to the lowest feature, then the lowest threshold."""
 
-    def __init__(
-        self, source: LeafSource, edges: BinEdges, units: Units, settings: TrainSettings, pool: WorkerPool
-    ) -> None:
+    def __init__(self, source: LeafSource, edges: BinEdges, units: Units, settings: TrainSettings) -> None:
         self._source = source
         self._units = units
         self._min_docs = settings.min_docs
@@ -98,27 +106,31 @@ class SplitFinder:
         self._features = (edges.bin_offsets, source.common_codes, edges.has_missing, edges.all_finite)
         self._bins = edges.bin_offsets.tolist()
         self._kinds = list(zip(edges.has_missing.tolist(), edges.all_finite.tolist(), strict=True))
-        self._pool = pool
-        self._gains = np.empty((2, edges.n_features))
-        m, least = edges.n_features, -(-edges.n_features * SCANNED // max(1, edges.n_bins))
-        self._ranges = [(0, m)] if pool.threads == 1 else chunks(m, max(1, least, -(-m // pool.threads)))
+        self._n_features = edges.n_features
+        self._least = -(-edges.n_features * SCANNED // max(1, edges.n_bins))
 
-    def find(self, number: int, leaf: _Leaf) -> Split | None:
+    def _ranges(self, pool: WorkerPool) -> list[tuple[int, int]]:
+        m = self._n_features
+        return [(0, m)] if pool.threads == 1 else chunks(m, max(1, self._least, -(-m // pool.threads)))
+
+    def find(self, leaf: _Leaf, pool: WorkerPool) -> Split | None:
         """Return the best split of the root that leaves enough documents on each side, or None."""
         assert leaf.histogram is not None
+        gains = np.empty(self._n_features)
         fixed = (leaf.histogram, leaf.total, *self._features, *self._limits)
-        self._pool.run(splitting.best_gains, [(*fixed, a, b, self._gains[0]) for a, b in self._ranges])
-        return self._choose(number, leaf, self._gains[0])
+        pool.run(splitting.best_gains, [(*fixed, a, b, gains) for a, b in self._ranges(pool)])
+        return self._choose(leaf, gains)
 
-    def find_both(self, larger: int, large: _Leaf, smaller: int, small: _Leaf) -> tuple[Split | None, Split | None]:
-        """Return the best splits of two children, likewise; the histogram of `large` is its parent's before, and its
-        own after."""
+    def find_both(self, large: _Leaf, small: _Leaf, pool: WorkerPool) -> None:
+        """Give two children their best splits, likewise; the histogram of `large` is its parent's before, and its own
+        after."""
         assert large.histogram is not None and small.histogram is not None
+        gains = np.empty((2, self._n_features))
         fixed = (large.histogram, small.histogram, large.total, small.total, *self._features, *self._limits)
-        self._pool.run(splitting.best_gains_of_children, [(*fixed, a, b, self._gains) for a, b in self._ranges])
-        return self._choose(larger, large, self._gains[0]), self._choose(smaller, small, self._gains[1])
+        pool.run(splitting.best_gains_of_children, [(*fixed, a, b, gains) for a, b in self._ranges(pool)])
+        large.split, small.split = self._choose(large, gains[0]), self._choose(small, gains[1])
 
-    def _choose(self, number: int, leaf: _Leaf, gains: Floats) -> Split | None:
+    def _choose(self, leaf: _Leaf, gains: Floats) -> Split | None:
         """Return the best split by each feature's highest gain.
 
         The sums hold no counts. So features are tried from the highest gain down; only those that could win are
@@ -126,7 +138,7 @@ class SplitFinder:
         """
         units, histogram = self._units, leaf.histogram
         assert histogram is not None
-        if not len(gains) or self._source.n_documents(number) < 2 * self._min_docs:
+        if not len(gains) or self._source.n_documents(leaf.number) < 2 * self._min_docs:
             return None
         counted: dict[int, tuple[float, int, bool, int]] = {}
         while True:
@@ -137,22 +149,87 @@ class SplitFinder:
             own = (start, stop - start, *self._kinds[f], leaf.total, *self._limits)
             found = counted.get(f) or splitting.best_split(histogram, NO_COUNTS, *own, 0)
             gain, code, missing_left, left_total = found
-            if f in counted or self._has_enough(number, leaf.total, f, code, missing_left, left_total):
+            if f in counted or self._has_enough(leaf, f, code, missing_left, left_total):
                 worth = float(gain) * units.gradient * (units.gradient / units.hessian)
                 return Split(worth, f, int(code), bool(missing_left), int(left_total))
-            counts = self._source.code_counts(number, f)
+            counts = self._source.code_counts(leaf.number, f)
             counted[f] = splitting.best_split(histogram, counts, *own, self._min_docs)
             gains[f] = counted[f][0]
 
-    def _has_enough(
-        self, number: int, total: int, feature: int, code: int, missing_left: bool, left_total: int
-    ) -> bool:
+    def _has_enough(self, leaf: _Leaf, feature: int, code: int, missing_left: bool, left_total: int) -> bool:
         """Whether both sides hold min_docs documents; the hessians may show it: none has more than the largest."""
         needed = self._min_docs * self._units.largest_hessian
         left = left_total & LOW_HALF
-        if self._min_docs <= 1 or 0 < needed <= min(left, (total & LOW_HALF) - left):
+        if self._min_docs <= 1 or 0 < needed <= min(left, (leaf.total & LOW_HALF) - left):
             return True
-        return self._source.has_enough(number, feature, code, missing_left, self._min_docs)
+        return self._source.has_enough(leaf.number, feature, code, missing_left, self._min_docs)
+
+
+class Expander:
+    """Parts leaves and finds the best splits of both sides, on several leaves at a time.
+
+    What a leaf becomes does not depend on when that happens, so leaves that will be wanted soon are taken along.
+    """
+
+    def __init__(
+        self, source: LeafSource, finder: SplitFinder, room: Histograms, settings: TrainSettings, pool: WorkerPool
+    ) -> None:
+        self._source, self._finder, self._room, self._pool = source, finder, room, pool
+        self._max_depth, self._min_docs = settings.max_depth, settings.min_docs
+        self._numbers = itertools.count(1)
+
+    def find_root(self) -> _Leaf:
+        """Return the leaf of all documents, with its best split."""
+        root = _Leaf(0, 0, 0)
+        if self._may_split(root):
+            root.histogram = self._room.take()
+            root.total = self._source.histogram(0, root.histogram, self._pool)
+            root.split = self._finder.find(root, self._pool)
+        return root
+
+    def expand(self, leaves: list[_Leaf]) -> None:
+        """Give leaves their sides, and these their best splits."""
+        alone = []
+        for leaf in leaves:
+            call = (leaf, *self._new_numbers(), self._room.take())
+            if len(leaves) == 1 or self._source.n_documents(leaf.number) >= SHARED:
+                self._expand(*call, self._pool)
+            else:
+                alone.append((*call, ONE_THREAD))
+        self._pool.run(self._expand, alone)
+        for leaf in leaves:
+            self._room.give_back(leaf)
+            for side in leaf.sides or ():
+                if side.split is None:
+                    self._room.give_back(side)
+
+    def part(self, leaf: _Leaf) -> None:
+        """Give a leaf its sides, which are not to be split."""
+        self._part(leaf, *self._new_numbers(), self._pool)
+
+    def _new_numbers(self) -> tuple[int, int]:
+        return next(self._numbers), next(self._numbers)
+
+    def _may_split(self, leaf: _Leaf) -> bool:
+        deep = self._max_depth and leaf.depth >= self._max_depth
+        return not deep and self._source.n_documents(leaf.number) >= 2 * self._min_docs
+
+    def _part(self, leaf: _Leaf, left: int, right: int, pool: WorkerPool) -> tuple[_Leaf, _Leaf]:
+        split = leaf.split
+        assert split is not None
+        self._source.split(leaf.number, left, right, split.feature, split.code, split.missing_left, pool)
+        depth = leaf.depth + 1
+        leaf.sides = _Leaf(left, split.left_total, depth), _Leaf(right, leaf.total - split.left_total, depth)
+        return leaf.sides
+
+    def _expand(self, leaf: _Leaf, left: int, right: int, spare: Longs, pool: WorkerPool) -> None:
+        sides = self._part(leaf, left, right, pool)
+        small, large = sorted(sides, key=lambda side: self._source.n_documents(side.number))
+        small.histogram = spare
+        if any(map(self._may_split, sides)):
+            large.histogram, leaf.histogram = leaf.histogram, None
+            self._source.histogram(small.number, spare, pool)
+            self._finder.find_both(large, small, pool)
 
 
 def grow_tree(
@@ -169,53 +246,47 @@ def grow_tree(
     Leaf values are -G / (H + l2) times the learning rate, one Newton step (Burges 2010, section 7).
     Equal gains: the older leaf first.
     """
-    finder = SplitFinder(source, edges, units, settings, pool)
     room = histograms or Histograms(edges.n_bins)
-    leaves = [_Leaf(0, None, 0, -1, False)]
-    waiting: list[tuple[float, int, Split]] = []
+    expander = Expander(source, SplitFinder(source, edges, units, settings), room, settings, pool)
+    leaves = [expander.find_root()]
+    waiting: list[tuple[float, int, _Leaf]] = []
     nodes: list[tuple[Split, bool]] = []
     children: list[list[int]] = []
+    above: list[tuple[int, int] | None] = [None]  # of each leaf: its place in children
 
-    def keep(number: int, split: Split | None) -> None:
-        if split is None:
-            room.give_back(leaves[number])
-        else:
-            heapq.heappush(waiting, (-split.gain, number, split))
+    def wait(number: int) -> None:
+        leaf = leaves[number]
+        if leaf.split is not None:
+            heapq.heappush(waiting, (-leaf.split.gain, number, leaf))
 
-    def may_split(number: int) -> bool:
-        deep = settings.max_depth and leaves[number].depth >= settings.max_depth
-        return not deep and source.n_documents(number) >= 2 * settings.min_docs
-
-    if may_split(0):
-        root = leaves[0]
-        root.histogram = room.take()
-        root.total = source.histogram(0, root.histogram)
-        keep(0, finder.find(0, root))
-    while waiting:
-        _, number, split = heapq.heappop(waiting)
-        leaf, new = leaves[number], len(leaves)
-        node = len(nodes)
-        if leaf.parent >= 0:
-            children[leaf.parent][0 if leaf.is_left else 1] = node
-        nodes.append((split, _missing_side(edges, split)))
+    assert settings.leaves is not None  # for_queries
+    ahead = AHEAD * pool.threads if pool.threads > 1 else 1
+    wait(0)
+    while waiting and len(leaves) < settings.leaves:
+        left_over = settings.leaves - len(leaves) - 1
+        if waiting[0][2].sides is None:
+            if left_over:
+                soon = heapq.nsmallest(min(left_over, ahead), waiting)
+                expander.expand([leaf for _, _, leaf in soon if leaf.sides is None])
+            else:
+                expander.part(waiting[0][2])
+        _, number, leaf = heapq.heappop(waiting)
+        assert leaf.split is not None and leaf.sides is not None
+        new, node = len(leaves), len(nodes)
+        if (place := above[number]) is not None:
+            children[place[0]][place[1]] = node
+        nodes.append((leaf.split, _missing_side(edges, leaf.split)))
         children.append([~number, ~new])
-        source.split(number, new, split.feature, split.code, split.missing_left)
-        leaves[number] = _Leaf(split.left_total, None, leaf.depth + 1, node, True)
-        leaves.append(_Leaf(leaf.total - split.left_total, None, leaf.depth + 1, node, False))
-        if len(leaves) == settings.leaves:
-            room.give_back(leaf)
-            break
-        if not (may_split(number) or may_split(new)):
-            room.give_back(leaf)
-            continue
-        smaller, larger = sorted((number, new), key=source.n_documents)
-        small, large = leaves[smaller], leaves[larger]
-        large.histogram, small.histogram = leaf.histogram, room.take()
-        source.histogram(smaller, small.histogram)
-        for one, found in zip((larger, smaller), finder.find_both(larger, large, smaller, small), strict=True):
-            keep(one, found)
+        leaves[number] = leaf.sides[0]
+        leaves.append(leaf.sides[1])
+        above[number] = node, 0
+        above.append((node, 1))
+        wait(number)
+        wait(new)
     for leaf in leaves:
         room.give_back(leaf)
+        for side in leaf.sides or ():
+            room.give_back(side)
     return _assemble(source, edges, units, settings, leaves, nodes, children) if nodes else None
 
 
@@ -245,10 +316,11 @@ def _assemble(
         right=both[:, 1].copy(),
         leaf_values=np.array([leaf_value(leaf.total, units, settings) for leaf in leaves]),
         split_gains=np.array([split.gain for split in splits]),
-        leaf_documents=np.array([source.n_documents(number) for number in range(len(leaves))], np.int64),
+        leaf_documents=np.array([source.n_documents(leaf.number) for leaf in leaves], np.int64),
     )
     features = np.array([split.feature for split in splits], np.int32)
-    return GrownTree(tree, features, np.array([split.code for split in splits], np.int32))
+    codes = np.array([split.code for split in splits], np.int32)
+    return GrownTree(tree, features, codes, [leaf.number for leaf in leaves])
 
 
 def leaf_value(total: int, units: Units, settings: TrainSettings) -> float:

@@ -24,7 +24,8 @@ MERGED = 32_768  # bins in one piece of work
 class LeafSource(Protocol):
     """The documents of a growing tree. Sums are integers, so they may be taken in parts and added in any order.
 
-    Leaf 0 is the root; `split` gives the documents that go right a new number.
+    Leaf 0 is the root; `split` gives its two sides new numbers, and leaves the documents of both to the old one too.
+    Calls for different leaves may be made side by side, each with a pool of its own to help it.
     common_codes : uint8[m], the bin of each feature that histograms may leave out, where they hold 0: it is the leaf's
         sum less the other bins
     """
@@ -32,7 +33,7 @@ class LeafSource(Protocol):
     @property
     def common_codes(self) -> npt.NDArray[np.uint8]: ...
 
-    def histogram(self, leaf: int, out: Longs) -> int:
+    def histogram(self, leaf: int, out: Longs, pool: WorkerPool) -> int:
         """Write the packed sums by bin, int64[n_bins], and return the packed sum over the leaf."""
         ...
 
@@ -48,81 +49,85 @@ class LeafSource(Protocol):
         """Return the number of documents with each code of a feature, int64[256]."""
         ...
 
-    def split(self, leaf: int, new_leaf: int, feature: int, code: int, missing_left: bool) -> None:
-        """Leave in `leaf` the documents with codes up to `code`, and move the others to `new_leaf`."""
+    def split(
+        self, leaf: int, left: int, right: int, feature: int, code: int, missing_left: bool, pool: WorkerPool
+    ) -> None:
+        """Give the documents with codes up to `code` to the new leaf `left`, and the others to `right`."""
         ...
 
 
 class Partition:
-    """Rows in the order of their leaves: those of leaf l are documents[starts[l]:stops[l]], ascending."""
+    """Rows in the order of their leaves: leaf l has documents[slice(*bounds[l])], ascending until it is split."""
 
-    def __init__(self, documents: Ints, max_leaves: int, pool: WorkerPool) -> None:
+    def __init__(self, documents: Ints) -> None:
         self.documents = documents
-        self.starts = np.zeros(max_leaves, np.int64)
-        self.stops = np.zeros(max_leaves, np.int64)
-        self.stops[0] = len(documents)
+        self.bounds = {0: (0, len(documents))}
         self._right = np.empty(len(documents), np.int32)
-        self._pool = pool
 
     def of(self, leaf: int) -> Ints:
-        return self.documents[self.starts[leaf] : self.stops[leaf]]
+        return self.documents[slice(*self.bounds[leaf])]
 
     def split(
-        self, leaf: int, new_leaf: int, codes: npt.NDArray[np.uint8], code: int, missing: int, missing_left: bool
+        self,
+        leaves: tuple[int, int, int],
+        codes: npt.NDArray[np.uint8],
+        code: int,
+        missing: int,
+        missing_left: bool,
+        pool: WorkerPool,
     ) -> None:
-        own = self.of(leaf)
-        right = self._right
-        pieces = shares(len(own), PARTED, self._pool.threads)
+        """Part the first of three leaves into the others. The other arguments are those of `part_documents`."""
+        leaf, left, new = leaves
+        first, last = self.bounds[leaf]
+        own, right = self.documents[first:last], self._right[first:last]
+        pieces = shares(len(own), PARTED, pool.threads)
         fixed = (codes, code, missing, missing_left, own)
-        counts = self._pool.run(splitting.part_documents, [(*fixed, a, b, right) for a, b in pieces])
+        counts = pool.run(splitting.part_documents, [(*fixed, a, b, right) for a, b in pieces])
+        middle = sum(counts)
         at = 0
         for (start, _), count in zip(pieces, counts, strict=True):
             if start != at:
                 own[at : at + count] = own[start : start + count]
             at += count
-        middle = at
         for (start, stop), count in zip(pieces, counts, strict=True):
             own[at : at + stop - start - count] = right[start : stop - count]
             at += stop - start - count
-        self.stops[new_leaf] = self.stops[leaf]
-        self.starts[new_leaf] = self.stops[leaf] = self.starts[leaf] + middle
+        self.bounds[left] = (first, first + middle)
+        self.bounds[new] = (first + middle, last)
 
 
 class LocalLeaves:
     """A LeafSource over the binned documents in this process's memory.
 
-    packed : int64[n], packed gradient and hessian of each document
-    taken  : int32[k], the rows that are in the sums; rest : int32[n - k], those that only follow and are counted
+    packed  : int64[n], packed gradient and hessian of each document
+    taken   : int32[k], the rows that are in the sums; rest : int32[n - k], those that only follow and are counted
+    threads : of the largest pool that helps
     """
 
-    def __init__(
-        self, binned: BinnedFeatures, packed: Longs, taken: Ints, rest: Ints, max_leaves: int, pool: WorkerPool
-    ) -> None:
+    def __init__(self, binned: BinnedFeatures, packed: Longs, taken: Ints, rest: Ints, threads: int) -> None:
         self._binned = binned
         self._packed = packed
-        self._pool = pool
-        self._taken = Partition(taken, max_leaves, pool)
-        self._rest = Partition(rest, max_leaves, pool)
-        self._others = np.zeros((pool.threads - 1, binned.edges.n_bins), np.int64)  # 0 between calls
-        self.partitions = (self._taken, self._rest) if len(rest) else (self._taken,)
+        self._taken = Partition(taken)
+        self._others = np.zeros((threads - 1, binned.edges.n_bins), np.int64)  # 0 between calls
+        self.partitions = (self._taken, Partition(rest)) if len(rest) else (self._taken,)
 
     @property
     def common_codes(self) -> npt.NDArray[np.uint8]:
         return self._binned.common_codes
 
-    def histogram(self, leaf: int, out: Longs) -> int:
+    def histogram(self, leaf: int, out: Longs, pool: WorkerPool) -> int:
         binned, documents = self._binned, self._taken.of(leaf)
         out.fill(0)
         fixed = (documents, self._packed, binned.row_offsets, binned.uncommon)
-        pieces = shares(len(documents), ADDED, self._pool.threads)
+        pieces = shares(len(documents), ADDED, pool.threads)
         others = self._others[: max(0, len(pieces) - 1)]
-        totals = self._pool.run(sums.add_documents, [(*fixed, a, b) for a, b in pieces], [out, *others])
+        totals = pool.run(sums.add_documents, [(*fixed, a, b) for a, b in pieces], [out, *others])
         if len(others):
-            self._pool.run(sums.merge, [(out, others, a, b) for a, b in chunks(len(out), MERGED)])
+            pool.run(sums.merge, [(out, others, a, b) for a, b in chunks(len(out), MERGED)])
         return sum(totals)
 
     def n_documents(self, leaf: int) -> int:
-        return sum(int(part.stops[leaf] - part.starts[leaf]) for part in self.partitions)
+        return sum(last - first for first, last in (part.bounds[leaf] for part in self.partitions))
 
     def has_enough(self, leaf: int, feature: int, code: int, missing_left: bool, min_docs: int) -> bool:
         left = right = 0
@@ -142,10 +147,12 @@ class LocalLeaves:
             splitting.count_leaf_codes(self._binned.codes[feature], documents, 0, len(documents), counts)
         return counts
 
-    def split(self, leaf: int, new_leaf: int, feature: int, code: int, missing_left: bool) -> None:
+    def split(
+        self, leaf: int, left: int, right: int, feature: int, code: int, missing_left: bool, pool: WorkerPool
+    ) -> None:
         missing = int(self._binned.edges.missing_codes[feature])
         for part in self.partitions:
-            part.split(leaf, new_leaf, self._binned.codes[feature], code, missing, missing_left)
+            part.split((leaf, left, right), self._binned.codes[feature], code, missing, missing_left, pool)
 
 
 def shares(n: int, least: int, threads: int) -> list[tuple[int, int]]:

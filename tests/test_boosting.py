@@ -93,7 +93,7 @@ def test_documents_are_counted_where_hessians_vanish() -> None:
     edges = fit_bin_edges(data, 255, "zero", 0, POOL)
     packed = np.array([-1000 if row == 0 else 10 for row in range(40)], np.int64) << 32
     rows = np.arange(40, dtype=np.int32)
-    leaves = LocalLeaves(bin_features(data, edges, POOL), packed, rows, rows[:0], 4, POOL)
+    leaves = LocalLeaves(bin_features(data, edges, POOL), packed, rows, rows[:0], POOL.threads)
     chosen = TrainSettings(leaves=4, min_docs=10, min_hessian=0, l2=1)
     grown = grow_tree(leaves, edges, Units(1.0, 1.0, 0), chosen, POOL)
     assert grown is not None and grown.tree.leaf_documents is not None
@@ -111,6 +111,24 @@ def test_weights_of_any_size_train_alike() -> None:
     for weight in (2.0**-250, 2.0**250):
         heavy = fit(data, replace(SMALL, min_hessian=0), sidecars=Sidecars(np.full(data.n_queries, weight))).scores
         assert heavy.tolist() == plain.tolist()
+
+
+@pytest.mark.parametrize("ahead", [1, 3, 50])
+@pytest.mark.parametrize("shared", [1, 300, 10_000])
+def test_a_tree_does_not_depend_on_what_is_expanded_ahead(
+    ahead: int, shared: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lmart import grower
+
+    data = random_dataset(11, n_queries=80)
+    chosen = replace(SMALL, leaves=20, min_docs=3)
+    expected = fit(data, chosen)
+    monkeypatch.setattr(grower, "AHEAD", ahead)
+    monkeypatch.setattr(grower, "SHARED", shared)
+    with WorkerPool(3) as pool:
+        found = train(data, [], chosen, pool)
+    assert model_to_json(found.ensemble) == model_to_json(expected.ensemble)
+    assert found.scores.tolist() == expected.scores.tolist()
 
 
 def test_limits_on_leaves_and_depth() -> None:
