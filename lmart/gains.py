@@ -80,19 +80,31 @@ class Gain:
         self.check_labels(labels)
         if not len(labels):
             return np.zeros(0)
+        worth, exponents = self._exponents(labels, query_offsets)
+        if self.kind == "exp2":
+            return _power_of_two(np.minimum(labels, 2.0**40), exponents) - np.ldexp(1.0, -np.minimum(exponents, 1100))
+        half = exponents // 2  # in two steps: 2^-1074 alone would need 2^1074, which is no double
+        scaled: Floats = np.ldexp(np.ldexp(worth, -half), half - exponents)
+        return scaled
+
+    def units(self, labels: Floats, query_offsets: Offsets) -> Floats:
+        """Return what a gain of 1 is in `scaled`, float64[n_documents]: a power of two by query, at most 2^1000."""
+        if not len(labels):
+            return np.zeros(0)
+        _, exponents = self._exponents(labels, query_offsets)
+        units: Floats = np.ldexp(1.0, -np.clip(exponents, -1000, 1100))
+        return units
+
+    def _exponents(self, labels: Floats, query_offsets: Offsets) -> tuple[Floats, npt.NDArray[np.int64]]:
+        """Return what documents are worth, labels for exp2, and the power of two that their query is scaled down by."""
         sizes = np.diff(query_offsets)
         filled = np.flatnonzero(sizes)
         worth = labels if self.kind == "exp2" else self.of_labels(labels)
         largest = np.zeros(len(sizes))
         largest[filled] = np.maximum.reduceat(worth, query_offsets[:-1][filled])
-        if self.kind == "exp2":
-            exponents = np.repeat(np.ceil(np.minimum(largest, 2.0**40)).astype(np.int64), sizes)
-            # Labels beyond 2^40 differ by more than a double can tell; the clip only keeps the exponent an integer.
-            return _power_of_two(np.minimum(labels, 2.0**40), exponents) - np.ldexp(1.0, -np.minimum(exponents, 1100))
-        exponents = np.repeat(np.frexp(largest)[1].astype(np.int64), sizes)
-        half = exponents // 2  # in two steps: 2^-1074 alone would need 2^1074, which is no double
-        scaled: Floats = np.ldexp(np.ldexp(worth, -half), half - exponents)
-        return scaled
+        # Labels beyond 2^40 differ by more than a double can tell; the clip only keeps the exponent an integer.
+        whole = np.ceil(np.minimum(largest, 2.0**40)) if self.kind == "exp2" else np.frexp(largest)[1]
+        return worth, np.repeat(whole.astype(np.int64), sizes)
 
 
 def _shortest(number: float) -> str:

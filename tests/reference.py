@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from itertools import combinations, permutations, product
-from math import exp, factorial, fsum, inf, isnan, log2
+from itertools import combinations, pairwise, permutations, product
+from math import exp, factorial, fsum, inf, isnan, log, log2
 
 # ---- measures -------------------------------------------------------------------------------------------------------
 # Each takes what the documents of one query are worth in ranked order, best first.
@@ -269,6 +269,66 @@ def sample_rows(n: int, limit: int, seed: int) -> list[int]:
     return rows
 
 
+def uniform(row: int, key: int, bits: int = 53) -> float:
+    """A number in [0, 1) from the mixed bits of a row, of which `bits` count."""
+    return (mix(row ^ key) >> (64 - bits)) / 2.0**bits
+
+
+def round_key(seed: int, round_number: int) -> int:
+    """What objectives mix the numbers of rows with in a round."""
+    return mix(mix(mix(seed) ^ round_number))
+
+
+# ---- objectives of whole queries ------------------------------------------------------------------------------------
+
+
+def cross_entropy_shares(
+    gains: Sequence[float], scores: Sequence[float], gammas: Sequence[float], sigma: float
+) -> tuple[list[float], list[float]]:
+    """The shares of labels and of scores that XE-NDCG compares."""
+    worths = [gain + 1 - gamma for gain, gamma in zip(gains, gammas, strict=True)]
+    heights = [exp(sigma * (score - max(scores))) for score in scores]
+    return [worth / sum(worths) for worth in worths], [height / sum(heights) for height in heights]
+
+
+def cross_entropy(
+    gains: Sequence[float], scores: Sequence[float], gammas: Sequence[float], sigma: float
+) -> tuple[float, list[float], list[float]]:
+    """XE-NDCG of one query, its gradients and its hessians."""
+    wanted, given = cross_entropy_shares(gains, scores, gammas, sigma)
+    cost = -sum(w * log(g) for w, g in zip(wanted, given, strict=True))
+    gradients = [sigma * (g - w) for w, g in zip(wanted, given, strict=True)]
+    return cost, gradients, [sigma**2 * g * (1 - g) for g in given]
+
+
+def neighbour_lambdas(
+    labels: Sequence[float],
+    scores: Sequence[float],
+    noises: Sequence[Sequence[float]],
+    truncation: int,
+    sigma: float,
+    normalize: bool,
+) -> tuple[list[float], list[float]]:
+    """Gradients and hessians of YetiRank for one query; noises: for each order what is added to sigma times a score."""
+    n = len(labels)
+    gradients, hessians, total = [0.0] * n, [0.0] * n, 0.0
+    for noise in noises:
+        order = sorted(range(n), key=lambda i: -(sigma * scores[i] + noise[i]))
+        for place, (i, j) in enumerate(pairwise(order)):
+            if labels[i] == labels[j] or (truncation and place >= truncation):
+                continue
+            better, other = (i, j) if labels[i] > labels[j] else (j, i)
+            weight = 0.85**place * (labels[better] - labels[other]) / max(labels) / len(noises)
+            rho = 1 / (1 + exp(sigma * (scores[better] - scores[other])))
+            gradients[better] -= sigma * rho * weight
+            gradients[other] += sigma * rho * weight
+            hessians[better] += sigma**2 * rho * (1 - rho) * weight
+            hessians[other] += sigma**2 * rho * (1 - rho) * weight
+            total += 2 * sigma * rho * weight
+    factor = log2(1 + total) / total if normalize and total > 0 else 1.0
+    return [g * factor for g in gradients], [h * factor for h in hessians]
+
+
 # ---- reading --------------------------------------------------------------------------------------------------------
 
 NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -429,3 +489,24 @@ def explain_row(
             for subset in combinations(others, size):
                 shapley[feature] += weight * (value({*subset, feature}) - value(set(subset)))
     return value(set()), shapley
+
+
+# ---- clicks ---------------------------------------------------------------------------------------------------------
+
+
+def position_bias_step(
+    bias: Sequence[float],
+    positions: Sequence[int],
+    gradients: Sequence[float],
+    hessians: Sequence[float],
+    learning_rate: float,
+    regularization: float,
+) -> list[float]:
+    """Newton step of each position's bias on the cost, documents at it taken together."""
+    after = []
+    for position, own in enumerate(bias):
+        documents = [d for d, other in enumerate(positions) if other == position]
+        slope = sum(gradients[d] + regularization * own for d in documents)
+        curvature = sum(hessians[d] + regularization for d in documents)
+        after.append(own - learning_rate * slope / (curvature + 0.001))
+    return after

@@ -1,0 +1,13 @@
+"""What objectives draw by chance: numbers that the seed, the round and the row decide, and nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lmart.kernels import sampling
+
+
+def round_key(seed: int, round_number: int) -> np.uint64:
+    """Return 64 bits to mix the numbers of rows with; not those by which `boosting` draws the rows of a tree."""
+    key = np.uint64(sampling.mix(np.uint64(sampling.mix(np.uint64(seed))) ^ np.uint64(round_number)))
+    return np.uint64(sampling.mix(key))
