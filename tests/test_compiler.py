@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import importlib.util
 import os
 import subprocess
@@ -19,9 +20,9 @@ import lmart.kernels
 from lmart.kernels import compiler
 
 TOY = """
-from lmart.kernels.compiler import kernel
+from lmart.kernels.compiler import inner_kernel, kernel
 
-@kernel
+@inner_kernel
 def helper(x):
     return x * 2
 
@@ -164,6 +165,46 @@ class TestKernelCache:
         monkeypatch.setattr(compiler.os, "replace", full)
         assert load(toy_file).toy(3) == 7
         assert [path.name for path in (toy_file.parent / "__pycache__").iterdir() if "kernel" in path.suffix] == []
+
+
+@needs_compiler
+class TestInnerKernel:
+    def test_is_refused_to_python_before_and_after_it_is_compiled(self, toy_file: Path) -> None:
+        module = load(toy_file)
+        for _ in range(2):
+            with pytest.raises(TypeError, match="by kernels only"):
+                module.helper(3)
+            assert module.toy(3) == 7
+
+    def test_is_refused_when_it_was_kept(self, toy_file: Path) -> None:
+        load(toy_file).toy(3)
+        with pytest.raises(TypeError, match="by kernels only"):
+            load(toy_file).helper(3)
+
+
+@needs_compiler
+def test_collecting_garbage_goes_on_after_a_compilation(toy_file: Path) -> None:
+    module = load(toy_file)
+    assert (module.toy(3), gc.isenabled()) == (7, True)
+    with pytest.raises(TypingError):
+        module.toy("text")
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        assert (module.toy(0.5), gc.isenabled()) == (2.0, False)
+    finally:
+        gc.enable()
+
+
+@needs_compiler
+def test_kept_code_is_loaded_without_what_compiling_needs(toy_file: Path) -> None:
+    program = "import sys, toykernels as t; print(t.toy(3), 'numba.np.arraymath' in sys.modules)"
+    environment = {**os.environ, "PYTHONPATH": str(toy_file.parent), "NUMBA_CACHE_DIR": str(toy_file.parent / "kept")}
+    outputs = [
+        subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, check=True).stdout
+        for _ in range(2)
+    ]
+    assert outputs == [b"7 True\n", b"7 False\n"]
 
 
 class TestFolders:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from lmart.kernels.compiler import kernel
+from lmart.kernels.compiler import inner_kernel, kernel
 
 Floats = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
@@ -83,7 +83,7 @@ def between(low: float, high: float) -> float:
     return -LARGEST if high > -LARGEST else np.nan
 
 
-@kernel
+@inner_kernel
 def cut_stretch(values: Floats, counts: Longs, start: int, stop: int, n_bins: int, edges: Floats, n_edges: int) -> int:
     """Cut the ascending distinct values start..stop into at most n_bins bins of about equal weight.
 
@@ -133,7 +133,7 @@ def cut_stretch(values: Floats, counts: Longs, start: int, stop: int, n_bins: in
     return n_edges
 
 
-@kernel
+@inner_kernel
 def append_edge(edges: Floats, n_edges: int, low: float, high: float) -> int:
     """Append the edge between two neighbours if there is one; return the number of edges."""
     edge = between(low, high)

@@ -1,4 +1,4 @@
-"""The one decorator of all kernels, and the files that keep their machine code between runs.
+"""The decorators of all kernels, and the files that keep their machine code between runs.
 
 Numba's own cache refuses to start without a writable folder, dies of a damaged file, and can hand out the code of
 another signature when processes fill it together. Here each kernel and signature has a file of its own, named by
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import gc
 import hashlib
 import os
 import pickle
@@ -29,11 +30,13 @@ import numpy as np
 from numba import njit
 from numba.core import compiler, serialize
 from numba.core.caching import _Cache
+from numba.core.runtime import nrt
 
 import lmart.kernels
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+compile_when_called: Any = njit  # its types know only some of its options
 config: Any = numba.config  # its names are made at run time
 CompileResult: Any = compiler.CompileResult
 dumps: Any = serialize.dumps
@@ -47,12 +50,31 @@ def kernel(function: F) -> F:
     Division follows IEEE (x / 0 is inf), no operation is reordered or fused, so results do not depend on the processor.
     A kernel may call only kernels of its own file: the cache does not notice a change in another one.
     """
+    return _compiled(function, for_kernels=False)
+
+
+def inner_kernel(function: F) -> F:
+    """As `kernel`, for one that only kernels call: compiles sooner, for want of a way in from Python."""
+    return _compiled(function, for_kernels=True)
+
+
+def _compiled(function: F, for_kernels: bool) -> F:
     if config.DISABLE_JIT:  # plain Python, in which NumPy would warn of what IEEE and unsigned numbers do anyway
         return np.errstate(all="ignore")(function)
-    compiled: Any = njit(nogil=True, error_model="numpy")(function)
+    # Each wrapper is a copy of the kernel to compile: none for C, which never calls, and only one for Python.
+    compiled: Any = compile_when_called(
+        nogil=True, error_model="numpy", no_cfunc_wrapper=True, no_cpython_wrapper=for_kernels
+    )(function)
     compiled._cache = KernelCache(function)
     compiled.compile = _ending_the_turn(compiled.compile)
+    if for_kernels:
+        compiled._insert = lambda *entry: None  # there is no address that Python could call
+        compiled._compile_for_args = _refuse_python
     return cast(F, compiled)
+
+
+def _refuse_python(*arguments: Any, **named: Any) -> Any:
+    raise TypeError("an inner kernel is called by kernels only")
 
 
 class KernelCache(_Cache):
@@ -70,7 +92,8 @@ class KernelCache(_Cache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled code of a signature, or None when it has to be compiled."""
-        target_context.refresh()
+        # Numba would load all that compiling may need, which takes longer than to load the code that is kept.
+        nrt.rtsys.initialize(target_context)
         name = self._file_name(sig, target_context.codegen())
         found = self._find(name, target_context)
         if found is None:
@@ -154,9 +177,13 @@ def _ending_the_turn(compile_signature: Callable[[Any], Any]) -> Callable[[Any],
     @wraps(compile_signature)
     def compile_and_end(sig: Any) -> Any:
         _turn.depth += 1
+        collects = gc.isenabled()
+        gc.disable()  # the compiler makes little garbage among very many objects that stay
         try:
             return compile_signature(sig)
         finally:
+            if collects:
+                gc.enable()
             _turn.depth -= 1
             if not _turn.depth and _turn.descriptor is not None:
                 os.close(_turn.descriptor)

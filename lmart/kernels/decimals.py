@@ -12,7 +12,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from lmart.kernels.compiler import kernel
+from lmart.kernels.compiler import inner_kernel, kernel
 
 Bytes = npt.NDArray[np.uint8]
 Longs = npt.NDArray[np.int64]
@@ -54,7 +54,7 @@ def powers_of_five() -> Words:
     return table
 
 
-@kernel
+@inner_kernel
 def _multiply(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
     """Return high and low word of a * b."""
     shift = np.uint64(32)
@@ -65,7 +65,7 @@ def _multiply(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
     return high + (middle >> shift) + (other >> shift) + (carry >> shift), (carry << shift) | (low & _MASK32)
 
 
-@kernel
+@inner_kernel
 def _scale(mantissa: np.uint64, power: int, powers: Words) -> tuple[float, bool]:
     """Return mantissa * 10^power correctly rounded, and whether that is sure; mantissa > 0.
 
@@ -111,12 +111,12 @@ def _scale(mantissa: np.uint64, power: int, powers: Words) -> tuple[float, bool]
     return math.ldexp(float(kept), exponent - 1075), True
 
 
-@kernel
+@inner_kernel
 def _ends_token(character: int) -> bool:
     return character == 32 or character == 10 or character == 9 or character == 13 or character == 35
 
 
-@kernel
+@inner_kernel
 def _parse_word(text: Bytes, start: int) -> tuple[float, int]:
     """Return nan or infinity (always positive) and where the word ends, if it is one of them; else 0 and `start`."""
     first = int(text[start]) | 32
@@ -253,7 +253,7 @@ def read_numbers(
     return n_left
 
 
-@kernel
+@inner_kernel
 def _same_bytes(text: Bytes, p: int, q: int, n: int) -> bool:
     """Say whether the n bytes at p and at q are equal."""
     for i in range(n):
@@ -262,7 +262,7 @@ def _same_bytes(text: Bytes, p: int, q: int, n: int) -> bool:
     return True
 
 
-@kernel
+@inner_kernel
 def _missing_word(text: Bytes, start: int, delimiter: int) -> int:
     """Return the end of `na` or `null` in any case, if one of them is the field; else `start`."""
     p = start

@@ -9,14 +9,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from lmart.kernels.compiler import kernel
+from lmart.kernels.compiler import inner_kernel, kernel
 
 Floats = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int32]
 
 
-@kernel
+@inner_kernel
 def group_end(scores: Floats, order: Rows, start: int, stop: int) -> int:
     """Return where the group of equal scores that starts at place `start` of `order` ends, `stop` at the latest."""
     score = scores[order[start]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from lmart.kernels.compiler import kernel
+from lmart.kernels.compiler import inner_kernel, kernel
 
 Floats = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
@@ -51,7 +51,7 @@ def order_documents(scores: Floats, query_offsets: Longs, first_query: int, last
             merge_sort(keys, rows, spare_keys, spare_rows, n)
 
 
-@kernel
+@inner_kernel
 def merge_sort(keys: Floats, rows: Rows, spare_keys: Floats, spare_rows: Rows, n: int) -> None:
     """Sort keys[:n] descending, equal keys by rows ascending, rows alongside. The spare arrays are overwritten."""
     width = 1
@@ -69,7 +69,7 @@ def merge_sort(keys: Floats, rows: Rows, spare_keys: Floats, spare_rows: Rows, n
             rows[k] = spare_rows[k]
 
 
-@kernel
+@inner_kernel
 def merge_runs(from_keys: Floats, from_rows: Rows, to_keys: Floats, to_rows: Rows, n: int, width: int) -> None:
     """Merge neighbouring sorted runs of `width` entries from one pair of arrays into the other."""
     for start in range(0, n, 2 * width):

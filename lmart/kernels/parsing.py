@@ -20,7 +20,7 @@ import numpy.typing as npt
 from numba import config, types
 from numba.extending import intrinsic
 
-from lmart.kernels.compiler import kernel
+from lmart.kernels.compiler import inner_kernel, kernel
 
 Bytes = npt.NDArray[np.uint8]
 Longs = npt.NDArray[np.int64]
@@ -153,7 +153,7 @@ def count_marks(text: Bytes, start: int, stop: int) -> tuple[int, int]:
     return int(np.int64(lines)), int(np.int64(cells))
 
 
-@kernel
+@inner_kernel
 def _slot(feature_id: int, keys: Longs) -> int:
     """Return where in `keys` the id stands, or the free place where it belongs. keys : int64[2^k], -1 is free."""
     mask = len(keys) - 1
@@ -282,7 +282,7 @@ def sort_rows(
     return n_repeated
 
 
-@kernel
+@inner_kernel
 def _find_document(text: Bytes, start: int) -> tuple[int, int]:
     """Return where the document id of a comment stands; `start` is behind its '#'. The forms: `docid = X`, `X`."""
     p = start
@@ -307,13 +307,13 @@ def _find_document(text: Bytes, start: int) -> tuple[int, int]:
     return p, q
 
 
-@kernel
+@inner_kernel
 def _nondigits(x: np.uint64) -> np.uint64:
     """Return a word with the high bit of each byte that is above 9, as far as the lowest of them."""
     return ((x + _TO_HIGH) | x) & _HIGH
 
 
-@kernel
+@inner_kernel
 def _whole(x: np.uint64) -> np.uint64:
     """Return the number of eight digits, the first one in the lowest byte."""
     pairs = x * np.uint64(10) + (x >> _EIGHT)
@@ -323,7 +323,7 @@ def _whole(x: np.uint64) -> np.uint64:
     return (high + low) >> np.uint64(32)
 
 
-@kernel
+@inner_kernel
 def _take_point(x: np.uint64) -> tuple[np.uint64, np.uint64]:
     """Return eight characters without their first point, those before it moved up; and its mark, 1 in its byte."""
     point = x ^ _POINTS
@@ -334,7 +334,7 @@ def _take_point(x: np.uint64) -> tuple[np.uint64, np.uint64]:
     return moved | (x & ~(before | (mark * _LOW_BYTE))), mark
 
 
-@kernel
+@inner_kernel
 def _end_of_token(text: Bytes, start: np.uint64) -> np.uint64:
     """Return where the first blank, tab, '#' or line end from `start` on stands."""
     p = start
@@ -343,7 +343,7 @@ def _end_of_token(text: Bytes, start: np.uint64) -> np.uint64:
     return p
 
 
-@kernel
+@inner_kernel
 def _find_ends(text: Bytes, start: np.uint64, ends: Words) -> np.uint64:
     """Write where the blanks and tabs stand, and last the first '#' or line end; return how many; BATCH at least.
 
@@ -372,7 +372,7 @@ def _find_ends(text: Bytes, start: np.uint64, ends: Words) -> np.uint64:
     return n
 
 
-@kernel
+@inner_kernel
 def _read_short(
     words: Words, starts: Words, stops: Words, n: np.uint64, first: np.uint64, values: Floats, strange: Words
 ) -> np.uint64:
@@ -400,7 +400,7 @@ def _read_short(
     return some
 
 
-@kernel
+@inner_kernel
 def _read_long(text: Bytes, start: np.uint64, stop: np.uint64) -> tuple[bool, float]:
     """Return whether a value is of 9 to 16 characters, digits with one point at most and a minus, and that value."""
     length = stop - start
@@ -419,11 +419,10 @@ def _read_long(text: Bytes, start: np.uint64, stop: np.uint64) -> tuple[bool, fl
     elif point != _ZERO:
         scale = _SCALES[(point * _PLACES) >> np.uint64(60)] * 1e8
     mantissa += _whole(y)
-    read = (_nondigits(x) | _nondigits(y)) == _ZERO and mantissa <= _LARGEST and last_point != _LAST
-    if point != _ZERO:
-        read &= last_point == _ZERO
+    two_points = point != _ZERO and last_point != _ZERO
+    read = bool((_nondigits(x) | _nondigits(y)) == _ZERO and mantissa <= _LARGEST and last_point != _LAST)
     value = float(mantissa) / scale
-    return read, 0.0 - value if negative else value
+    return read and not two_points, 0.0 - value if negative else value
 
 
 @kernel
@@ -588,7 +587,7 @@ def parse_letor(
                             columns[cell + n] = key_columns[slot]
                             place = np.uint64(places[key_columns[slot]]) + _ONE
                         matched = place
-                        ascending &= feature_id >= previous
+                        ascending &= bool(feature_id >= previous)
                         previous = feature_id + _ONE
                     starts[n] = q
                     stops[n] = stop_at

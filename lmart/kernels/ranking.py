@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from lmart.kernels.compiler import kernel
+from lmart.kernels.compiler import inner_kernel, kernel
 
 Floats = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
@@ -64,7 +64,7 @@ def decay(x: float) -> float:
     return power
 
 
-@kernel
+@inner_kernel
 def add_up(pushes: Floats, pulls: Floats, n: int) -> tuple[float, float, float]:
     """Return the sums of pushes[:n], of pulls[:n] and of |pushes[:n]|.
 
@@ -95,7 +95,7 @@ def add_up(pushes: Floats, pulls: Floats, n: int) -> tuple[float, float, float]:
     return pushed, pulled, (total0 + total1) + (total2 + total3)
 
 
-@kernel
+@inner_kernel
 def weigh_swaps(rank: int, gains: Floats, discount: Floats, weights: Floats) -> None:
     """Write what swapping the document at `rank` with each below it would change NDCG, as `add_pairs_of_rank` takes it.
 
@@ -111,7 +111,7 @@ def weigh_swaps(rank: int, gains: Floats, discount: Floats, weights: Floats) -> 
         lower_weights[k] = (own_gain - lower_gains[k]) * (own_discount - lower_discount[k])
 
 
-@kernel
+@inner_kernel
 def add_pairs_of_rank(
     rank: int,
     scores: Floats,
@@ -186,7 +186,7 @@ def log2_of_one_plus(x: float) -> float:
     return exponent + 2.0 * series / 0.6931471805599453
 
 
-@kernel
+@inner_kernel
 def units_for(bound: float) -> float:
     """Return the grid that rounds to the finest unit of which `bound` holds at most 2^50."""
     grid = 1.5 * 2.0**52
@@ -200,7 +200,7 @@ def units_for(bound: float) -> float:
     return grid
 
 
-@kernel
+@inner_kernel
 def write_rows(
     rows: Rows,
     g: Floats,

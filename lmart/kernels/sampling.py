@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from lmart.kernels.compiler import kernel
+from lmart.kernels.compiler import inner_kernel, kernel
 
 Floats = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
@@ -21,13 +21,13 @@ def mix(x: np.uint64) -> np.uint64:
     return z ^ (z >> np.uint64(31))
 
 
-@kernel
+@inner_kernel
 def is_chosen(row: int, key: np.uint64, halvings: int) -> bool:
     """Return whether the mixed bits of a row's number start with `halvings` zeros; key : mix(seed)."""
     return halvings == 0 or mix(np.uint64(row) ^ np.uint64(key)) >> np.uint64(64 - halvings) == 0
 
 
-@kernel
+@inner_kernel
 def same_columns(columns: Rows, one: int, other: int, length: int) -> bool:
     """Return whether columns[one:one + length] and columns[other:other + length] are the same."""
     for k in range(length):  # noqa: SIM110  (no generators in kernels)
