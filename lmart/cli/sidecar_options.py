@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lmart.errors import counted
 from lmart.settings import WITH_POSITIONS, TrainSettings
 
 if TYPE_CHECKING:
@@ -71,8 +70,8 @@ class SidecarFiles:
         n_files = len(self.valid_init_scores)
         if self.init_scores is not None and n_files != n_validation_sets:
             raise click.UsageError(
-                f"--init-scores with {counted(n_validation_sets, '--valid file')} and {n_files} of --valid-init-scores; "
-                "give one for each, in their order"
+                "--init-scores needs a file of --valid-init-scores for each of --valid, in the same order: there are "
+                f"{n_files} for {n_validation_sets}"
             )
         if self.positions is not None:
             settings.check_positions()
