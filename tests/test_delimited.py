@@ -17,6 +17,7 @@ from lmart.errors import DataError
 from lmart.formats import text as text_module
 from lmart.formats.options import ReadOptions
 from lmart.formats.registry import detect_format, open_rows, read_dataset
+from lmart.gains import Gain
 
 TABLE = b"""\xef\xbb\xbfqid, rel ,price,docid,stars\r
 q 1, 2 ,0.5,A,3\r
@@ -140,6 +141,16 @@ def test_what_would_mislead_is_refused(text: bytes, line: int, what: str) -> Non
     first = faults_of(text, "csv")[0]
     assert first.line == line
     assert what in first.message
+
+
+@pytest.mark.parametrize("quoted", [False, True])
+def test_labels_without_a_gain_are_named_by_line(quoted: bool) -> None:
+    row = b'2,"a",1\n' if quoted else b"2,a,1\n"
+    text = b"label,qid,x\n\n" + row + b"\n 3 ,a,1\n0.5,a,\n9,a,q\n"
+    faults = faults_of(text, "csv", gain=Gain.parse("0,1,3"))
+    assert [fault.line for fault in faults] == [5, 6, 7]
+    assert faults[0].message.startswith("label 3 has no entry in the gain table, which covers 0 to 2")
+    assert "'q' is not a number" in faults[2].message
 
 
 def test_columns_can_be_chosen_and_left_out() -> None:

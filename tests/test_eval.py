@@ -192,7 +192,7 @@ def test_bad_weights() -> None:
 
 def test_a_gain_table_that_is_too_short_names_the_data() -> None:
     line = refused(*write("0 3"), "--gain", "0,1,3", "--metric", "ndcg")
-    assert "d.svm: label 3 has no entry" in line
+    assert "d.svm:2: label 3 has no entry" in line
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from lmart.formats import text as text_module
 from lmart.formats.letor import LetorWriter
 from lmart.formats.options import ReadOptions
 from lmart.formats.registry import open_rows, read_dataset
+from lmart.gains import Gain
 from lmart.streams import AtomicOutput
 from lmart.threads import WorkerPool
 
@@ -253,6 +254,9 @@ REFUSALS = [
     (b"1 qid:1 1:-1e400\n", 1, "'-1e400' is beyond the largest number"),
     (b"1 qid:1 1:0.5\0\n", 1, r"NUL byte in '1 qid:1 1:0.5\x00'"),
     (b"1 qid:1 1:0.5 # \0\n", 1, "NUL byte"),
+    (b"\0 qid:1 1:1\n", 1, r"NUL byte in '\x00'"),
+    (b"\0\n1 qid:1 1:1\n", 1, r"NUL byte in '\x00'"),
+    (b"1 \0qid:1 1:1\n", 1, r"NUL byte in '1 \x00'"),
     ("1 qid:1 1:1\n".encode("utf-16"), 1, "UTF-16"),
     (b"label,qid,f1\n1,1,0.5\n", 1, "the line is not 'label qid:ID index:value ...': it starts with 'label,qid,f1'"),
     (b"hello world\n", 1, "the line is not 'label qid:ID index:value ...'"),
@@ -274,6 +278,17 @@ def test_what_would_mislead_is_refused_with_line_and_token(text: bytes, line: in
     assert what in first.message
     assert "\n" not in first.message
     assert ";" in first.message  # it says what to do
+
+
+def test_labels_without_a_gain_are_named_by_line_among_other_faults(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = b"# c\n\n2 qid:1 1:1\n\t3 qid:1 1:2 # x\n-1 qid:1\n0.5 qid:1 1:3\n9 qid:1 1:q\n1 qid:1\n4#\n"
+    for chunk in (1, 1 << 20):
+        monkeypatch.setattr(text_module, "CHUNK", chunk)
+        faults = faults_of(text, gain=Gain.parse("0,1,3"))
+        assert [fault.line for fault in faults] == [4, 5, 6, 7, 9]
+        assert faults[0].message.startswith("label 3 has no entry in the gain table, which covers 0 to 2")
+        assert "'q' is not a number" in faults[3].message
+    assert read(b"2 qid:1 1:1\n", gain=Gain.parse("0,1,3")).labels.tolist() == [2.0]
 
 
 def test_faults_are_listed_in_order_up_to_the_limit_across_chunks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -84,7 +84,7 @@ def test_validation_data_with_other_features_and_labels() -> None:
     Path("v").write_text("1 qid:1 99:1\n0 qid:1 99:2\n")
     assert "v: no feature of the data is in the model" in refused("--valid", "v")
     Path("v").write_text("9 qid:1 1:1\n0 qid:1 1:2\n")
-    assert "label 9 has no entry in the gain table" in refused("--valid", "v", "--gain", "0,1,3")
+    assert "v:1: label 9 has no entry in the gain table" in refused("--valid", "v", "--gain", "0,1,3")
 
 
 def test_infinite_values_of_a_validation_set_go_where_scoring_sends_them() -> None:

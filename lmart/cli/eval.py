@@ -180,6 +180,8 @@ def command(
         ensemble = None if model is None else read_model(model)
         if ensemble is not None and model is not None:
             measures = _with_gain_of(ensemble, model, measures, gain is not None, console)
+        if any(measure.name in ("ndcg", "dcg") for measure in measures):
+            read_options = replace(read_options, gain=measures[0].conventions.gain)
         dataset = read_dataset(data, read_options, pool)
         _warn_of_single_documents(dataset, console)
         given_weights = None if weights is None else _read_weights(weights, dataset)

@@ -137,6 +137,8 @@ def command(
         train_set: Trainable
         validation_sets: Sequence[RankingDataset | CodedDataset]
         raw: tuple[RankingDataset, list[RankingDataset]] | None = None
+        if not choosing.tunes:  # which may choose another gain
+            read_options = replace(read_options, gain=settings.gain)
         if choosing.folds is not None or choosing.tunes:  # the data is binned anew for each model
             raw = read_dataset(data, read_options, pool), [read_dataset([path], read_options, pool) for path in valid]
             train_set, validation_sets = raw

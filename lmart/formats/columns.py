@@ -41,6 +41,11 @@ class ColumnPlan:
         """Say whether there is a column of this kind."""
         return bool((self.kinds == kind).any())
 
+    @property
+    def place_of_label(self) -> int:
+        """Which column holds the label, from 0."""
+        return int(np.argmax(self.kinds == LABEL))
+
     def cells(self, n_rows: int) -> tuple[Longs, npt.NDArray[np.int32]]:
         """Return offsets and columns of n_rows rows that have every cell."""
         return np.arange(n_rows + 1) * self.n_features, np.tile(self.columns, n_rows)

@@ -95,21 +95,31 @@ class DelimitedReader(TextReader):
         self.run(decimals.parse_delimited, calls)
         parts = []
         for chunk, (out, lines) in enumerate(zip(all_outputs, lines_of, strict=True)):
-            part = self._collect(buffer, out, batch, chunk, plan)
+            part = self._collect(buffer, bounds[chunk], out, batch, chunk, plan)
             self.line += lines
             if len(part):
                 parts.append(part)
         return parts
 
-    def _collect(self, buffer: bytearray, out: Buffers, batch: CellBatch, chunk: int, plan: ColumnPlan) -> RowBlock:
+    def _collect(
+        self, buffer: bytearray, bound: tuple[int, int], out: Buffers, batch: CellBatch, chunk: int, plan: ColumnPlan
+    ) -> RowBlock:
         n_rows, n_runs, n_hard, n_faults = out.counts[: decimals.N_COUNTS].tolist()
         spans = [tuple(fault) for fault in out.faults[: min(n_faults, len(out.faults))].tolist()]
         for line, start, stop in self.finish_numbers(buffer, out.odd[:n_hard], out.labels, batch.place(chunk)[1]):
             spans.append((line, buffer.rfind(b"\n", 0, start) + 1, buffer.find(b"\n", stop)))
         for line, start, stop in spans:
-            raw = bytes(buffer[start:stop]).rstrip(_BLANKS.encode() if self.format == "csv" else b"\r ")
-            fields = [field.strip(b" \t") for field in raw.split(self.delimiter.encode())]
-            self.faults.append(self.fault(self.line + line + 1, self._explain(fields, plan)))
+            self.faults.append(
+                self.fault(self.line + line + 1, self._explain(self._fields(bytes(buffer[start:stop])), plan))
+            )
+        if plan.has(decimals.LABEL) and self.options.gain_fault(out.labels[:n_rows]):
+            faulty = {line for line, _, _ in spans}
+            rows_at = enumerate(map(self._fields, bytes(buffer[bound[0] : bound[1]]).split(b"\n")))
+            self.refuse_gains(
+                (self.line + line + 1, float(fields[plan.place_of_label]))
+                for line, fields in rows_at
+                if line not in faulty and len(fields) == len(plan.names)
+            )
         query_ids: list[str] | None = None
         offsets: Longs = np.array([0, n_rows], np.int64)
         continues = False
@@ -173,6 +183,8 @@ class DelimitedReader(TextReader):
         if decimals.LABEL in kinds:
             f = kinds.index(decimals.LABEL)
             labels = np.array([float(row[f]) for row in rows]) + 0.0
+            if self.options.gain_fault(labels):
+                self.refuse_gains(zip(lines, labels.tolist(), strict=True))
         if decimals.QUERY in kinds:
             f = kinds.index(decimals.QUERY)
             continues = rows[0][f] == self._query
@@ -194,6 +206,10 @@ class DelimitedReader(TextReader):
             documents = [row[f].decode("utf-8", "backslashreplace") for row in rows]
         features = SparseRows(*plan.cells(len(rows)), values.reshape(-1))
         return RowBlock(features, labels, query_ids, offsets, continues, documents, lines[0])
+
+    def _fields(self, line: bytes) -> list[bytes]:
+        line = line.rstrip(_BLANKS.encode() if self.format == "csv" else b"\r ")
+        return [field.strip(b" \t") for field in line.split(self.delimiter.encode())]
 
     def _explain(self, fields: Sequence[bytes], plan: ColumnPlan) -> str:
         if any(b"\r" in field for field in fields):

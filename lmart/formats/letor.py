@@ -14,7 +14,15 @@ import numpy.typing as npt
 from lmart.dataset import SparseRows
 from lmart.errors import OutputError, quote
 from lmart.formats.cells import CellBatch
-from lmart.formats.letor_faults import Layout, explain, label_fault, no_query_fault, not_letor_fault, words_of
+from lmart.formats.letor_faults import (
+    Layout,
+    explain,
+    label_fault,
+    no_query_fault,
+    not_letor_fault,
+    nul_fault,
+    words_of,
+)
 from lmart.formats.numbers import shortest
 from lmart.formats.rows import Longs, RowBlock
 from lmart.formats.text import Buffers, TextReader, cut_at_newlines, powers
@@ -56,7 +64,7 @@ class LetorReader(TextReader):
         self._read_odd_numbers(text, all_outputs, batch)
         parts = []
         for chunk, out in enumerate(all_outputs):
-            part = self._collect(buffer, out, batch, chunk, self._layout)
+            part = self._collect(buffer, bounds[chunk], out, batch, chunk, self._layout)
             self.line += marks[chunk][0]
             if len(part):
                 parts.append(part)
@@ -73,7 +81,9 @@ class LetorReader(TextReader):
         for chunk, n_left in zip(with_odd, self.pool.run(decimals.read_numbers, calls), strict=True):
             all_outputs[chunk].counts[parsing.ODD_NUMBERS] = n_left
 
-    def _collect(self, buffer: bytearray, out: Buffers, batch: CellBatch, chunk: int, layout: Layout) -> RowBlock:
+    def _collect(
+        self, buffer: bytearray, bound: tuple[int, int], out: Buffers, batch: CellBatch, chunk: int, layout: Layout
+    ) -> RowBlock:
         """Make a block of what the kernels wrote, and do what they left: new features, hard numbers, ids, faults."""
         n_rows, n_cells, n_unknown, n_runs, n_odd, n_faults, n_unsorted = out.counts.tolist()
         columns, values = batch.place(chunk)
@@ -93,6 +103,11 @@ class LetorReader(TextReader):
                     faulty.setdefault(line, (start, stop))
         for line, (start, stop) in faulty.items():
             self._add_fault(line, bytes(buffer[start:stop]), layout)
+        if layout.has_label and self.options.gain_fault(out.labels[:n_rows]):
+            lines = bytes(buffer[bound[0] : bound[1]]).split(b"\n")
+            self.refuse_gains(
+                (self.line + i + 1, label) for i, label in enumerate(map(_label_of, lines)) if label and i not in faulty
+            )
         query_ids: list[str] | None = None
         offsets: Longs = np.array([0, n_rows], np.int64)
         continues = False
@@ -135,14 +150,21 @@ class LetorReader(TextReader):
             raise self.fault(number, not_letor_fault(line, words))
         if not has_label and options.require_labels:
             what = f"no label: a row starts with it, here stands {quote(words[0])}"
-            raise self.fault(number, f"{what}; rows are 'label qid:ID index:value ...'")
+            what = f"{what}; rows are 'label qid:ID index:value ...'"
+            raise self.fault(number, nul_fault(line) if b"\0" in line else what)
         if has_query and options.query_sizes is not None:
             raise self.fault(number, "the rows have query ids already; leave out --query-sizes, or take the ids out")
         if has_query or any(word.startswith(b"qid:") for word in rest):
             return Layout(has_label, True)
         if options.require_queries and options.query_sizes is None:
-            raise self.fault(number, no_query_fault(rest))
+            raise self.fault(number, nul_fault(line) if b"\0" in line else no_query_fault(rest))
         return Layout(has_label, False)
+
+
+def _label_of(line: bytes) -> float:
+    """Return the label of a line, 0 where there is none."""
+    words = words_of(line.split(b"#", 1)[0])
+    return float(words[0]) if words and label_fault(words[0]) is None else 0.0
 
 
 class LetorWriter:

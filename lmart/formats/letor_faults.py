@@ -36,8 +36,7 @@ def words_of(text: bytes) -> list[bytes]:
 def explain(line: bytes, layout: Layout, options: ReadOptions) -> str | None:
     """Return what is wrong with a line (without its newline), the token quoted, and what to do; None if nothing is."""
     if b"\0" in line:
-        at = line.index(b"\0")
-        return f"NUL byte in {quote(line[max(at - 20, 0) : at + 1])}; the file is damaged, or no text"
+        return nul_fault(line)
     line = line.rstrip(b"\r")
     if b"\r" in line:
         return INNER_RETURN
@@ -69,6 +68,12 @@ def explain(line: bytes, layout: Layout, options: ReadOptions) -> str | None:
         if fault is not None:
             return fault
     return None
+
+
+def nul_fault(line: bytes) -> str:
+    """Return what to say of a line with a NUL byte."""
+    at = line.index(b"\0")
+    return f"NUL byte in {quote(line[max(at - 20, 0) : at + 1])}; the file is damaged, or no text"
 
 
 def no_query_fault(rest: Sequence[bytes]) -> str:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lmart.errors import DataError
+from lmart.gains import Floats, Gain
+
 
 @dataclass(frozen=True)
 class ReadOptions:
@@ -18,6 +21,7 @@ class ReadOptions:
     format            : name of the format; None: found from name and content
     require_labels, require_queries : refuse rows without
     keep_document_ids : keep the document ids of LETOR comments and of a docid column
+    gain              : refuse labels without an entry in its table
     """
 
     group_by_qid: bool = False
@@ -32,3 +36,13 @@ class ReadOptions:
     require_labels: bool = True
     require_queries: bool = True
     keep_document_ids: bool = False
+    gain: Gain | None = None
+
+    def gain_fault(self, labels: Floats) -> str | None:
+        """Return what is wrong with the first of the labels that has no gain, None if all have."""
+        try:
+            if self.gain is not None:
+                self.gain.check_labels(labels)
+        except DataError as fault:
+            return fault.message
+        return None

@@ -90,6 +90,10 @@ class ParquetReader(RowReader):
                 labels = self._numbers(batch, name)
                 message = f"label {{}} in column {quote(name)} is missing or no label; a label is a number from 0 up"
                 self._note(faults, ~((labels >= 0) & (labels < np.inf)), labels, message)
+                if not faults and self._options.gain_fault(labels):
+                    for i in range(n):
+                        if reason := self._options.gain_fault(labels[i : i + 1]):
+                            faults.append(DataError(reason, self.path, self._row + i + 1))
             elif kind == QUERY:
                 query_ids, offsets, continues = self._runs(self._texts(batch, name, "query id"), name, faults)
             elif kind == DOCUMENT and self._options.keep_document_ids:

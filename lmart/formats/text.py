@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -200,6 +200,12 @@ class TextReader(RowReader):
     def fault(self, line: int, message: str) -> DataError:
         """Return a fault of this input."""
         return DataError(message, self.path, line)
+
+    def refuse_gains(self, labels: Iterable[tuple[int, float]]) -> None:
+        """Add the faults of labels that have no gain; they come with their lines."""
+        for line, label in labels:
+            if message := self.options.gain_fault(np.array([label])):
+                self.faults.append(self.fault(line, message))
 
     def buffers(self, count: int) -> Sequence[Buffers]:
         """Return `count` sets of buffers."""
