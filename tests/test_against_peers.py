@@ -30,6 +30,7 @@ from lmart.formats.registry import read_dataset
 from lmart.measures import Conventions, Evaluator, parse_measure
 from lmart.scoring import score_dataset
 from lmart.settings import TrainSettings
+from lmart.sidecars import Positions, Sidecars
 from lmart.threads import WorkerPool
 
 pytestmark = pytest.mark.peers
@@ -213,3 +214,22 @@ def test_models_of_mq2008_are_as_good() -> None:
     settings = TrainSettings(trees=300, leaves=31, min_docs=20, learning_rate=0.05, truncation=30)
     own, theirs = both([folder / f"S{k}.svm.gz" for k in (1, 2, 3)], folder / "S5.svm.gz", settings)
     assert own == pytest.approx(theirs, abs=0.02)
+
+
+def test_bias_of_positions_is_that_of_lightgbm() -> None:
+    """LightGBM does not tell its bias, but its later trees depend on it."""
+    lightgbm = pytest.importorskip("lightgbm")
+    rng = np.random.default_rng(3)
+    dense = rng.integers(0, 8, (720, 2)).astype(float)
+    labels = np.clip(np.floor(dense[:, 0] / 2 + rng.normal(size=720)), 0, 4)
+    data = dataset(labels.tolist(), np.repeat(np.arange(60), 12).tolist(), dense)
+    codes = rng.integers(0, 4, 720).astype(np.int32)
+    settings = TrainSettings(trees=12, leaves=4, learning_rate=0.2, min_docs=1, normalize=False, position_bias_reg=0.4)
+    positions = Positions(("first", "second", "third", "fourth"), codes)
+    found, plain = (train(data, [], settings, POOL, sidecars=Sidecars(positions=one)) for one in (positions, None))
+    group = np.diff(data.query_offsets)
+    lines = lightgbm.Dataset(dense, label=data.labels, group=group, position=codes, free_raw_data=False)
+    parameters = lightgbm_params(settings, lambdarank_position_bias_regularization=settings.position_bias_reg)
+    theirs = lightgbm.train(parameters, lines, settings.trees).predict(dense)
+    np.testing.assert_allclose(found.scores, theirs, atol=1e-4)
+    assert np.abs(plain.scores - theirs).max() > 0.05
