@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ import reference
 from build import dataset, random_dataset
 from hypothesis import given
 from hypothesis import strategies as st
+from training import PLAIN as BY_HAND
+from training import fit
 
 from lmart.boosting import train
 from lmart.gains import Gain
@@ -218,3 +221,16 @@ def test_training_makes_the_measure_better(name: str) -> None:
     result = train(data, [], replace(settings, trees=30), POOL)
     assert first is not None and result.training is not None and result.training > first > 0
     assert result.ensemble.settings is not None and result.ensemble.settings["objective"] == name
+
+
+def test_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [(1, "a", 0), (0, "a", 1), (1, "b", 3), (2, "b", 4), (0, "c", 3), (0, "c", 0)]
+    text = "".join(f"{label} qid:{query} 1:{value}\n" for label, query, value in rows)
+    trained = fit(text, *BY_HAND, "--leaves", "2", "--objective", "map", "--metric", "err@3")
+    assert trained.report["settings"]["objective"] == "map" and trained.report["metric"] == "err@3"
+    assert len(trained.model["trees"]) == 1
+    (warning,) = trained.warnings
+    assert "2 of 3 queries teach nothing: 2 with all documents worth the same to the objective map" in warning
+    graded = fit(text, *BY_HAND, "--leaves", "2")
+    assert "1 of 3 queries teach nothing: 1 with all documents worth the same" in graded.warnings[0]

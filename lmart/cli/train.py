@@ -20,7 +20,7 @@ from lmart.cli.setting_options import setting_options
 from lmart.cli.sidecar_options import SidecarFiles, sidecar_options
 from lmart.errors import counted, quote
 from lmart.formats.options import ReadOptions
-from lmart.settings import OBJECTIVES, TrainSettings
+from lmart.settings import OBJECTIVES, TrainSettings, setting
 
 if TYPE_CHECKING:
     from lmart.boosting import RoundReport, Trainable, TrainResult
@@ -220,16 +220,18 @@ def _warn(result: TrainResult, dataset: Trainable, settings: TrainSettings, cons
     idle, queries = result.n_idle_queries, dataset.n_queries
     if idle:
         single = int((dataset.query_offsets[1:] - dataset.query_offsets[:-1] == 1).sum())
+        chosen = settings.objective != setting("objective").default
+        to_it = f" to the objective {settings.objective}" if chosen else ""
         if idle == queries:
             hint = (
                 "; no query has two documents, so check the qid column" if single == queries else "; check the labels"
             )
             console.warning(
                 f"nothing to learn: none of {counted(queries, 'query', 'queries')} has two documents of different worth"
-                f"{hint}; every score will be 0"
+                f"{to_it}{hint}; every score will be 0"
             )
             return
-        kinds = ((single, "with a single document"), (idle - single, "with all documents worth the same"))
+        kinds = ((single, "with a single document"), (idle - single, f"with all documents worth the same{to_it}"))
         why = ", ".join(f"{number:,} {kind}" for number, kind in kinds if number)
         console.warning(f"{idle:,} of {counted(queries, 'query', 'queries')} teach nothing: {why}")
     if not result.n_features_split:
