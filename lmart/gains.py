@@ -8,14 +8,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING
 
 from lmart.errors import DataError, SettingsError
 
-Floats = npt.NDArray[np.float64]
-Offsets = npt.NDArray[np.int64]
+# NumPy is imported where numbers are worked out: `lmart --help` needs only the names of gains, in half the time.
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Floats = npt.NDArray[np.float64]
+    Offsets = npt.NDArray[np.int64]
 
 LN2_BITS = 160
 SMALLEST_GRADE_SCALE = 4
@@ -51,6 +54,8 @@ class Gain:
 
     def check_labels(self, labels: Floats) -> None:
         """Raise DataError when a gain table has no entry for one of the labels."""
+        import numpy as np
+
         if self.kind != "table" or not len(labels):
             return
         bad = (labels != np.floor(labels)) | (labels >= len(self.table))
@@ -63,6 +68,8 @@ class Gain:
 
     def of_labels(self, labels: Floats) -> Floats:
         """Return the gain of each label, float64; infinite where 2^label is. DataError when a table is too short."""
+        import numpy as np
+
         self.check_labels(labels)
         if self.kind == "linear":
             return labels.copy()
@@ -77,6 +84,8 @@ class Gain:
         Ratios of gains inside a query, and with them NDCG and its swaps, stay as they are; a query's largest gain is
         at most 1. labels : float64[n_documents]; query_offsets : int64[n_queries + 1]; returns float64[n_documents].
         """
+        import numpy as np
+
         self.check_labels(labels)
         if not len(labels):
             return np.zeros(0)
@@ -89,6 +98,8 @@ class Gain:
 
     def units(self, labels: Floats, query_offsets: Offsets) -> Floats:
         """Return what a gain of 1 is in `scaled`, float64[n_documents]: a power of two by query, at most 2^1000."""
+        import numpy as np
+
         if not len(labels):
             return np.zeros(0)
         _, exponents = self._exponents(labels, query_offsets)
@@ -97,6 +108,8 @@ class Gain:
 
     def _exponents(self, labels: Floats, query_offsets: Offsets) -> tuple[Floats, npt.NDArray[np.int64]]:
         """Return what documents are worth, labels for exp2, and the power of two that their query is scaled down by."""
+        import numpy as np
+
         sizes = np.diff(query_offsets)
         filled = np.flatnonzero(sizes)
         worth = labels if self.kind == "exp2" else self.of_labels(labels)
@@ -116,6 +129,8 @@ def _power_of_two(labels: Floats, exponents: npt.NDArray[np.int64]) -> Floats:
 
     The fraction's power is a Taylor sum of single multiplications and additions, so no processor rounds otherwise.
     """
+    import numpy as np
+
     whole = np.floor(labels)
     x = (labels - whole) * math.log(2.0)
     power = np.ones_like(x)
@@ -134,6 +149,8 @@ def grade_scale(labels: Floats) -> int:
 
 def stop_probabilities(labels: Floats) -> Floats:
     """Return how likely a reader stops at each document, (2^label - 1) / 2^L (Chapelle et al. 2009), float64[n]."""
+    import numpy as np
+
     scale = np.append(labels, float(grade_scale(labels)))  # one query of everything, and a label that holds the scale
     return Gain("exp2").scaled(scale, np.array([0, len(scale)]))[:-1]
 
@@ -148,6 +165,8 @@ def discount_table(n: int) -> Floats:
 
 @lru_cache(maxsize=8)
 def _discounts(n: int) -> Floats:
+    import numpy as np
+
     # ln j - ln(j-1) = 2 atanh(1/(2j-1)), summed as integers of 160 fraction bits; int / int rounds correctly.
     one = 1 << LN2_BITS
     logarithm = 0

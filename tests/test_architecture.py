@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from commands import PROGRAM, ROOT
 
-HEAVY = {"numba", "llvmlite", "rich", "scipy", "pyarrow", "zstandard"}
+HEAVY = {"numpy", "numba", "llvmlite", "rich", "scipy", "pyarrow", "zstandard"}
 
 
 def test_import_contracts(tmp_path: Path) -> None:

@@ -22,8 +22,6 @@ from lmart.measures import (
     NEED_CUTOFF,
     TIES_CHOICES,
     Conventions,
-    EvaluationReport,
-    Evaluator,
     Measure,
     parse_measures,
 )
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
     from lmart.dataset import RankingDataset
     from lmart.ensemble import Ensemble
     from lmart.formats.sidecars import Weights
-    from lmart.measures.evaluation import Floats
+    from lmart.measures.evaluation import EvaluationReport, Evaluator, Floats
 
 DEFAULT_METRICS = "ndcg@1,ndcg@3,ndcg@5,ndcg@10,map,mrr"
 
@@ -231,6 +229,8 @@ def _warn_of_single_documents(dataset: RankingDataset, console: Console) -> None
 def _prepare(
     dataset: RankingDataset, measures: tuple[Measure, ...], pool: WorkerPool, weights: Weights | None
 ) -> Evaluator:
+    from lmart.measures import Evaluator
+
     try:
         per_query = None if weights is None else weights.per_query
         return Evaluator(dataset.labels, dataset.query_offsets, measures, pool, per_query)

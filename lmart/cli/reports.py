@@ -6,10 +6,12 @@ import math
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
-from lmart.measures import EvaluationReport
+if TYPE_CHECKING:
+    from lmart.measures import EvaluationReport
 
 NOT_DEFINED = "n/a"
 _IN_A_CELL = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r"})

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from lmart.errors import DataError
-from lmart.gains import Floats, Gain
+from lmart.gains import Gain
+
+if TYPE_CHECKING:
+    from lmart.gains import Floats
 
 
 @dataclass(frozen=True)

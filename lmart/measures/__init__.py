@@ -1,6 +1,9 @@
 """Measures of a ranking: the values that name them, and their evaluation."""
 
-from lmart.measures.evaluation import EvaluationReport, Evaluator
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from lmart.measures.values import (
     EMPTY_CHOICES,
     MEANINGS,
@@ -12,6 +15,9 @@ from lmart.measures.values import (
     parse_measure,
     parse_measures,
 )
+
+if TYPE_CHECKING:
+    from lmart.measures.evaluation import EvaluationReport, Evaluator
 
 __all__ = [
     "EMPTY_CHOICES",
@@ -26,3 +32,12 @@ __all__ = [
     "parse_measure",
     "parse_measures",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # Evaluation needs NumPy, which takes longer to import than all else that `lmart --help` does.
+    if name in ("EvaluationReport", "Evaluator"):
+        from lmart.measures import evaluation
+
+        return getattr(evaluation, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
