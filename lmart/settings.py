@@ -21,8 +21,8 @@ OBJECTIVES = {
     "change average precision; without --gain",
     "mrr": "by pairs like map, for 1 / rank of the first relevant document; without --gain",
     "err": "by pairs, for expected reciprocal rank; a reader stops at a document as in the measure err; without --gain",
-    "xendcg": "by whole queries, XE-NDCG: the shares of exp(sigma s) in its sum come near those of gain + a number "
-    "from 0 to 1, drawn anew each round; without --truncation and --normalize",
+    "xendcg": "by whole queries, XE-NDCG: the cross entropy between shares of gains, with noise drawn anew each round, "
+    "and shares of scores; without --truncation and --normalize",
     "yetirank": "by neighbours in 10 orders of each query, drawn anew each round from scores with noise; a pair is "
     "weighted by the difference of labels and 0.85^rank in the order, of which --truncation takes the first; without "
     "--gain",

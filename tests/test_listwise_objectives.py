@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
-from math import exp, log, log2
+from math import exp, fsum, log, log2
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +18,7 @@ from hypothesis import strategies as st
 
 from lmart.boosting import train
 from lmart.gains import Gain
+from lmart.kernels import listwise
 from lmart.objectives import prepare
 from lmart.objectives.base import Floats, Gradients
 from lmart.objectives.chance import round_key
@@ -129,13 +134,34 @@ def test_two_documents_are_neighbours_in_any_order(normalize: bool) -> None:
 
 @pytest.mark.parametrize("apart", [100.0, 1e4, 1e200])
 def test_yetirank_far_apart_is_without_chance(apart: float) -> None:
-    # Order 2, 0, 3, 1: of its neighbours (2, 0) and (3, 1) stand wrong, (0, 3) stands right.
+    scores = [3 * apart, apart, 4 * apart, 2 * apart]  # their order: 2, 0, 3, 1
     settings = settings_of("yetirank")
-    g, h = gradients_of(settings, [4.0, 1.0, 0.0, 0.0], [3 * apart, apart, 4 * apart, 2 * apart])
+    # (2, 0) and (3, 1) stand wrong, (0, 3) right
+    g, h = gradients_of(settings, [4.0, 1.0, 0.0, 0.0], scores)
     np.testing.assert_allclose(g, [-1.0, -(0.85**2) / 4, 1.0, 0.85**2 / 4], rtol=1e-10)
     np.testing.assert_allclose(h, np.zeros(4), atol=1e-12)
-    first, _ = gradients_of(replace(settings, truncation=1), [4.0, 1.0, 0.0, 0.0], [3 * apart, apart, 4 * apart, 0.0])
-    np.testing.assert_allclose(first, [-1.0, 0.0, 1.0, 0.0], rtol=1e-10)
+    # only (2, 0) stands wrong, and 1 would stand wrong above 3
+    g, _ = gradients_of(settings, [4.0, 1.0, 0.0, 2.0], scores)
+    np.testing.assert_allclose(g, [-1.0, 0.0, 1.0, 0.0], rtol=1e-10, atol=1e-12)
+    first, _ = gradients_of(replace(settings, truncation=2), [4.0, 1.0, 0.0, 0.0], scores)
+    np.testing.assert_allclose(first, [-1.0, 0.0, 1.0, 0.0], rtol=1e-10, atol=1e-12)
+
+
+def test_pairs_of_neighbours_cancel_exactly() -> None:
+    rng = np.random.default_rng(6)
+    n = 500
+    scores, places = rng.normal(size=n), np.full(n, 0.01)
+    heights = np.empty(n)
+    fixed = (np.array([0, n]), 1.0, 0, 1)
+    listwise.write_heights(scores, *fixed, heights)
+    g, h, total = np.zeros(n), np.zeros(n), np.zeros(1)
+    for _ in range(3):
+        order = rng.permutation(n).astype(np.int32)
+        listwise.add_neighbours(
+            scores, heights, rng.random(n), places, np.ones(1), fixed[0], order, *fixed[1:], g, h, total
+        )
+    assert fsum(g) == 0 and fsum(np.abs(g)) > 1 and total[0] > 1
+    assert (np.concatenate([g, h, total]) * 2.0**45 % 1 == 0).all()
 
 
 def test_yetirank_prefers_no_row_when_scores_are_equal() -> None:
@@ -178,6 +204,31 @@ def test_bits_do_not_depend_on_threads_ranges_or_earlier_rounds(name: str, monke
     assert (one.gradients == other.gradients).all() and (one.hessians == other.hessians).all()
 
 
+SOME_BITS = """
+import numpy as np
+from build import random_dataset
+from lmart.objectives import prepare
+from lmart.settings import TrainSettings
+from lmart.threads import WorkerPool
+
+data = random_dataset(7, n_queries=5)
+scores = np.linspace(-3, 900, data.n_documents)
+for name in ("xendcg", "yetirank"):
+    for array in prepare(data, TrainSettings(objective=name), WorkerPool(1)).compute_gradients(scores):
+        print(array.tobytes().hex())
+"""
+
+
+@pytest.mark.parametrize("environment", [{"NUMBA_DISABLE_JIT": "1"}, {"NUMBA_CPU_NAME": "generic"}])
+def test_bits_do_not_depend_on_the_processor(environment: dict[str, str], tmp_path: Path) -> None:
+    found = []
+    for added in ({}, environment | {"NUMBA_CPU_FEATURES": "", "NUMBA_CACHE_DIR": str(tmp_path)}):
+        settings = {**os.environ, "PYTHONPATH": str(Path(__file__).parent), **added}
+        command = [sys.executable, "-c", SOME_BITS]
+        found.append(subprocess.run(command, env=settings, check=True, capture_output=True).stdout)
+    assert found[0] == found[1] and len(found[0]) > 1000
+
+
 @BOTH
 def test_weights_of_queries_and_of_rows(name: str) -> None:
     data = dataset([1, 0, 2, 0, 1], ["a", "a", "b", "b", "b"], [[0.0]] * 5)
@@ -203,10 +254,11 @@ def test_nothing_is_learned_from_idle_queries(name: str) -> None:
 @BOTH
 @pytest.mark.parametrize("gain", ["exp2", "linear"])
 def test_labels_of_any_size(name: str, gain: str) -> None:
-    for labels in ([0, 31, 72, 1500, 1501.5, 2000], [0, 1e-310, 0, 1e-309, 0, 1e-308], [1e300, 0, 0, 0, 0, 1e308]):
+    for labels in ([0, 31, 72, 1500, 1501.5, 2000], [0, 1e-322, 0, 2e-322, 0, 3e-322], [1e300, 0, 0, 0, 0, 1e308]):
         settings = replace(settings_of(name), gain=Gain.parse(gain))
         g, h = gradients_of(settings, [float(label) for label in labels], [0.0] * 6)
         assert np.isfinite(g).all() and np.isfinite(h).all() and (h >= 0).all()
+        assert g.sum() == pytest.approx(0.0, abs=1e-12)
         assert name == "xendcg" or g[5] < 0
 
 

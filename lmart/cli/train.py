@@ -40,7 +40,11 @@ What a better ranking is, --objective says:
 
 Those by pairs minimise the sum of weight x log(1 + exp(-sigma (s - t))) over the pairs of documents of a query, s being
 the score of the better one and t that of the other; --truncation, --sigma and --normalize mean the same for all of
-them. --weights holds for every objective. --metric is only measured and may be something else than the objective.
+them. So do neighbours in yetirank, with weight 0.85^k |y - z| / (10 m), k the rank of the upper one from 0, y and z
+their labels and m the highest of the query; the orders are by sigma s + ln(r / (1 - r)), r uniform from 0 to 1, and
+--normalize does not divide by |s - t|. xendcg minimises the sum of -p ln q, p being the share of gain + 1 - r in its sum
+over the query and q that of exp(sigma s). --weights holds for every objective. --metric is only measured and may be
+something else than the objective.
 
 Values become small codes while they are read, so the raw data is never all in memory (but with --group-by-qid,
 --folds or --tune it is). Beyond 200,000 rows --data is read twice; what comes through a pipe is kept in a temporary

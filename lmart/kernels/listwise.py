@@ -100,9 +100,8 @@ def cross_entropy(
             total_worth += worth
             lowest = min(lowest, gains[row])
             highest = max(highest, gains[row])
-        idle = lowest == highest or query_weights[q] == 0.0
         for row in range(start, stop):
-            if idle:
+            if lowest == highest:
                 gradients[row] = 0.0
                 continue
             share = heights[row] / total_height
