@@ -5,10 +5,9 @@ From Python, `lmart.load(path)` gives a Model that scores arrays and files; the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from lmart.errors import DataError, LmartError, ModelError, OutputError, SettingsError
 
+TYPE_CHECKING = False  # not from typing: an interrupt that comes before `run` is met with a traceback
 if TYPE_CHECKING:
     from lmart.model import Model, load
 
@@ -17,12 +16,13 @@ __version__ = "0.1.0"
 __all__ = ["DataError", "LmartError", "Model", "ModelError", "OutputError", "SettingsError", "__version__", "load"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     # Scoring needs Numba, which takes a third of a second to import; `lmart --help` does not.
     if name in ("Model", "load"):
         from lmart import model
 
-        return getattr(model, name)
+        found: object = getattr(model, name)
+        return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

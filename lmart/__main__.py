@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from lmart.cli import process
+import os
+import signal
 
 
 def run() -> None:
     """Run the command line; the entry point of the `lmart` script. Always raises SystemExit or ends the process."""
+    # Imported in here, and little above: until `prepare`, Python answers an interrupt with a traceback.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, lambda number, frame: os._exit(128 + number))
+    from lmart.cli import process
+
     try:
         process.prepare()
         from lmart.cli.main import main

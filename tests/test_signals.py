@@ -70,6 +70,25 @@ def test_at_any_moment(tmp_path: Path) -> None:
         assert list(tmp_path.iterdir()) == []
 
 
+def test_an_interrupt_before_the_first_command_line_is_looked_at(tmp_path: Path) -> None:
+    """While the modules of the command line itself are imported; what interrupts them here is the import of one."""
+    (tmp_path / "click.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    early = tmp_path / "early"
+    early.mkdir()
+    body = "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n"
+    (early / "sitecustomize.py").write_text(
+        "import sys\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name == 'lmart.cli': exec({body!r})\n"
+        "sys.meta_path.insert(0, Finder())\n"
+    )
+    for folder in (tmp_path, early):
+        with start("--help", environment={"PYTHONPATH": str(folder)}, folder=tmp_path) as process:
+            stdout, stderr = process.communicate()
+        assert (process.returncode, stdout, stderr) == (130, b"", b"")
+
+
 def test_while_compiling(tmp_path: Path) -> None:
     """The compiler calls back from places that cannot raise; the signal is not lost there."""
     folder = tmp_path / "run"

@@ -39,7 +39,7 @@ def prepare() -> None:
     for name in STOPPING:
         number = getattr(signal, name, None)
         # A signal that our parent chose to ignore (nohup, a job in the background) stays ignored.
-        if number is not None and signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+        if number is not None and signal.getsignal(number) not in (signal.SIG_IGN, None):
             signal.signal(number, _Stopper.stop)
     signal.signal(signal.SIGALRM, _Stopper.again)
     sys.unraisablehook = _raise_again
