@@ -61,9 +61,10 @@ def inner_kernel(function: F) -> F:
 def _compiled(function: F, for_kernels: bool) -> F:
     if config.DISABLE_JIT:  # plain Python, in which NumPy would warn of what IEEE and unsigned numbers do anyway
         return np.errstate(all="ignore")(function)
-    # Each wrapper is a copy of the kernel to compile: none for C, which never calls, and only one for Python.
+    # Each wrapper is a copy of the kernel to compile: none for C, which never calls, and only one for Python. Rewrites
+    # are for x ** 2 and arithmetic on whole arrays, which kernels spell out.
     compiled: Any = compile_when_called(
-        nogil=True, error_model="numpy", no_cfunc_wrapper=True, no_cpython_wrapper=for_kernels
+        nogil=True, error_model="numpy", no_cfunc_wrapper=True, no_cpython_wrapper=for_kernels, no_rewrites=True
     )(function)
     compiled._cache = KernelCache(function)
     compiled.compile = _ending_the_turn(compiled.compile)
