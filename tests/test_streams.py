@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -321,6 +322,34 @@ def test_an_input_is_never_overwritten(tmp_path: Path, monkeypatch: pytest.Monke
     with data.open() as stdin:
         done = subprocess.run([sys.executable, "-c", code], stdin=stdin, capture_output=True, check=False)
     assert b"would overwrite the input" in done.stderr
+
+
+def test_a_named_pipe_is_not_input_and_output_at_once(tmp_path: Path) -> None:
+    """Reading would wait for a writer that does not come before the reading ends."""
+    fifo, other = tmp_path / "fifo", tmp_path / "other"
+    os.mkfifo(fifo)
+    os.mkfifo(other)
+    with pytest.raises(OutputError, match=f"fifo: would wait for ever, being the input {fifo}; choose another name"):
+        check_output(str(fifo), [str(fifo)])
+    check_output(str(fifo), [str(other), "-"])
+    both = os.open(fifo, os.O_RDWR)
+    try:
+        for output in (f"/dev/fd/{both}", str(fifo)):
+            with pytest.raises(OutputError, match="would wait for ever"):
+                check_output(output, [str(other), str(fifo)])
+        code = "from lmart.streams import check_output; check_output('-', ['-'])"
+        done = subprocess.run([sys.executable, "-c", code], stdin=both, stdout=both, stderr=-1, check=False)
+        assert b"standard output: would wait for ever, being the input -" in done.stderr
+    finally:
+        os.close(both)
+
+
+def test_a_socket_may_be_input_and_output_at_once() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        code = "from lmart.streams import check_output; check_output('-', ['-'])"
+        done = subprocess.run([sys.executable, "-c", code], stdin=theirs, stdout=theirs, stderr=-1, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_standard_input_may_be_any_stream_or_closed(monkeypatch: pytest.MonkeyPatch) -> None:

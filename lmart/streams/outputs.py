@@ -221,6 +221,7 @@ def check_output(path: str, inputs: Sequence[str] = ()) -> None:
     if there is not None and not stat.S_ISREG(there.st_mode):
         if not os.access(target, os.W_OK):
             raise OutputError("cannot be written: permission denied; choose another place", path)
+        _refuse_an_input(path, there, inputs)
         return
     if path.endswith("/"):
         raise OutputError("ends in '/' but is no folder; give a file name", path)
@@ -228,9 +229,8 @@ def check_output(path: str, inputs: Sequence[str] = ()) -> None:
         raise OutputError(f"cannot be written: there is no folder {quote(folder)}; make it first", path)
     if not os.access(folder, os.W_OK | os.X_OK):
         raise OutputError(f"cannot be written: no permission to write in {quote(folder)}; choose another place", path)
-    for other in inputs:
-        if there is not None and _same_file(other, there):
-            raise OutputError(f"would overwrite the input {visible(other)}; choose another name", path)
+    if there is not None:
+        _refuse_an_input(path, there, inputs)
 
 
 def _check_descriptor(path: str, descriptor: int, inputs: Sequence[str]) -> None:
@@ -241,10 +241,19 @@ def _check_descriptor(path: str, descriptor: int, inputs: Sequence[str]) -> None
     called = "standard output" if path == "-" else path
     if closed:
         raise OutputError("is not open for writing; choose another place", called)
-    there = os.fstat(descriptor)
+    _refuse_an_input(called, os.fstat(descriptor), inputs)
+
+
+def _refuse_an_input(path: str, there: os.stat_result, inputs: Sequence[str]) -> None:
+    if stat.S_ISREG(there.st_mode):
+        mistake = "would overwrite the input"
+    elif stat.S_ISFIFO(there.st_mode):
+        mistake = "would wait for ever, being the input"
+    else:  # a terminal or a socket is read and written
+        return
     for other in inputs:
-        if stat.S_ISREG(there.st_mode) and _same_file(other, there):
-            raise OutputError(f"would overwrite the input {visible(other)}; choose another place", called)
+        if _same_file(other, there):
+            raise OutputError(f"{mistake} {visible(other)}; choose another name", path)
 
 
 def _same_file(path: str, there: os.stat_result) -> bool:
