@@ -17,12 +17,13 @@ from lmart.binning import BinnedDataset, BinnedFeatures, bin_dataset
 from lmart.coding import CodedDataset, code_dataset
 from lmart.dataset import Judged, RankingDataset
 from lmart.ensemble import Ensemble, Tree
-from lmart.errors import DataError, LmartError
+from lmart.errors import DataError, LmartError, quote
 from lmart.grower import GrownTree, Histograms, Units, grow_tree
 from lmart.kernels import histogram as sums
 from lmart.kernels import sampling, splitting
 from lmart.leaves import LocalLeaves, Partition
 from lmart.measures import Conventions, Evaluator, parse_measure
+from lmart.monotone import parse_monotone
 from lmart.objectives import Gradients
 from lmart.scoring import Scorer
 from lmart.settings import TrainSettings
@@ -32,6 +33,7 @@ from lmart.threads import WorkerPool, chunks
 Floats = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
 Ints = npt.NDArray[np.int32]
+Signs = npt.NDArray[np.int8]
 Trainable = RankingDataset | BinnedDataset
 
 CHUNK = 32_768  # rows in one piece of work
@@ -227,13 +229,14 @@ def train(
     largest = 0.0  # what the leaf values of all trees can add up to
     best_scores, best_bias = own.scores, objective.position_bias
     histograms = Histograms(edges.n_bins)
+    signs = _signs(train_set, settings, edges)
     for round_number in range(1, settings.trees + 1):
         gradients = objective.compute_gradients(own.scores, round_number)
         bias = objective.next_position_bias(gradients)  # growing changes the gradients
-        grown = _grow_round(binned, gradients, settings, share, round_number, pool, own.scores, histograms)
+        grown = _grow_round(binned, gradients, settings, share, round_number, pool, own.scores, histograms, signs)
         if grown is None and share < 1.0:  # perhaps only an unlucky draw
             gradients = objective.compute_gradients(own.scores, round_number)
-            grown = _grow_round(binned, gradients, settings, 1.0, round_number, pool, own.scores, histograms)
+            grown = _grow_round(binned, gradients, settings, 1.0, round_number, pool, own.scores, histograms, signs)
         if grown is None:
             stopped = "split"
             break
@@ -288,6 +291,7 @@ def _grow_round(
     pool: WorkerPool,
     scores: Floats,
     histograms: Histograms,
+    signs: Signs | None,
 ) -> GrownTree | None:
     """Grow one tree on a sample of the documents and add its leaf values to the scores of all."""
     taken, rest = _draw(gradients, share, settings.seed, round_number, pool)
@@ -295,11 +299,25 @@ def _grow_round(
     if units is None:
         return None
     leaves = LocalLeaves(binned, packed, taken, rest, pool.threads)
-    grown = grow_tree(leaves, binned.edges, units, settings, pool, histograms)
+    grown = grow_tree(leaves, binned.edges, units, settings, pool, histograms, signs)
     if grown is not None:
         for part in leaves.partitions:
             _add_values(part, grown, scores, pool)
     return grown
+
+
+def _signs(train_set: Trainable, settings: TrainSettings, edges: BinEdges) -> Signs | None:
+    """Return the monotone constraints of the features in bins, int8[m]; None without any.
+
+    DataError when one is of a feature that the data does not have.
+    """
+    names = train_set.feature_names or tuple(map(str, train_set.feature_ids.tolist()))
+    constraints = parse_monotone(settings.monotone)
+    for name in constraints:
+        if name not in names:
+            raise DataError(f"there is no feature {quote(name)}, which --monotone names", train_set.source)
+    signs = np.array([constraints.get(names[column], 0) for column in edges.columns.tolist()], np.int8)
+    return signs if constraints else None
 
 
 def _add_values(part: Partition, grown: GrownTree, scores: Floats, pool: WorkerPool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,13 +13,14 @@ import numpy.typing as npt
 
 from lmart.bin_edges import BinEdges
 from lmart.ensemble import Tree
-from lmart.kernels import splitting
+from lmart.kernels import bounded, splitting
 from lmart.leaves import LeafSource
 from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool, chunks
 
 Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+Signs = npt.NDArray[np.int8]
 
 LOW_HALF = 0xFFFFFFFF
 SCANNED = 16_384  # least bins in one piece of work
@@ -67,6 +69,7 @@ class _Leaf:
 
     number : what the LeafSource calls it
     split  : its best split, once its sums are known; sides : left and right, once it is parted
+    low, high : bounds of its value, before the learning rate
     """
 
     number: int
@@ -75,6 +78,8 @@ class _Leaf:
     histogram: Longs | None = None
     split: Split | None = None
     sides: tuple[_Leaf, _Leaf] | None = None
+    low: float = -math.inf
+    high: float = math.inf
 
 
 class Histograms:
@@ -98,7 +103,10 @@ class Histograms:
 class SplitFinder:
     """Finds the best split of a leaf: the highest gain; ties go to the lowest feature, then the lowest threshold."""
 
-    def __init__(self, source: LeafSource, edges: BinEdges, units: Units, settings: TrainSettings) -> None:
+    def __init__(
+        self, source: LeafSource, edges: BinEdges, units: Units, settings: TrainSettings, signs: Signs | None
+    ) -> None:
+        self._signs = signs
         self._source = source
         self._units = units
         self._min_docs = settings.min_docs
@@ -119,6 +127,7 @@ class SplitFinder:
         gains = np.empty(self._n_features)
         fixed = (leaf.histogram, leaf.total, *self._features, *self._limits)
         pool.run(splitting.best_gains, [(*fixed, a, b, gains) for a, b in self._ranges(pool)])
+        self._bound(leaf, gains, pool)
         return self._choose(leaf, gains)
 
     def find_both(self, large: _Leaf, small: _Leaf, pool: WorkerPool) -> None:
@@ -128,7 +137,31 @@ class SplitFinder:
         gains = np.empty((2, self._n_features))
         fixed = (large.histogram, small.histogram, large.total, small.total, *self._features, *self._limits)
         pool.run(splitting.best_gains_of_children, [(*fixed, a, b, gains) for a, b in self._ranges(pool)])
+        self._bound(large, gains[0], pool)
+        self._bound(small, gains[1], pool)
         large.split, small.split = self._choose(large, gains[0]), self._choose(small, gains[1])
+
+    def _bound(self, leaf: _Leaf, gains: Floats, pool: WorkerPool) -> None:
+        """Where there are constraints, write the gains that they leave."""
+        if self._signs is None or not len(gains):
+            return
+        offsets, _, has_missing, all_finite = self._features
+        fixed = (leaf.histogram, NO_COUNTS, leaf.total, offsets, has_missing, all_finite, *self._limits)
+        bounds = (self._signs, *self._bounds_in_units(leaf))
+        pool.run(bounded.best_bounded_gains, [(*fixed, *bounds, a, b, gains) for a, b in self._ranges(pool)])
+
+    def _bounds_in_units(self, leaf: _Leaf) -> tuple[float, float]:
+        ratio = self._units.hessian / self._units.gradient
+        return leaf.low * ratio, leaf.high * ratio
+
+    def _best_split(self, leaf: _Leaf, feature: int, counts: Longs, min_docs: int) -> tuple[float, int, bool, int]:
+        """Return what `splitting.best_split` returns, under the constraints if there are any."""
+        assert leaf.histogram is not None
+        start, stop = self._bins[feature : feature + 2]
+        own = (leaf.histogram, counts, start, stop - start, *self._kinds[feature], leaf.total, *self._limits, min_docs)
+        if self._signs is None:
+            return splitting.best_split(*own)
+        return bounded.best_bounded_split(*own, self._signs[feature], *self._bounds_in_units(leaf))
 
     def _choose(self, leaf: _Leaf, gains: Floats) -> Split | None:
         """Return the best split by each feature's highest gain.
@@ -136,8 +169,7 @@ class SplitFinder:
         The sums hold no counts. So features are tried from the highest gain down; only those that could win are
         counted.
         """
-        units, histogram = self._units, leaf.histogram
-        assert histogram is not None
+        units = self._units
         if not len(gains) or self._source.n_documents(leaf.number) < 2 * self._min_docs:
             return None
         counted: dict[int, tuple[float, int, bool, int]] = {}
@@ -145,15 +177,13 @@ class SplitFinder:
             f = int(gains.argmax())
             if gains[f] == -np.inf:
                 return None
-            start, stop = self._bins[f : f + 2]
-            own = (start, stop - start, *self._kinds[f], leaf.total, *self._limits)
-            found = counted.get(f) or splitting.best_split(histogram, NO_COUNTS, *own, 0)
+            found = counted.get(f) or self._best_split(leaf, f, NO_COUNTS, 0)
             gain, code, missing_left, left_total = found
             if f in counted or self._has_enough(leaf, f, code, missing_left, left_total):
                 worth = float(gain) * units.gradient * (units.gradient / units.hessian)
                 return Split(worth, f, int(code), bool(missing_left), int(left_total))
             counts = self._source.code_counts(leaf.number, f)
-            counted[f] = splitting.best_split(histogram, counts, *own, self._min_docs)
+            counted[f] = self._best_split(leaf, f, counts, self._min_docs)
             gains[f] = counted[f][0]
 
     def _has_enough(self, leaf: _Leaf, feature: int, code: int, missing_left: bool, left_total: int) -> bool:
@@ -165,6 +195,28 @@ class SplitFinder:
         return self._source.has_enough(leaf.number, feature, code, missing_left, self._min_docs)
 
 
+class Bounds:
+    """Hands the bounds of leaf values down: the sides of a split on a constrained feature meet halfway.
+
+    So no leaf on the one side ever gets a value beyond that of a leaf on the other (LightGBM's basic method).
+    """
+
+    def __init__(self, signs: Signs, units: Units, settings: TrainSettings) -> None:
+        self._signs = signs.tolist()
+        self._units, self._settings = units, settings
+
+    def hand_down(self, leaf: _Leaf) -> None:
+        """Give the sides of a leaf their bounds."""
+        assert leaf.split is not None and leaf.sides is not None
+        for side in leaf.sides:
+            side.low, side.high = leaf.low, leaf.high
+        sign = self._signs[leaf.split.feature]
+        if sign:
+            lower, upper = leaf.sides[::sign]
+            values = [newton_step(side, self._units, self._settings) for side in (lower, upper)]
+            lower.high = upper.low = values[0] + (values[1] - values[0]) / 2
+
+
 class Expander:
     """Parts leaves and finds the best splits of both sides, on several leaves at a time.
 
@@ -172,9 +224,16 @@ class Expander:
     """
 
     def __init__(
-        self, source: LeafSource, finder: SplitFinder, room: Histograms, settings: TrainSettings, pool: WorkerPool
+        self,
+        source: LeafSource,
+        finder: SplitFinder,
+        room: Histograms,
+        bounds: Bounds | None,
+        settings: TrainSettings,
+        pool: WorkerPool,
     ) -> None:
         self._source, self._finder, self._room, self._pool = source, finder, room, pool
+        self._bounds = bounds
         self._max_depth, self._min_docs = settings.max_depth, settings.min_docs
         self._numbers = itertools.count(1)
 
@@ -220,6 +279,8 @@ class Expander:
         self._source.split(leaf.number, left, right, split.feature, split.code, split.missing_left, pool)
         depth = leaf.depth + 1
         leaf.sides = _Leaf(left, split.left_total, depth), _Leaf(right, leaf.total - split.left_total, depth)
+        if self._bounds is not None:
+            self._bounds.hand_down(leaf)
         return leaf.sides
 
     def _expand(self, leaf: _Leaf, left: int, right: int, spare: Longs, pool: WorkerPool) -> None:
@@ -239,15 +300,18 @@ def grow_tree(
     settings: TrainSettings,
     pool: WorkerPool,
     histograms: Histograms | None = None,
+    signs: Signs | None = None,
 ) -> GrownTree | None:
     """Split the leaf with the highest gain until there are `leaves`, or no split gains; None without a first split.
 
     histograms : room to use, empty or from the tree before
+    signs      : int8[m]: 1 where the score may only rise with the feature, -1 where it may only fall; None: no such
     Leaf values are -G / (H + l2) times the learning rate, one Newton step (Burges 2010, section 7).
     Equal gains: the older leaf first.
     """
     room = histograms or Histograms(edges.n_bins)
-    expander = Expander(source, SplitFinder(source, edges, units, settings), room, settings, pool)
+    bounds = None if signs is None else Bounds(signs, units, settings)
+    expander = Expander(source, SplitFinder(source, edges, units, settings, signs), room, bounds, settings, pool)
     leaves = [expander.find_root()]
     waiting: list[tuple[float, int, _Leaf]] = []
     nodes: list[tuple[Split, bool]] = []
@@ -314,7 +378,7 @@ def _assemble(
         missing_left=np.array([side for _, side in nodes], np.bool_),
         left=both[:, 0].copy(),
         right=both[:, 1].copy(),
-        leaf_values=np.array([leaf_value(leaf.total, units, settings) for leaf in leaves]),
+        leaf_values=np.array([leaf_value(leaf, units, settings) for leaf in leaves]),
         split_gains=np.array([split.gain for split in splits]),
         leaf_documents=np.array([source.n_documents(leaf.number) for leaf in leaves], np.int64),
     )
@@ -323,8 +387,13 @@ def _assemble(
     return GrownTree(tree, features, codes, [leaf.number for leaf in leaves])
 
 
-def leaf_value(total: int, units: Units, settings: TrainSettings) -> float:
-    """Return -learning_rate * G / (H + l2) of a packed sum; 0 where there is no curvature."""
-    gradient, hessian = (total >> 32) * units.gradient, (total & LOW_HALF) * units.hessian
+def leaf_value(leaf: _Leaf, units: Units, settings: TrainSettings) -> float:
+    """Return the learning rate times `newton_step`; what was in order stays so, as all are rounded alike."""
+    return settings.learning_rate * newton_step(leaf, units, settings) + 0.0
+
+
+def newton_step(leaf: _Leaf, units: Units, settings: TrainSettings) -> float:
+    """Return -G / (H + l2) of a leaf's packed sum, 0 where there is no curvature, cut to the leaf's bounds."""
+    gradient, hessian = (leaf.total >> 32) * units.gradient, (leaf.total & LOW_HALF) * units.hessian
     divisor = hessian + settings.l2
-    return -settings.learning_rate * (gradient / divisor) + 0.0 if divisor > 0 else 0.0
+    return min(max(-(gradient / divisor) if divisor > 0 else 0.0, leaf.low), leaf.high)

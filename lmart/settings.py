@@ -100,6 +100,11 @@ class TrainSettings:
         above=0,
         high=1,
     )
+    monotone: str = _setting(
+        "",
+        "Features that the score may only rise with (+1) or only fall with (-1), by index or column name: a list "
+        "FEATURE:+1,FEATURE:-1,... or a FILE of such lines.",
+    )
     position_bias_reg: float = _setting(
         0.0, "L2 regularisation of the bias of each document's position; with --positions only.", low=0, high=1e100
     )

@@ -510,3 +510,41 @@ def position_bias_step(
         curvature = sum(hessians[d] + regularization for d in documents)
         after.append(own - learning_rate * slope / (curvature + 0.001))
     return after
+
+
+# ---- monotone constraints -------------------------------------------------------------------------------------------
+
+
+def bounded_splits(
+    codes: Sequence[Sequence[int]],
+    missing: Sequence[int | None],
+    gradients: Sequence[float],
+    hessians: Sequence[float],
+    l2: float,
+    min_docs: int,
+    signs: Sequence[int],
+    bounds: tuple[float, float],
+) -> list[tuple[float, int, int, bool]]:
+    """All splits that keep the order of the sides' values, as (gain, feature, code, missing left), in order of ties."""
+    every = range(len(gradients))
+
+    def sums(rows: Sequence[int]) -> tuple[float, float, float]:
+        g, h = sum(gradients[d] for d in rows), sum(hessians[d] for d in rows) + l2
+        return g, h, sorted([*bounds, -g / h])[1]
+
+    def cost(rows: Sequence[int]) -> float:
+        g, h, value = sums(rows)
+        return g * value + h * value**2 / 2
+
+    found = []
+    for f, own in enumerate(codes):
+        for code in range(max(own) + 1):
+            for side in (False, True):
+                left = [d for d in every if (side if own[d] == missing[f] else own[d] <= code)]
+                right = [d for d in every if d not in left]
+                if min(len(left), len(right)) >= max(1, min_docs):
+                    rise = sums(right)[2] - sums(left)[2]
+                    gain = 2 * (cost(every) - cost(left) - cost(right))
+                    if signs[f] * rise >= 0 and gain > 1e-9:
+                        found.append((gain, f, code, side))
+    return found

@@ -31,6 +31,7 @@ DEFAULTS = {
     "early_stop": 0,
     "absent": "zero",
     "sample": "auto",
+    "monotone": "",
     "position_bias_reg": 0.0,
     "seed": 0,
 }

@@ -105,6 +105,8 @@ def setting_option(name: str, metavar: str | None = None) -> Callable[[F], F]:
     if isinstance(one.default, float) or name == "sample":
         bound = {"min": low if above is None else above, "max": high, "min_open": above is not None}
         return click.option(flag, type=Real(**bound, other=other), metavar=metavar or "R", **shown)
+    if one.default == "":
+        shown |= {"show_default": "none"}
     if one.metadata["choices"]:
         return click.option(flag, type=click.Choice(one.metadata["choices"]), **shown)
     return click.option(flag, metavar=metavar or "TEXT", **shown)

@@ -10,7 +10,13 @@ from typing import Any
 from lmart.cli.options import setting_option
 from lmart.settings import TrainSettings
 
-METAVARS = {"gain": "exp2|linear|G0,G1,...", "metric": "MEASURE", "leaves": "N|auto", "sample": "R|auto"}
+METAVARS = {
+    "gain": "exp2|linear|G0,G1,...",
+    "metric": "MEASURE",
+    "leaves": "N|auto",
+    "sample": "R|auto",
+    "monotone": "LIST|FILE",
+}
 
 
 def setting_options(function: Callable[..., Any]) -> Callable[..., Any]:

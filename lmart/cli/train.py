@@ -20,6 +20,7 @@ from lmart.cli.setting_options import setting_options
 from lmart.cli.sidecar_options import SidecarFiles, sidecar_options
 from lmart.errors import counted, quote
 from lmart.formats.options import ReadOptions
+from lmart.monotone import format_monotone, is_list, parse_monotone
 from lmart.settings import OBJECTIVES, TrainSettings, setting
 
 if TYPE_CHECKING:
@@ -42,8 +43,8 @@ Those by pairs minimise the sum of weight x log(1 + exp(-sigma (s - t))) over th
 the score of the better one and t that of the other; --truncation, --sigma and --normalize mean the same for all of
 them. So do neighbours in yetirank, with weight 0.85^k |y - z| / (10 m), k the rank of the upper one from 0, y and z
 their labels and m the highest of the query; the orders are by sigma s + ln(r / (1 - r)), r uniform from 0 to 1, and
---normalize does not divide by |s - t|. xendcg minimises the sum of -p ln q, p being the share of gain + 1 - r in its sum
-over the query and q that of exp(sigma s). --weights holds for every objective. --metric is only measured and may be
+--normalize does not divide by |s - t|. xendcg minimises the sum of -p ln q, p being the share of gain + 1 - r in its
+sum over the query and q that of exp(sigma s). --weights holds for every objective. --metric is only measured and may be
 something else than the objective.
 
 Values become small codes while they are read, so the raw data is never all in memory (but with --group-by-qid,
@@ -114,12 +115,14 @@ def command(
     if len(parse_measures(settings.metric)) > 1:
         raise click.UsageError(f"--metric takes one measure here, not the list {quote(settings.metric)}")
     settings = replace(settings, metric=str(parse_measure(settings.metric)))
-    inputs = [*data, *valid, *beside.paths, *filter(None, [read_options.query_sizes])]
+    constraints_file = None if is_list(settings.monotone) else settings.monotone
+    inputs = [*data, *valid, *beside.paths, *filter(None, [read_options.query_sizes, constraints_file])]
     refuse_two_standard_inputs(inputs)
     named = {"--out": out, "--report": report, "--oof": choosing.oof, "--tune-file": choosing.tune_file}
     outputs = {option: path for option, path in named.items() if path is not None}
     choices.check_usage(choosing, settings, valid, outputs)
     beside.check_usage(settings, len(valid), choices.stood_there("position_bias_reg"))
+    constraints = {} if constraints_file else parse_monotone(settings.monotone)
 
     import time
 
@@ -127,12 +130,16 @@ def command(
     from lmart.cli.console import Console
     from lmart.formats.model_json import write_model
     from lmart.formats.registry import read_dataset
+    from lmart.formats.sidecars import read_monotone
     from lmart.reading import read_training_set, read_validation_set
     from lmart.streams import AtomicOutput, check_output
     from lmart.threads import WorkerPool
 
     for path in outputs.values():
         check_output(path, inputs)
+    if constraints_file:
+        constraints = read_monotone(constraints_file)
+    settings = replace(settings, monotone=format_monotone(constraints))
     keep_memory_constant()
     console = Console(quiet)
     rounds: list[RoundReport] = []

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from lmart.errors import DataError, counted, quote
+from lmart.errors import DataError, SettingsError, counted, quote
 from lmart.formats.scores import read_scores
+from lmart.monotone import parse_monotone
 from lmart.sidecars import Positions
 from lmart.streams import read_all
 
@@ -140,3 +141,29 @@ def _fault_of_position(word: bytes) -> str:
     except UnicodeDecodeError:
         return f"position {quote(word)} is not UTF-8"
     return f"there is more than one word in {quote(word)}" if len(text.split()) > 1 else ""
+
+
+def read_monotone(path: str) -> dict[str, int]:
+    """Read monotone constraints, FEATURE:+1 or FEATURE:-1 a line; blank lines and lines that begin with '#' do not
+    count.
+
+    DataError for any other line, a feature that is named twice, and when there is none.
+    """
+    found: dict[str, int] = {}
+    for line, raw in enumerate(read_all(path).removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
+        text = raw.decode("utf-8", "backslashreplace").strip()
+        if not text or text.startswith("#"):
+            continue
+        try:
+            own = parse_monotone(text)
+        except SettingsError:
+            own = {}
+        if len(own) != 1:
+            raise DataError(f"{quote(text)} is no constraint; give FEATURE:+1 or FEATURE:-1 on each line", path, line)
+        if own.keys() & found.keys():
+            (feature,) = own
+            raise DataError(f"feature {quote(feature)} stands there twice; leave one", path, line)
+        found |= own
+    if not found:
+        raise DataError("holds no constraint; give FEATURE:+1 or FEATURE:-1 on each line", path)
+    return found
