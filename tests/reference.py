@@ -209,14 +209,19 @@ def lambdamart(
 ) -> tuple[list[float], float]:
     """Scores of the training rows after `trees` rounds, everything by the definition and in floating point.
 
-    Also how close the closest decision was: the least share by which a chosen gain beat that of another parting.
+    Also how close the closest decision was: the least share by which a chosen gain beat that of another parting, or the
+    least difference of scores in a query.
     """
     n = len(gains)
     distinct = [sorted({row[f] for row in features}) for f in range(len(features[0]))]
     codes = [[distinct[f].index(row[f]) for row in features] for f in range(len(distinct))]
     scores = [0.0] * n
+    histories = [""] * n
     closest = 1.0
     for _ in range(trees):
+        for rows in queries:
+            apart = [(a, b) for a in rows for b in rows if histories[a] != histories[b]]
+            closest = min([closest, *(abs(scores[a] - scores[b]) for a, b in apart)])
         gradients, hessians = [0.0] * n, [0.0] * n
         for rows in queries:
             parts = pair_lambdas([gains[r] for r in rows], [scores[r] for r in rows], truncation, 1.0, normalize)
@@ -240,11 +245,12 @@ def lambdamart(
             grown.append([d for d in rows if d not in left])
         if len(grown) == 1:
             break
-        for rows in grown:
+        for number, rows in enumerate(grown):
             h = sum(hessians[d] for d in rows)
             value = -learning_rate * sum(gradients[d] for d in rows) / h if h > 0 else 0.0
             for d in rows:
                 scores[d] += value
+                histories[d] += f" {number}"
     return scores, closest
 
 
