@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -32,3 +33,30 @@ def test_plain_python_gives_the_same_bytes(few: Path, tmp_path: Path) -> None:
 def test_a_plain_processor_gives_the_same_bytes(few: Path, tmp_path: Path) -> None:
     plain = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": "", "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     assert model(few, tmp_path / "a.json") == model(few, tmp_path / "b.json", **plain)
+
+
+GRADIENTS = """
+import numpy as np
+from build import random_dataset
+from lmart.objectives import prepare
+from lmart.settings import OBJECTIVES, TrainSettings
+from lmart.threads import WorkerPool
+
+data = random_dataset(7, n_queries=5)
+scores = np.linspace(-3, 900, data.n_documents)
+for name in OBJECTIVES:
+    for array in prepare(data, TrainSettings(objective=name), WorkerPool(1)).compute_gradients(scores):
+        print(array.tobytes().hex())
+"""
+
+
+def gradients(**environment: str) -> bytes:
+    """Return the gradients and hessians of every objective."""
+    settings = {**os.environ, "PYTHONPATH": str(Path(__file__).parent), **environment}
+    return subprocess.run([sys.executable, "-c", GRADIENTS], env=settings, check=True, capture_output=True).stdout
+
+
+def test_every_objective_has_the_same_bits(tmp_path: Path) -> None:
+    plain = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": "", "NUMBA_CACHE_DIR": str(tmp_path)}
+    found = gradients()
+    assert found == gradients(NUMBA_DISABLE_JIT="1") == gradients(**plain) and len(found) > 1000
