@@ -183,6 +183,14 @@ class TestInnerKernel:
 
 
 @needs_compiler
+def test_a_number_and_a_variable_share_a_signature(toy_file: Path) -> None:
+    toy_file.write_text(TOY.replace("helper(x) + 1", "helper(x) + helper(0) + helper(-x) + 1 + x"))
+    module = load(toy_file)
+    assert module.toy(3) == 4
+    assert len(module.helper.signatures) == 1
+
+
+@needs_compiler
 def test_collecting_garbage_goes_on_after_a_compilation(toy_file: Path) -> None:
     module = load(toy_file)
     assert (module.toy(3), gc.isenabled()) == (7, True)

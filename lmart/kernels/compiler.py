@@ -28,7 +28,7 @@ import llvmlite
 import numba
 import numpy as np
 from numba import njit
-from numba.core import compiler, serialize
+from numba.core import compiler, serialize, types
 from numba.core.caching import _Cache
 from numba.core.runtime import nrt
 
@@ -68,10 +68,21 @@ def _compiled(function: F, for_kernels: bool) -> F:
     )(function)
     compiled._cache = KernelCache(function)
     compiled.compile = _ending_the_turn(compiled.compile)
+    compiled.get_call_template = _without_literals(compiled.get_call_template)
     if for_kernels:
         compiled._insert = lambda *entry: None  # there is no address that Python could call
         compiled._compile_for_args = _refuse_python
     return cast(F, compiled)
+
+
+def _without_literals(get_call_template: Callable[..., Any]) -> Callable[..., Any]:
+    """Have one signature serve calls with variables and with numbers, for which Numba compiles one of their own."""
+
+    def get_call_template_of_variables(arguments: Iterable[Any], named: dict[str, Any]) -> Any:
+        variables = {name: types.unliteral(argument) for name, argument in named.items()}
+        return get_call_template(tuple(map(types.unliteral, arguments)), variables)
+
+    return get_call_template_of_variables
 
 
 def _refuse_python(*arguments: Any, **named: Any) -> Any:
