@@ -37,6 +37,7 @@ import lmart.kernels
 F = TypeVar("F", bound=Callable[..., Any])
 
 compile_when_called: Any = njit  # its types know only some of its options
+unliteral: Any = types.unliteral
 config: Any = numba.config  # its names are made at run time
 CompileResult: Any = compiler.CompileResult
 dumps: Any = serialize.dumps
@@ -79,8 +80,8 @@ def _without_literals(get_call_template: Callable[..., Any]) -> Callable[..., An
     """Have one signature serve calls with variables and with numbers, for which Numba compiles one of their own."""
 
     def get_call_template_of_variables(arguments: Iterable[Any], named: dict[str, Any]) -> Any:
-        variables = {name: types.unliteral(argument) for name, argument in named.items()}
-        return get_call_template(tuple(map(types.unliteral, arguments)), variables)
+        variables = {name: unliteral(argument) for name, argument in named.items()}
+        return get_call_template(tuple(map(unliteral, arguments)), variables)
 
     return get_call_template_of_variables
 
