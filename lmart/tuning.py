@@ -59,6 +59,8 @@ class Dimension:
 
 
 # Ranges reach as far as settings have been seen to pay on real sets, not as far as they may be set.
+# The objective is not among them: it says what is wanted, and on those sets the default did as well or better by MAP,
+# MRR and ERR than the objectives of these names.
 DIMENSIONS = (
     Dimension("learning_rate", 0.02, 0.3, log=True),
     Dimension("leaves", 4, 128, log=True),

@@ -57,7 +57,8 @@ def test_33_labels_of_31_and_above() -> None:
         by_label = dict(zip((30, 0, 72, 31), scores(), strict=True))
         assert max(by_label, key=by_label.__getitem__) == 72
     assert sorted(by_label.values()) == [by_label[y] for y in (0, 30, 31, 72)]
-    assert "label 30 has no entry in the gain table, which covers 0 to 2" in refused("--gain", "0,1,3")
+    Path("d.svm").write_text("1 qid:1 1:0\n30 qid:1 1:1\n")
+    assert "d.svm:2: label 30 has no entry in the gain table, which covers 0 to 2" in refused("--gain", "0,1,3")
 
 
 def test_35_fractional_labels() -> None:
