@@ -118,9 +118,28 @@ def hard_decimals(n: int, seed: int) -> list[bytes]:
     return [text.encode() for text in out]
 
 
-def wrong_decimals(tokens: Sequence[bytes]) -> list[bytes]:
+def plain_decimals(n: int, seed: int) -> list[bytes]:
+    """Decimals of up to 18 characters, as data has them: digits, mostly with a point, some with a minus."""
+    draw = random.Random(seed)
+    out = []
+    for _ in range(n):
+        digits = str(draw.randrange(10 ** draw.randint(1, 17)))
+        if draw.random() < 0.1:  # the largest that fit a double
+            digits = str(2**53 + draw.randint(-3, 3))
+        digits = "0" * draw.choice((0, 0, 0, 1, 3)) + digits
+        at = draw.randint(0, len(digits))
+        sign = "-" if draw.random() < 0.2 else ""
+        out.append(sign + (digits if draw.random() < 0.2 else digits[:at] + "." + digits[at:]))
+    return [token.encode() for token in out]
+
+
+def wrong_decimals(tokens: Sequence[bytes], in_a_row: int = 50) -> list[bytes]:
     """Return those of the decimals that a LETOR reader does not read with the bits of float()."""
-    data = read(b"".join(b"1 qid:1 1:%b\n" % token for token in tokens), allow_infinite=True)
+    rows = []
+    for start in range(0, len(tokens), in_a_row):
+        cells = b" ".join(b"%d:%b" % pair for pair in enumerate(tokens[start : start + in_a_row]))
+        rows.append(b"1 qid:1 %b\n" % cells)
+    data = read(b"".join(rows), allow_infinite=True)
     expected = np.array([float(token) or 0.0 for token in tokens])
     differ = data.features.values.view(np.int64) != expected.view(np.int64)
     return [tokens[i] for i in np.flatnonzero(differ).tolist()]

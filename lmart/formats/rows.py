@@ -17,6 +17,8 @@ from lmart.kernels.parsing import COLUMN, ID, LENGTH, MASK, N_SPELLINGS, SPELLIN
 Floats = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
 
+DIRECT_IDS = 1 << 20  # feature ids below it are looked up in an array, others in a hash table
+
 
 @dataclass(frozen=True)
 class RowBlock:
@@ -73,6 +75,7 @@ class FeatureTable:
         self._columns = np.zeros(256, np.int32)
         self._spellings = np.empty((0, N_SPELLINGS), np.uint64)
         self._places = np.empty(0, np.int32)
+        self._spelled = 0
 
     def __len__(self) -> int:
         return self._count
@@ -100,17 +103,18 @@ class FeatureTable:
 
     @property
     def spellings(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int32]]:
-        """How ids are written, by ascending id, and the place there of each column, for `parse_letor`.
+        """How ids are written, by ascending id, and the place there of each id below DIRECT_IDS, for `parse_letor`.
 
         A table with very many features leaves the newest ones out for a while.
         """
-        new = self._count - len(self._places)
-        if new > 0 or not len(self._spellings):
-            if self._count < 1 << 16 or new > self._count // 8:
-                order, self._places = self.ascending()
-                self._spellings = spell(self.ids[order], order)
-            else:
-                self._places = np.append(self._places, np.full(new, len(self._spellings) - 2, np.int32))
+        new = self._count - self._spelled
+        if (new > 0 or not len(self._spellings)) and (self._count < 1 << 16 or new > self._count // 8):
+            order, _ = self.ascending()
+            ids = self.ids[order]
+            self._spellings, self._spelled = spell(ids, order), self._count
+            direct = ids[: np.searchsorted(ids, DIRECT_IDS)]
+            self._places = np.full(int(direct.max(initial=-1)) + 1, -1, np.int32)
+            self._places[direct] = np.arange(len(direct))
         return self._spellings, self._places
 
     def register(self, ids: Longs) -> npt.NDArray[np.int32]:

@@ -38,7 +38,7 @@ SPELLING, MASK, LENGTH, ID, COLUMN = 0, 1, 2, 3, 4
 N_SPELLINGS = 5
 
 _ZERO, _ONE, _THREE, _SEVEN, _EIGHT = np.uint64(0), np.uint64(1), np.uint64(3), np.uint64(7), np.uint64(8)
-_SIXTEEN, _ALL_BITS, _LOW_BYTE = np.uint64(16), np.uint64(64), np.uint64(255)
+_NINE, _ALL_BITS, _LOW_BYTE = np.uint64(9), np.uint64(64), np.uint64(255)
 _EACH = np.uint64(0x0101010101010101)  # 1 in each byte
 _HIGH = np.uint64(0x8080808080808080)
 _ZEROS = np.uint64(0x3030303030303030)  # '0' in each byte
@@ -46,7 +46,7 @@ _POINTS = np.uint64(0x1E1E1E1E1E1E1E1E)  # '.' ^ '0' in each byte
 _MINUS = np.uint64(0x1D)  # '-' ^ '0'
 _LAST = np.uint64(1 << 56)  # the mark of a point that is the last of eight characters
 _TO_HIGH = np.uint64(0x7676767676767676)  # 10 and more, but not 9, plus this has the high bit
-_LARGEST = np.uint64(1 << 53)  # whole numbers up to it are exact doubles
+_LARGEST = 2.0**53  # whole numbers below it are exact doubles
 # What to divide by when the point is at place k of eight characters, at k + 1; 0: there is none.
 _SCALES = np.array([1e0, 1e7, 1e6, 1e5, 1e4, 1e3, 1e2, 1e1, 1e0])
 _PLACES = np.uint64(0x1020304050607080)  # times the mark of a point: k + 1 in the highest four bits
@@ -401,28 +401,37 @@ def _read_short(
 
 
 @inner_kernel
-def _read_long(text: Bytes, start: np.uint64, stop: np.uint64) -> tuple[bool, float]:
-    """Return whether a value is of 9 to 16 characters, digits with one point at most and a minus, and that value."""
-    length = stop - start
-    if length <= _EIGHT or length > _SIXTEEN:
-        return False, 0.0
-    x = load_word(text, start) ^ _ZEROS
-    negative = x & _LOW_BYTE == _MINUS
-    if negative:
-        x ^= _MINUS
-    x, point = _take_point(x << ((_ZERO - (length << _THREE)) & np.uint64(63)))
-    y, last_point = _take_point(load_word(text, stop - _EIGHT) ^ _ZEROS)
-    scale = _SCALES[(last_point * _PLACES) >> np.uint64(60)]
-    mantissa = _whole(x) * np.uint64(100000000)
-    if last_point != _ZERO:
-        mantissa = _whole(x) * np.uint64(10000000)
-    elif point != _ZERO:
-        scale = _SCALES[(point * _PLACES) >> np.uint64(60)] * 1e8
-    mantissa += _whole(y)
-    two_points = point != _ZERO and last_point != _ZERO
-    read = bool((_nondigits(x) | _nondigits(y)) == _ZERO and mantissa <= _LARGEST and last_point != _LAST)
-    value = float(mantissa) / scale
-    return read and not two_points, 0.0 - value if negative else value
+def _read_long(
+    words: Words, lasts: Words, starts: Words, stops: Words, n: np.uint64, numbers: Floats, strange: Words
+) -> None:
+    """Read values of 9 to 16 characters: digits, one point at most, a minus; mark those that are none of these.
+
+    words, lasts, starts, stops : uint64[>= n], in, the first and last eight bytes of each value, where it starts, stops
+    numbers : float64[>= n], out, the values        strange : uint64[>= n], out, 0 for a value that was read
+    """
+    for i in range(n):
+        length = stops[i] - starts[i]
+        x = words[i] ^ _ZEROS
+        negative = x & _LOW_BYTE == _MINUS
+        if negative:
+            x ^= _MINUS
+        x, mark = _take_point(x << ((_ZERO - (length << _THREE)) & np.uint64(63)))
+        y, last_mark = _take_point(lasts[i] ^ _ZEROS)
+        last_digits = 1e8
+        only_mark, second_mark = mark, _ZERO
+        if last_mark != _ZERO:
+            last_digits = 1e7
+            only_mark, second_mark = last_mark, mark
+        scale = _SCALES[(only_mark * _PLACES) >> np.uint64(60)]
+        if mark != _ZERO:
+            scale *= 1e8
+        mantissa = float(np.int32(_whole(x))) * last_digits + float(np.int32(_whole(y)))
+        odd = ((((x + _TO_HIGH) | x) | ((y + _TO_HIGH) | y)) & _HIGH) | (last_mark & _LAST) | second_mark
+        if mantissa >= _LARGEST or length - _NINE >= _EIGHT:
+            odd = _ONE
+        value = mantissa / scale
+        numbers[i] = 0.0 - value if negative else value
+        strange[i] = odd
 
 
 @kernel
@@ -454,7 +463,7 @@ def parse_letor(
     text        : uint8[>= stop + MARGIN], in; text[stop - 1] is a newline
     has_label, has_query : what stands before the cells of every row
     spellings   : uint64[n + 1, 5], in, by ascending id: SPELLING, MASK, LENGTH, ID, COLUMN; the last is like no text
-    places      : int32[n_known], in, where in `spellings` a column stands
+    places      : int32[m], in, where in `spellings` the id of this number stands, or -1; m may be 0
     keys, key_columns : int64[2^k], int32[2^k], hash table id -> column, in
     labels      : float64[rows], out              offsets : int64[rows + 1], out
     columns     : int32[cells], out; the k-th id that is in no table is given as ~k
@@ -479,6 +488,9 @@ def parse_letor(
     stops = np.empty(room, np.uint64)
     words = np.empty(room, np.uint64)
     strange = np.empty(room, np.uint64)
+    members = np.empty(room, np.uint64)  # of a batch, those that are not short; their last bytes, and numbers
+    lasts = np.empty(room, np.uint64)
+    numbers = np.empty(room, np.float64)
     rows = 0
     cells = _ZERO
     n_unknown = 0
@@ -577,15 +589,18 @@ def parse_letor(
                             wrong = True
                             break
                         q += _ONE
-                        slot = _slot(int(np.int64(feature_id)), keys)
-                        if keys[slot] == -1:
-                            unknown[n_unknown] = np.int64(feature_id)
-                            columns[cell + n] = ~n_unknown
-                            n_unknown += 1
-                            place = nowhere
+                        at = places[feature_id] if feature_id < np.uint64(len(places)) else -1
+                        if at >= 0:
+                            place = np.uint64(at) + _ONE
+                            columns[cell + n] = spellings[np.uint64(at), COLUMN]
                         else:
+                            place = nowhere
+                            slot = _slot(int(np.int64(feature_id)), keys)
                             columns[cell + n] = key_columns[slot]
-                            place = np.uint64(places[key_columns[slot]]) + _ONE
+                            if keys[slot] == -1:
+                                unknown[n_unknown] = np.int64(feature_id)
+                                columns[cell + n] = ~n_unknown
+                                n_unknown += 1
                         matched = place
                         ascending &= bool(feature_id >= previous)
                         previous = feature_id + _ONE
@@ -595,18 +610,24 @@ def parse_letor(
                     n += _ONE
                     p = stop_at + _ONE
                 if not wrong and _read_short(words, starts, stops, n, cell, values, strange) != _ZERO:
-                    for i in range(n):
-                        if strange[i] == _ZERO:
-                            continue
-                        read, value = _read_long(text, starts[i], stops[i])
-                        if not read:
-                            wrong |= bool(starts[i] == stops[i])
-                            odd[n_odd, 0] = cell + i
-                            odd[n_odd, 1] = starts[i]
-                            odd[n_odd, 2] = stops[i]
+                    n_long = _ZERO
+                    for i in range(n):  # no branch to guess: half of all values may be long
+                        members[n_long] = i
+                        words[n_long] = words[i]
+                        starts[n_long] = starts[i]
+                        stops[n_long] = stops[i]
+                        lasts[n_long] = load_word(text, stops[i] - _EIGHT)
+                        n_long += np.uint64(strange[i] != _ZERO)
+                    _read_long(words, lasts, starts, stops, n_long, numbers, strange)
+                    for k in range(n_long):
+                        values[cell + members[k]] = numbers[k]
+                        if strange[k] != _ZERO:
+                            wrong |= bool(starts[k] == stops[k])
+                            odd[n_odd, 0] = cell + members[k]
+                            odd[n_odd, 1] = starts[k]
+                            odd[n_odd, 2] = stops[k]
                             odd[n_odd, 3] = line
                             n_odd += 1
-                        values[cell + i] = value
                 cell += n
                 last = ends[n_ends - _ONE]
                 more = not wrong and (text[last] == 32 or text[last] == 9)

@@ -5,7 +5,7 @@
 LETOR text against tests/reference.py; CSV and TSV without quotes, read by the kernel, against the same text read by
 Python's csv. Inputs that the reader answers in a new way (kinds of faults, of numbers, of rows) are kept and
 mutilated further. Each is read in pieces, buffers and chunks of sizes that change from one to the next.
---decimals N first reads N million random and hard decimals, to the bits of float().
+--decimals N first reads N million random, hard and plain decimals, to the bits of float().
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import reference
-from reading import hard_decimals, listed, rows_of, wrong_decimals
+from reading import hard_decimals, listed, plain_decimals, rows_of, wrong_decimals
 
 from lmart.errors import DataError
 from lmart.formats import text as text_module
@@ -168,7 +168,8 @@ def read_decimals(n: int, seed: int) -> None:
     """Read n decimals; end the process when one has other bits than float() gives."""
     done = 0
     while done < n:
-        tokens = hard_decimals(100_000, seed + done)
+        tokens = hard_decimals(100_000, seed + done) + plain_decimals(100_000, seed + done)
+        random.Random(seed + done).shuffle(tokens)
         if wrong := wrong_decimals(tokens):
             sys.exit(f"{len(wrong)} decimals are read wrong, the first is {wrong[0]!r}")
         done += len(tokens)

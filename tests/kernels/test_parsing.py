@@ -11,7 +11,7 @@ import pytest
 import reference
 from hypothesis import example, given
 from hypothesis import strategies as st
-from reading import hard_decimals, wrong_decimals
+from reading import hard_decimals, plain_decimals, wrong_decimals
 
 from lmart.kernels import decimals, parsing
 
@@ -59,6 +59,11 @@ def test_random_and_hard_decimals_have_the_bits_of_float() -> None:
     for token in hard_decimals(5_000, 1):
         assert bits(parsed(token)) == bits(float(token) or 0.0), token
     assert wrong_decimals(hard_decimals(200_000, 2)) == []  # millions: tests/bench/fuzzing.py --decimals
+
+
+@pytest.mark.parametrize("in_a_row", [1, 3, 8, 136, 700])
+def test_plain_decimals_have_the_bits_of_float_side_by_side(in_a_row: int) -> None:
+    assert wrong_decimals(plain_decimals(5_000, in_a_row), in_a_row) == []
 
 
 @given(st.decimals(allow_nan=False, allow_infinity=False), st.integers(0, 4))
