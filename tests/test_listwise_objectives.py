@@ -118,6 +118,15 @@ def test_yetirank_against_its_twin(truncation: int, sigma: float, normalize: boo
         assert g[start:stop].sum() == 0
 
 
+def test_yetirank_of_a_long_query() -> None:
+    rng = np.random.default_rng(8)
+    labels, scores = rng.integers(0, 5, 600).astype(float).tolist(), rng.normal(size=600).tolist()
+    g, h = gradients_of(settings_of("yetirank"), labels, scores)
+    expected = reference.neighbour_lambdas(labels, scores, noises(0, 600, reference.round_key(0, 1)), 0, 1.0, False)
+    np.testing.assert_allclose(g, expected[0], rtol=1e-7, atol=1e-12)
+    np.testing.assert_allclose(h, expected[1], rtol=1e-7, atol=1e-12)
+
+
 @pytest.mark.parametrize("normalize", [False, True])
 def test_two_documents_are_neighbours_in_any_order(normalize: bool) -> None:
     g, h = gradients_of(settings_of("yetirank", normalize=normalize, sigma=2.0), [1.0, 4.0], [0.3, 0.1], weight=3.0)

@@ -18,7 +18,11 @@ Rows = npt.NDArray[np.int32]
 
 @kernel
 def decay(x: float) -> float:
-    """Return exp(-x) for x >= 0, 0 beyond 700: as `ranking.decay`, which see."""
+    """Return exp(-x) for x >= 0, 0 beyond 700, by single multiplications: the same bits on any processor.
+
+    A Taylor sum to degree 16 of the 1024th part, squared ten times: relative error below 1e-12. That of `ranking` is
+    quicker, but it is asked once a pair, this once a document.
+    """
     if x > 700.0:
         return 0.0
     part = x / -1024.0
@@ -111,30 +115,45 @@ def cross_entropy(
 
 
 @kernel
-def shake(
+def draw_orders(
     heights: Floats,
     query_offsets: Longs,
     order: Rows,
+    n_places: int,
     key: np.uint64,
     turn: int,
     first_query: int,
     last_query: int,
-    keys: Floats,
+    drawn: Rows,
 ) -> None:
-    """Write what the documents of each query are ordered by when chance is added to their scores.
+    """Write the first documents of each query in an order drawn by chance.
 
     heights : float64[n], from write_heights, in        order : int32[n], rows of each query by score, in
     key     : of the round; turn : number of the order, from 0, in
-    keys    : float64[n], out for the queries of the range
-    Equation: exp(sigma s) r / (1 - r), r uniform in (0, 1), which orders as sigma s + ln(r / (1 - r)) does. Source:
-    Gulin, Kuralenok and Pavlov 2011, section 3. Documents more than 700 / sigma below the best come last, as they were.
+    drawn   : int32[n], out: in the range of each query its first n_places rows, or all if there are no more
+    Equation: descending sigma s + ln(r / (1 - r)), r uniform in (0, 1), by the keys exp(sigma s) r / (1 - r); equal
+    keys stay by score, as all do that are more than 700 / sigma below the best. Source: Gulin, Kuralenok and Pavlov
+    2011, section 3. Parallel: the caller runs ranges of queries side by side. Cost: O(n_places^2 log n + n) on average.
     """
+    keys = np.empty(n_places, np.float64)
     for q in range(first_query, last_query):
-        for place in range(query_offsets[q], query_offsets[q + 1]):
-            row = order[place]
+        start = query_offsets[q]
+        n = query_offsets[q + 1] - start
+        room = min(n, n_places)
+        for place in range(n):
+            row = order[start + place]
             bits = mix(mix(np.uint64(row) ^ key) ^ np.uint64(turn)) >> np.uint64(12)
             r = (np.float64(bits) + 0.5) * 2.0**-52
-            keys[row] = heights[row] * (r / (1.0 - r)) if heights[row] > 0.0 else -1.0 - place
+            own = heights[row] * (r / (1.0 - r))
+            if place >= room and own <= keys[room - 1]:
+                continue
+            at = min(place, room - 1)
+            while at > 0 and keys[at - 1] < own:
+                keys[at] = keys[at - 1]
+                drawn[start + at] = drawn[start + at - 1]
+                at -= 1
+            keys[at] = own
+            drawn[start + at] = row
 
 
 @kernel
@@ -157,7 +176,7 @@ def add_neighbours(
 
     scores, heights : float64[n], in         worths : float64[n], from 0 to 1, in
     places  : float64[n_places], what a pair counts by the place of its upper document; sum over all orders <= 32, in
-    order   : int32[n], rows of each query in the order, in
+    order   : int32[n], of each query the first n_places + 1 rows in the order, in
     gradients, hessians : float64[documents of the range], by row, whole units, without sigma and sigma^2;
     totals              : float64[queries of the range], sum of |lambda|; all three in and out, 0 before the first order
     Equation: for the neighbours at places k and k + 1, i the better one: w = places[k] |worth_i - worth_j|,

@@ -10,6 +10,7 @@ from lmart.objectives.chance import round_key
 
 ORDERS = 10  # drawn a query and round
 FADING = 0.85  # what a pair counts less with each place down an order
+MOST_PLACES = 200  # 0.85^200 is less than half a unit in which pairs are added
 
 
 class YetiRank(Objective):
@@ -31,13 +32,12 @@ class YetiRank(Objective):
         highest = np.zeros(len(sizes))
         highest[filled] = np.maximum.reduceat(task.labels, offsets[:-1][filled]) if len(filled) else 0.0
         self.worths = task.labels / np.repeat(np.where(highest > 0, highest, 1.0), sizes)
-        n_places = min(task.settings.truncation or task.longest, task.longest)
+        n_places = min(task.settings.truncation or MOST_PLACES, MOST_PLACES, task.longest)
         self._places = np.multiply.accumulate(np.concatenate([[1.0 / ORDERS], np.full(max(0, n_places - 1), FADING)]))
         self._rows = np.arange(len(task.labels), dtype=np.int32)
         self._order = self._rows.copy()
         self._drawn = self._rows.copy()
         self._heights = np.empty(len(task.labels))
-        self._keys = np.empty(len(task.labels))
 
     def _write(self, scores: Floats, round_number: int, out: Gradients) -> None:
         key = round_key(self.task.settings.seed, round_number)
@@ -52,8 +52,8 @@ class YetiRank(Objective):
         ordering.order_documents(scores, offsets, *queries, self._order)
         fixed = (scores, heights, self.worths, self._places, weights, offsets)
         for turn in range(ORDERS):
-            listwise.shake(heights, offsets, self._order, key, turn, *queries, self._keys)
-            ordering.order_documents(self._keys, offsets, *queries, self._drawn)
+            drawing = (len(self._places) + 1, key, turn)
+            listwise.draw_orders(heights, offsets, self._order, *drawing, *queries, self._drawn)
             listwise.add_neighbours(*fixed, self._drawn, settings.sigma, *queries, *sums)
         chosen = (settings.sigma, settings.normalize)
         ranking.write_weighted(*sums, weights, offsets, self._rows, *chosen, *queries, *out)
