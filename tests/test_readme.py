@@ -38,6 +38,8 @@ def test_the_tour_runs(toured: Path) -> None:
         "data",
         "model.json",
         "scores.txt",
+        "start.txt",
+        "more.json",
         "test.csv",
         "folds.json",
         "oof.txt",

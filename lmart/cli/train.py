@@ -64,6 +64,7 @@ Examples:
   lmart train --data data/sample/train.svm --out model.json
   lmart train --data data/sample/train.svm --valid data/sample/vali.svm --early-stop 30 --trees 500
   lmart train --data data/sample/train.svm --leaves 15 --min-docs 5 --report run.json
+  lmart train --data data/sample/train.svm --monotone 1:+1,2:+1 --trees 50
   lmart train --data data/sample/train.svm --folds 5 --early-stop 20 --oof scores.txt
   lmart train --data data/sample/train.svm --folds 3 --tune-trials 3 --trees 50 --tune-file trials.jsonl
 """
