@@ -30,6 +30,7 @@ OBJECTIVES = {
 """What a tree can be fitted to, one line each for help and man pages; the equations are in objectives/NAME.py."""
 
 WITH_POSITIONS = ("lambdamart",)  # objectives beside which the bias of positions can be learned
+TREES = ("leafwise", "depthwise", "oblivious")
 AUTO = "auto"  # what is written for a setting that the data decide
 
 
@@ -52,6 +53,12 @@ class TrainSettings:
     """How to train; raises SettingsError when a value is outside its range."""
 
     trees: int = _setting(300, "Number of trees, one a round.", low=1)
+    tree: str = _setting(
+        "leafwise",
+        "How a tree grows: at the leaf with the highest gain, level by level, or with one split for all leaves of a "
+        "level.",
+        choices=TREES,
+    )
     leaves: int | None = _setting(
         None,
         "Most leaves a tree may have; auto: one for every 32 queries, from 8 to 31.",
@@ -113,6 +120,8 @@ class TrainSettings:
     def __post_init__(self) -> None:
         for one in fields(self):
             check_range(one, getattr(self, one.name))
+        if self.monotone and self.tree == "oblivious":
+            raise SettingsError("monotone does not go with tree 'oblivious'; use 'leafwise' or 'depthwise'")
 
     def check_positions(self) -> None:
         """Raise SettingsError when the objective does not go with positions."""

@@ -196,6 +196,43 @@ def splits(
     return found
 
 
+def oblivious_leaves(
+    codes: Sequence[Sequence[int]],
+    missing: Sequence[int | None],
+    gradients: Sequence[float],
+    hessians: Sequence[float],
+    levels: int,
+    l2: float,
+    min_hessian: float,
+    min_docs: int,
+) -> tuple[set[frozenset[int]], float]:
+    """The leaves of a tree whose leaves of one level are split alike, and by how much the closest choice was made."""
+    leaves = [list(range(len(gradients)))]
+    closest = 1.0
+    for _ in range(levels):
+        every = [splits(codes, missing, gradients, hessians, rows, l2, min_hessian, min_docs) for rows in leaves]
+        sums: dict[tuple[int, int, bool], float] = {}
+        lefts: dict[tuple[int, int, bool], set[frozenset[int]]] = {}
+        for own in every:
+            for gain, f, code, side, left in own:
+                cut = (f, code, side)
+                sums[cut] = sums.get(cut, 0.0) + gain
+                lefts.setdefault(cut, set()).add(left)
+        if not sums:
+            break
+        best = max(sums, key=lambda cut: (sums[cut], [-part for part in cut]))
+        closest = min([closest, *(1 - sums[cut] / sums[best] for cut in sums if lefts[cut] != lefts[best])])
+        f, code, side = best
+        parted = []
+        for rows in leaves:
+            left = [d for d in rows if (side if codes[f][d] == missing[f] else codes[f][d] <= code)]
+            right = [d for d in rows if d not in left]
+            heavy = all(sum(hessians[d] for d in part) >= min_hessian for part in (left, right))
+            parted += [left, right] if heavy and min(len(left), len(right)) >= max(1, min_docs) else [rows]
+        leaves = parted
+    return {frozenset(rows) for rows in leaves}, closest
+
+
 def lambdamart(
     features: Sequence[Sequence[float]],
     gains: Sequence[float],

@@ -15,6 +15,7 @@ from lmart.settings import TrainSettings, range_in_words, setting
 
 DEFAULTS = {
     "trees": 300,
+    "tree": "leafwise",
     "leaves": "auto",
     "learning_rate": 0.1,
     "max_depth": 0,

@@ -47,6 +47,9 @@ their labels and m the highest of the query; the orders are by sigma s + ln(r / 
 sum over the query and q that of exp(sigma s). --weights holds for every objective. --metric is only measured and may be
 something else than the objective.
 
+Trees of --tree oblivious have one split a level, and as many levels as --leaves leaves of one depth allow; where a side
+would be smaller than --min-docs or --min-hessian allow, the leaf stays as it is.
+
 Values become small codes while they are read, so the raw data is never all in memory (but with --group-by-qid,
 --folds or --tune it is). Beyond 200,000 rows --data is read twice; what comes through a pipe is kept in a temporary
 file in TMPDIR for that, compressed if it came so.

@@ -228,6 +228,98 @@ def best_split(
 
 
 @kernel
+def complete(histogram: Longs, total: int, bin_offsets: Longs, common_codes: Codes, first: int, last: int) -> None:
+    """Fill in the most frequent bin of features first..last. The arguments are those of `best_gains`."""
+    for f in range(first, last):
+        fill_common(histogram, bin_offsets[f], bin_offsets[f + 1], common_codes[f], total)
+
+
+@kernel
+def subtract(
+    parent: Longs, child: Longs, child_total: int, bin_offsets: Longs, common_codes: Codes, first: int, last: int
+) -> None:
+    """Complete a child's histogram and turn its parent's into the other child's, as `best_gains_of_children`."""
+    for f in range(first, last):
+        start = bin_offsets[f]
+        stop = bin_offsets[f + 1]
+        fill_common(child, start, stop, common_codes[f], child_total)
+        for b in range(np.uint64(start), np.uint64(stop)):
+            parent[b] -= child[b]
+
+
+@kernel
+def gain_of(left: int, total: int, l2: float, min_hessian: float) -> float:
+    """Return the gain of a split by its packed sums, 0 where it is not above rounding or a hessian is too small.
+
+    Equation: that of `best_split`.
+    """
+    total_g = np.float64(total >> 32)
+    total_h = np.float64(total & 0xFFFFFFFF)
+    left_g = np.float64(left >> 32)
+    left_h = np.float64(left & 0xFFFFFFFF)
+    right_g = total_g - left_g
+    right_h = total_h - left_h
+    allowed = left_h >= min_hessian and right_h >= min_hessian
+    left_h += l2
+    right_h += l2
+    both = left_h * right_h
+    if not allowed or not both > 0.0:
+        return 0.0
+    best = (left_g * left_g * right_h + right_g * right_g * left_h) / both
+    parent = total_g * total_g / (total_h + l2)
+    return best - parent if best - parent > ROUNDING * best else 0.0
+
+
+@kernel
+def add_gains(
+    histogram: Longs,
+    total: int,
+    bin_offsets: Longs,
+    has_missing: Flags,
+    all_finite: Flags,
+    l2: float,
+    min_hessian: float,
+    counts: Longs,
+    min_docs: int,
+    first: int,
+    last: int,
+    gains: Floats,
+) -> None:
+    """Add one leaf's gain of each cut behind a bin of the features first..last, where the leaf allows it.
+
+    histogram : int64[n_bins], complete, in
+    counts    : int64[>= n_bins of the feature], the documents of each of its codes in the leaf; without meaning when
+                min_docs is 0, as it must be for more than one feature
+    gains     : float64[2, n_bins], added to: missing values right, and left; untouched where there is no cut
+    The other arguments are those of `best_split`. Cost: O(bins).
+    """
+    for f in range(first, last):
+        start = bin_offsets[f]
+        n_bins = bin_offsets[f + 1] - start
+        documents = np.int64(0)
+        if min_docs > 0:
+            for b in range(n_bins):
+                documents += counts[b]
+        missing = np.int64(0)
+        missing_documents = np.int64(0)
+        n_cuts = n_bins - 1
+        if has_missing[f]:
+            missing = histogram[start + n_bins - 1]
+            if min_docs > 0:
+                missing_documents = counts[n_bins - 1]
+            n_cuts = n_bins - 1 if all_finite[f] else n_bins - 2
+        for side in range(2 if has_missing[f] else 1):
+            running = missing if side == 1 else np.int64(0)
+            left_documents = missing_documents if side == 1 else np.int64(0)
+            for b in range(n_cuts):
+                running += histogram[start + b]
+                if min_docs > 0:
+                    left_documents += counts[b]
+                if left_documents >= min_docs and documents - left_documents >= min_docs:
+                    gains[side, start + b] += gain_of(running, total, l2, min_hessian)
+
+
+@kernel
 def count_sides(
     codes: Codes, code: int, missing_code: int, missing_left: bool, documents: Rows, enough: int, left: int, right: int
 ) -> tuple[int, int]:
