@@ -13,7 +13,7 @@ from lmart.errors import DataError
 from lmart.formats.cells import Columns, Values, address
 from lmart.formats.rows import FeatureTable, Floats, Longs, RowBlock, RowReader
 from lmart.growing import GrowingArray
-from lmart.kernels.parsing import renumber_columns
+from lmart.kernels.features import renumber_columns
 from lmart.threads import WorkerPool, chunks
 
 

@@ -26,7 +26,7 @@ from lmart.formats.letor_faults import (
 from lmart.formats.numbers import shortest
 from lmart.formats.rows import Longs, RowBlock
 from lmart.formats.text import Buffers, TextReader, cut_at_newlines, powers
-from lmart.kernels import decimals, parsing
+from lmart.kernels import decimals, features, parsing
 from lmart.streams import AtomicOutput
 
 
@@ -55,7 +55,7 @@ class LetorReader(TextReader):
             calls.append(
                 (
                     text, *bounds[chunk], self._layout.has_label, self._layout.has_query,
-                    self.options.keep_document_ids, *self.table.spellings, *self.table.lookup, out.labels, out.offsets,
+                    self.options.keep_document_ids, *self.table.spellings, out.labels, out.offsets,
                     *batch.place(chunk), out.unsorted, out.unknown, out.runs, out.odd, out.documents, out.faults,
                     out.counts,
                 )
@@ -90,13 +90,13 @@ class LetorReader(TextReader):
         faulty = {line: (start, stop) for line, start, stop in out.faults[: min(n_faults, len(out.faults))].tolist()}
         if n_unknown:
             resolved = self.table.register(out.unknown[:n_unknown])
-            parsing.resolve_columns(columns, 0, n_cells, resolved)
+            features.resolve_columns(columns, 0, n_cells, resolved)
         for line, start, stop in self.finish_numbers(buffer, out.odd[:n_odd], out.labels, values):
             faulty.setdefault(line, (buffer.rfind(b"\n", 0, start) + 1, buffer.find(b"\n", stop)))
         if n_unsorted:
             unsorted = out.unsorted[:n_unsorted]
             repeated = np.empty(n_unsorted, np.int64)
-            count = parsing.sort_rows(unsorted, self.table.ids, n_rows, out.offsets, columns, values, repeated)
+            count = features.sort_rows(unsorted, self.table.ids, n_rows, out.offsets, columns, values, repeated)
             n_cells = int(out.offsets[n_rows])
             if self.options.duplicates != "last":
                 for _, line, start, stop in unsorted[repeated[:count]][: self.options.max_errors].tolist():

@@ -12,12 +12,13 @@ import numpy.typing as npt
 
 from lmart.dataset import SparseRows
 from lmart.errors import DataError, quote
-from lmart.kernels.parsing import COLUMN, ID, LENGTH, MASK, N_SPELLINGS, SPELLING, look_up_ids, register_ids
+from lmart.kernels.features import look_up_ids, register_ids
+from lmart.kernels.parsing import COLUMN, ID, LENGTH, MASK, N_SPELLINGS, SPELLING
 
 Floats = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
 
-DIRECT_IDS = 1 << 20  # feature ids below it are looked up in an array, others in a hash table
+DIRECT_IDS = 1 << 20  # feature ids below it are found by the reading kernel itself, those above afterwards
 
 
 @dataclass(frozen=True)
@@ -84,11 +85,6 @@ class FeatureTable:
     def ids(self) -> Longs:
         """int64[n]: the id of each column; a view that stays as it is when the table grows."""
         return self._ids[: self._count]
-
-    @property
-    def lookup(self) -> tuple[Longs, npt.NDArray[np.int32]]:
-        """The hash table (keys, columns) that kernels search."""
-        return self._keys, self._columns
 
     def ascending(self) -> tuple[Longs, npt.NDArray[np.int32]]:
         """Return the columns by ascending id, int64[n], and each column's place there, int32[n]."""

@@ -42,6 +42,7 @@ config: Any = numba.config  # its names are made at run time
 CompileResult: Any = compiler.CompileResult
 dumps: Any = serialize.dumps
 DIGEST_SIZE = hashlib.sha256().digest_size
+SHARED = (Path(__file__), Path(__file__).with_name("instructions.py"))  # a part of every kernel
 LONGEST_WAIT = 120.0  # seconds for another process to compile
 
 
@@ -49,7 +50,7 @@ def kernel(function: F) -> F:
     """Compile on first use, keep the machine code on disk, and release the interpreter lock while it runs.
 
     Division follows IEEE (x / 0 is inf), no operation is reordered or fused, so results do not depend on the processor.
-    A kernel may call only kernels of its own file: the cache does not notice a change in another one.
+    A kernel may call only kernels of its own file, and instructions: the cache does not notice a change in another one.
     """
     return _compiled(function, for_kernels=False)
 
@@ -138,7 +139,7 @@ class KernelCache(_Cache):
         parts = (
             (numba.__version__, llvmlite.__version__, sys.version, config.OPT, config.BOUNDSCHECK),
             (sig, codegen.magic_tuple()),
-            (_source_digest(self._source), _source_digest(Path(__file__)), self._place),
+            (*map(_source_digest, (self._source, *SHARED)), self._place),
         )
         return f"{self._name}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}.kernel"
 

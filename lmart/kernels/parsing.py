@@ -1,4 +1,4 @@
-"""Bytes of LETOR text to labels, query runs, indices and values; where the faults are. And the table of feature ids.
+"""Bytes of LETOR text to labels, query runs, indices and values; where the faults are.
 
 Characters are compared by their code: 9 tab, 10 newline, 13 carriage return, 32 space, 35 '#', 45 '-', 46 '.', 58 ':'.
 Every text ends with a newline, so no loop needs to ask whether there is a further byte; MARGIN further bytes may be
@@ -13,14 +13,11 @@ second, 2021, section 4; loops over them without branches become vector instruct
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
-from numba import config, types
-from numba.extending import intrinsic
 
 from lmart.kernels.compiler import inner_kernel, kernel
+from lmart.kernels.instructions import byte_marks, load_word, set_bits, trailing_zeros
 
 Bytes = npt.NDArray[np.uint8]
 Longs = npt.NDArray[np.int64]
@@ -51,85 +48,6 @@ _LARGEST = 2.0**53  # whole numbers below it are exact doubles
 _SCALES = np.array([1e0, 1e7, 1e6, 1e5, 1e4, 1e3, 1e2, 1e1, 1e0])
 _PLACES = np.uint64(0x1020304050607080)  # times the mark of a point: k + 1 in the highest four bits
 
-if config.DISABLE_JIT:  # type: ignore[attr-defined]
-
-    def load_word(array: Any, index: Any) -> Any:
-        """Return the word of eight bytes at array[index]: the plain form of one instruction."""
-        return np.uint64(int.from_bytes(array[int(index) : int(index) + 8].tobytes(), "little"))
-
-    def trailing_zeros(word: Any) -> Any:
-        """Return how many bits below the lowest set one are 0; 64 without any: the plain form of one instruction."""
-        bits = int(word)
-        return np.uint64((bits & -bits).bit_length() - 1 if bits else 64)
-
-    def set_bits(word: Any) -> Any:
-        """Return how many bits are set: the plain form of one instruction."""
-        return np.uint64(int(word).bit_count())
-
-    def marks(text: Any, index: Any, low: Any, high: Any) -> Any:
-        """Return a bit for each of the 64 bytes at text[index], the first one lowest: set if it is in low..high."""
-        some = text[int(index) : int(index) + 64]
-        return np.packbits((some >= low) & (some <= high), bitorder="little").view(np.uint64)[0]
-
-else:
-
-    @intrinsic
-    def load_word(typing_context: Any, array: Any, index: Any) -> Any:
-        """Return the word of eight bytes at array[index], which need not be aligned."""
-
-        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            from llvmlite import ir
-
-            view = context.make_array(signature.args[0])(context, builder, arguments[0])
-            pointer = builder.gep(view.data, [arguments[1]])
-            return builder.load(builder.bitcast(pointer, ir.IntType(64).as_pointer()), align=1)
-
-        return types.uint64(array, types.uint64), codegen
-
-    @intrinsic
-    def trailing_zeros(typing_context: Any, word: Any) -> Any:
-        """Return how many bits below the lowest set one are 0; 64 without any."""
-
-        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            from llvmlite import ir
-
-            return builder.cttz(arguments[0], ir.IntType(1)(0))
-
-        return types.uint64(types.uint64), codegen
-
-    @intrinsic
-    def set_bits(typing_context: Any, word: Any) -> Any:
-        """Return how many bits are set."""
-
-        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return builder.ctpop(arguments[0])
-
-        return types.uint64(types.uint64), codegen
-
-    @intrinsic
-    def marks(typing_context: Any, text: Any, index: Any, low: Any, high: Any) -> Any:
-        """Return a bit for each of the 64 bytes at text[index], the first one lowest: set if it is in low..high."""
-
-        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            from llvmlite import ir
-
-            byte, number = ir.IntType(8), ir.IntType(32)
-            vector = ir.VectorType(byte, 64)
-
-            def in_each_byte(value: Any) -> Any:
-                one = builder.insert_element(vector(None), builder.trunc(value, byte), number(0))
-                return builder.shuffle_vector(one, vector(None), ir.VectorType(number, 64)(None))
-
-            view = context.make_array(signature.args[0])(context, builder, arguments[0])
-            pointer = builder.gep(view.data, [arguments[1]])
-            some = builder.load(builder.bitcast(pointer, vector.as_pointer()), align=1)
-            least = in_each_byte(arguments[2])
-            span = builder.sub(in_each_byte(arguments[3]), least)
-            found = builder.icmp_unsigned("<=", builder.sub(some, least), span)
-            return builder.bitcast(found, ir.IntType(64))
-
-        return types.uint64(text, types.uint64, types.int64, types.int64), codegen
-
 
 @kernel
 def count_marks(text: Bytes, start: int, stop: int) -> tuple[int, int]:
@@ -145,141 +63,12 @@ def count_marks(text: Bytes, start: int, stop: int) -> tuple[int, int]:
     digit_before = _ZERO
     while p < end:
         inside = ~_ZERO if end - p >= _ALL_BITS else (_ONE << (end - p)) - _ONE
-        digits = marks(text, p, 48, 57)
-        lines += set_bits(marks(text, p, 10, 10) & inside)
-        cells += set_bits(marks(text, p, 58, 58) & ((digits << _ONE) | digit_before) & inside)
+        digits = byte_marks(text, p, 48, 57)
+        lines += set_bits(byte_marks(text, p, 10, 10) & inside)
+        cells += set_bits(byte_marks(text, p, 58, 58) & ((digits << _ONE) | digit_before) & inside)
         digit_before = digits >> np.uint64(63)
         p += _ALL_BITS
     return int(np.int64(lines)), int(np.int64(cells))
-
-
-@inner_kernel
-def _slot(feature_id: int, keys: Longs) -> int:
-    """Return where in `keys` the id stands, or the free place where it belongs. keys : int64[2^k], -1 is free."""
-    mask = len(keys) - 1
-    slot = ((feature_id ^ (feature_id >> 32)) * 0x9E3779B97F4A7C1 >> 20) & mask
-    while keys[slot] != feature_id and keys[slot] != -1:
-        slot = (slot + 1) & mask
-    return slot
-
-
-@kernel
-def register_ids(ids: Longs, keys: Longs, columns: Ints, known_ids: Longs, n_known: int, out: Ints) -> int:
-    """Write the column of each id; ids not met before get the next columns. Return how many are known then.
-
-    ids       : int64[n], >= 0, in             out     : int32[n], out
-    keys      : int64[2^k], in and out         columns : int32[2^k], in and out; room for all n
-    known_ids : int64[>= n_known + n], in and out, the id of each column
-    Cost: O(n) on average.
-    """
-    for i in range(len(ids)):
-        slot = _slot(int(ids[i]), keys)
-        if keys[slot] == -1:
-            keys[slot] = ids[i]
-            columns[slot] = n_known
-            known_ids[n_known] = ids[i]
-            n_known += 1
-        out[i] = columns[slot]
-    return n_known
-
-
-@kernel
-def look_up_ids(ids: Longs, keys: Longs, columns: Ints, out: Ints) -> None:
-    """Write the column of each id, -1 for those not known.
-
-    ids  : int64[n], >= 0, in      out     : int32[n], out
-    keys : int64[2^k], in          columns : int32[2^k], in
-    Cost: O(n) on average.
-    """
-    for i in range(len(ids)):
-        slot = _slot(int(ids[i]), keys)
-        out[i] = columns[slot] if keys[slot] != -1 else -1
-
-
-@kernel
-def resolve_columns(columns: Ints, start: int, stop: int, resolved: Ints) -> None:
-    """Replace each column c < 0 of columns[start:stop] by resolved[~c]. Parallel: slices are independent."""
-    for i in range(start, stop):
-        if columns[i] < 0:
-            columns[i] = resolved[~columns[i]]
-
-
-@kernel
-def renumber_columns(columns: Ints, start: int, stop: int, new_numbers: Ints) -> None:
-    """Replace each column c of columns[start:stop] by new_numbers[c]. Parallel: slices are independent."""
-    for i in range(start, stop):
-        columns[i] = new_numbers[columns[i]]
-
-
-@kernel
-def sort_rows(
-    unsorted: Longs, known_ids: Longs, n_rows: int, offsets: Longs, columns: Ints, values: Floats, repeated: Longs
-) -> int:
-    """Sort the cells of some rows by feature id, of cells with one id keep the last; return how many rows had such.
-
-    unsorted  : int64[m, 4], in, the rows ascending in unsorted[:, 0]     known_ids : int64[n_known], in
-    offsets   : int64[n_rows + 1], in and out      columns, values : int32[cells], float64[cells], in and out
-    repeated  : int64[m], out, places in `unsorted` of the rows in which an id stood twice
-    Stable merge sort, by runs of doubling length. Cost: O(cells), and O(k log k) for each of these rows of k cells.
-    """
-    longest = 0
-    for i in range(len(unsorted)):
-        row = unsorted[i, 0]
-        longest = max(longest, offsets[row + 1] - offsets[row])
-    order = np.empty(longest, np.int64)
-    other = np.empty(longest, np.int64)
-    row_columns = np.empty(longest, np.int32)
-    row_values = np.empty(longest, np.float64)
-    n_repeated = 0
-    i = 0
-    place = offsets[unsorted[0, 0]]
-    stop = place
-    for row in range(unsorted[0, 0], n_rows):
-        first = stop
-        stop = offsets[row + 1]
-        n = stop - first
-        if i < len(unsorted) and unsorted[i, 0] == row:
-            for k in range(n):
-                order[k] = k
-                row_columns[k] = columns[first + k]
-                row_values[k] = values[first + k]
-            width = 1
-            while width < n:
-                for low in range(0, n, 2 * width):
-                    middle = min(low + width, n)
-                    high = min(low + 2 * width, n)
-                    left, right = low, middle
-                    for k in range(low, high):
-                        take_left = left < middle
-                        if take_left and right < high:
-                            left_id = known_ids[row_columns[order[left]]]
-                            take_left = left_id <= known_ids[row_columns[order[right]]]
-                        if take_left:
-                            other[k] = order[left]
-                            left += 1
-                        else:
-                            other[k] = order[right]
-                            right += 1
-                order, other = other, order
-                width *= 2
-            start = place
-            for k in range(n):
-                if k + 1 < n and row_columns[order[k]] == row_columns[order[k + 1]]:
-                    continue
-                columns[place] = row_columns[order[k]]
-                values[place] = row_values[order[k]]
-                place += 1
-            if place - start < n:
-                repeated[n_repeated] = i
-                n_repeated += 1
-            i += 1
-        else:
-            for k in range(first, stop):
-                columns[place] = columns[k]
-                values[place] = values[k]
-                place += 1
-        offsets[row + 1] = place
-    return n_repeated
 
 
 @inner_kernel
@@ -352,8 +141,8 @@ def _find_ends(text: Bytes, start: np.uint64, ends: Words) -> np.uint64:
     n = _ZERO
     p = start
     while n < np.uint64(BATCH):
-        found = marks(text, p, 32, 32) | marks(text, p, 9, 9)
-        closing = marks(text, p, 10, 10) | marks(text, p, 13, 13) | marks(text, p, 35, 35)
+        found = byte_marks(text, p, 32, 32) | byte_marks(text, p, 9, 9)
+        closing = byte_marks(text, p, 10, 10) | byte_marks(text, p, 13, 13) | byte_marks(text, p, 35, 35)
         first = closing & (~closing + _ONE)
         found = (found & (first - _ONE)) | first  # - 1: all bits when there is none
         last = n + set_bits(found)
@@ -444,8 +233,6 @@ def parse_letor(
     want_documents: bool,
     spellings: Words,
     places: Ints,
-    keys: Longs,
-    key_columns: Ints,
     labels: Floats,
     offsets: Longs,
     columns: Ints,
@@ -464,12 +251,11 @@ def parse_letor(
     has_label, has_query : what stands before the cells of every row
     spellings   : uint64[n + 1, 5], in, by ascending id: SPELLING, MASK, LENGTH, ID, COLUMN; the last is like no text
     places      : int32[m], in, where in `spellings` the id of this number stands, or -1; m may be 0
-    keys, key_columns : int64[2^k], int32[2^k], hash table id -> column, in
     labels      : float64[rows], out              offsets : int64[rows + 1], out
-    columns     : int32[cells], out; the k-th id that is in no table is given as ~k
+    columns     : int32[cells], out; the k-th id that `places` does not have is given as ~k
     values      : float64[cells], out
     unsorted    : int64[rows, 4], out, rows whose ids do not ascend: row, line, start and stop
-    unknown     : int64[cells], out, ids in no table, in the order of the text
+    unknown     : int64[cells], out, ids that `places` does not have, in the order of the text
     runs        : int64[rows, 4], out, runs of equal query ids: row, start and stop of the id in text, line
     odd         : int64[cells + rows, 5], out, labels and values left to `read_numbers`, for which it is laid out
     documents   : int64[rows, 2], out, start and stop of the document id
@@ -595,12 +381,9 @@ def parse_letor(
                             columns[cell + n] = spellings[np.uint64(at), COLUMN]
                         else:
                             place = nowhere
-                            slot = _slot(int(np.int64(feature_id)), keys)
-                            columns[cell + n] = key_columns[slot]
-                            if keys[slot] == -1:
-                                unknown[n_unknown] = np.int64(feature_id)
-                                columns[cell + n] = ~n_unknown
-                                n_unknown += 1
+                            unknown[n_unknown] = np.int64(feature_id)
+                            columns[cell + n] = ~n_unknown
+                            n_unknown += 1
                         matched = place
                         ascending &= bool(feature_id >= previous)
                         previous = feature_id + _ONE

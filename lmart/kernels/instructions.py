@@ -1,0 +1,91 @@
+"""Single machine instructions that Numba has no name for, as functions for kernels; each with its plain form.
+
+A change here is noticed by the cache of every kernel.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import config, types
+from numba.extending import intrinsic
+
+if config.DISABLE_JIT:  # type: ignore[attr-defined]
+
+    def load_word(array: Any, index: Any) -> Any:
+        """Return the word of eight bytes at array[index]: the plain form of one instruction."""
+        return np.uint64(int.from_bytes(array[int(index) : int(index) + 8].tobytes(), "little"))
+
+    def trailing_zeros(word: Any) -> Any:
+        """Return how many bits below the lowest set one are 0; 64 without any: the plain form of one instruction."""
+        bits = int(word)
+        return np.uint64((bits & -bits).bit_length() - 1 if bits else 64)
+
+    def set_bits(word: Any) -> Any:
+        """Return how many bits are set: the plain form of one instruction."""
+        return np.uint64(int(word).bit_count())
+
+    def byte_marks(text: Any, index: Any, low: Any, high: Any) -> Any:
+        """Return a bit for each of the 64 bytes at text[index], the first one lowest: set if it is in low..high."""
+        some = text[int(index) : int(index) + 64]
+        return np.packbits((some >= low) & (some <= high), bitorder="little").view(np.uint64)[0]
+
+else:
+
+    @intrinsic
+    def load_word(typing_context: Any, array: Any, index: Any) -> Any:
+        """Return the word of eight bytes at array[index], which need not be aligned."""
+
+        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            from llvmlite import ir
+
+            view = context.make_array(signature.args[0])(context, builder, arguments[0])
+            pointer = builder.gep(view.data, [arguments[1]])
+            return builder.load(builder.bitcast(pointer, ir.IntType(64).as_pointer()), align=1)
+
+        return types.uint64(array, types.uint64), codegen
+
+    @intrinsic
+    def trailing_zeros(typing_context: Any, word: Any) -> Any:
+        """Return how many bits below the lowest set one are 0; 64 without any."""
+
+        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            from llvmlite import ir
+
+            return builder.cttz(arguments[0], ir.IntType(1)(0))
+
+        return types.uint64(types.uint64), codegen
+
+    @intrinsic
+    def set_bits(typing_context: Any, word: Any) -> Any:
+        """Return how many bits are set."""
+
+        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.ctpop(arguments[0])
+
+        return types.uint64(types.uint64), codegen
+
+    @intrinsic
+    def byte_marks(typing_context: Any, text: Any, index: Any, low: Any, high: Any) -> Any:
+        """Return a bit for each of the 64 bytes at text[index], the first one lowest: set if it is in low..high."""
+
+        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            from llvmlite import ir
+
+            byte, number = ir.IntType(8), ir.IntType(32)
+            vector = ir.VectorType(byte, 64)
+
+            def in_each_byte(value: Any) -> Any:
+                one = builder.insert_element(vector(None), builder.trunc(value, byte), number(0))
+                return builder.shuffle_vector(one, vector(None), ir.VectorType(number, 64)(None))
+
+            view = context.make_array(signature.args[0])(context, builder, arguments[0])
+            pointer = builder.gep(view.data, [arguments[1]])
+            some = builder.load(builder.bitcast(pointer, vector.as_pointer()), align=1)
+            least = in_each_byte(arguments[2])
+            span = builder.sub(in_each_byte(arguments[3]), least)
+            found = builder.icmp_unsigned("<=", builder.sub(some, least), span)
+            return builder.bitcast(found, ir.IntType(64))
+
+        return types.uint64(text, types.uint64, types.int64, types.int64), codegen
