@@ -114,6 +114,7 @@ def test_measures_are_of_both_together_but_the_model_of_trees_alone() -> None:
         found = done.report[measure] if measure == "training" else done.report[measure][0]
         assert found == pytest.approx(told["metrics"]["ndcg@5"], abs=1e-12)
     assert done.report["files"]["validation_init_scores"] == ["j"]
+    assert done.said[-1].endswith("together; the model holds the trees alone")
     model = strict(Path("m.json").read_text())
     assert "init_scores" not in model["settings"] and model["base_score"] == 0
 
@@ -359,6 +360,10 @@ def test_the_report_names_each_position_as_the_file_does() -> None:
     Path("p").write_bytes(("\ufeff" + "top\r\n2 \r\n\tSeite-ä\r\n2\r\n" * 50 + "\n\n").encode())
     assert fit(DATA, *SMALL, "--positions", "p").data == done.data
     assert fit(DATA, *SMALL).data != done.data
+    write("p", ["1"] * 200)
+    alone = "lmart: warning: every row has the same position, so there is no bias to learn"
+    assert fit(DATA, *SMALL, "--positions", "p").warnings == [alone]
+    assert done.warnings == []
     assert "position_bias" not in fit(DATA, *SMALL).report
 
 

@@ -165,6 +165,8 @@ def command(
         sidecars, starts = beside.read(train_set), beside.read_for_validation(validation_sets)
         seconds = {"reading": time.perf_counter() - began}
         console.notice(_describe(train_set, resolve_share(settings, train_set.n_documents)))
+        if sidecars.positions is not None and len(sidecars.positions.names) == 1:
+            console.warning("every row has the same position, so there is no bias to learn")
         chosen = choices.Chosen(settings)
         if raw is not None:
             judge = (raw[1][0], starts[0] if starts else None) if raw[1] else None
@@ -201,6 +203,8 @@ def command(
             file.flush()
         write_model(result.ensemble, out)
     console.notice(_summary(result, settings, valid, out))
+    if sidecars.init_scores is not None:
+        console.notice("measures are of the initial scores and the trees together; the model holds the trees alone")
     choice_reports.print_results(chosen, console, to_output="-" not in outputs.values())
 
 
