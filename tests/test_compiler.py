@@ -215,6 +215,19 @@ def test_kept_code_is_loaded_without_what_compiling_needs(toy_file: Path) -> Non
     assert outputs == [b"7 True\n", b"7 False\n"]
 
 
+@needs_compiler
+def test_a_file_that_may_not_grow_to_its_size_is_not_kept(toy_file: Path) -> None:
+    """As on a disk that fills up while it is written."""
+    program = (
+        "import resource, toykernels as t; resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)); print(t.toy(3))"
+    )
+    folder = toy_file.parent / "kept"
+    environment = {**os.environ, "PYTHONPATH": str(toy_file.parent), "NUMBA_CACHE_DIR": str(folder)}
+    done = subprocess.run([sys.executable, "-B", "-c", program], env=environment, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"7\n", b"")
+    assert list((folder / "lmart").iterdir()) == []
+
+
 class TestFolders:
     def test_numba_cache_dir_comes_first_and_alone(self, toy_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         wanted = toy_file.parent.parent / "wanted"

@@ -60,3 +60,10 @@ def test_every_objective_has_the_same_bits(tmp_path: Path) -> None:
     plain = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": "", "NUMBA_CACHE_DIR": str(tmp_path)}
     found = gradients()
     assert found == gradients(NUMBA_DISABLE_JIT="1") == gradients(**plain) and len(found) > 1000
+
+
+@pytest.mark.parametrize("layer", ["workqueue", "omp", "tbb"])
+def test_the_threads_of_numba_do_not_matter(few: Path, tmp_path: Path, layer: str) -> None:
+    """Whichever are installed, and however many are asked for: lmart has its own."""
+    threads = {"NUMBA_THREADING_LAYER": layer, "NUMBA_NUM_THREADS": "1"}
+    assert model(few, tmp_path / "a.json") == model(few, tmp_path / "b.json", **threads)
