@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from itertools import chain
 from pathlib import Path
 
@@ -116,6 +117,23 @@ def agrees_with_twin(data: bytes, last_wins: bool, infinite: bool) -> None:
     else:
         assert not wrong
         assert same(found, rows)
+
+
+@pytest.mark.parametrize("limit", [0, 1, 8, 10**9])
+def test_ids_are_found_whether_the_kernel_looks_them_up_or_the_table(
+    limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lmart.formats.rows.DIRECT_IDS", limit)
+    monkeypatch.setattr(text_module, "FIRST_BLOCK", 32)
+    ids = (0, 7, 8, 9, 1_048_575, 1_048_576, 9_999_999, 10_000_000, 2**63 - 1)
+    draw = random.Random(limit)
+    lines = []
+    for row in range(40):
+        some = [i for i in ids if draw.random() < 0.6] if row else list(ids[:4])
+        if draw.random() < 0.3:
+            draw.shuffle(some)
+        lines.append(b"1 qid:1" + b"".join(b" %d:%d" % (i, draw.randrange(9)) for i in some))
+    agrees_with_twin(b"\n".join(lines), False, False)
 
 
 TOKENS = st.sampled_from(
