@@ -197,7 +197,7 @@ def test_chance_goes_by_seed_round_and_row(name: str) -> None:
 
 @BOTH
 def test_bits_do_not_depend_on_threads_ranges_or_earlier_rounds(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = random_dataset(4, n_queries=2000)
+    data = random_dataset(4, n_queries=500)
     scores = np.random.default_rng(4).normal(size=data.n_documents)
     one = prepare(data, settings_of(name), POOL).compute_gradients(scores, 2)
     ranges = [(q, min(q + 7, data.n_queries)) for q in range(0, data.n_queries, 7)]
