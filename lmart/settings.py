@@ -16,7 +16,7 @@ OBJECTIVES = {
     "lambdamart": "by pairs, each weighted by how much swapping it would change NDCG",
     "ranknet": "by pairs, all of weight 1; of --gain only the order counts",
     "lambdaloss": "by pairs, NDCG-Loss2++: to the weight of lambdamart comes ten times one that goes by how many ranks "
-    "the two are apart",
+    "the two are apart; as published, and better, with --no-normalize",
     "map": "by pairs of a relevant document (label above 0) and another, each weighted by how much swapping it would "
     "change average precision; without --gain",
     "mrr": "by pairs like map, for 1 / rank of the first relevant document; without --gain",
