@@ -33,6 +33,7 @@ from lmart.threads import WorkerPool, chunks
 Floats = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
 Ints = npt.NDArray[np.int32]
+Flags = npt.NDArray[np.bool_]
 Signs = npt.NDArray[np.int8]
 Trainable = RankingDataset | BinnedDataset
 
@@ -230,13 +231,14 @@ def train(
     best_scores, best_bias = own.scores, objective.position_bias
     histograms = Histograms(edges.n_bins)
     signs = _signs(train_set, settings, edges)
+    whole = replace(settings, features=1.0)
     for round_number in range(1, settings.trees + 1):
         gradients = objective.compute_gradients(own.scores, round_number)
         bias = objective.next_position_bias(gradients)  # growing changes the gradients
         grown = _grow_round(binned, gradients, settings, share, round_number, pool, own.scores, histograms, signs)
-        if grown is None and share < 1.0:  # perhaps only an unlucky draw
+        if grown is None and min(share, settings.features) < 1.0:  # perhaps only an unlucky draw
             gradients = objective.compute_gradients(own.scores, round_number)
-            grown = _grow_round(binned, gradients, settings, 1.0, round_number, pool, own.scores, histograms, signs)
+            grown = _grow_round(binned, gradients, whole, 1.0, round_number, pool, own.scores, histograms, signs)
         if grown is None:
             stopped = "split"
             break
@@ -299,7 +301,8 @@ def _grow_round(
     if units is None:
         return None
     leaves = LocalLeaves(binned, packed, taken, rest, pool.threads)
-    grown = grow_tree(leaves, binned.edges, units, settings, pool, histograms, signs)
+    features = _draw_features(binned.edges, settings, round_number)
+    grown = grow_tree(leaves, binned.edges, units, settings, pool, histograms, signs, features)
     if grown is not None:
         for part in leaves.partitions:
             _add_values(part, grown, scores, pool)
@@ -320,6 +323,17 @@ def _signs(train_set: Trainable, settings: TrainSettings, edges: BinEdges) -> Si
     return signs if constraints else None
 
 
+def _draw_features(edges: BinEdges, settings: TrainSettings, round_number: int) -> Flags | None:
+    """Return the features that a tree may split on, bool[m], None for all: those with the least numbers drawn."""
+    if settings.features >= 1.0:
+        return None
+    numbers = np.empty(edges.n_features, np.uint64)
+    sampling.mix_each(edges.columns, ~_round_key(settings.seed, round_number), numbers)
+    taken = np.zeros(edges.n_features, np.bool_)
+    taken[numbers.argsort(kind="stable")[: max(1, round(settings.features * edges.n_features))]] = True
+    return taken
+
+
 def _add_values(part: Partition, grown: GrownTree, scores: Floats, pool: WorkerPool) -> None:
     values = grown.tree.leaf_values
     bounds = np.array([part.bounds[leaf] for leaf in grown.leaves], np.int64)
@@ -327,6 +341,10 @@ def _add_values(part: Partition, grown: GrownTree, scores: Floats, pool: WorkerP
     ranges = chunks(len(values), -(-len(values) // (4 * pool.threads)))  # of leaves, which share no document
     calls = [(part.documents, starts[a:b], stops[a:b], values[a:b], scores) for a, b in ranges]
     pool.run(splitting.add_leaf_values, calls)
+
+
+def _round_key(seed: int, round_number: int) -> np.uint64:
+    return np.uint64(sampling.mix(np.uint64(sampling.mix(np.uint64(seed))) ^ np.uint64(round_number)))
 
 
 def _draw(gradients: Gradients, share: float, seed: int, round_number: int, pool: WorkerPool) -> tuple[Ints, Ints]:
@@ -345,7 +363,7 @@ def _draw(gradients: Gradients, share: float, seed: int, round_number: int, pool
     threshold = sampling.threshold_for(np.sort(sizes), share)
     if threshold <= 0.0:
         return everything, np.empty(0, np.int32)
-    key = np.uint64(sampling.mix(np.uint64(sampling.mix(np.uint64(seed))) ^ np.uint64(round_number)))
+    key = _round_key(seed, round_number)
     taken, rest = np.empty(n, np.int32), np.empty(n, np.int32)
     pieces = chunks(n, CHUNK)
     counts = pool.run(sampling.draw, [(*gradients, threshold, key, a, b, taken, rest) for a, b in pieces])

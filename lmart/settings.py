@@ -107,6 +107,7 @@ class TrainSettings:
         above=0,
         high=1,
     )
+    features: float = _setting(1.0, "Share of features each tree may split on, drawn anew for each.", above=0, high=1)
     monotone: str = _setting(
         "",
         "Features that the score may only rise with (+1) or only fall with (-1), by index or column name: a list "

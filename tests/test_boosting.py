@@ -274,3 +274,31 @@ def test_mirrored_features_tie_and_the_lower_id_wins() -> None:
     twice = dataset(data.labels.tolist(), ids, np.hstack([dense, dense]))
     trees = fit(twice).ensemble.trees
     assert max(int(tree.split_columns.max()) for tree in trees) < data.n_features
+
+
+@pytest.mark.parametrize("form", ["leafwise", "oblivious"])
+def test_each_tree_splits_on_its_own_draw_of_features(form: str) -> None:
+    data = random_dataset(5, n_queries=60)
+    chosen = replace(SMALL, trees=12, leaves=16, min_docs=2, tree=form, features=0.5, seed=7)
+    drawn = []
+    for number, tree in enumerate(fit(data, chosen).ensemble.trees, 1):
+        key = reference.mix(reference.mix(7) ^ number) ^ (2**64 - 1)
+        order = sorted(range(5), key=lambda column: reference.mix(column ^ key))  # the last column never changes
+        assert set(tree.split_columns.tolist()) <= set(order[:2])
+        drawn.append(frozenset(order[:2]))
+    assert len(set(drawn)) > 4
+    with WorkerPool(3) as pool:
+        assert train(data, [], chosen, pool).scores.tolist() == fit(data, chosen).scores.tolist()
+
+
+def test_there_is_always_a_feature_to_split_on() -> None:
+    result = fit(random_dataset(5), replace(SMALL, features=1e-9))
+    assert all(len(set(tree.split_columns.tolist())) == 1 for tree in result.ensemble.trees)
+    assert len({int(tree.split_columns[0]) for tree in result.ensemble.trees}) > 1
+
+
+def test_an_unlucky_draw_of_features_does_not_end_the_training() -> None:
+    rows = [[float(row % 2), float(row % 20 == 0), float(row % 30 == 0)] for row in range(60)]
+    data = dataset([row % 2 for row in range(60)], [row // 6 for row in range(60)], rows)  # type: ignore[misc]
+    result = fit(data, replace(SMALL, trees=20, features=0.3, min_docs=10))
+    assert len(result.ensemble.trees) == 20

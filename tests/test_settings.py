@@ -32,6 +32,7 @@ DEFAULTS = {
     "early_stop": 0,
     "absent": "zero",
     "sample": "auto",
+    "features": 1.0,
     "monotone": "",
     "position_bias_reg": 0.0,
     "seed": 0,

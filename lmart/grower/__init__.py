@@ -24,15 +24,17 @@ def grow_tree(
     pool: WorkerPool,
     histograms: Histograms | None = None,
     signs: npt.NDArray[np.int8] | None = None,
+    taken_features: npt.NDArray[np.bool_] | None = None,
 ) -> GrownTree | None:
     """Return a tree of at most `leaves` leaves, or None when no split gains.
 
     histograms : room to use, empty or from the tree before
     signs      : int8[m]: 1 where the score may only rise with the feature, -1 where it may only fall; None: no such,
                  as it must be for oblivious trees
+    taken_features : bool[m], those to split on; None: all
     Leaf values are -G / (H + l2) times the learning rate, one Newton step (Burges 2010, section 7).
     """
     room = histograms or Histograms(edges.n_bins)
     if settings.tree == "oblivious":
-        return grow_oblivious(source, edges, units, settings, pool, room)
-    return grow_best_first(source, edges, units, settings, pool, room, signs)
+        return grow_oblivious(source, edges, units, settings, pool, room, taken_features)
+    return grow_best_first(source, edges, units, settings, pool, room, signs, taken_features)

@@ -17,6 +17,7 @@ from lmart.threads import WorkerPool
 
 Longs = npt.NDArray[np.int64]
 Signs = npt.NDArray[np.int8]
+Flags = npt.NDArray[np.bool_]
 
 AHEAD = 2  # leaves expanded at a time for each worker, where there is more than one
 
@@ -99,6 +100,7 @@ def grow_best_first(
     pool: WorkerPool,
     room: Histograms,
     signs: Signs | None,
+    taken_features: Flags | None,
 ) -> GrownTree | None:
     """Split the leaf with the highest gain until there are `leaves`, or no split gains; None without a first split.
 
@@ -107,7 +109,8 @@ def grow_best_first(
     The arguments are those of `grow_tree`. Equal gains: the older leaf first.
     """
     bounds = None if signs is None else Bounds(signs, units, settings)
-    expander = Expander(source, SplitFinder(source, edges, units, settings, signs), room, bounds, settings, pool)
+    finder = SplitFinder(source, edges, units, settings, signs, taken_features)
+    expander = Expander(source, finder, room, bounds, settings, pool)
     tree = GrowingTree(expander.find_root())
     waiting: list[tuple[int, float, int, Leaf]] = []
 

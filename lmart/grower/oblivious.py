@@ -17,10 +17,17 @@ from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool
 
 Longs = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 
 def grow_oblivious(
-    source: LeafSource, edges: BinEdges, units: Units, settings: TrainSettings, pool: WorkerPool, room: Histograms
+    source: LeafSource,
+    edges: BinEdges,
+    units: Units,
+    settings: TrainSettings,
+    pool: WorkerPool,
+    room: Histograms,
+    taken_features: Flags | None,
 ) -> GrownTree | None:
     """Split all leaves of a level by the same threshold of the same feature: the one with the highest sum of gains.
 
@@ -38,7 +45,7 @@ def grow_oblivious(
     levels = settings.leaves.bit_length() - 1
     if settings.max_depth:
         levels = min(levels, settings.max_depth)
-    level = _Level(source, edges, units, settings, pool, room)
+    level = _Level(source, edges, units, settings, pool, room, taken_features)
     for left_over in reversed(range(levels)):
         if not level.split(tree, last=left_over == 0):
             break
@@ -56,7 +63,9 @@ class _Level:
         settings: TrainSettings,
         pool: WorkerPool,
         room: Histograms,
+        taken_features: Flags | None,
     ) -> None:
+        self._left_out = None if taken_features is None else np.repeat(~taken_features, np.diff(edges.bin_offsets))
         self._source, self._edges, self._units, self._pool, self._room = source, edges, units, pool, room
         self._min_docs = settings.min_docs
         self._limits = (settings.l2 / units.hessian, settings.min_hessian / units.hessian)
@@ -92,6 +101,8 @@ class _Level:
         for leaf in leaves:
             fixed = (*self._cuts_of(leaf), NO_COUNTS, 0)
             self._pool.run(splitting.add_gains, [(*fixed, a, b, gains) for a, b in feature_ranges(edges, self._pool)])
+        if self._left_out is not None:
+            gains[:, self._left_out] = 0.0
         counted = set()
         while gains.size and gains.max() > 0.0:
             at = int(gains.max(axis=0).argmax())

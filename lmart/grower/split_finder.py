@@ -15,6 +15,7 @@ from lmart.threads import WorkerPool, chunks
 Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Signs = npt.NDArray[np.int8]
+Flags = npt.NDArray[np.bool_]
 
 SCANNED = 16_384  # least bins in one piece of work
 NO_COUNTS = np.zeros(0, np.int64)
@@ -31,9 +32,16 @@ class SplitFinder:
     """Finds the best split of a leaf: the highest gain; ties go to the lowest feature, then the lowest threshold."""
 
     def __init__(
-        self, source: LeafSource, edges: BinEdges, units: Units, settings: TrainSettings, signs: Signs | None
+        self,
+        source: LeafSource,
+        edges: BinEdges,
+        units: Units,
+        settings: TrainSettings,
+        signs: Signs | None,
+        taken_features: Flags | None,
     ) -> None:
         self._signs = signs
+        self._left_out = None if taken_features is None else ~taken_features
         self._source = source
         self._units = units
         self._min_docs = settings.min_docs
@@ -96,6 +104,8 @@ class SplitFinder:
         counted.
         """
         units = self._units
+        if self._left_out is not None:
+            gains[self._left_out] = -np.inf
         if not len(gains) or self._source.n_documents(leaf.number) < 2 * self._min_docs:
             return None
         counted: dict[int, tuple[float, int, bool, int]] = {}

@@ -10,6 +10,7 @@ from lmart.kernels.compiler import inner_kernel, kernel
 Floats = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int32]
+Words = npt.NDArray[np.uint64]
 
 
 @kernel
@@ -19,6 +20,13 @@ def mix(x: np.uint64) -> np.uint64:
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
+
+
+@kernel
+def mix_each(numbers: Rows, key: np.uint64, out: Words) -> None:
+    """Write the mixed bits of each number under a key. numbers : int32[n], in; out : uint64[n]"""
+    for k in range(len(numbers)):
+        out[k] = mix(np.uint64(numbers[k]) ^ key)
 
 
 @inner_kernel
