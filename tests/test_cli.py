@@ -112,7 +112,7 @@ class TestUsage:
             (["nothing"], "no such command 'nothing'"),
             (["--nothing"], "no such option '--nothing'"),
             (["train", "--learning-rat", "1"], "no such option '--learning-rat'; perhaps '--learning-rate'"),
-            (["train", "--tree", "5", "--data", "x"], "no such option '--tree'"),  # no prefixes
+            (["train", "--leave", "5", "--data", "x"], "no such option '--leave'"),  # no prefixes
             (["train"], "missing option '--data'"),
             (["train", "--data", "x", "--leaves", "1"], "'1' is not 'auto' or a whole number from 2 to "),
             (["train", "--data", "x", "--trees", "-5"], "'-5' is not a whole number from 1 up"),
