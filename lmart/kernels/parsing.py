@@ -399,7 +399,7 @@ def parse_letor(
                         words[n_long] = words[i]
                         starts[n_long] = starts[i]
                         stops[n_long] = stops[i]
-                        lasts[n_long] = load_word(text, stops[i] - _EIGHT)
+                        lasts[n_long] = load_word(text, max(stops[i], _EIGHT) - _EIGHT)  # of long ones at least
                         n_long += np.uint64(strange[i] != _ZERO)
                     _read_long(words, lasts, starts, stops, n_long, numbers, strange)
                     for k in range(n_long):
