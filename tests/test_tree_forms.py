@@ -11,6 +11,7 @@ from build import dataset, random_dataset
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from lmart import boosting
 from lmart.bin_edges import fit_bin_edges
 from lmart.binning import bin_features
 from lmart.boosting import train
@@ -132,6 +133,30 @@ def test_threads_leave_no_trace(form: str, monkeypatch: pytest.MonkeyPatch) -> N
     for shared in (1, 400, 100_000):
         monkeypatch.setattr(tree, "SHARED", shared)
         assert fit(form, threads=3)[0] == expected
+
+
+@pytest.mark.parametrize("form", ["leafwise", "depthwise", "oblivious"])
+@pytest.mark.parametrize(("leaves", "threads"), [(2, 1), (20, 1), (20, 3)])
+def test_each_histogram_is_given_back_once(
+    form: str, leaves: int, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    away: set[int] = set()
+
+    class Watched(tree.Histograms):
+        def take(self) -> tree.Longs:
+            taken = super().take()
+            assert id(taken) not in away
+            away.add(id(taken))
+            return taken
+
+        def give_back(self, leaf: tree.Leaf) -> None:
+            if leaf.histogram is not None:
+                away.remove(id(leaf.histogram))
+            super().give_back(leaf)
+
+    monkeypatch.setattr(boosting, "Histograms", Watched)
+    assert len(fit(form, leaves=leaves, threads=threads)[1]) > 1
+    assert not away
 
 
 def test_oblivious_trees_take_no_constraints() -> None:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from lmart.bin_edges import BinEdges
 from lmart.grower.best_first import grow_best_first
 from lmart.grower.oblivious import grow_oblivious
-from lmart.grower.tree import GrownTree, Histograms, Units
+from lmart.grower.tree import GrownTree, Histograms, Task, Units
 from lmart.leaves import LeafSource
 from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool
@@ -35,6 +35,5 @@ def grow_tree(
     Leaf values are -G / (H + l2) times the learning rate, one Newton step (Burges 2010, section 7).
     """
     room = histograms or Histograms(edges.n_bins)
-    if settings.tree == "oblivious":
-        return grow_oblivious(source, edges, units, settings, pool, room, taken_features)
-    return grow_best_first(source, edges, units, settings, pool, room, signs, taken_features)
+    task = Task(source, edges, units, settings, pool, room, signs, taken_features)
+    return grow_oblivious(task) if settings.tree == "oblivious" else grow_best_first(task)

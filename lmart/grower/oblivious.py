@@ -8,71 +8,53 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lmart.bin_edges import BinEdges
 from lmart.grower.split_finder import NO_COUNTS, feature_ranges
-from lmart.grower.tree import LOW_HALF, GrowingTree, GrownTree, Histograms, Leaf, Split, Units, run_by_size
+from lmart.grower.tree import LOW_HALF, GrowingTree, GrownTree, Leaf, Split, Task, hand_on_histogram, part, run_by_size
 from lmart.kernels import splitting
-from lmart.leaves import LeafSource
-from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool
 
 Longs = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 
-def grow_oblivious(
-    source: LeafSource,
-    edges: BinEdges,
-    units: Units,
-    settings: TrainSettings,
-    pool: WorkerPool,
-    room: Histograms,
-    taken_features: Flags | None,
-) -> GrownTree | None:
+def grow_oblivious(task: Task) -> GrownTree | None:
     """Split all leaves of a level by the same threshold of the same feature: the one with the highest sum of gains.
 
     A leaf stays as it is where a side would have fewer than min_docs documents or less than min_hessian. Levels are
-    added until there might be more than `leaves` leaves, to `max_depth`, or until nothing gains. The other arguments
-    are those of `grow_tree`. Source of the form: Kohavi 1994 (oblivious decision graphs); CatBoost, which splits every
-    leaf. Ties: lowest feature, then lowest threshold, then missing right.
+    added until there might be more than `leaves` leaves, to `max_depth`, or until nothing gains. Source of the form:
+    Kohavi 1994 (oblivious decision graphs); CatBoost, which splits every leaf. Ties: lowest feature, then lowest
+    threshold, then missing right.
     """
+    settings, source, edges = task.settings, task.source, task.edges
     assert settings.leaves is not None  # for_queries
-    root = Leaf(0, 0, 0, room.take())
+    root = Leaf(0, 0, 0, task.room.take())
     assert root.histogram is not None
-    root.total = source.histogram(0, root.histogram, pool)
+    root.total = source.histogram(0, root.histogram, task.pool)
     splitting.complete(root.histogram, root.total, edges.bin_offsets, source.common_codes, 0, edges.n_features)
     tree = GrowingTree(root)
     levels = settings.leaves.bit_length() - 1
     if settings.max_depth:
         levels = min(levels, settings.max_depth)
-    level = _Level(source, edges, units, settings, pool, room, taken_features)
+    level = _Level(task)
     for left_over in reversed(range(levels)):
         if not level.split(tree, last=left_over == 0):
             break
-    return tree.finish(source, edges, units, settings, room)
+    return tree.finish(task)
 
 
 class _Level:
-    """Splits the leaves of a tree, one level at a time."""
+    """Splits the leaves of a tree, one level at a time. Leaves with a histogram are those that may be split."""
 
-    def __init__(
-        self,
-        source: LeafSource,
-        edges: BinEdges,
-        units: Units,
-        settings: TrainSettings,
-        pool: WorkerPool,
-        room: Histograms,
-        taken_features: Flags | None,
-    ) -> None:
-        self._left_out = None if taken_features is None else np.repeat(~taken_features, np.diff(edges.bin_offsets))
-        self._source, self._edges, self._units, self._pool, self._room = source, edges, units, pool, room
-        self._min_docs = settings.min_docs
-        self._limits = (settings.l2 / units.hessian, settings.min_hessian / units.hessian)
+    def __init__(self, task: Task) -> None:
+        bins, taken = np.diff(task.edges.bin_offsets), task.taken_features
+        self._left_out = None if taken is None else np.repeat(~taken, bins)
+        self._task, self._source, self._edges, self._pool = task, task.source, task.edges, task.pool
+        self._min_docs = task.settings.min_docs
+        self._limits = task.units.limits(task.settings)
         self._numbers = itertools.count(1)
 
     def split(self, tree: GrowingTree, last: bool) -> bool:
         """Split the leaves that can be; return whether there was one. The last time needs no histograms."""
+        room = self._task.room
         leaves = [leaf for leaf in tree.leaves if leaf.histogram is not None]
         best = self._choose(leaves)
         if best is None:
@@ -82,14 +64,17 @@ class _Level:
             split = self._split_of(leaf, *best)
             if self._may(leaf, split):
                 leaf.split = split
-                calls.append((leaf, next(self._numbers), next(self._numbers), None if last else self._room.take()))
+                calls.append((leaf, next(self._numbers), next(self._numbers), None if last else room.take()))
         sizes = [self._source.n_documents(leaf.number) for leaf, *_ in calls]
         run_by_size(self._part, calls, sizes, self._pool)
         for number, leaf in enumerate(tree.leaves.copy()):
             if leaf.sides is not None:
-                self._room.give_back(leaf)
+                room.give_back(leaf)
                 tree.split(number)
-        return bool(calls)
+                for side in leaf.sides:
+                    if self._source.n_documents(side.number) < 2 * self._min_docs:
+                        room.give_back(side)
+        return True
 
     def _choose(self, leaves: list[Leaf]) -> tuple[int, int, bool] | None:
         """Return feature, code and missing left of the cut with the highest sum of gains over leaves.
@@ -124,14 +109,14 @@ class _Level:
         return leaf.histogram, leaf.total, edges.bin_offsets, edges.has_missing, edges.all_finite, *self._limits
 
     def _split_of(self, leaf: Leaf, feature: int, code: int, missing_left: bool) -> Split:
-        edges, histogram, units = self._edges, leaf.histogram, self._units
+        edges, histogram = self._edges, leaf.histogram
         assert histogram is not None
         start, stop = edges.bin_offsets[feature : feature + 2].tolist()
         left = int(histogram[start : start + code + 1].sum())
         if missing_left and edges.has_missing[feature]:
             left += int(histogram[stop - 1])
         gain = splitting.gain_of(left, leaf.total, *self._limits)
-        return Split(gain * units.gradient * (units.gradient / units.hessian), feature, code, missing_left, left)
+        return Split(self._task.units.split_gain(gain), feature, code, missing_left, left)
 
     def _may(self, leaf: Leaf, split: Split) -> bool:
         least, left = self._limits[1], split.left_total & LOW_HALF
@@ -141,15 +126,9 @@ class _Level:
         return self._source.has_enough(number, *side, self._min_docs)
 
     def _part(self, leaf: Leaf, left: int, right: int, spare: Longs | None, pool: WorkerPool) -> None:
-        split, source, edges = leaf.split, self._source, self._edges
-        assert split is not None
-        source.split(leaf.number, left, right, split.feature, split.code, split.missing_left, pool)
-        depth = leaf.depth + 1
-        sides = Leaf(left, split.left_total, depth), Leaf(right, leaf.total - split.left_total, depth)
-        leaf.sides = sides
+        source, edges = self._source, self._edges
+        part(source, leaf, left, right, pool)
         if spare is not None:
-            small, large = sorted(sides, key=lambda side: source.n_documents(side.number))
-            small.histogram, large.histogram, leaf.histogram = spare, leaf.histogram, None
-            source.histogram(small.number, spare, pool)
+            large, small = hand_on_histogram(source, leaf, spare, pool)
             fixed = (large.histogram, spare, small.total, edges.bin_offsets, source.common_codes)
             pool.run(splitting.subtract, [(*fixed, a, b) for a, b in feature_ranges(edges, pool)])

@@ -30,6 +30,14 @@ class Units(NamedTuple):
     hessian: float
     largest_hessian: int
 
+    def limits(self, settings: TrainSettings) -> tuple[float, float]:
+        """Return l2 and min_hessian in units of hessians, as `splitting.best_split` takes them."""
+        return settings.l2 / self.hessian, settings.min_hessian / self.hessian
+
+    def split_gain(self, gain: float) -> float:
+        """Return what a gain that `splitting.best_split` found in units is worth."""
+        return gain * self.gradient * (self.gradient / self.hessian)
+
 
 class Split(NamedTuple):
     """The best split of a leaf: codes up to `code` of a feature go left, missing values where missing_left says.
@@ -93,6 +101,20 @@ class Histograms:
             leaf.histogram = None
 
 
+@dataclass(frozen=True)
+class Task:
+    """What to grow a tree from, and how: the arguments of `grow_tree`."""
+
+    source: LeafSource
+    edges: BinEdges
+    units: Units
+    settings: TrainSettings
+    pool: WorkerPool
+    room: Histograms
+    signs: npt.NDArray[np.int8] | None
+    taken_features: npt.NDArray[np.bool_] | None
+
+
 class GrowingTree:
     """The leaves of a tree by their final numbers, and its nodes: a split leaf hands its number to its left side."""
 
@@ -116,14 +138,12 @@ class GrowingTree:
         self._above.append((node, 1))
         return new
 
-    def finish(
-        self, source: LeafSource, edges: BinEdges, units: Units, settings: TrainSettings, room: Histograms
-    ) -> GrownTree | None:
-        """Return the tree, or None when it has no split; all histograms go back to `room`."""
+    def finish(self, task: Task) -> GrownTree | None:
+        """Return the tree, or None when it has no split; all histograms of its leaves go back to the room."""
         for leaf in self.leaves:
             for one in (leaf, *(leaf.sides or ())):
-                room.give_back(one)
-        splits = self._splits
+                task.room.give_back(one)
+        splits, edges = self._splits, task.edges
         if not splits:
             return None
         both = np.array(self._children, np.int32)
@@ -133,9 +153,9 @@ class GrowingTree:
             missing_left=np.array([_missing_side(edges, split) for split in splits], np.bool_),
             left=both[:, 0].copy(),
             right=both[:, 1].copy(),
-            leaf_values=np.array([leaf_value(leaf, units, settings) for leaf in self.leaves]),
+            leaf_values=np.array([leaf_value(leaf, task) for leaf in self.leaves]),
             split_gains=np.array([split.gain for split in splits]),
-            leaf_documents=np.array([source.n_documents(leaf.number) for leaf in self.leaves], np.int64),
+            leaf_documents=np.array([task.source.n_documents(leaf.number) for leaf in self.leaves], np.int64),
         )
         features = np.array([split.feature for split in splits], np.int32)
         codes = np.array([split.code for split in splits], np.int32)
@@ -149,16 +169,35 @@ def _missing_side(edges: BinEdges, split: Split) -> bool:
     return bool(edges.zero_codes[split.feature] <= split.code)
 
 
-def leaf_value(leaf: Leaf, units: Units, settings: TrainSettings) -> float:
+def leaf_value(leaf: Leaf, task: Task) -> float:
     """Return the learning rate times `newton_step`; what was in order stays so, as all are rounded alike."""
-    return settings.learning_rate * newton_step(leaf, units, settings) + 0.0
+    return task.settings.learning_rate * newton_step(leaf, task) + 0.0
 
 
-def newton_step(leaf: Leaf, units: Units, settings: TrainSettings) -> float:
+def newton_step(leaf: Leaf, task: Task) -> float:
     """Return -G / (H + l2) of a leaf's packed sum, 0 where there is no curvature, cut to the leaf's bounds."""
+    units = task.units
     gradient, hessian = (leaf.total >> 32) * units.gradient, (leaf.total & LOW_HALF) * units.hessian
-    divisor = hessian + settings.l2
+    divisor = hessian + task.settings.l2
     return min(max(-(gradient / divisor) if divisor > 0 else 0.0, leaf.low), leaf.high)
+
+
+def part(source: LeafSource, leaf: Leaf, left: int, right: int, pool: WorkerPool) -> tuple[Leaf, Leaf]:
+    """Give a leaf its sides by its split, and return them; left, right : what the LeafSource calls them."""
+    split, depth = leaf.split, leaf.depth + 1
+    assert split is not None
+    source.split(leaf.number, left, right, split.feature, split.code, split.missing_left, pool)
+    leaf.sides = Leaf(left, split.left_total, depth), Leaf(right, leaf.total - split.left_total, depth)
+    return leaf.sides
+
+
+def hand_on_histogram(source: LeafSource, leaf: Leaf, spare: Longs, pool: WorkerPool) -> tuple[Leaf, Leaf]:
+    """Return the larger and the smaller side of a leaf: the one with the leaf's histogram, from which that of the
+    other, in `spare`, is still to be subtracted."""
+    small, large = sorted(leaf.sides or (), key=lambda side: source.n_documents(side.number))
+    large.histogram, leaf.histogram, small.histogram = leaf.histogram, None, spare
+    source.histogram(small.number, spare, pool)
+    return large, small
 
 
 def run_by_size(
