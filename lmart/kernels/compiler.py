@@ -43,6 +43,7 @@ CompileResult: Any = compiler.CompileResult
 dumps: Any = serialize.dumps
 DIGEST_SIZE = hashlib.sha256().digest_size
 SHARED = (Path(__file__), Path(__file__).with_name("instructions.py"))  # a part of every kernel
+ALLOCATING = frozenset({"empty", "zeros", "ones", "full", "arange", "copy"})  # names of what makes an array in a kernel
 LONGEST_WAIT = 120.0  # seconds for another process to compile
 
 
@@ -64,9 +65,15 @@ def _compiled(function: F, for_kernels: bool) -> F:
     if config.DISABLE_JIT:  # plain Python, in which NumPy would warn of what IEEE and unsigned numbers do anyway
         return np.errstate(all="ignore")(function)
     # Each wrapper is a copy of the kernel to compile: none for C, which never calls, and only one for Python. Rewrites
-    # are for x ** 2 and arithmetic on whole arrays, which kernels spell out.
+    # are for x ** 2 and arithmetic on whole arrays, which kernels spell out; counts of references (nrt), for arrays of
+    # a kernel's own.
     compiled: Any = compile_when_called(
-        nogil=True, error_model="numpy", no_cfunc_wrapper=True, no_cpython_wrapper=for_kernels, no_rewrites=True
+        nogil=True,
+        error_model="numpy",
+        no_cfunc_wrapper=True,
+        no_cpython_wrapper=for_kernels,
+        no_rewrites=True,
+        _nrt=not ALLOCATING.isdisjoint(function.__code__.co_names),
     )(function)
     compiled._cache = KernelCache(function)
     compiled.compile = _ending_the_turn(compiled.compile)
