@@ -20,7 +20,7 @@ from lmart.ensemble import Ensemble, Tree
 from lmart.errors import DataError, LmartError, quote
 from lmart.grower import GrownTree, Histograms, Units, grow_tree
 from lmart.kernels import histogram as sums
-from lmart.kernels import sampling, splitting
+from lmart.kernels import parting, sampling
 from lmart.leaves import LocalLeaves, Partition
 from lmart.measures import Conventions, Evaluator, parse_measure
 from lmart.monotone import parse_monotone
@@ -161,7 +161,7 @@ class _Validation(_Watched):
             n = codes.shape[1]
             calls.append((codes, *fixed, *rest, 0, n, self.scores[start : start + n]))
             start += n
-        self._pool.run(splitting.walk_codes, calls)
+        self._pool.run(parting.walk_codes, calls)
         if len(exact):
             one_tree = Scorer(replace(self._model, trees=(tree,)))
             self.scores[coded.infinite_docs] = exact + one_tree.score(coded.infinite, coded.columns, self._pool)
@@ -328,7 +328,7 @@ def _draw_features(edges: BinEdges, settings: TrainSettings, round_number: int) 
     if settings.features >= 1.0:
         return None
     numbers = np.empty(edges.n_features, np.uint64)
-    sampling.mix_each(edges.columns, ~_round_key(settings.seed, round_number), numbers)
+    sampling.mix_each(edges.columns, ~np.uint64(sampling.round_key(settings.seed, round_number)), numbers)
     taken = np.zeros(edges.n_features, np.bool_)
     taken[numbers.argsort(kind="stable")[: max(1, round(settings.features * edges.n_features))]] = True
     return taken
@@ -340,11 +340,7 @@ def _add_values(part: Partition, grown: GrownTree, scores: Floats, pool: WorkerP
     starts, stops = bounds[:, 0].copy(), bounds[:, 1].copy()
     ranges = chunks(len(values), -(-len(values) // (4 * pool.threads)))  # of leaves, which share no document
     calls = [(part.documents, starts[a:b], stops[a:b], values[a:b], scores) for a, b in ranges]
-    pool.run(splitting.add_leaf_values, calls)
-
-
-def _round_key(seed: int, round_number: int) -> np.uint64:
-    return np.uint64(sampling.mix(np.uint64(sampling.mix(np.uint64(seed))) ^ np.uint64(round_number)))
+    pool.run(parting.add_leaf_values, calls)
 
 
 def _draw(gradients: Gradients, share: float, seed: int, round_number: int, pool: WorkerPool) -> tuple[Ints, Ints]:
@@ -363,7 +359,7 @@ def _draw(gradients: Gradients, share: float, seed: int, round_number: int, pool
     threshold = sampling.threshold_for(np.sort(sizes), share)
     if threshold <= 0.0:
         return everything, np.empty(0, np.int32)
-    key = _round_key(seed, round_number)
+    key = np.uint64(sampling.round_key(seed, round_number))
     taken, rest = np.empty(n, np.int32), np.empty(n, np.int32)
     pieces = chunks(n, CHUNK)
     counts = pool.run(sampling.draw, [(*gradients, threshold, key, a, b, taken, rest) for a, b in pieces])

@@ -9,12 +9,11 @@ import numpy.typing as npt
 
 from lmart.binning import BinnedFeatures
 from lmart.kernels import histogram as sums
-from lmart.kernels import splitting
+from lmart.kernels import parting
 from lmart.threads import WorkerPool, chunks
 
 Longs = npt.NDArray[np.int64]
 Ints = npt.NDArray[np.int32]
-Floats = npt.NDArray[np.float64]
 
 PARTED = 16_384  # least documents in one piece of work when a leaf is parted
 ADDED = 2_048  # and when it is added up; where there are not two of them, another worker's histogram does not pay
@@ -82,7 +81,7 @@ class Partition:
         own, right = self.documents[first:last], self._right[first:last]
         pieces = shares(len(own), PARTED, pool.threads)
         fixed = (codes, code, missing, missing_left, own)
-        counts = pool.run(splitting.part_documents, [(*fixed, a, b, right) for a, b in pieces])
+        counts = pool.run(parting.part_documents, [(*fixed, a, b, right) for a, b in pieces])
         middle = sum(counts)
         at = 0
         for (start, _), count in zip(pieces, counts, strict=True):
@@ -134,7 +133,7 @@ class LocalLeaves:
         missing = int(self._binned.edges.missing_codes[feature])
         for part in self.partitions:
             fixed = (self._binned.codes[feature], code, missing, missing_left, part.of(leaf), min_docs)
-            left, right = splitting.count_sides(*fixed, left, right)
+            left, right = parting.count_sides(*fixed, left, right)
         return min(left, right) >= min_docs
 
     def code_counts(self, leaf: int, feature: int) -> Longs:
@@ -144,7 +143,7 @@ class LocalLeaves:
         counts = np.zeros(256, np.int64)
         for part in self.partitions:
             documents = part.of(leaf)
-            splitting.count_leaf_codes(self._binned.codes[feature], documents, 0, len(documents), counts)
+            parting.count_leaf_codes(self._binned.codes[feature], documents, 0, len(documents), counts)
         return counts
 
     def split(

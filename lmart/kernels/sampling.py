@@ -23,6 +23,12 @@ def mix(x: np.uint64) -> np.uint64:
 
 
 @kernel
+def round_key(seed: int, round_number: int) -> np.uint64:
+    """Return 64 bits of a seed and a round, to mix the numbers of rows and features with."""
+    return mix(mix(np.uint64(seed)) ^ np.uint64(round_number))
+
+
+@kernel
 def mix_each(numbers: Rows, key: np.uint64, out: Words) -> None:
     """Write the mixed bits of each number under a key. numbers : int32[n], in; out : uint64[n]"""
     for k in range(len(numbers)):

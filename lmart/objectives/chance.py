@@ -9,5 +9,4 @@ from lmart.kernels import sampling
 
 def round_key(seed: int, round_number: int) -> np.uint64:
     """Return 64 bits to mix the numbers of rows with; not those by which `boosting` draws the rows of a tree."""
-    key = np.uint64(sampling.mix(np.uint64(sampling.mix(np.uint64(seed))) ^ np.uint64(round_number)))
-    return np.uint64(sampling.mix(key))
+    return np.uint64(sampling.mix(np.uint64(sampling.round_key(seed, round_number))))
