@@ -199,9 +199,11 @@ def train(
 
     train_set, validation_sets : in memory, or in bins already; coded ones must be in the bins of the training set
     on_round : called after each round
-    sidecars : of the training set; validation_init_scores : what the scores of each validation set start from
+    sidecars : of the training set
+    validation_init_scores : float64[n_documents] of each validation set, what its scores start from; None: 0
     The first validation set decides on early stopping. The result depends on the data and the settings alone.
-    DataError when a label has no gain, or a validation set shares no feature with the training set; LmartError when
+    DataError when a label has no gain, a validation set shares no feature with the training set, or a constraint names
+    a feature that is not there; SettingsError when the objective knows no positions and there are some; LmartError when
     scores grow beyond LARGEST_SCORE.
     """
     began = time.perf_counter()

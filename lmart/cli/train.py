@@ -48,7 +48,7 @@ sum over the query and q that of exp(sigma s). --weights holds for every objecti
 something else than the objective.
 
 Trees of --tree oblivious have one split a level, and as many levels as --leaves leaves of one depth allow; where a side
-would be smaller than --min-docs or --min-hessian allow, the leaf stays as it is.
+would be smaller than --min-docs or --min-hessian allow, the leaf stays as it is. They do not go with --monotone.
 
 Values become small codes while they are read, so the raw data is never all in memory (but with --group-by-qid,
 --folds or --tune it is). Beyond 200,000 rows --data is read twice; what comes through a pipe is kept in a temporary
