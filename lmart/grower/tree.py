@@ -20,7 +20,7 @@ Longs = npt.NDArray[np.int64]
 
 LOW_HALF = 0xFFFFFFFF
 SHARED = 65_536  # documents from which on all workers help with one leaf; smaller leaves are worked on side by side
-ONE_THREAD = WorkerPool(1)
+ONE_THREAD = WorkerPool(1)  # without workers, so it serves many callers at a time
 
 
 class Units(NamedTuple):
@@ -84,7 +84,10 @@ class Leaf:
 
 
 class Histograms:
-    """Room for histograms, kept from leaf to leaf and from tree to tree: fresh memory costs more than adding to it."""
+    """Room for histograms, kept from leaf to leaf and from tree to tree: fresh memory costs more than adding to it.
+
+    For one caller at a time.
+    """
 
     def __init__(self, n_bins: int) -> None:
         self._n_bins = n_bins
@@ -95,7 +98,7 @@ class Histograms:
         return self._free.pop() if self._free else np.empty(self._n_bins, np.int64)
 
     def give_back(self, leaf: Leaf) -> None:
-        """Take a leaf's histogram, if it has one, to be used again."""
+        """Take a leaf's histogram from it, if it has one, to be used again."""
         if leaf.histogram is not None:
             self._free.append(leaf.histogram)
             leaf.histogram = None

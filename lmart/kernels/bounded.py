@@ -1,4 +1,7 @@
-"""The best split of a histogram where leaf values have bounds, and the two sides of a split an order."""
+"""The best split of a histogram where leaf values have bounds, and the two sides of a split an order.
+
+Apart from `splitting`, whose gains need no leaf values and so one division where these take two and more.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ Longs = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 Signs = npt.NDArray[np.int8]
 
-# A gain below this share of its terms is rounding, not gain.
+# A gain below this share of its terms is rounding, not gain; as in splitting, since kernels share no constants.
 ROUNDING = 1e-13
 
 
