@@ -15,7 +15,7 @@ _ENTRY = re.compile(r"(?P<feature>.+?):(?P<sign>[+-]?1|[+-])(?:,|\Z)", re.DOTALL
 
 def is_list(text: str) -> bool:
     """Return whether the text is a list of constraints rather than the name of a file."""
-    return re.fullmatch(rf"(?:{_ENTRY.pattern.replace('P<feature>', ':').replace('P<sign>', ':')})+", text) is not None
+    return bool(_entries(text))
 
 
 def parse_monotone(text: str) -> dict[str, int]:
@@ -23,14 +23,27 @@ def parse_monotone(text: str) -> dict[str, int]:
     found: dict[str, int] = {}
     if not text:
         return found
-    if not is_list(text):
+    entries = _entries(text)
+    if not entries:
         raise SettingsError(f"monotone is {quote(text)}; use FEATURE:+1 or FEATURE:-1, with commas between")
-    for entry in _ENTRY.finditer(text):
+    for entry in entries:
         feature = entry["feature"].strip()
         if feature in found:
             raise SettingsError(f"monotone names feature {quote(feature)} twice")
         found[feature] = SIGNS[entry["sign"]]
     return found
+
+
+def _entries(text: str) -> list[re.Match[str]]:
+    """Return the entries of a list, end to end; none when it is no list. Each ends where it first can."""
+    entries, at = [], 0
+    while at < len(text):
+        entry = _ENTRY.match(text, at)
+        if entry is None:
+            return []
+        entries.append(entry)
+        at = entry.end()
+    return entries
 
 
 def format_monotone(constraints: dict[str, int]) -> str:

@@ -148,7 +148,7 @@ def test_lists(text: str, found: dict[str, int]) -> None:
     assert is_list(text) == bool(found)
 
 
-@pytest.mark.parametrize("text", ["5", "5:2", ":+1", "5:+1,5:-1", "m.txt"])
+@pytest.mark.parametrize("text", ["5", "5:2", ":+1", "5:+1,5:-1", "m.txt", "5:+1,:-1", "5:+1," * 50 + "x"])
 def test_what_is_no_list(text: str) -> None:
     with pytest.raises(SettingsError, match="monotone"):
         parse_monotone(text)
