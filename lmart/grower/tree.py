@@ -69,6 +69,8 @@ class Leaf:
     """A leaf of the tree, or one that may become one.
 
     number : what the LeafSource calls it
+    total  : its packed sum; depth : from 0 at the root
+    histogram : int64[n_bins], its packed sums by bin, as long as they are needed
     split  : its best split, once its sums are known; sides : left and right, once it is parted
     low, high : bounds of its value, before the learning rate
     """
