@@ -20,6 +20,7 @@ from lmart.boosting import train
 from lmart.dataset import RankingDataset
 from lmart.errors import LmartError, SettingsError
 from lmart.formats.model_json import model_to_json
+from lmart.objectives.base import Gradients, improved_bias
 from lmart.scoring import score_dataset
 from lmart.settings import TrainSettings
 from lmart.sidecars import Positions, Sidecars
@@ -395,3 +396,9 @@ def test_what_the_library_refuses() -> None:
         trained_beside(random_dataset(15), replace(FEW, learning_rate=1e302))
     with pytest.raises(SettingsError, match="objective ranknet knows no positions"):
         trained_beside(random_dataset(15), replace(FEW, objective="ranknet"))
+
+
+def test_a_bias_beyond_all_numbers_comes_without_a_warning() -> None:
+    gradients = Gradients(np.array([1e200, -1e200]), np.zeros(2))
+    bias = improved_bias(np.zeros(2), Positions(("a", "b"), np.array([0, 1], np.int32)), gradients, 1e200, 0.0)
+    assert bias.tolist() == [-np.inf, np.inf]

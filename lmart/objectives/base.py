@@ -127,12 +127,14 @@ def improved_bias(
     score plus the bias of its position, and both are fitted to the same cost.
     Equation: b_p += learning_rate (-G_p - r n_p b_p) / (H_p + r n_p + 0.001), G_p and H_p the sums of gradients and
     hessians over the n_p documents at p, r the regularization. Source: LightGBM's lambdarank with positions. Sums are
-    taken in the order of the documents, by one thread: the same bits everywhere.
+    taken in the order of the documents, by one thread: the same bits everywhere. A bias beyond what a number can be is
+    not finite, without a warning: whoever trains refuses it.
     """
     n = len(bias)
     counts = np.bincount(positions.codes, minlength=n)
     slopes = np.bincount(positions.codes, gradients.gradients, n)
     curvatures = np.bincount(positions.codes, gradients.hessians, n)
     pull = regularization * counts
-    result: Floats = bias + learning_rate * (-slopes - pull * bias) / (curvatures + pull + 0.001)
+    with np.errstate(over="ignore", invalid="ignore"):
+        result: Floats = bias + learning_rate * (-slopes - pull * bias) / (curvatures + pull + 0.001)
     return result
