@@ -93,6 +93,8 @@ def test_zstd_needs_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="there is no such file"):
         open_input(str(tmp_path / "none"))
+    with pytest.raises(DataError, match="the name of an input is empty"):
+        open_input("")
     with pytest.raises(DataError, match="is a folder"):
         open_input(str(tmp_path))
     with pytest.raises(DataError, match="NUL"):

@@ -68,7 +68,8 @@ class _Raw:
                 self._descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0))
                 self._own = True
         except FileNotFoundError:
-            raise DataError("there is no such file; check the name", path) from None
+            what = "there is no such file; check the name"
+            raise DataError(what if path else "the name of an input is empty; give a file name or '-'", path) from None
         except OSError as error:
             raise DataError(f"cannot be read: {reason(error)}", path) from None
         except ValueError:
