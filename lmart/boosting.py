@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -15,29 +14,22 @@ from lmart import objectives
 from lmart.bin_edges import BinEdges
 from lmart.binning import BinnedDataset, BinnedFeatures, bin_dataset
 from lmart.coding import CodedDataset, code_dataset
-from lmart.dataset import Judged, RankingDataset
+from lmart.dataset import RankingDataset
 from lmart.ensemble import Ensemble, Tree
 from lmart.errors import DataError, LmartError, quote
-from lmart.grower import GrownTree, Histograms, Units, grow_tree
-from lmart.kernels import histogram as sums
-from lmart.kernels import parting, sampling
-from lmart.leaves import LocalLeaves, Partition
-from lmart.measures import Conventions, Evaluator, parse_measure
+from lmart.grower import GrownTree, Histograms
 from lmart.monotone import parse_monotone
-from lmart.objectives import Gradients
-from lmart.scoring import Scorer
+from lmart.objectives import Objective
+from lmart.rounds import grow_round
 from lmart.settings import TrainSettings
 from lmart.sidecars import NO_SIDECARS, Sidecars
-from lmart.threads import WorkerPool, chunks
+from lmart.threads import WorkerPool
+from lmart.watching import Training, Validation, naming
 
 Floats = npt.NDArray[np.float64]
-Longs = npt.NDArray[np.int64]
-Ints = npt.NDArray[np.int32]
-Flags = npt.NDArray[np.bool_]
 Signs = npt.NDArray[np.int8]
 Trainable = RankingDataset | BinnedDataset
 
-CHUNK = 32_768  # rows in one piece of work
 SMALL_DATA = 200_000  # documents up to which `--sample auto` takes all
 LEAST_SHARE = 0.3
 LARGEST_SCORE = 1e300  # so that differences of scores are numbers too
@@ -46,7 +38,9 @@ LARGEST_SCORE = 1e300  # so that differences of scores are numbers too
 @dataclass(frozen=True)
 class RoundReport:
     """One round: its number from 1, the most there can be, its tree, the measure of each validation set, and a call
-    that measures the training set."""
+    that measures the training set. A later objective goes on behind the best round: a number that was there before
+    takes the place of that round and of all after it.
+    """
 
     round: int
     trees: int
@@ -65,7 +59,8 @@ class TrainResult:
     training   : the training set's measure of the ensemble; validation : the same of each validation set
     scores     : float64[n_documents], the ensemble's scores of the training set, on top of those it started from
     position_bias : float64[n_positions], of the ensemble's last round, when there are positions
-    rounds     : trees grown; share : of the documents in each; n_features_split : features with more than one bin
+    rounds     : the last round's number; share : of the documents in each tree
+    n_features_split : features with more than one bin
     warnings   : what the user should know of how validation sets match the training set
     seconds    : wall time by stage
     """
@@ -98,73 +93,6 @@ class EarlyStopping:
         if value is not None and value > self.best:
             self.best, self.best_round = value, round_number
         return bool(self.patience) and round_number - max(self.best_round, 1) >= self.patience
-
-
-@contextmanager
-def _naming(dataset: Judged) -> Iterator[None]:
-    """Name the data set in a refusal that does not name its file yet."""
-    try:
-        yield
-    except DataError as fault:
-        if fault.path is None:
-            raise DataError(fault.message, dataset.source, fault.line, fault.more) from None
-        raise
-
-
-class _Watched:
-    """A data set whose scores are kept up to date, to be measured after each round."""
-
-    def __init__(
-        self, dataset: Judged, settings: TrainSettings, pool: WorkerPool, init_scores: Floats | None = None
-    ) -> None:
-        conventions = Conventions(gain=settings.gain)
-        self._measure = parse_measure(settings.metric, conventions)
-        with _naming(dataset):
-            self._evaluator = Evaluator(dataset.labels, dataset.query_offsets, [self._measure], pool)
-        self._dataset = dataset
-        self.nothing_relevant = bool(self._evaluator.empty.all())
-        self.scores = np.zeros(len(dataset.labels)) if init_scores is None else init_scores.copy()
-
-    def measure(self) -> float | None:
-        with _naming(self._dataset):
-            return self._evaluator.evaluate(self.scores).values[str(self._measure)]
-
-
-class _Validation(_Watched):
-    """A validation set in the training set's bins."""
-
-    def __init__(
-        self,
-        dataset: CodedDataset,
-        model: Ensemble,
-        edges: BinEdges,
-        settings: TrainSettings,
-        pool: WorkerPool,
-        init_scores: Floats | None = None,
-    ) -> None:
-        super().__init__(dataset, settings, pool, init_scores)
-        self._model = model
-        self.warnings = list(dataset.warnings)
-        if self.nothing_relevant:
-            self.warnings.append(f"{dataset.source}: no query has a relevant document, so every measure of it is 0")
-        self._set = dataset
-        self._missing_codes = edges.missing_codes
-        self._pool = pool
-
-    def add(self, grown: GrownTree) -> None:
-        tree, coded = grown.tree, self._set
-        exact = self.scores[coded.infinite_docs]
-        fixed = (grown.split_features, grown.split_codes, self._missing_codes, tree.missing_left)
-        rest = (tree.left, tree.right, tree.leaf_values)
-        calls, start = [], 0
-        for codes in coded.codes:
-            n = codes.shape[1]
-            calls.append((codes, *fixed, *rest, 0, n, self.scores[start : start + n]))
-            start += n
-        self._pool.run(parting.walk_codes, calls)
-        if len(exact):
-            one_tree = Scorer(replace(self._model, trees=(tree,)))
-            self.scores[coded.infinite_docs] = exact + one_tree.score(coded.infinite, coded.columns, self._pool)
 
 
 def without_trees(train_set: Trainable, settings: TrainSettings) -> Ensemble:
@@ -201,15 +129,17 @@ def train(
     on_round : called after each round
     sidecars : of the training set
     validation_init_scores : float64[n_documents] of each validation set, what its scores start from; None: 0
-    The first validation set decides on early stopping. The result depends on the data and the settings alone.
+    The first validation set decides on early stopping. Several objectives come one after the other, and the ensemble is
+    the mean of their rankers. The result depends on the data and the settings alone.
     DataError when a label has no gain, a validation set shares no feature with the training set, or a constraint names
     a feature that is not there; SettingsError when the objective knows no positions and there are some; LmartError when
     scores grow beyond LARGEST_SCORE.
     """
     began = time.perf_counter()
-    settings = settings.for_queries(train_set.n_queries)
-    with _naming(train_set):
-        objective = objectives.prepare(train_set, settings, pool, sidecars.weights, sidecars.positions)
+    settings = settings.for_queries(train_set.n_queries, alone=sidecars.positions is not None)
+    with naming(train_set):
+        each = [replace(settings, objective=name) for name in settings.objectives]
+        prepared = [objectives.prepare(train_set, one, pool, sidecars.weights, sidecars.positions) for one in each]
     if isinstance(train_set, RankingDataset):
         binned = bin_dataset(train_set, settings.max_bins, settings.absent, settings.seed, pool).features
     else:
@@ -220,95 +150,146 @@ def train(
         code_dataset(one, empty, edges, pool) if isinstance(one, RankingDataset) else one for one in validation_sets
     ]
     starts = validation_init_scores or [None] * len(coded)
-    watched = [_Validation(one, empty, edges, settings, pool, start) for one, start in zip(coded, starts, strict=True)]
-    own = _Watched(train_set, settings, pool, sidecars.init_scores)
+    watched = [Validation(one, empty, edges, settings, pool, start) for one, start in zip(coded, starts, strict=True)]
+    own = Training(train_set, binned, settings, pool, sidecars.init_scores)
     share = resolve_share(settings, train_set.n_documents)
     binning_done = time.perf_counter()
 
-    stopping = EarlyStopping(settings.early_stop)
-    trees: list[Tree] = []
-    values: list[tuple[float | None, ...]] = []
-    stopped = "trees"
-    largest = 0.0  # what the leaf values of all trees can add up to
-    best_scores, best_bias = own.scores, objective.position_bias
-    histograms = Histograms(edges.n_bins)
-    signs = _signs(train_set, settings, edges)
-    whole = replace(settings, features=1.0)
-    for round_number in range(1, settings.trees + 1):
-        gradients = objective.compute_gradients(own.scores, round_number)
-        bias = objective.next_position_bias(gradients)  # growing changes the gradients
-        grown = _grow_round(binned, gradients, settings, share, round_number, pool, own.scores, histograms, signs)
-        if grown is None and min(share, settings.features) < 1.0:  # perhaps only an unlucky draw
-            gradients = objective.compute_gradients(own.scores, round_number)
-            grown = _grow_round(binned, gradients, whole, 1.0, round_number, pool, own.scores, histograms, signs)
-        if grown is None:
-            stopped = "split"
-            break
-        trees.append(grown.tree)
-        objective.position_bias = bias
-        largest += float(np.abs(grown.tree.leaf_values).max())
-        if not max(largest, float(np.abs(bias).max(initial=0.0))) <= LARGEST_SCORE:
-            what = f"the scores may grow beyond {LARGEST_SCORE:g} in round {round_number}"
-            raise LmartError(f"{what}; use a smaller --learning-rate")
-        for one in watched:
-            one.add(grown)
-        measures = tuple(one.measure() for one in watched)
-        values.append(measures)
-        on_round(RoundReport(round_number, settings.trees, grown.tree, measures, own.measure))
-        if watched and settings.early_stop:
-            stop = stopping.update(round_number, measures[0])
-            if round_number in (stopping.best_round, 1):
-                best_scores, best_bias = own.scores.copy(), bias
-            if stop:
-                stopped = "early"
-                break
-    best = max(stopping.best_round, min(1, len(trees))) if watched and settings.early_stop else len(trees)
-    rounds = len(trees)
-    if best < rounds:
-        own.scores, objective.position_bias = best_scores, best_bias
+    booster = _Booster(binned, settings, share, pool, own, watched, _signs(train_set, settings, edges), on_round)
+    for left, objective in zip(range(len(prepared), 0, -1), prepared, strict=True):
+        booster.boost(objective, 1 if booster.stops_early else left)
+    trees, validation = booster.finish()
     ensemble = Ensemble(
-        tuple(trees[:best]), empty.feature_ids, empty.feature_names, 0.0, empty.absent, empty.gain, empty.settings
+        tuple(trees), empty.feature_ids, empty.feature_names, 0.0, empty.absent, empty.gain, empty.settings
     )
     return TrainResult(
         ensemble,
-        best,
-        rounds,
-        stopped,
-        objective.n_idle_queries(),
+        len(trees),
+        booster.rounds,
+        booster.stopped,
+        min(one.n_idle_queries() for one in prepared),
         edges.n_features,
         share,
         own.measure(),
-        values[best - 1] if best else tuple(one.measure() for one in watched),
+        validation,
         own.scores,
-        objective.position_bias,
+        booster.position_bias,
         tuple(text for one in watched for text in one.warnings),
         {"binning": binning_done - began, "growing": time.perf_counter() - binning_done},
     )
 
 
-def _grow_round(
-    binned: BinnedFeatures,
-    gradients: Gradients,
-    settings: TrainSettings,
-    share: float,
-    round_number: int,
-    pool: WorkerPool,
-    scores: Floats,
-    histograms: Histograms,
-    signs: Signs | None,
-) -> GrownTree | None:
-    """Grow one tree on a sample of the documents and add its leaf values to the scores of all."""
-    taken, rest = _draw(gradients, share, settings.seed, round_number, pool)
-    units, packed = _pack(gradients, taken, rest, pool)
-    if units is None:
-        return None
-    leaves = LocalLeaves(binned, packed, taken, rest, pool.threads)
-    features = _draw_features(binned.edges, settings, round_number)
-    grown = grow_tree(leaves, binned.edges, units, settings, pool, histograms, signs, features)
-    if grown is not None:
-        for part in leaves.partitions:
-            _add_values(part, grown, scores, pool)
-    return grown
+class _Booster:
+    """Grows the trees of one objective after the other; the model is the mean of their rankers.
+
+    A later objective goes on from the best round so far: measures are of the mean with the rankers before it, and if
+    none is better than without it, it adds nothing. Its trees are fitted to its own scores alone.
+    """
+
+    def __init__(
+        self,
+        binned: BinnedFeatures,
+        settings: TrainSettings,
+        share: float,
+        pool: WorkerPool,
+        own: Training,
+        watched: Sequence[Validation],
+        signs: Signs | None,
+        on_round: Callable[[RoundReport], None],
+    ) -> None:
+        self._binned, self._settings, self._share, self._pool = binned, settings, share, pool
+        self._own, self._watched, self._signs, self._on_round = own, watched, signs, on_round
+        self._histograms = Histograms(binned.edges.n_bins)
+        self._stopping = EarlyStopping(settings.early_stop)
+        self._rankers: list[list[GrownTree]] = []
+        self.stops_early = bool(watched and settings.early_stop)
+        self.rounds = 0
+        self.stopped = "trees"
+        self.position_bias = np.zeros(0)
+        self._first_scores = own.scores  # of the training set after the first ranker's best round
+        self._values: list[tuple[float | None, ...]] = []
+
+    def boost(self, objective: Objective, shares: int) -> None:
+        """Grow the trees of an objective: one of so many shares of those left over, or until no split is left or
+        patience ends."""
+        settings, own, watched = self._settings, self._own, self._watched
+        kept = [grown for ranker in self._rankers for grown in ranker]
+        total = copy(own)  # of the rankers, not yet divided by their number
+        own.restart()
+        if kept:
+            self._add_up([total, *watched], kept, 1 + sum(map(bool, self._rankers)))
+        else:
+            total = own
+        trees: list[GrownTree] = []
+        largest = 0.0  # what the leaf values of all trees can add up to
+        self.position_bias = objective.position_bias
+        most = -(-(settings.trees - len(kept)) // shares)
+        for number in range(len(kept) + 1, len(kept) + most + 1):
+            grown, bias = self._grow(objective, number - len(kept), [own.scores] + [total.scores] * bool(kept))
+            if grown is None:
+                self.stopped = "split"
+                break
+            trees.append(grown)
+            self.rounds = number
+            objective.position_bias = bias
+            largest += float(np.abs(grown.tree.leaf_values).max())
+            if not max(largest, float(np.abs(bias).max(initial=0.0))) <= LARGEST_SCORE:
+                what = f"the scores may grow beyond {LARGEST_SCORE:g} in round {number}"
+                raise LmartError(f"{what}; use a smaller --learning-rate")
+            for one in watched:
+                one.add(grown)
+            measures = tuple(one.measure() for one in watched)
+            self._values[number - 1 :] = [measures]
+            self._on_round(RoundReport(number, settings.trees, grown.tree, measures, total.measure))
+            stop = self.stops_early and self._stopping.update(number, measures[0])
+            if not self.stops_early or number in (self._stopping.best_round, 1):
+                self.position_bias = bias
+                if not kept:
+                    self._first_scores = own.scores.copy() if self.stops_early else own.scores
+            if stop:
+                self.stopped = "early"
+                break
+        grown_in_all = len(kept) + len(trees)
+        best = max(self._stopping.best_round, min(1, grown_in_all)) if self.stops_early else grown_in_all
+        self._rankers.append(trees[: best - len(kept)])
+
+    def finish(self) -> tuple[list[Tree], tuple[float | None, ...]]:
+        """Return the trees of the model and the measures of the validation sets; the training set keeps its scores."""
+        rankers = [ranker for ranker in self._rankers if ranker]
+        every = [grown for ranker in rankers for grown in ranker]
+        if len(rankers) > 1:
+            values = [grown.tree.leaf_values / len(rankers) for grown in every]
+            every = [replace(one, tree=replace(one.tree, leaf_values=v)) for one, v in zip(every, values, strict=True)]
+            self._add_up([self._own, *self._watched], every, 1)  # as `predict` does, to the last bit
+        else:
+            self._own.scores = self._first_scores
+        trees = [grown.tree for grown in every]
+        if len(rankers) == 1:
+            return trees, self._values[len(trees) - 1]
+        return trees, tuple(one.measure() for one in self._watched)
+
+    def _add_up(self, sets: Sequence[Training | Validation], trees: Sequence[GrownTree], times: int) -> None:
+        """Begin again from so many times the initial scores, and add trees."""
+        for one in sets:
+            one.restart(times)
+            for grown in trees:
+                one.add(grown)
+
+    def _grow(
+        self, objective: Objective, round_number: int, scores: Sequence[Floats]
+    ) -> tuple[GrownTree | None, Floats]:
+        """Return a tree, None when there is no split, and the bias of positions after it; add it to the scores.
+
+        scores : the objective's own, then those of others
+        """
+        for settings, share in ((self._settings, self._share), (replace(self._settings, features=1.0), 1.0)):
+            gradients = objective.compute_gradients(scores[0], round_number)
+            bias = objective.next_position_bias(gradients)  # growing changes the gradients
+            fixed = (self._binned, gradients, settings, share, round_number, self._pool)
+            grown = grow_round(*fixed, scores, self._histograms, self._signs)
+            if grown is not None or min(share, settings.features) == 1.0:
+                break  # else perhaps only an unlucky draw
+        return grown, bias
 
 
 def _signs(train_set: Trainable, settings: TrainSettings, edges: BinEdges) -> Signs | None:
@@ -323,71 +304,3 @@ def _signs(train_set: Trainable, settings: TrainSettings, edges: BinEdges) -> Si
             raise DataError(f"there is no feature {quote(name)}, which --monotone names", train_set.source)
     signs = np.array([constraints.get(names[column], 0) for column in edges.columns.tolist()], np.int8)
     return signs if constraints else None
-
-
-def _draw_features(edges: BinEdges, settings: TrainSettings, round_number: int) -> Flags | None:
-    """Return the features that a tree may split on, bool[m], None for all: those with the least numbers drawn."""
-    if settings.features >= 1.0:
-        return None
-    numbers = np.empty(edges.n_features, np.uint64)
-    sampling.mix_each(edges.columns, ~np.uint64(sampling.round_key(settings.seed, round_number)), numbers)
-    taken = np.zeros(edges.n_features, np.bool_)
-    taken[numbers.argsort(kind="stable")[: max(1, round(settings.features * edges.n_features))]] = True
-    return taken
-
-
-def _add_values(part: Partition, grown: GrownTree, scores: Floats, pool: WorkerPool) -> None:
-    values = grown.tree.leaf_values
-    bounds = np.array([part.bounds[leaf] for leaf in grown.leaves], np.int64)
-    starts, stops = bounds[:, 0].copy(), bounds[:, 1].copy()
-    ranges = chunks(len(values), -(-len(values) // (4 * pool.threads)))  # of leaves, which share no document
-    calls = [(part.documents, starts[a:b], stops[a:b], values[a:b], scores) for a, b in ranges]
-    pool.run(parting.add_leaf_values, calls)
-
-
-def _draw(gradients: Gradients, share: float, seed: int, round_number: int, pool: WorkerPool) -> tuple[Ints, Ints]:
-    """Return the rows that a tree is grown from and the rest, ascending; gradients of the former are made up for it.
-
-    Minimal variance sampling (Ibragimov and Gusev 2019): the chance of a row is size / mu, at most 1, with size
-    sqrt(g^2 + h^2 / 10), and mu such that about `share` of the rows are drawn.
-    """
-    n = len(gradients.gradients)
-    everything = np.arange(n, dtype=np.int32)
-    if share >= 1.0:
-        return everything, np.empty(0, np.int32)
-    some = everything[:: max(1, n >> 16)]  # mu need not be exact, only the same everywhere
-    sizes = np.empty(len(some))
-    sampling.sizes(gradients.gradients[some], gradients.hessians[some], 0, len(some), sizes)
-    threshold = sampling.threshold_for(np.sort(sizes), share)
-    if threshold <= 0.0:
-        return everything, np.empty(0, np.int32)
-    key = np.uint64(sampling.round_key(seed, round_number))
-    taken, rest = np.empty(n, np.int32), np.empty(n, np.int32)
-    pieces = chunks(n, CHUNK)
-    counts = pool.run(sampling.draw, [(*gradients, threshold, key, a, b, taken, rest) for a, b in pieces])
-    return (
-        np.concatenate([taken[a : a + k] for (a, _), k in zip(pieces, counts, strict=True)]),
-        np.concatenate([rest[a : b - k] for (a, b), k in zip(pieces, counts, strict=True)]),
-    )
-
-
-def _pack(gradients: Gradients, taken: Ints, rest: Ints, pool: WorkerPool) -> tuple[Units | None, Longs]:
-    """Return the units, powers of two in which all sums fit 32 bits, and the packed gradients, int64[n].
-
-    No units when there is nothing to learn from. Rows that are not taken are packed as 0.
-    """
-    if len(rest):
-        gradients.gradients[rest] = 0.0
-        gradients.hessians[rest] = 0.0
-    n = len(gradients.gradients)
-    pieces = chunks(n, CHUNK)
-    parts = pool.run(sums.sum_sizes, [(*gradients, a, b) for a, b in pieces])
-    gradient = math.fsum(part[0] for part in parts)
-    hessian = math.fsum(part[1] for part in parts)
-    packed = np.empty(n, np.int64)
-    if gradient == 0.0:
-        return None, packed
-    room = 2.0**31 - 1 - len(taken) / 2  # rounding adds up to half a unit a document
-    scales = [2.0 ** (math.frexp(room / total)[1] - 1) if total > 0 else 1.0 for total in (gradient, hessian)]
-    largest = max(pool.run(sums.pack, [(*gradients, *scales, a, b, packed) for a, b in pieces]))
-    return Units(1.0 / scales[0], 1.0 / scales[1], largest), packed

@@ -133,6 +133,7 @@ def cross_validate(
     fold ends by itself, so the mean is known up to the latest of their best rounds: a fold that had ended before is
     trained anew as far as that. DataError when there are more folds than queries, and as `boosting.train`.
     """
+    settings = settings.for_queries(dataset.n_queries, alone=True)
     fold_of_query = deal_queries(dataset, n_folds, settings.seed)
     held_out = [np.flatnonzero(fold_of_query == fold) for fold in range(n_folds)]
 

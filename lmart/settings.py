@@ -9,7 +9,7 @@ import math
 from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any
 
-from lmart.errors import SettingsError
+from lmart.errors import SettingsError, quote
 from lmart.gains import Gain
 
 OBJECTIVES = {
@@ -31,6 +31,7 @@ OBJECTIVES = {
 
 WITH_POSITIONS = ("lambdamart",)  # objectives beside which the bias of positions can be learned
 TREES = ("leafwise", "depthwise", "oblivious")
+FEW_QUERIES = 1_000  # below them a second objective helps
 AUTO = "auto"  # what is written for a setting that the data decide
 
 
@@ -42,9 +43,13 @@ def _setting(
     high: float | None = None,
     above: float | None = None,
     choices: tuple[str, ...] = (),
+    joined: bool = False,
 ) -> Any:
-    """A field with its meaning and range: `low` and `high` are allowed themselves, `above` is not."""
-    known = {"meaning": meaning, "low": low, "high": high, "above": above, "choices": choices}
+    """A field with its meaning and range: `low` and `high` are allowed themselves, `above` is not.
+
+    joined : several of the choices may be named, with + between
+    """
+    known = {"meaning": meaning, "low": low, "high": high, "above": above, "choices": choices, "joined": joined}
     return field(default=default, metadata=known)
 
 
@@ -73,8 +78,12 @@ class TrainSettings:
     max_bins: int = _setting(
         255, "Most histogram bins of a feature, besides the one for missing values.", low=2, high=255
     )
-    objective: str = _setting(
-        "lambdamart", "What each tree is fitted to; the list is above.", choices=tuple(OBJECTIVES)
+    objective: str | None = _setting(
+        None,
+        "What trees are fitted to; with several, the model is the mean of their rankers. auto: lambdamart, but "
+        "lambdamart+yetirank for fewer than 1,000 queries with --early-stop and a --valid file alone.",
+        choices=tuple(OBJECTIVES),
+        joined=True,
     )
     truncation: int = _setting(
         30,
@@ -91,8 +100,8 @@ class TrainSettings:
     )
     early_stop: int = _setting(
         0,
-        "Stop after this many trees without a better measure on the first --valid file, or on the fold left out; "
-        "0: off.",
+        "Stop after this many trees without a better measure on the first "
+        "--valid file, or on the fold left out; 0: off.",
         low=0,
     )
     absent: str = _setting(
@@ -126,22 +135,34 @@ class TrainSettings:
 
     def check_positions(self) -> None:
         """Raise SettingsError when the objective does not go with positions."""
-        if self.objective not in WITH_POSITIONS:
+        if self.objective is not None and self.objective not in WITH_POSITIONS:
             raise SettingsError(f"objective {self.objective} knows no positions; use {' or '.join(WITH_POSITIONS)}")
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings as plain JSON values, in the order they are declared."""
         shown = {one.name: getattr(self, one.name) for one in fields(self)}
-        automatic = {name: AUTO if shown[name] is None else shown[name] for name in ("leaves", "sample")}
+        automatic = {name: AUTO if shown[name] is None else shown[name] for name in ("leaves", "objective", "sample")}
         return shown | {"gain": str(self.gain)} | automatic
 
-    def for_queries(self, n_queries: int) -> TrainSettings:
-        """Return these settings with a number of leaves, chosen by how many queries there are to learn from.
+    @property
+    def objectives(self) -> tuple[str, ...]:
+        """The objectives whose rankers are averaged; `auto` without `for_queries` is the first of all."""
+        return tuple((self.objective or next(iter(OBJECTIVES))).split("+"))
+
+    def for_queries(self, n_queries: int, alone: bool = False) -> TrainSettings:
+        """Return these settings with leaves and objective, chosen by how many queries there are to learn from.
 
         Few queries are soon learned by heart: on sets of 60 to 500 of them, 6 to 16 leaves ranked new queries better
-        than 31.
+        than 31, and the mean of two rankers better than either.
+        alone : there can be but one objective
         """
-        return self if self.leaves is not None else replace(self, leaves=min(31, max(8, n_queries // 32)))
+        leaves, objective = self.leaves, self.objective
+        if leaves is None:
+            leaves = min(31, max(8, n_queries // 32))
+        if objective is None:
+            both = self.early_stop and n_queries < FEW_QUERIES and not alone
+            objective = "lambdamart+yetirank" if both else "lambdamart"
+        return replace(self, leaves=leaves, objective=objective)
 
 
 def setting(name: str) -> Field[Any]:
@@ -153,9 +174,13 @@ def check_range(one: Field[Any], value: Any) -> None:
     """Raise SettingsError when a value is not finite or outside the range or choices that its field declares."""
     low, high, above = (one.metadata[name] for name in ("low", "high", "above"))
     name = one.name.replace("_", "-")
-    if (choices := one.metadata["choices"]) and value not in choices:
-        listed = ", ".join(f"'{choice}'" for choice in choices[:-1])
-        raise SettingsError(f"{name} is '{value}'; use {listed} or '{choices[-1]}'")
+    if (choices := one.metadata["choices"]) and value is not None:
+        named = value.split("+") if one.metadata["joined"] else [value]
+        if not set(named) <= set(choices):
+            listed = ", ".join(f"'{choice}'" for choice in choices[:-1])
+            raise SettingsError(f"{name} is {quote(value)}; use {listed} or '{choices[-1]}'")
+        if len(set(named)) < len(named):
+            raise SettingsError(f"{name} is {quote(value)}, which names one twice")
     if value is None or isinstance(value, bool) or not isinstance(value, int | float):
         return
     if not math.isfinite(value):

@@ -24,7 +24,7 @@ from lmart.threads import WorkerPool
 
 POOL = WorkerPool(1)
 PLAIN = TrainSettings(trees=1, min_docs=1, min_hessian=0, truncation=0, normalize=False)
-SMALL = TrainSettings(trees=20, leaves=8, min_docs=5)
+SMALL = TrainSettings(objective="lambdamart", trees=20, leaves=8, min_docs=5)
 
 
 def fit(data: RankingDataset, chosen: TrainSettings = SMALL, **named: object) -> TrainResult:

@@ -23,7 +23,7 @@ DEFAULTS = {
     "min_hessian": 0.001,
     "l2": 0.0,
     "max_bins": 255,
-    "objective": "lambdamart",
+    "objective": "auto",
     "truncation": 30,
     "sigma": 1.0,
     "normalize": True,
@@ -41,6 +41,31 @@ DEFAULTS = {
 
 def test_defaults() -> None:
     assert TrainSettings().to_json() == DEFAULTS
+
+
+def test_few_queries_and_early_stopping_call_for_two_objectives() -> None:
+    both = "lambdamart+yetirank"
+    for queries, patience, alone, expected in (
+        (999, 1, False, both),
+        (1000, 1, False, "lambdamart"),
+        (999, 0, False, "lambdamart"),
+        (999, 1, True, "lambdamart"),
+    ):
+        assert TrainSettings(early_stop=patience).for_queries(queries, alone).objective == expected
+        assert TrainSettings(early_stop=patience, objective="err").for_queries(queries, alone).objective == "err"
+    assert TrainSettings().objectives == ("lambdamart",)
+    assert TrainSettings(objective=both).objectives == ("lambdamart", "yetirank")
+
+
+@pytest.mark.parametrize("text", ["", "lambdamart+", "+", "lambdamart+Err", "auto+err"])
+def test_objectives_are_known_ones(text: str) -> None:
+    with pytest.raises(SettingsError, match=r"objective is .*; use 'lambdamart', .* or 'yetirank'"):
+        TrainSettings(objective=text)
+
+
+def test_an_objective_takes_one_turn() -> None:
+    with pytest.raises(SettingsError, match=r"objective is 'err\+err', which names one twice"):
+        TrainSettings(objective="err+err")
 
 
 def test_leaves_follow_the_number_of_queries_unless_given() -> None:

@@ -137,7 +137,7 @@ def test_the_model_may_be_compressed(usual: Run) -> None:
 
 
 def test_defaults_are_those_of_the_settings(usual: Run) -> None:
-    assert usual.model["settings"] == TrainSettings(trees=10, leaves=8, min_docs=2).to_json()
+    assert usual.model["settings"] == TrainSettings(trees=10, leaves=8, min_docs=2, objective="lambdamart").to_json()
     assert usual.report["settings"] == usual.model["settings"]
 
 

@@ -85,6 +85,11 @@ class Choosing:
     def tunes(self) -> bool:
         return self.tune is not None or self.tune_trials is not None
 
+    @property
+    def chooses(self) -> bool:
+        """Whether anything is chosen before the model is trained."""
+        return self.folds is not None or self.tunes
+
 
 @dataclass(frozen=True)
 class Chosen:
@@ -133,6 +138,8 @@ def check_usage(choosing: Choosing, settings: TrainSettings, valid: Sequence[str
         raise click.UsageError("--tune needs --folds K or a --valid file to measure")
     if settings.early_stop and not valid and choosing.folds is None:
         raise click.UsageError("--early-stop needs a --valid file or --folds to measure")
+    if choosing.chooses and len(settings.objectives) > 1:
+        raise click.UsageError("--folds and --tune choose one number of trees, so they take a single --objective")
     if outputs.get("--tune-file") == "-":
         raise click.UsageError("--tune-file must be a file: it is read and written")
     places: dict[str, str] = {}

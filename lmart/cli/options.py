@@ -77,6 +77,29 @@ class GainType(click.ParamType):  # type: ignore[type-arg]
             self.fail(fault.message, param, ctx)
 
 
+class Names(click.ParamType):  # type: ignore[type-arg]
+    """Some of several names, with + between; `other` is a word that stands for None."""
+
+    name = "names"
+
+    def __init__(self, choices: tuple[str, ...], other: str) -> None:
+        self.choices = choices
+        self.other = other
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str | None:
+        text = str(value)
+        if text == self.other:
+            return None
+        named = text.split("+")
+        for one in named:
+            if one not in self.choices:
+                listed = ", ".join(map(quote, (*self.choices, self.other)))
+                self.fail(f"{quote(one)} is not one of {listed}", param, ctx)
+        if len(set(named)) < len(named):
+            self.fail(f"{quote(text)} names one twice", param, ctx)
+        return text
+
+
 def _inside(number: float, kind: click.IntRange | click.FloatRange) -> bool:
     above_low = kind.min is None or (number > kind.min if kind.min_open else number >= kind.min)
     return above_low and (kind.max is None or number <= kind.max)
@@ -100,6 +123,8 @@ def setting_option(name: str, metavar: str | None = None) -> Callable[[F], F]:
     other = AUTO if one.default is None else None
     if other:
         shown |= {"default": other}
+    if one.metadata["joined"]:
+        return click.option(flag, type=Names(one.metadata["choices"], AUTO), metavar=metavar or "NAME", **shown)
     if isinstance(one.default, int) or name == "leaves":
         return click.option(flag, type=Whole(low, high, other=other), metavar=metavar or "N", **shown)
     if isinstance(one.default, float) or name == "sample":

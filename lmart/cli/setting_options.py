@@ -16,6 +16,7 @@ METAVARS = {
     "leaves": "N|auto",
     "sample": "R|auto",
     "monotone": "LIST|FILE",
+    "objective": "NAME[+NAME...]|auto",
 }
 
 

@@ -21,7 +21,7 @@ from lmart.cli.sidecar_options import SidecarFiles, sidecar_options
 from lmart.errors import counted, quote
 from lmart.formats.options import ReadOptions
 from lmart.monotone import format_monotone, is_list, parse_monotone
-from lmart.settings import OBJECTIVES, TrainSettings, setting
+from lmart.settings import OBJECTIVES, TrainSettings
 
 if TYPE_CHECKING:
     from lmart.boosting import RoundReport, Trainable, TrainResult
@@ -46,6 +46,11 @@ their labels and m the highest of the query; the orders are by sigma s + ln(r / 
 --normalize does not divide by |s - t|. xendcg minimises the sum of -p ln q, p being the share of gain + 1 - r in its
 sum over the query and q that of exp(sigma s). --weights holds for every objective. --metric is only measured and may be
 something else than the objective.
+
+Several objectives with + between make a ranker each, one after the other, and the model is the mean of them: the trees
+of all, with leaf values divided by their number. With --early-stop each goes on behind the best round so far and is
+kept as far as the mean gets better by it; otherwise they share --trees evenly. This goes neither with --folds and
+--tune nor with --positions.
 
 Trees of --tree oblivious have one split a level, and as many levels as --leaves leaves of one depth allow; where a side
 would be smaller than --min-docs or --min-hessian allow, the leaf stays as it is. They do not go with --monotone.
@@ -154,15 +159,16 @@ def command(
         raw: tuple[RankingDataset, list[RankingDataset]] | None = None
         if not choosing.tunes:  # which may choose another gain
             read_options = replace(read_options, gain=settings.gain)
-        if choosing.folds is not None or choosing.tunes:  # the data is binned anew for each model
+        if choosing.chooses:  # the data is binned anew for each model
             raw = read_dataset(data, read_options, pool), [read_dataset([path], read_options, pool) for path in valid]
             train_set, validation_sets = raw
         else:
             train_set = read_training_set(data, read_options, settings, pool)
             model, edges = without_trees(train_set, settings), train_set.features.edges
             validation_sets = [read_validation_set(path, read_options, model, edges, pool) for path in valid]
-        settings = settings.for_queries(train_set.n_queries)
         sidecars, starts = beside.read(train_set), beside.read_for_validation(validation_sets)
+        alone = choosing.chooses or sidecars.positions is not None
+        settings = settings.for_queries(train_set.n_queries, alone)
         seconds = {"reading": time.perf_counter() - began}
         console.notice(_describe(train_set, resolve_share(settings, train_set.n_documents)))
         if sidecars.positions is not None and len(sidecars.positions.names) == 1:
@@ -180,9 +186,9 @@ def command(
         with console.progress(settings.trees) as progress:
 
             def on_round(one: RoundReport) -> None:
-                rounds.append(one)
+                rounds[one.round - 1 :] = [one]
                 if report is not None:
-                    training.append(one.measure_training())
+                    training[one.round - 1 :] = [one.measure_training()]
                 progress.update(one.round, lambda: _measures(one, settings, valid))
 
             result = train(train_set, validation_sets, settings, pool, on_round, sidecars, starts)
@@ -239,8 +245,7 @@ def _warn(result: TrainResult, dataset: Trainable, settings: TrainSettings, cons
     idle, queries = result.n_idle_queries, dataset.n_queries
     if idle:
         single = int((dataset.query_offsets[1:] - dataset.query_offsets[:-1] == 1).sum())
-        chosen = settings.objective != setting("objective").default
-        to_it = f" to the objective {settings.objective}" if chosen else ""
+        to_it = f" to the objective {settings.objective}" if settings.objective != next(iter(OBJECTIVES)) else ""
         if idle == queries:
             hint = (
                 "; no query has two documents, so check the qid column" if single == queries else "; check the labels"

@@ -25,7 +25,7 @@ def prepare(
     weights: Floats | None = None,
     positions: Positions | None = None,
 ) -> Objective:
-    """Return the objective that the settings name, with all that does not change from round to round worked out.
+    """Return the one objective that the settings name, with all that does not change from round to round worked out.
 
     weights, positions : as in Sidecars. DataError when a label has no gain; SettingsError when there are positions and
     the objective is not in `settings.WITH_POSITIONS`.
@@ -38,5 +38,6 @@ def prepare(
     by_query = weights is not None and len(weights) == n_queries
     query_weights = weights if weights is not None and by_query else np.ones(n_queries)
     row_weights = None if by_query else weights
-    chosen: type[Objective] = import_module(f"lmart.objectives.{settings.objective}").OBJECTIVE
+    (name,) = settings.objectives
+    chosen: type[Objective] = import_module(f"lmart.objectives.{name}").OBJECTIVE
     return chosen(Task(settings, offsets, dataset.labels, gains, query_weights, row_weights, pool, positions))
