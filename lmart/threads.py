@@ -10,9 +10,15 @@ import itertools
 import os
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
+
+
+# When callers mostly wait for workers that another program keeps from running, they do without them for a while.
+WAITING = 0.5  # share of the time, averaged over the last few calls
+ALONE = 100  # calls
 
 
 def available_processors() -> int:
@@ -100,6 +106,8 @@ class WorkerPool:
     def __init__(self, threads: int) -> None:
         self.threads = threads
         self._waiting: queue.SimpleQueue[_Batch | None] = queue.SimpleQueue()
+        self._waited = 0.0
+        self._alone = 0
         for _ in range(threads - 1):
             threading.Thread(target=self._serve, name="lmart-worker", daemon=True).start()
 
@@ -110,25 +118,33 @@ class WorkerPool:
     def run(
         self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], own: Sequence[Any] | None = None
     ) -> list[Any]:
-        """Call `function(*a)` for each a of `arguments`, in any order, side by side; return the results in order.
+        """Call `function(*a)` for each a of `arguments`, in any order, side by side where that pays; return the results
+        in order.
 
         own : min(threads, len(arguments)) objects; each worker puts one of them, always the same, before its arguments.
         The first exception is raised here, after the calls under way have ended.
         """
-        if self.threads == 1 or len(arguments) < 2:
+        if self.threads == 1 or len(arguments) < 2 or self._alone:
+            self._alone = max(0, self._alone - 1)
             mine = () if own is None else (own[0],)
             return [function(*mine, *a) for a in arguments]
         batch = _Batch(function, arguments, own)
         for _ in range(min(self.threads, len(arguments)) - 1):
             self._waiting.put(batch)
+        began = time.perf_counter()
         try:
             batch.work()
+            own_end = time.perf_counter()
             batch.finished.wait()
         except BaseException as interrupt:  # the workers start nothing more
             batch.failure = interrupt
             raise
         if batch.failure is not None:
             raise batch.failure
+        ended = time.perf_counter()
+        self._waited += ((ended - own_end) / max(ended - began, 1e-9) - self._waited) / 4
+        if self._waited > WAITING:
+            self._waited, self._alone = 0.0, ALONE
         return batch.results
 
     def close(self) -> None:

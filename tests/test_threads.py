@@ -153,3 +153,22 @@ class TestProcessors:
         for limit, expected in ((None, 6), (4, 4), (9, 6)):
             monkeypatch.setattr(threads, "_cgroup_limit", lambda membership, root, limit=limit: limit)
             assert available_processors() == expected
+
+
+def test_a_worker_that_is_kept_from_running_is_done_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "ALONE", 5)
+    caller = threading.get_ident()
+    both = threading.Barrier(2)
+
+    def step(wait: bool) -> int:
+        if wait:
+            both.wait(10)  # so that each thread has one call
+            time.sleep(0 if threading.get_ident() == caller else 0.02)
+        return threading.get_ident()
+
+    with WorkerPool(2) as pool:
+        for _ in range(3):
+            assert len(set(pool.run(step, [(True,), (True,)]))) == 2
+        for _ in range(5):
+            assert set(pool.run(step, [(False,)] * 2)) == {caller}
+        assert len(set(pool.run(step, [(True,), (True,)]))) == 2
