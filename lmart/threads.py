@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-
 # When callers mostly wait for workers that another program keeps from running, they do without them for a while.
 WAITING = 0.5  # share of the time, averaged over the last few calls
 ALONE = 100  # calls
