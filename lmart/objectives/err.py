@@ -10,18 +10,6 @@ from lmart.objectives.base import Floats, Longs, Rows, Task
 from lmart.objectives.pairs import PairObjective
 
 
-class ExpectedReciprocalRank(PairObjective):
-    """The mean of 1 / rank where a reader stops, who stops at a document by its label, whatever its gain."""
-
-    def __init__(self, task: Task) -> None:
-        super().__init__(task)
-        self.worths = stop_probabilities(task.labels)
-
-    def _weigh(self, order: Rows, ranks: tuple[int, int], queries: tuple[int, int], out: Floats) -> None:
-        task = self.task
-        weigh_pairs(self.worths, task.query_weights, task.query_offsets, order, *ranks, *queries, out)
-
-
 @kernel
 def weigh_pairs(
     stops: Floats,
@@ -74,6 +62,16 @@ def weigh_pairs(
                 weights[lower] = reach[rank] * (own - other) * (lost - passed)
                 lost -= passed * other
                 through *= 1.0 - other
+
+
+class ExpectedReciprocalRank(PairObjective):
+    """The mean of 1 / rank where a reader stops, who stops at a document by its label, whatever its gain."""
+
+    weigh_pairs = staticmethod(weigh_pairs)
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        self.worths = stop_probabilities(task.labels)
 
 
 OBJECTIVE = ExpectedReciprocalRank

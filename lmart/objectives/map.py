@@ -9,18 +9,6 @@ from lmart.objectives.base import Floats, Longs, Rows, Task
 from lmart.objectives.pairs import PairObjective, relevance
 
 
-class AveragePrecision(PairObjective):
-    """Average precision of the whole list; a document is relevant when its label is above 0, whatever its gain."""
-
-    def __init__(self, task: Task) -> None:
-        super().__init__(task)
-        self.worths = relevance(task)
-
-    def _weigh(self, order: Rows, ranks: tuple[int, int], queries: tuple[int, int], out: Floats) -> None:
-        task = self.task
-        weigh_pairs(self.worths, task.query_weights, task.query_offsets, order, *ranks, *queries, out)
-
-
 @kernel
 def weigh_pairs(
     relevant: Floats,
@@ -72,6 +60,16 @@ def weigh_pairs(
             lower_part = as_lower[rank + 1 : n]
             for k in range(len(weights)):
                 weights[k] = (by_rank[rank] - lower_by_rank[k]) * ((as_upper[rank] + lower_part[k]) * share)
+
+
+class AveragePrecision(PairObjective):
+    """Average precision of the whole list; a document is relevant when its label is above 0, whatever its gain."""
+
+    weigh_pairs = staticmethod(weigh_pairs)
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        self.worths = relevance(task)
 
 
 OBJECTIVE = AveragePrecision

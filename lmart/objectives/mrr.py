@@ -9,18 +9,6 @@ from lmart.objectives.base import Floats, Longs, Rows, Task
 from lmart.objectives.pairs import PairObjective, relevance
 
 
-class ReciprocalRank(PairObjective):
-    """1 / rank of the first relevant document; a document is relevant when its label is above 0, whatever its gain."""
-
-    def __init__(self, task: Task) -> None:
-        super().__init__(task)
-        self.worths = relevance(task)
-
-    def _weigh(self, order: Rows, ranks: tuple[int, int], queries: tuple[int, int], out: Floats) -> None:
-        task = self.task
-        weigh_pairs(self.worths, task.query_weights, task.query_offsets, order, *ranks, *queries, out)
-
-
 @kernel
 def weigh_pairs(
     relevant: Floats,
@@ -73,6 +61,16 @@ def weigh_pairs(
             else:
                 for k in range(len(weights)):
                     weights[k] = 0.0
+
+
+class ReciprocalRank(PairObjective):
+    """1 / rank of the first relevant document; a document is relevant when its label is above 0, whatever its gain."""
+
+    weigh_pairs = staticmethod(weigh_pairs)
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        self.worths = relevance(task)
 
 
 OBJECTIVE = ReciprocalRank

@@ -6,7 +6,7 @@ order of the documents, and counts as a constant when derivatives are taken (Bur
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from collections.abc import Callable
 
 import numpy as np
 
@@ -25,6 +25,7 @@ class PairObjective(Objective):
     """
 
     LARGEST_WEIGHT = 1.0
+    weigh_pairs: Callable[..., None]  # a kernel that weighs pairs by what tells documents apart
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
@@ -32,12 +33,13 @@ class PairObjective(Objective):
         self.truncation = min(task.settings.truncation, task.longest) or task.longest
         self._order = np.arange(len(task.gains), dtype=np.int32)
 
-    @abstractmethod
     def _weigh(self, order: Rows, ranks: tuple[int, int], queries: tuple[int, int], out: Floats) -> None:
         """Write the weights of pairs, as `ranking.add_weighted_pairs` takes them: at most LARGEST_WEIGHT.
 
         order : int32[n], rows of each query by score; queries of weight 0 may be left out
         """
+        task = self.task
+        self.weigh_pairs(self.worths, task.query_weights, task.query_offsets, order, *ranks, *queries, out)
 
     def _write(self, scores: Floats, round_number: int, out: Gradients) -> None:
         self.task.pool.run(self._write_range, [(scores, queries, out) for queries in self.task.ranges])

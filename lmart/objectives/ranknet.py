@@ -7,14 +7,6 @@ from lmart.objectives.base import Floats, Longs, Rows
 from lmart.objectives.pairs import PairObjective
 
 
-class RankNet(PairObjective):
-    """The number of pairs in the wrong order, made smooth; of gains only their order counts."""
-
-    def _weigh(self, order: Rows, ranks: tuple[int, int], queries: tuple[int, int], out: Floats) -> None:
-        task = self.task
-        weigh_pairs(task.gains, task.query_weights, task.query_offsets, order, *ranks, *queries, out)
-
-
 @kernel
 def weigh_pairs(
     gains: Floats,
@@ -42,6 +34,12 @@ def weigh_pairs(
             for lower in range(rank + 1, n):
                 other = gains[rows[lower]]
                 weights[lower] = 1.0 * (own > other) - 1.0 * (own < other)
+
+
+class RankNet(PairObjective):
+    """The number of pairs in the wrong order, made smooth; of gains only their order counts."""
+
+    weigh_pairs = staticmethod(weigh_pairs)
 
 
 OBJECTIVE = RankNet
