@@ -40,7 +40,7 @@ def grow_round(
 ) -> GrownTree | None:
     """Grow one tree on a sample of the documents and add its leaf values to scores of all."""
     taken, rest = _draw(gradients, share, settings.seed, round_number, pool)
-    units, packed = _pack(gradients, taken, rest, pool)
+    units, packed = _pack(gradients, len(taken), pool)
     if units is None:
         return None
     leaves = LocalLeaves(binned, packed, taken, rest, pool.threads)
@@ -74,7 +74,8 @@ def _add_values(part: Partition, grown: GrownTree, scores: Floats, pool: WorkerP
 
 
 def _draw(gradients: Gradients, share: float, seed: int, round_number: int, pool: WorkerPool) -> tuple[Ints, Ints]:
-    """Return the rows that a tree is grown from and the rest, ascending; gradients of the former are made up for it.
+    """Return the rows that a tree is grown from and the rest, ascending; the gradients of the former make up for those
+    of the rest, which become 0.
 
     Minimal variance sampling (Ibragimov and Gusev 2019): the chance of a row is size / mu, at most 1, with size
     sqrt(g^2 + h^2 / 10), and mu such that about `share` of the rows are drawn.
@@ -99,14 +100,11 @@ def _draw(gradients: Gradients, share: float, seed: int, round_number: int, pool
     )
 
 
-def _pack(gradients: Gradients, taken: Ints, rest: Ints, pool: WorkerPool) -> tuple[Units | None, Longs]:
+def _pack(gradients: Gradients, n_taken: int, pool: WorkerPool) -> tuple[Units | None, Longs]:
     """Return the units, powers of two in which all sums fit 32 bits, and the packed gradients, int64[n].
 
-    No units when there is nothing to learn from. Rows that are not taken are packed as 0.
+    No units when there is nothing to learn from.
     """
-    if len(rest):
-        gradients.gradients[rest] = 0.0
-        gradients.hessians[rest] = 0.0
     n = len(gradients.gradients)
     pieces = chunks(n, CHUNK)
     parts = pool.run(sums.sum_sizes, [(*gradients, a, b) for a, b in pieces])
@@ -115,7 +113,7 @@ def _pack(gradients: Gradients, taken: Ints, rest: Ints, pool: WorkerPool) -> tu
     packed = np.empty(n, np.int64)
     if gradient == 0.0:
         return None, packed
-    room = 2.0**31 - 1 - len(taken) / 2  # rounding adds up to half a unit a document
+    room = 2.0**31 - 1 - n_taken / 2  # rounding adds up to half a unit a document
     scales = [2.0 ** (math.frexp(room / total)[1] - 1) if total > 0 else 1.0 for total in (gradient, hessian)]
     largest = max(pool.run(sums.pack, [(*gradients, *scales, a, b, packed) for a, b in pieces]))
     return Units(1.0 / scales[0], 1.0 / scales[1], largest), packed

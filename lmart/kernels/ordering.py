@@ -11,6 +11,8 @@ Floats = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int32]
 
+COUNTED = 256  # documents of a query up to which comparing each with each, in vector code, beats sorting
+
 
 @kernel
 def order_documents(scores: Floats, query_offsets: Longs, first_query: int, last_query: int, order: Rows) -> None:
@@ -19,8 +21,10 @@ def order_documents(scores: Floats, query_offsets: Longs, first_query: int, last
     scores        : float64[n], no nan, in
     query_offsets : int64[n_queries + 1], in
     order         : int32[n], in: of each query any permutation of its rows, best a guess such as the last order; out
-    Insertion sort from the guess; a query that needs more than a few moves a document is merge sorted.
-    Parallel: the caller runs ranges of queries side by side. Cost: O(n) if the guess is right, else O(n log n).
+    A document's rank is the number of documents above it. A query of more than COUNTED documents is sorted by insertion
+    from the guess, and one that needs more than a few moves a document by merging.
+    Parallel: the caller runs ranges of queries side by side. Cost: O(n^2 / vector) up to COUNTED; beyond, O(n) if the
+    guess is right, else O(n log n).
     """
     largest = 0
     for q in range(first_query, last_query):
@@ -29,8 +33,12 @@ def order_documents(scores: Floats, query_offsets: Longs, first_query: int, last
     spare_keys = np.empty(largest, np.float64)
     spare_rows = np.empty(largest, np.int32)
     for q in range(first_query, last_query):
-        rows = order[query_offsets[q] : query_offsets[q + 1]]
+        start = query_offsets[q]
+        rows = order[start : query_offsets[q + 1]]
         n = len(rows)
+        if n <= COUNTED:
+            rank_by_counting(scores[start : start + n], start, keys, spare_rows, rows)
+            continue
         for k in range(n):
             keys[k] = scores[rows[k]]
         budget = 12 * n
@@ -49,6 +57,25 @@ def order_documents(scores: Floats, query_offsets: Longs, first_query: int, last
             sorted_to += 1
         if sorted_to < n:
             merge_sort(keys, rows, spare_keys, spare_rows, n)
+
+
+@inner_kernel
+def rank_by_counting(scores: Floats, first_row: int, keys: Floats, taken: Rows, rows: Rows) -> None:
+    """Write the rows of one query by score. scores : float64[n] of the query; keys, taken : room for n, overwritten
+
+    Documents of equal score have as many above them; they take the ranks from there in the order of their rows.
+    """
+    n = np.uint64(len(rows))
+    for k in range(n):
+        keys[k] = scores[k]
+        taken[k] = 0
+    for k in range(n):
+        key = keys[k]
+        above = 0
+        for j in range(n):
+            above += keys[j] > key
+        rows[above + taken[above]] = first_row + np.int64(k)
+        taken[above] += 1
 
 
 @inner_kernel

@@ -202,26 +202,27 @@ def draw(
     taken: Rows,
     rest: Rows,
 ) -> int:
-    """Part rows start..stop into those drawn and the rest; divide the drawn ones' gradient and hessian by their chance.
+    """Part rows start..stop into those drawn and the rest; divide the drawn ones' gradient and hessian by their chance,
+    and make the others' 0.
 
     A row is drawn when its uniform number, mixed from `key` and the row, is below size / threshold.
     gradients, hessians : float64[n], in and out         threshold : from threshold_for, > 0
     taken, rest         : int32[n], out: taken[start:] and rest[start:] hold the rows, ascending
     Returns how many are drawn. Parallel: the caller runs ranges of rows side by side.
     """
-    n_taken = 0
-    n_rest = 0
-    for row in range(start, stop):
-        size = np.sqrt(gradients[row] * gradients[row] + 0.1 * hessians[row] * hessians[row])
-        chance = size / threshold
-        uniform = np.float64(mix(np.uint64(row) ^ np.uint64(key)) >> np.uint64(11)) * 2.0**-53
-        if uniform < chance:
-            if chance < 1.0:
-                gradients[row] /= chance
-                hessians[row] /= chance
-            taken[start + n_taken] = row
-            n_taken += 1
-        else:
-            rest[start + n_rest] = row
-            n_rest += 1
-    return n_taken
+    n_taken = np.uint64(0)
+    first = np.uint64(start)
+    for row in range(first, np.uint64(stop)):
+        g = gradients[row]
+        h = hessians[row]
+        size = np.sqrt(g * g + 0.1 * h * h)
+        uniform = np.float64(mix(row ^ np.uint64(key)) >> np.uint64(11)) * 2.0**-53
+        # Without a branch, as nobody can guess it: the row is written to both, and the next one over it in one of them.
+        drawn = uniform * threshold < size
+        taken[first + n_taken] = row
+        rest[row - n_taken] = row
+        n_taken += np.uint64(drawn)
+        factor = max(threshold / size, 1.0) if drawn else 0.0
+        gradients[row] = g * factor
+        hessians[row] = h * factor
+    return int(n_taken)

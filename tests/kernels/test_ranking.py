@@ -44,7 +44,7 @@ def lambdas(
     return g, h
 
 
-@given(st.lists(steps, min_size=1, max_size=60), st.randoms(use_true_random=False))
+@given(st.lists(steps, min_size=1, max_size=ordering.COUNTED + 40), st.randoms(use_true_random=False))
 def test_order_is_that_of_a_stable_sort_from_any_start(scores: list[float], random: Any) -> None:
     order = np.arange(len(scores), dtype=np.int32)
     random.shuffle(order)
@@ -52,12 +52,16 @@ def test_order_is_that_of_a_stable_sort_from_any_start(scores: list[float], rand
     assert order.tolist() == reference.ranked_rows(scores)
 
 
-@pytest.mark.parametrize("n", [2, 3, 100, 257, 5000])
-def test_order_of_a_long_query_is_merge_sorted(n: int) -> None:
-    scores = np.random.default_rng(n).integers(0, max(2, n // 3), n).astype(np.float64)
+@pytest.mark.parametrize("n", [2, 3, 100, ordering.COUNTED, ordering.COUNTED + 1, 5000])
+def test_order_is_that_of_a_stable_sort_however_it_is_found(n: int) -> None:
+    random = np.random.default_rng(n)
+    scores = random.integers(0, max(2, n // 3), n).astype(np.float64)
+    scores[:2] = 0.0, -0.0
     order = np.arange(n, dtype=np.int32)
-    ordering.order_documents(scores, np.array([0, n]), 0, 1, order)
-    assert (order == np.argsort(-scores, kind="stable")).all()
+    for step in (0.0, 1e-3, 1.0):  # from any order, from nearly the right one, and from one that is far from it
+        scores = scores + np.round(step * random.normal(size=n), 2)
+        ordering.order_documents(scores, np.array([0, n]), 0, 1, order)
+        assert (order == np.argsort(-scores, kind="stable")).all()
 
 
 def test_only_the_queries_of_the_range_are_sorted() -> None:
