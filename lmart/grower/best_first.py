@@ -14,7 +14,7 @@ from lmart.threads import WorkerPool
 
 Longs = npt.NDArray[np.int64]
 
-AHEAD = 2  # leaves expanded at a time for each worker, where there is more than one
+AHEAD = 4  # leaves expanded at a time for each worker, where there is more than one
 
 
 class Expander:

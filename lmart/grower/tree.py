@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -208,9 +209,10 @@ def hand_on_histogram(source: LeafSource, leaf: Leaf, spare: Longs, pool: Worker
 def run_by_size(
     function: Callable[..., None], calls: Sequence[tuple[Any, ...]], n_documents: Sequence[int], pool: WorkerPool
 ) -> None:
-    """Call function(*call, pool that helps) for leaves of these sizes: large ones one by one, the others at a time."""
+    """Call function(*call, pool that helps) for leaves of these sizes: large ones one by one, then the others side by
+    side, the largest first so that the workers end together."""
     alone = []
-    for call, n in zip(calls, n_documents, strict=True):
+    for n, call in sorted(zip(n_documents, calls, strict=True), key=itemgetter(0), reverse=True):
         if len(calls) == 1 or n >= SHARED:
             function(*call, pool)
         else:
