@@ -8,7 +8,9 @@ the median and the range of the ratios, lmart over the other: below 1 lmart is f
 change with the machine and with what else runs on it. Every load is a process of its own that times only the load,
 after a load of a few rows: no start, no import, no compiling.
 
-text    text to arrays in memory: XGBoost's text loader (as many threads), scikit-learn's load_svmlight_file (one)
+text    text to arrays in memory: XGBoost's text loader (as many threads), scikit-learn's load_svmlight_file (one); then
+        a second time in the same process, when the system need not find it fresh memory: on virtual machines the first
+        touch of memory may cost as much as all the reading
 lines   the same beside `wc -l`, which is what it costs to look at every byte; in megabytes a second
 gzip    the same text in gzip, beside `zcat > /dev/null`
 memory  peak resident memory of a process that only reads, over the bytes of the arrays it holds at the end + 300 MB
@@ -29,7 +31,7 @@ from typing import Any
 
 from turns import Report, Turns, machine, take_turns, whole_run
 
-# Each prints the seconds of the second load, then what it loaded.
+# Each prints the seconds of the second load, what it loaded, and the seconds of that load done again.
 FRAME = """
 import sys, time
 path, few, threads = sys.argv[1], sys.argv[2], int(sys.argv[3])
@@ -39,6 +41,10 @@ began = time.perf_counter()
 data = load(path)
 print(time.perf_counter() - began)
 {report}
+del data
+began = time.perf_counter()
+load(path)
+print(time.perf_counter() - began)
 """
 LMART = FRAME.format(
     prepare="""
@@ -49,8 +55,9 @@ pool = WorkerPool(threads)
 load = lambda path: read_dataset([path], ReadOptions(), pool)
 """,
     report="""
-rows = data.features
-print(data.n_documents, sum(a.nbytes for a in (rows.offsets, rows.columns, rows.values, data.labels)))
+arrays = data.features.offsets, data.features.columns, data.features.values, data.labels
+print(data.n_documents, sum(array.nbytes for array in arrays))
+del arrays
 """,
 )
 XGBOOST = FRAME.format(
@@ -79,6 +86,7 @@ class Loads:
         self.few = few
         self.threads = threads
         self.rows: dict[str, int] = {}
+        self.again: dict[str, list[float]] = {}
 
     def turn(self, name: str, code: str, data: str | None = None) -> Callable[[], float]:
         """Return a call that loads in a new process and returns the seconds; all loaders must find the same rows."""
@@ -89,6 +97,7 @@ class Loads:
             self.rows[name] = int(words[1])
             if len(set(self.rows.values())) > 1:
                 raise RuntimeError(f"the loaders differ in how many rows there are: {self.rows}")
+            self.again.setdefault(name, []).append(float(words[-1]))
             return float(words[0])
 
         return run
@@ -99,7 +108,9 @@ def part_text(loads: Loads, args: argparse.Namespace, folder: Path, report: Repo
     turns: Turns = {"lmart": loads.turn("lmart", LMART)}
     turns |= {name: loads.turn(name, PEERS[name]) for name in args.peers}
     title = f"text to memory, {args.threads} threads"
-    report.ratios(title, take_turns(turns, args.repeats), "s", {name: LIMITS.get(name) for name in args.peers})
+    limits = {name: LIMITS.get(name) for name in args.peers}
+    report.ratios(title, take_turns(turns, args.repeats), "s", limits)
+    report.ratios(f"{title}, in memory used before", loads.again, "s", limits)
 
 
 def part_lines(loads: Loads, args: argparse.Namespace, folder: Path, report: Report) -> None:

@@ -31,8 +31,7 @@ TREE_PEERS: dict[str, tuple[str, dict[str, Any], float]] = {
 }
 CANDIDATES: list[dict[str, Any]] = [
     {"sample": 0.3},
-    {"sample": 0.15, "learning_rate": 0.15},
-    {"sample": 0.1, "learning_rate": 0.2},
+    {"sample": 0.2, "min_docs": 100, "learning_rate": 0.12},
 ]
 SAMPLES = ("1", "auto", "0.5", "0.3")
 
