@@ -210,10 +210,12 @@ def test_files_that_are_refused(content: str, said: str) -> None:
     Path("d.svm").write_text(DATA)
     Path("c").write_text(content)
     assert said in refused("--monotone", "c")
-    assert "2:up: there is no such file" in refused("--monotone", "2:up")
+    assert "constraints.txt: there is no such file" in refused("--monotone", "constraints.txt")
 
 
 def test_usage_that_is_refused() -> None:
     Path("d.svm").write_text("broken")
     assert "monotone names feature '1' twice" in refused("--monotone", "1:+1,1:-1", status=2)
+    for broken in ("2:up", "1:+2", "1:+1,2", "a/b:", "x:\0", 5000 * "9" + ":up"):
+        assert "is neither a list FEATURE:+1,FEATURE:-1,... nor a file" in refused("--monotone", broken, status=2)
     assert "only one input can be '-'" in refused("--monotone", "-", "--weights", "-", status=2)

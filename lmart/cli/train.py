@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -125,6 +126,9 @@ def command(
         raise click.UsageError(f"--metric takes one measure here, not the list {quote(settings.metric)}")
     settings = replace(settings, metric=str(parse_measure(settings.metric)))
     constraints_file = None if is_list(settings.monotone) else settings.monotone
+    if ":" in (constraints_file or "") and not os.path.exists(settings.monotone):
+        what = f"--monotone {quote(settings.monotone)} is neither a list FEATURE:+1,FEATURE:-1,... nor a file"
+        raise click.UsageError(what)
     inputs = [*data, *valid, *beside.paths, *filter(None, [read_options.query_sizes, constraints_file])]
     refuse_two_standard_inputs(inputs)
     named = {"--out": out, "--report": report, "--oof": choosing.oof, "--tune-file": choosing.tune_file}
