@@ -31,20 +31,18 @@ from typing import Any
 
 from turns import Report, Turns, machine, take_turns, whole_run
 
-# Each prints the seconds of the second load, what it loaded, and the seconds of that load done again.
+# Each prints the seconds of a load, done as often as asked, and what it loaded: rows, and bytes or 0.
 FRAME = """
 import sys, time
-path, few, threads = sys.argv[1], sys.argv[2], int(sys.argv[3])
+path, few, threads, times = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 {prepare}
 load(few)
-began = time.perf_counter()
-data = load(path)
-print(time.perf_counter() - began)
+for _ in range(times):
+    data = None
+    began = time.perf_counter()
+    data = load(path)
+    print(time.perf_counter() - began)
 {report}
-del data
-began = time.perf_counter()
-load(path)
-print(time.perf_counter() - began)
 """
 LMART = FRAME.format(
     prepare="""
@@ -55,9 +53,8 @@ pool = WorkerPool(threads)
 load = lambda path: read_dataset([path], ReadOptions(), pool)
 """,
     report="""
-arrays = data.features.offsets, data.features.columns, data.features.values, data.labels
-print(data.n_documents, sum(array.nbytes for array in arrays))
-del arrays
+rows = data.features
+print(data.n_documents, sum(a.nbytes for a in (rows.offsets, rows.columns, rows.values, data.labels)))
 """,
 )
 XGBOOST = FRAME.format(
@@ -65,14 +62,14 @@ XGBOOST = FRAME.format(
 import xgboost
 load = lambda path: xgboost.DMatrix(path + "?format=libsvm", nthread=threads)
 """,
-    report="print(data.num_row())",
+    report="print(data.num_row(), 0)",
 )
 SCIKIT_LEARN = FRAME.format(
     prepare="""
 from sklearn.datasets import load_svmlight_file
 load = lambda path: load_svmlight_file(path, query_id=True)
 """,
-    report="print(data[0].shape[0])",
+    report="print(data[0].shape[0], 0)",
 )
 PEERS = {"xgboost": XGBOOST, "scikit-learn": SCIKIT_LEARN}
 LIMITS = {"xgboost": 0.15, "scikit-learn": 0.02}
@@ -86,31 +83,41 @@ class Loads:
         self.few = few
         self.threads = threads
         self.rows: dict[str, int] = {}
-        self.again: dict[str, list[float]] = {}
 
-    def turn(self, name: str, code: str, data: str | None = None) -> Callable[[], float]:
-        """Return a call that loads in a new process and returns the seconds; all loaders must find the same rows."""
-        command = [sys.executable, "-c", code, data or self.data, self.few, str(self.threads)]
+    def turn(
+        self, name: str, code: str, data: str | None = None, again: dict[str, list[float]] | None = None
+    ) -> Callable[[], float]:
+        """Return a call that loads in a new process and returns the seconds; all loaders must find the same rows.
+
+        again : gets, by name, the seconds of a second load in that process
+        """
+        command = self.command(code, data or self.data, 1 if again is None else 2)
 
         def run() -> float:
             words = whole_run(command).output.split()
-            self.rows[name] = int(words[1])
+            self.rows[name] = int(words[-2])
             if len(set(self.rows.values())) > 1:
                 raise RuntimeError(f"the loaders differ in how many rows there are: {self.rows}")
-            self.again.setdefault(name, []).append(float(words[-1]))
+            if again is not None:
+                again.setdefault(name, []).append(float(words[1]))
             return float(words[0])
 
         return run
 
+    def command(self, code: str, data: str, times: int) -> list[str]:
+        """Return a command that loads so many times."""
+        return [sys.executable, "-c", code, data, self.few, str(self.threads), str(times)]
+
 
 def part_text(loads: Loads, args: argparse.Namespace, folder: Path, report: Report) -> None:
     """Text to memory, beside other loaders."""
-    turns: Turns = {"lmart": loads.turn("lmart", LMART)}
-    turns |= {name: loads.turn(name, PEERS[name]) for name in args.peers}
+    again: dict[str, list[float]] = {}
+    codes = {"lmart": LMART} | {name: PEERS[name] for name in args.peers}
+    turns: Turns = {name: loads.turn(name, code, again=again) for name, code in codes.items()}
     title = f"text to memory, {args.threads} threads"
     limits = {name: LIMITS.get(name) for name in args.peers}
     report.ratios(title, take_turns(turns, args.repeats), "s", limits)
-    report.ratios(f"{title}, in memory used before", loads.again, "s", limits)
+    report.ratios(f"{title}, in memory used before", again, "s", limits)
 
 
 def part_lines(loads: Loads, args: argparse.Namespace, folder: Path, report: Report) -> None:
@@ -140,8 +147,8 @@ def part_gzip(loads: Loads, args: argparse.Namespace, folder: Path, report: Repo
 
 def part_memory(loads: Loads, args: argparse.Namespace, folder: Path, report: Report) -> None:
     """Peak memory of reading, beside what is held at the end."""
-    done = whole_run([sys.executable, "-c", LMART, args.data, loads.few, str(args.threads)])
-    held = int(done.output.split()[2]) / 2**20
+    done = whole_run(loads.command(LMART, args.data, 1))
+    held = int(done.output.split()[-1]) / 2**20
     report.ratios("memory", {"peak": [done.megabytes], "arrays + 300": [held + 300]}, "MB", {"arrays + 300": 1.0})
 
 
