@@ -37,7 +37,7 @@ def order_documents(scores: Floats, query_offsets: Longs, first_query: int, last
         rows = order[start : query_offsets[q + 1]]
         n = len(rows)
         if n <= COUNTED:
-            rank_by_counting(scores[start : start + n], start, keys, spare_rows, rows)
+            rank_by_counting(scores[start : start + n], start, spare_rows, rows)
             continue
         for k in range(n):
             keys[k] = scores[rows[k]]
@@ -60,20 +60,19 @@ def order_documents(scores: Floats, query_offsets: Longs, first_query: int, last
 
 
 @inner_kernel
-def rank_by_counting(scores: Floats, first_row: int, keys: Floats, taken: Rows, rows: Rows) -> None:
-    """Write the rows of one query by score. scores : float64[n] of the query; keys, taken : room for n, overwritten
+def rank_by_counting(scores: Floats, first_row: int, taken: Rows, rows: Rows) -> None:
+    """Write the rows of one query by score. scores : float64[n] of the query; taken : room for n, overwritten
 
     Documents of equal score have as many above them; they take the ranks from there in the order of their rows.
     """
     n = np.uint64(len(rows))
     for k in range(n):
-        keys[k] = scores[k]
         taken[k] = 0
     for k in range(n):
-        key = keys[k]
+        key = scores[k]
         above = 0
         for j in range(n):
-            above += keys[j] > key
+            above += scores[j] > key
         rows[above + taken[above]] = first_row + np.int64(k)
         taken[above] += 1
 

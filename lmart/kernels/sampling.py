@@ -162,11 +162,17 @@ def thin_rows(
     return count, n_cells, n_columns
 
 
+@inner_kernel
+def size_of(gradient: float, hessian: float) -> float:
+    """Return a row's sampling weight sqrt(g^2 + h^2 / 10)."""
+    return float(np.sqrt(gradient * gradient + 0.1 * hessian * hessian))
+
+
 @kernel
 def sizes(gradients: Floats, hessians: Floats, start: int, stop: int, out: Floats) -> None:
-    """Write each row's sampling weight sqrt(g^2 + h^2 / 10) for rows start..stop. out : float64[n]"""
+    """Write the `size_of` rows start..stop. out : float64[n]"""
     for row in range(start, stop):
-        out[row] = np.sqrt(gradients[row] * gradients[row] + 0.1 * hessians[row] * hessians[row])
+        out[row] = size_of(gradients[row], hessians[row])
 
 
 @kernel
@@ -215,7 +221,7 @@ def draw(
     for row in range(first, np.uint64(stop)):
         g = gradients[row]
         h = hessians[row]
-        size = np.sqrt(g * g + 0.1 * h * h)
+        size = size_of(g, h)
         uniform = np.float64(mix(row ^ np.uint64(key)) >> np.uint64(11)) * 2.0**-53
         # Without a branch, as nobody can guess it: the row is written to both, and the next one over it in one of them.
         drawn = uniform * threshold < size

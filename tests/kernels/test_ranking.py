@@ -58,7 +58,7 @@ def test_order_is_that_of_a_stable_sort_however_it_is_found(n: int) -> None:
     scores = random.integers(0, max(2, n // 3), n).astype(np.float64)
     scores[:2] = 0.0, -0.0
     order = np.arange(n, dtype=np.int32)
-    for step in (0.0, 1e-3, 1.0):  # from any order, from nearly the right one, and from one that is far from it
+    for step in (0.0, 1e-3, 1.0):  # from the order of the data, from nearly the right one, and from another
         scores = scores + np.round(step * random.normal(size=n), 2)
         ordering.order_documents(scores, np.array([0, n]), 0, 1, order)
         assert (order == np.argsort(-scores, kind="stable")).all()
