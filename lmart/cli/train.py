@@ -126,8 +126,8 @@ def command(
         raise click.UsageError(f"--metric takes one measure here, not the list {quote(settings.metric)}")
     settings = replace(settings, metric=str(parse_measure(settings.metric)))
     constraints_file = None if is_list(settings.monotone) else settings.monotone
-    if ":" in (constraints_file or "") and not os.path.exists(settings.monotone):
-        what = f"--monotone {quote(settings.monotone)} is neither a list FEATURE:+1,FEATURE:-1,... nor a file"
+    if constraints_file and ":" in constraints_file and not os.path.exists(constraints_file):
+        what = f"--monotone {quote(constraints_file)} is neither a list FEATURE:+1,FEATURE:-1,... nor a file"
         raise click.UsageError(what)
     inputs = [*data, *valid, *beside.paths, *filter(None, [read_options.query_sizes, constraints_file])]
     refuse_two_standard_inputs(inputs)
