@@ -89,6 +89,26 @@ def test_an_interrupt_before_the_first_command_line_is_looked_at(tmp_path: Path)
         assert (process.returncode, stdout, stderr) == (130, b"", b"")
 
 
+def test_code_that_is_being_loaded_is_not_left_half_done() -> None:
+    script = """
+import os, signal, time
+from lmart.cli import process
+process.prepare()
+scope = {"__name__": process.LOADING, "os": os, "signal": signal}
+exec("def load():\\n os.kill(os.getpid(), signal.SIGTERM)\\n print('whole')", scope)
+try:
+    scope["load"]()
+    time.sleep(10)
+except process.Stopped as stopped:
+    print(process.status_of(stopped))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, timeout=60)
+    assert done.stdout.split() == [b"whole", b"143"]
+    from llvmlite.binding import executionengine
+
+    assert executionengine.__name__ == "llvmlite.binding.executionengine"
+
+
 def test_while_compiling(tmp_path: Path) -> None:
     """The compiler calls back from places that cannot raise; the signal is not lost there."""
     folder = tmp_path / "run"

@@ -14,6 +14,8 @@ from lmart.errors import ExitStatus
 
 STOPPING = ("SIGINT", "SIGTERM", "SIGHUP")
 SAME_REQUEST_SECONDS = 1.0
+# What calls back while machine code is loaded: an exception there leaves half of it, and the next step crashes.
+LOADING = "llvmlite.binding.executionengine"
 
 
 class Stopped(KeyboardInterrupt):
@@ -85,21 +87,34 @@ class _Stopper:
 
     @classmethod
     def again(cls, signal_number: int, frame: FrameType | None) -> None:
-        raise Stopped(cls.lost)
+        cls._raise(cls.lost, frame)
 
     @classmethod
     def stop(cls, signal_number: int, frame: FrameType | None) -> None:
         now = time.monotonic()
         if now - cls.answered >= SAME_REQUEST_SECONDS:
             cls.answered = now
-            raise Stopped(signal_number)
+            cls._raise(signal_number, frame)
+
+    @classmethod
+    def later(cls, signal_number: int) -> None:
+        """Send a signal again a little later, when this place has been left."""
+        cls.lost = signal_number
+        signal.setitimer(signal.ITIMER_REAL, 0.01)
+
+    @classmethod
+    def _raise(cls, signal_number: int, frame: FrameType | None) -> None:
+        while frame is not None:
+            if frame.f_globals.get("__name__") == LOADING:
+                return cls.later(signal_number)
+            frame = frame.f_back
+        raise Stopped(signal_number)
 
 
 def _raise_again(unraisable: Any) -> None:
     """Send a signal again that arrived where no exception can be raised, such as in a callback of the compiler."""
     if isinstance(unraisable.exc_value, Stopped):
-        _Stopper.lost = unraisable.exc_value.signal_number
-        signal.setitimer(signal.ITIMER_REAL, 0.01)  # a little later, when this place has been left
+        _Stopper.later(unraisable.exc_value.signal_number)
     else:
         sys.__unraisablehook__(unraisable)
 
