@@ -47,7 +47,8 @@ def toy_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def forget() -> None:
-    for cached in (compiler.writable_folder, compiler.readable_folders, compiler._source_digest):
+    folders = (compiler.writable_folder, compiler.readable_folders)
+    for cached in (*folders, compiler._source_digest, compiler._sources_digest):
         cached.cache_clear()
 
 
@@ -122,6 +123,21 @@ class TestKernelCache:
         assert load(toy_file).toy(3) == 7
         toy_file.write_text(TOY.replace("x * 2", "x * 3"))  # in the helper, which the cached caller holds inlined
         assert load(toy_file).toy(3) == 10
+
+    def test_an_edit_in_another_file_of_kernels_is_noticed(
+        self, toy_file: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(compiler, "KERNELS", toy_file.parent)
+        other = toy_file.with_name("other_toykernels.py")
+        other.write_text(TOY)
+        called = load(other)
+        monkeypatch.setitem(sys.modules, "other_toykernels", called)
+        lines = TOY.split("\n@kernel")
+        toy_file.write_text(f"from other_toykernels import helper\n{lines[0].split('@inner')[0]}\n@kernel{lines[1]}")
+        assert load(toy_file).toy(3) == 7
+        other.write_text(TOY.replace("x * 2", "x * 5"))
+        monkeypatch.setitem(sys.modules, "other_toykernels", load(other))
+        assert load(toy_file).toy(3) == 16
 
     def test_without_any_folder_it_says_so_once(self, toy_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(compiler, "_candidates", lambda package: [])

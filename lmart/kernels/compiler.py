@@ -42,7 +42,7 @@ config: Any = numba.config  # its names are made at run time
 CompileResult: Any = compiler.CompileResult
 dumps: Any = serialize.dumps
 DIGEST_SIZE = hashlib.sha256().digest_size
-SHARED = (Path(__file__), Path(__file__).with_name("instructions.py"))  # a part of every kernel
+KERNELS = Path(__file__).parent  # a kernel may call kernels of any file in it
 ALLOCATING = frozenset({"empty", "zeros", "ones", "full", "arange", "copy"})  # names of what makes an array in a kernel
 LONGEST_WAIT = 120.0  # seconds for another process to compile
 
@@ -51,7 +51,7 @@ def kernel(function: F) -> F:
     """Compile on first use, keep the machine code on disk, and release the interpreter lock while it runs.
 
     Division follows IEEE (x / 0 is inf), no operation is reordered or fused, so results do not depend on the processor.
-    A kernel may call only kernels of its own file, and instructions: the cache does not notice a change in another one.
+    A kernel may call kernels of any file in `lmart/kernels`: a change in one of these files compiles all kernels anew.
     """
     return _compiled(function, for_kernels=False)
 
@@ -146,7 +146,7 @@ class KernelCache(_Cache):
         parts = (
             (numba.__version__, llvmlite.__version__, sys.version, config.OPT, config.BOUNDSCHECK),
             (sig, codegen.magic_tuple()),
-            (*map(_source_digest, (self._source, *SHARED)), self._place),
+            (_source_digest(self._source), _sources_digest(KERNELS), self._place),
         )
         return f"{self._name}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}.kernel"
 
@@ -257,6 +257,14 @@ def _is_ours(folder: Path) -> bool:
 @cache
 def _source_digest(source: Path) -> str:
     return hashlib.sha256(source.read_bytes()).hexdigest()
+
+
+@cache
+def _sources_digest(folder: Path) -> str:
+    """Return a digest of all Python files below a folder, their names included."""
+    sources = sorted(folder.rglob("*.py"))
+    named = [(source.relative_to(folder).as_posix(), _source_digest(source)) for source in sources]
+    return hashlib.sha256(repr(named).encode()).hexdigest()
 
 
 def _replace(path: Path, content: bytes) -> None:
