@@ -167,10 +167,8 @@ class KernelCache(CacheBase):  # type: ignore[misc, valid-type]  # known at run 
         self.was_asked = True
         # Numba would import all that compiling may need, which takes longer than to load the code that is kept.
         initialize_runtime(target_context)
-        try:
-            name = self._file_name(sig, target_context.codegen())
-        except (OSError, AttributeError) as error:  # without its source, as in a zip file; another numba
-            messages.warning(f"machine code cannot be kept ({_reason(error)}), so every run compiles again")
+        name = self._file_name(sig, target_context.codegen())
+        if name is None:
             return None
         found = self._find(name, target_context)
         if found is None:
@@ -201,12 +199,13 @@ class KernelCache(CacheBase):  # type: ignore[misc, valid-type]  # known at run 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Write the compiled code of a signature (`data`, a CompileResult) to its file, if there is a folder."""
         folder = self._writable_folder()
-        if folder is None:
+        name = self._file_name(sig, data.codegen)
+        if folder is None or name is None:
             return
         try:
             if data.lifted or data.library.has_dynamic_globals:
                 return
-            write_code(folder / self._file_name(sig, data.codegen), dumps(data._reduce()))
+            write_code(folder / name, dumps(data._reduce()))
         except OSError as error:
             messages.warning(
                 f"machine code cannot be kept in '{folder}' ({_reason(error)}), so the next run compiles again; free "
@@ -218,12 +217,23 @@ class KernelCache(CacheBase):  # type: ignore[misc, valid-type]  # known at run 
                 f"install {TESTED}"
             )
 
-    def _file_name(self, sig: Any, codegen: Any) -> str:
-        """Return the name of a signature's file, which changes with everything that its machine code depends on."""
+    def _file_name(self, sig: Any, codegen: Any) -> str | None:
+        """Return the name of a signature's file, which changes with everything that its machine code depends on.
+
+        None, reported, when the source cannot be read, as in an installation of compiled Python files only.
+        """
+        try:
+            sources = [*map(_source_digest, (self._source, *SHARED))]
+        except OSError as error:
+            messages.warning(
+                f"machine code cannot be kept: '{error.filename}' cannot be read ({_reason(error)}), so every run "
+                "compiles again; install lmart with its source files"
+            )
+            return None
         parts = (
             (numba.__version__, llvmlite.__version__, sys.version, config.OPT, config.BOUNDSCHECK),
             (sig, codegen.magic_tuple()),
-            (*map(_source_digest, (self._source, *SHARED)), self._place),
+            (*sources, self._place),
         )
         return f"{self._name}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}.kernel"
 
