@@ -17,6 +17,7 @@ from lmart.formats.options import ReadOptions
 from lmart.formats.rows import FeatureTable, Floats, Longs, QueryLedger, RowBlock, RowReader, refuse
 from lmart.kernels.decimals import DOCUMENT, FEATURE, LABEL, QUERY
 from lmart.streams import AtomicOutput, InputStream
+from lmart.threads import threads_can_start
 
 MAGIC = b"PAR1"
 BLOCK_ROWS = 1 << 14
@@ -62,7 +63,7 @@ class ParquetReader(RowReader):
         plan = plan_columns(names, self._options, self.table, self.path)
         used = [name for name, kind in zip(names, plan.kinds.tolist(), strict=True) if kind]
         with self._failures():
-            batches = self._file.iter_batches(BLOCK_ROWS, columns=used)
+            batches = self._file.iter_batches(BLOCK_ROWS, columns=used, use_threads=threads_can_start())
         while True:
             with self._failures():
                 batch = next(batches, None)
