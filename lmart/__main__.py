@@ -11,6 +11,9 @@ def run() -> None:
     # Imported in here, and little above: until `prepare`, Python answers an interrupt with a traceback.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, lambda number, frame: os._exit(128 + number))
+    # lmart needs no BLAS. OpenBLAS, which NumPy loads, would start a thread for each processor, and where none can be
+    # started it writes to standard error and sends us an interrupt. (OMP_NUM_THREADS would also slow down pyarrow.)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from lmart.cli import process
 
     try:

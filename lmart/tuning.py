@@ -274,7 +274,7 @@ def load_optuna() -> Any:
     """Return the package optuna, made silent; LmartError when it is not installed."""
     try:
         optuna: Any = importlib.import_module("optuna")
-    except ImportError:
+    except ModuleNotFoundError:
         raise LmartError("tuning needs the package optuna: pip install 'lmart[tune]'") from None
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     return optuna

@@ -10,6 +10,8 @@ import lmart.kernels
 from lmart.cli.progress import NoProgress, PlainProgress, Progress, TerminalProgress
 from lmart.errors import visible
 
+lmart.kernels.messages.hold()  # until there is a Console
+
 
 def write_line(text: str) -> None:
     """Write one line to standard error, escaped where it could not be shown; never fails.
@@ -43,13 +45,13 @@ def on_terminal() -> bool:
 class Console:
     """`notice` and `warning` write one plain line each, `progress` shows rounds going by; `quiet` silences all three.
 
-    The newest console also tells, once, that kernels are being compiled.
+    The newest console also passes on what compiling kernels has to tell.
     """
 
     def __init__(self, quiet: bool = False) -> None:
         self.quiet = quiet
         self._bar: TerminalProgress | None = None
-        lmart.kernels.on_compile = self.notice
+        lmart.kernels.messages.listen(self.notice, self.warning)
 
     def notice(self, text: str) -> None:
         """Say something worth knowing."""

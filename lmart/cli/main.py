@@ -88,7 +88,38 @@ def _report(fault: Exception, arguments: list[str]) -> int:
     if isinstance(fault, OSError) and fault.errno is not None:
         error(_place(fault) + os.strerror(fault.errno))
         return ExitStatus.FAILED
+    if package := _failed_import(fault):
+        error(
+            f"the package {package} cannot be loaded ({_first_cause(fault)}): there is not enough memory (see "
+            "'ulimit -v'), or the installation is damaged; allow more memory, or install lmart anew"
+        )
+        return ExitStatus.FAILED
     raise fault
+
+
+def _failed_import(fault: Exception) -> str:
+    """Return the package other than lmart whose import failed with this exception; empty if it is another failure.
+
+    A library that does not fit into memory is an ImportError, from llvmlite an OSError without a number, and further
+    modules of a package that is loaded in part fail in many ways. In lmart's own modules it is a mistake of ours.
+    """
+    package = ""
+    trace = fault.__traceback__
+    while trace is not None:
+        name = str(trace.tb_frame.f_globals.get("__name__")).partition(".")[0]
+        if trace.tb_frame.f_code.co_name == "<module>" and name not in ("lmart", "__main__"):
+            package = name
+        trace = trace.tb_next
+    if not package and isinstance(fault, ImportError):
+        package = (fault.name or "").partition(".")[0]
+    return "" if package == "lmart" else package
+
+
+def _first_cause(fault: BaseException) -> str:
+    """Return the first line of the exception that started a chain of them."""
+    while (cause := fault.__cause__ or fault.__context__) is not None:
+        fault = cause
+    return next((line.strip()[:200] for line in str(fault).splitlines() if line.strip()), type(fault).__name__)
 
 
 def _report_refusal(fault: LmartError, arguments: list[str]) -> None:

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
 from lmart.errors import visible
+from lmart.threads import threads_can_start
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
@@ -97,7 +98,9 @@ class TerminalProgress(_Context):
             TimeRemainingColumn(compact=True, elapsed_when_finished=True),
         )
         console = Console(file=sys.stderr, highlight=False)
-        bar = Progress(*columns, console=console, redirect_stdout=False, redirect_stderr=False)
+        # Rich draws the bar again from a thread of its own; where none can be started, each new text does.
+        threads = threads_can_start()
+        bar = Progress(*columns, console=console, redirect_stdout=False, redirect_stderr=False, auto_refresh=threads)
         bar.add_task("", total=self.total, unit=self.unit)
         bar.start()
         self._bar = bar
@@ -114,7 +117,7 @@ class TerminalProgress(_Context):
             self._next = now + BAR_PAUSE
 
     def _show_text(self, bar: RichProgress) -> None:
-        bar.update(bar.task_ids[0], description=visible(_made(self._unwritten)))
+        bar.update(bar.task_ids[0], description=visible(_made(self._unwritten)), refresh=not bar.live.auto_refresh)
 
     def print_above(self, text: str) -> bool:
         """Print a line over the bar; False, without printing, when no bar is shown."""

@@ -17,6 +17,7 @@ from lmart.formats.options import ReadOptions
 from lmart.formats.rows import FeatureTable, Floats, Longs, QueryLedger, RowBlock, RowReader, refuse
 from lmart.kernels.decimals import DOCUMENT, FEATURE, LABEL, QUERY
 from lmart.streams import AtomicOutput, InputStream
+from lmart.threads import threads_can_start
 
 MAGIC = b"PAR1"
 BLOCK_ROWS = 1 << 14
@@ -26,7 +27,7 @@ def _pyarrow(error: type[DataError] | type[OutputError], path: str) -> Any:
     try:
         import pyarrow
         import pyarrow.parquet
-    except ImportError:
+    except ModuleNotFoundError:
         raise error("Parquet needs the package pyarrow: pip install 'lmart[parquet]'", path) from None
     return pyarrow
 
@@ -42,11 +43,13 @@ class ParquetReader(RowReader):
         self._options = options
         self._ledger = ledger
         self._arrow = _pyarrow(DataError, self.path)
+        self._threads = threads_can_start()
         self._query: str | None = None
         self._row = 0
         try:
             with self._failures():
-                self._file = self._arrow.parquet.ParquetFile(_seekable(stream, head))
+                alone = {} if self._threads else {"pre_buffer": False}  # which starts threads
+                self._file = self._arrow.parquet.ParquetFile(_seekable(stream, head), **alone)
         finally:
             stream.close()
 
@@ -62,7 +65,7 @@ class ParquetReader(RowReader):
         plan = plan_columns(names, self._options, self.table, self.path)
         used = [name for name, kind in zip(names, plan.kinds.tolist(), strict=True) if kind]
         with self._failures():
-            batches = self._file.iter_batches(BLOCK_ROWS, columns=used)
+            batches = self._file.iter_batches(BLOCK_ROWS, columns=used, use_threads=self._threads)
         while True:
             with self._failures():
                 batch = next(batches, None)

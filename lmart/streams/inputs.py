@@ -8,7 +8,6 @@ import queue
 import select
 import stat
 import sys
-import threading
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
@@ -17,6 +16,7 @@ from typing import Any, BinaryIO, Protocol
 from lmart.errors import DataError
 from lmart.streams.common import reason, zstandard
 from lmart.streams.spool import Spool
+from lmart.threads import start_thread
 
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
@@ -162,6 +162,25 @@ class _Prefixed:
         self._raw.close()
 
 
+class _PiecesOnDemand(queue.Queue["tuple[bytes, float] | BaseException | None"]):
+    """In place of a queue that a thread fills: decompresses in the thread that asks, where no other can be started."""
+
+    def __init__(self, raw: _Prefixed, pieces: Iterator[bytes]) -> None:
+        super().__init__()
+        self._raw = raw
+        self._iterator = pieces
+
+    def get(self, block: bool = True, timeout: float | None = None) -> tuple[bytes, float] | BaseException | None:
+        """Return the next piece and the share that was read by then, None at the end, or why there is no more."""
+        try:
+            for piece in self._iterator:
+                return piece, self._raw.progress
+            self._raw.close()
+        except Exception as error:  # raised in read_block, after what came before it
+            return error
+        return None
+
+
 class _Decompressed:
     """A gzip or zstd input, decompressed by a thread that works ahead by a few megabytes."""
 
@@ -178,8 +197,10 @@ class _Decompressed:
         work = _gunzip if kind == "gzip" else _unzstd
         if kind == "zstd":
             zstandard(DataError, self.path)
-        self._thread = threading.Thread(target=self._work, args=(work,), name="lmart-decompress", daemon=True)
-        self._thread.start()
+        self._on_demand = False
+        if not start_thread(self._work, "lmart-decompress", work):
+            self._on_demand = True
+            self._pieces = _PiecesOnDemand(raw, work(raw))
 
     @property
     def progress(self) -> float:
@@ -224,6 +245,9 @@ class _Decompressed:
 
     def close(self) -> None:
         self._closed = True
+        if self._on_demand:
+            self._raw.close()
+            return
         with suppress(queue.Empty):
             while True:  # wakes a thread that waits for room
                 self._pieces.get_nowait()
