@@ -282,6 +282,15 @@ def here(frame, event): return False
         said = "lmart: interrupted during predict; what was written to standard output is not complete\n"
         assert done.stderr.decode() == said
 
+    def test_trials_that_are_kept_are_not_denied(self, tmp_path: Path) -> None:
+        pytest.importorskip("optuna")
+        body = at_call(signal.SIGINT, "on_trial", "choosing.py", "return")
+        search = ("--folds", "2", "--tune-trials", "3", "--trees", "2", "--tune-file", "t")
+        done = planted(body, "train", "-q", "--data", TRAIN, *search, folder=tmp_path)
+        said = b"lmart: interrupted after 1 of 3 trials; nothing was written; what was tried is kept in t\n"
+        assert (done.returncode, done.stderr) == (130, said)
+        assert os.listdir(tmp_path) == ["t"]
+
     @pytest.mark.parametrize(("option", "lines"), [("-q", 1), ("-qq", 0)])
     def test_only_twice_quiet_silences_the_reason(self, option: str, lines: int, model: Path, tmp_path: Path) -> None:
         for place in (("read_dataset", "registry.py"), ("__set_name__", "dataclasses.py")):
