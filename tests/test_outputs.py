@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -263,6 +264,7 @@ def test_a_pipe_that_does_not_block_is_waited_for(tmp_path: Path) -> None:
     got = bytearray()
 
     def read() -> None:
+        time.sleep(0.3)  # until the pipe is full
         while select.select([reader], [], [], 30)[0] and (piece := os.read(reader, 1 << 16)):
             got.extend(piece)
 

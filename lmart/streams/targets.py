@@ -126,9 +126,9 @@ def _refuse_what_cannot_be_replaced(path: str, target: str, there: os.stat_resul
 
 def _may_act_for_owners() -> bool:
     try:
-        with open("/proc/self/status", encoding="ascii", errors="replace") as file:
+        with open("/proc/self/status", "rb") as file:
             for line in file:
-                if line.startswith("CapEff:"):
+                if line.startswith(b"CapEff:"):
                     return bool(int(line.split()[1], 16) & CAN_ACT_FOR_OWNERS)
     except (OSError, ValueError):
         pass
