@@ -100,7 +100,7 @@ def test_nothing_depends_on_threads_or_the_run() -> None:
         made.append((printed.stdout, Path("oof").read_bytes(), Path("model.json").read_bytes()))
     assert made[0] == made[1]
     assert [line.split()[0] for line in made[0][0].splitlines() if line] == [
-        *("fold", "1", "2", "3", "mean", "interval", "error")
+        *("fold", "1", "2", "3", "mean", "interval", "std.")
     ]
 
 
@@ -133,6 +133,9 @@ def test_results_go_beside_an_output_on_standard_output() -> None:
     done = run("train", "--data", "d.svm", *SMALL, "--folds", "2", "--oof", "-")
     assert len([float(line) for line in done.stdout.split()]) == 230
     assert "lmart: mean " in done.stderr
+    assert (
+        "lmart: std. error " in done.stderr and "lmart: error" not in done.stderr
+    )  # looked for by those who watch logs
     assert run("train", "--data", "d.svm", *SMALL, "--folds", "2", "--oof", "-", "-q").stderr == ""
 
 

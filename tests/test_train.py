@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
+import json
 import math
 import os
 import random
@@ -10,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from commands import run
+from evaluating import strict
 from training import PLAIN, SMALL, Run, evaluated, features_used, fit, learnable, refused, scores
 
 from lmart.settings import TrainSettings
@@ -381,6 +384,32 @@ def test_a_report_that_cannot_be_written_leaves_no_model() -> None:
     result = run("train", "--data", "d.svm", "--quiet", *PLAIN, "--out", "m.json", "--report", "/dev/full", status=1)
     assert "/dev/full: cannot be written: No space left" in result.stderr
     assert Path("m.json").read_text() == "older"
+
+
+@pytest.mark.parametrize("failing", [1, 2])
+def test_model_and_report_are_replaced_together(failing: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def fsync(descriptor: int) -> None:
+        calls.append(descriptor)
+        if len(calls) == failing:
+            raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
+
+    Path("d.svm").write_text("1 qid:1 1:1\n0 qid:1 1:0\n")
+    for name in ("m.json", "r.json"):
+        Path(name).write_text("older")
+    monkeypatch.setattr(os, "fsync", fsync)
+    assert "cannot be written: Disk quota exceeded" in refused(*PLAIN)
+    assert len(calls) == failing
+
+
+def test_a_name_that_is_no_utf_8_stands_escaped_in_the_report() -> None:
+    name = os.fsdecode(b"d\xff.svm")
+    Path(name).write_text("1 qid:1 1:1\n0 qid:1 1:0\n")
+    run("train", "--data", name, "--valid", name, *PLAIN, "--report", "r.json")
+    files = strict(Path("r.json").read_text())["files"]
+    assert files == {"data": ["d\\udcff.svm"], "validation": ["d\\udcff.svm"]}
+    json.dumps(files, ensure_ascii=False).encode("utf-8")  # no lone surrogates
 
 
 def test_a_validation_set_with_unknown_features_is_told() -> None:

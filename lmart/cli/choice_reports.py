@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import fields
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from lmart.streams import AtomicOutput
 
 NOT_OF_THE_MODEL = ("folds", "oof", "tune", "tune_trials", "tune_file", "early_stop", "report", "threads", "quiet")
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def report(chosen: Chosen) -> dict[str, Any]:
@@ -63,6 +66,24 @@ def report(chosen: Chosen) -> dict[str, Any]:
     return content
 
 
+def json_text(content: dict[str, Any]) -> str:
+    """Return the report as strict JSON; bytes of a name that are no UTF-8 stand in it escaped, as in messages."""
+    text = json.dumps(content, indent=1, allow_nan=False)
+    if "\\ud" in text:  # perhaps a lone surrogate, which is what Python makes of such bytes
+        text = json.dumps(_without_surrogates(content), indent=1, allow_nan=False)
+    return text + "\n"
+
+
+def _without_surrogates(value: Any) -> Any:
+    if isinstance(value, str):
+        return SURROGATE.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), value)
+    if isinstance(value, dict):
+        return {_without_surrogates(key): _without_surrogates(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_surrogates(one) for one in value]
+    return value
+
+
 def write_out_of_fold(crossed: CrossValidation, dataset: RankingDataset, out: AtomicOutput) -> None:
     """Write the scores of the folds' models, one a row, in input order."""
     import numpy as np
@@ -102,9 +123,9 @@ def print_results(chosen: Chosen, console: Console, to_output: bool) -> None:
         lines(
             [
                 "",
-                f"mean      {chosen.crossed.mean:.6f} with {counted(chosen.crossed.trees, 'tree')}",
-                f"interval  {low:.6f} to {high:.6f} ({LEVEL:.0%}, Student's t over folds)",
-                f"error     {chosen.crossed.standard_error:.6f} (standard error over queries)",
+                f"mean        {chosen.crossed.mean:.6f} with {counted(chosen.crossed.trees, 'tree')}",
+                f"interval    {low:.6f} to {high:.6f} ({LEVEL:.0%}, Student's t over folds)",
+                f"std. error  {chosen.crossed.standard_error:.6f} (over queries)",
             ]
         )
     if chosen.trials:

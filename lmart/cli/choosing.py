@@ -238,6 +238,7 @@ def _tuned(choosing: Choosing, settings: TrainSettings, measured: Measured, cons
                 "search": [[one.name, one.low, one.high, one.log, list(one.choices)] for one in space],
             }
             file = stack.enter_context(TrialsFile(choosing.tune_file, head))
+            console.kept = file.path
             trials = [read_trial(record, space, file.path, line) for line, record in enumerate(file.records, 2)]
             if trials:
                 console.notice(f"going on after {counted(len(trials), 'trial')} in {file.path}")

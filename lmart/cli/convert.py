@@ -63,7 +63,7 @@ def command(
     absent: str,
     read_options: ReadOptions,
     threads: int | None,
-    quiet: bool,
+    quiet: int,
 ) -> None:
     """Convert SRC to DST: data to data, or a model to a model; '-' is standard input or output.
 

@@ -12,6 +12,7 @@ from lmart.cli.console import Console
 from lmart.cli.data_options import data_options, refuse_two_standard_inputs
 from lmart.cli.many_files import ManyFilesCommand
 from lmart.cli.options import GainType, definitions, quiet_option, thread_count, threads_option
+from lmart.cli.process import flush_output
 from lmart.cli.reports import per_query_lines, print_report
 from lmart.errors import DataError, ModelError, SettingsError
 from lmart.formats.options import ReadOptions
@@ -156,7 +157,7 @@ def command(
     as_json: bool,
     read_options: ReadOptions,
     threads: int | None,
-    quiet: bool,
+    quiet: int,
 ) -> None:
     """Measure a ranking; the help text is HELP."""
     if (model is None) == (scores is None):
@@ -169,10 +170,10 @@ def command(
     measures = parse_measures(metric, conventions)
 
     from lmart.formats.registry import read_dataset, read_model
-    from lmart.streams import AtomicOutput, check_output
+    from lmart.streams import AtomicOutputs, check_output
 
-    if per_query is not None:
-        check_output(per_query, [path for path in inputs if path is not None])
+    for path in dict.fromkeys((per_query or "-", "-")):
+        check_output(path, [path for path in inputs if path is not None])
     console = Console(quiet)
     with WorkerPool(thread_count(threads, console.notice)) as pool:
         ensemble = None if model is None else read_model(model)
@@ -189,18 +190,20 @@ def command(
         else:
             given = _read_scores(scores or "", dataset)
         report = _evaluate(evaluator, given, dataset)
-    if per_query is not None:
-        with AtomicOutput(per_query) as out:
+    weighted = None if given_weights is None else given_weights.given_per
+    with AtomicOutputs() as outputs:
+        if per_query is not None:
+            out = outputs.open(per_query)
             for line in per_query_lines(report, dataset.query_ids):
                 out.write(line)
-    weighted = None if given_weights is None else given_weights.given_per
-    if as_json:
-        content = report.to_json()
-        if weighted is not None:
-            content["conventions"]["weights"] = weighted
-        click.echo(json.dumps(content, allow_nan=False))
-    elif per_query != "-":
-        print_report(report, weighted)
+        if as_json:
+            content = report.to_json()
+            if weighted is not None:
+                content["conventions"]["weights"] = weighted
+            click.echo(json.dumps(content, allow_nan=False))
+        elif per_query != "-":
+            print_report(report, weighted)
+        flush_output()  # an older file of measures stays when the report is lost
 
 
 def _with_gain_of(

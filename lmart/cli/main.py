@@ -14,7 +14,8 @@ import click
 
 from lmart import __version__
 from lmart.cli import process
-from lmart.cli.console import error
+from lmart.cli.console import Console, error, write_line
+from lmart.descriptors import forget_what_was_written, what_was_written
 from lmart.errors import DataError, ExitStatus, LmartError, quote
 
 COMMANDS = ("train", "predict", "eval", "convert")
@@ -45,31 +46,51 @@ class LmartGroup(click.Group):
     ) -> Any:
         """Run the command line and raise SystemExit with the status."""
         arguments = list(sys.argv[1:] if args is None else args)
-        self._main_shell_completion(extra, PROGRAM, complete_var)
+        Console.newest = None
+        forget_what_was_written()
         try:
-            status = self._run(arguments, extra)
-            _flush_results()
-        except Exception as fault:
-            status = _report(fault, arguments)
-        except KeyboardInterrupt as interrupt:
-            status = process.status_of(interrupt)
+            status = self._run(arguments, extra, complete_var)
+            process.flush_output()
+        except (Exception, KeyboardInterrupt) as fault:
+            interrupt = process.interrupt_behind(fault)
+            if interrupt is None and isinstance(fault, Exception):
+                status = _report(fault, arguments)
+            elif interrupt is not None:
+                status = _report_interrupt(interrupt, arguments)
         sys.exit(status)
 
-    def _run(self, arguments: list[str], extra: dict[str, Any]) -> int:
+    def _run(self, arguments: list[str], extra: dict[str, Any], complete_var: str | None) -> int:
         try:
+            self._main_shell_completion(extra, PROGRAM, complete_var)
             with self.make_context(PROGRAM, arguments, **extra) as context:
                 self.invoke(context)
         except click.exceptions.Exit as ending:  # --help and --version
             return ending.exit_code
+        except SystemExit as ending:  # completion
+            return ending.code if isinstance(ending.code, int) else ExitStatus.FAILED
         return ExitStatus.DONE
 
 
-def _flush_results() -> None:
-    try:
-        sys.stdout.flush()
-    except OSError as fault:
-        fault.filename = "standard output"
-        raise
+def _report_interrupt(interrupt: KeyboardInterrupt, arguments: list[str]) -> int:
+    """Say how far the work was and what stands where, unless that is silenced, and return the exit status."""
+    console = Console.newest
+    quiet = console.quiet if console is not None else 2 * bool(process.VERY_QUIET.intersection(arguments))
+    if quiet < 2:
+        command = next((name for name in arguments[:1] if name in COMMANDS), None)
+        where = f" during {command}" if command else ""
+        if console is not None and (done := console.how_far()):
+            where = f" after {done}"
+        kept = f"; what was tried is kept in {console.kept}" if console is not None and console.kept else ""
+        write_line(f"lmart: {process.called(interrupt)}{where}; {_what_stands_where()}{kept}")
+    return process.status_of(interrupt)
+
+
+def _what_stands_where() -> str:
+    whole = [name for name, complete in what_was_written().items() if complete]
+    parts = [name for name, complete in what_was_written().items() if not complete]
+    said = [f"wrote {' and '.join(whole)}"] if whole else []
+    said += [f"what was written to {' and '.join(parts)} is not complete"] if parts else []
+    return "; ".join(said) or "nothing was written"
 
 
 def _report(fault: Exception, arguments: list[str]) -> int:

@@ -114,7 +114,7 @@ def command(
     strict: bool,
     read_options: ReadOptions,
     threads: int | None,
-    quiet: bool,
+    quiet: int,
 ) -> None:
     """Score each row of --data with a model and write the scores, in the order of the rows.
 
@@ -146,7 +146,7 @@ def command(
 
     keep_memory_constant()
     console = Console(quiet)
-    check_output(out, inputs)
+    check_output("-" if why is not None else out, inputs)
     ensemble = read_model(model)
     explainer = Explainer(ensemble, model) if explain or why is not None else None
     scorer = Scorer(ensemble)

@@ -21,13 +21,22 @@ Text = str | Callable[[], str]
 
 
 class Progress(Protocol):
-    """Something that can be told how far the work is."""
+    """Something that can be told how far the work is, and knows it: `done` of `total` units."""
+
+    total: int
+    unit: str
+    done: int
 
     def update(self, done: int, text: Text = "") -> None:
         """Show that `done` units are done; `text` says how good the result is by now, and is only made when shown."""
 
 
 class _Context:
+    def __init__(self, total: int, unit: str) -> None:
+        self.total = total
+        self.unit = unit
+        self.done = 0
+
     def __enter__(self) -> Self:
         return self
 
@@ -41,7 +50,7 @@ class NoProgress(_Context):
     """Says nothing."""
 
     def update(self, done: int, text: Text = "") -> None:
-        pass
+        self.done = done
 
 
 class PlainProgress(_Context):
@@ -50,14 +59,14 @@ class PlainProgress(_Context):
     def __init__(
         self, total: int, unit: str, write: Callable[[str], None], clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self.total = total
-        self.unit = unit
+        super().__init__(total, unit)
         self._write = write
         self._clock = clock
         self._start = self._next = clock()
         self._unwritten: tuple[int, Text] | None = None
 
     def update(self, done: int, text: Text = "") -> None:
+        self.done = done
         now = self._clock()
         if now < self._next and done < self.total:
             self._unwritten = done, text
@@ -81,8 +90,7 @@ class TerminalProgress(_Context):
     """A bar with the units done, the text and the time left. Rich is imported only for it."""
 
     def __init__(self, total: int, unit: str) -> None:
-        self.total = total
-        self.unit = unit
+        super().__init__(total, unit)
         self._bar: RichProgress | None = None
         self._next = 0.0
         self._unwritten: Text = ""
@@ -107,6 +115,7 @@ class TerminalProgress(_Context):
         return self
 
     def update(self, done: int, text: Text = "") -> None:
+        self.done = done
         if self._bar is None:
             return
         self._bar.update(self._bar.task_ids[0], completed=done)

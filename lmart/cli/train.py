@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +14,7 @@ from lmart.cli import choosing as choices
 from lmart.cli.data_options import data_options, refuse_two_standard_inputs
 from lmart.cli.many_files import ManyFilesCommand
 from lmart.cli.options import definitions, quiet_option, thread_count, threads_option
-from lmart.cli.process import keep_memory_constant
+from lmart.cli.process import flush_output, keep_memory_constant
 from lmart.cli.setting_options import setting_options
 from lmart.cli.sidecar_options import SidecarFiles, sidecar_options
 from lmart.errors import counted, quote
@@ -118,7 +116,7 @@ def command(
     choosing: choices.Choosing,
     read_options: ReadOptions,
     threads: int | None,
-    quiet: bool,
+    quiet: int,
 ) -> None:
     from lmart.measures.values import parse_measure, parse_measures
 
@@ -141,15 +139,15 @@ def command(
 
     from lmart.boosting import resolve_share, train, without_trees
     from lmart.cli.console import Console
-    from lmart.formats.model_json import write_model
+    from lmart.formats.model_json import model_to_json
     from lmart.formats.registry import read_dataset
     from lmart.formats.sidecars import read_monotone
     from lmart.reading import read_training_set, read_validation_set
-    from lmart.streams import AtomicOutput, check_output
+    from lmart.streams import AtomicOutputs, check_output
     from lmart.threads import WorkerPool
 
-    for path in outputs.values():
-        check_output(path, inputs)
+    for option, path in (outputs | ({"": "-"} if choosing.chooses else {})).items():
+        check_output(path, inputs, appended=option == "--tune-file")
     if constraints_file:
         constraints = read_monotone(constraints_file)
     settings = replace(settings, monotone=format_monotone(constraints))
@@ -197,25 +195,22 @@ def command(
 
             result = train(train_set, validation_sets, settings, pool, on_round, sidecars, starts)
     _warn(result, train_set, settings, console)
-    with ExitStack() as others:  # no file is left behind without the others
+    with AtomicOutputs() as files:
         if report is not None:
             content = _report(result, settings, rounds, training, train_set, data, valid, seconds | result.seconds)
             content["files"] |= beside.report()
             if sidecars.positions is not None:
                 bias = result.position_bias.tolist()
                 content["position_bias"] = dict(zip(sidecars.positions.names, bias, strict=True))
-            file = others.enter_context(AtomicOutput(report))
-            file.write(json.dumps(content | choice_reports.report(chosen), indent=1, allow_nan=False) + "\n")
-            file.flush()
+            files.open(report).write(choice_reports.json_text(content | choice_reports.report(chosen)))
         if choosing.oof is not None and chosen.crossed is not None and raw is not None:
-            file = others.enter_context(AtomicOutput(choosing.oof))
-            choice_reports.write_out_of_fold(chosen.crossed, raw[0], file)
-            file.flush()
-        write_model(result.ensemble, out)
+            choice_reports.write_out_of_fold(chosen.crossed, raw[0], files.open(choosing.oof))
+        files.open(out).write(model_to_json(result.ensemble))
+        choice_reports.print_results(chosen, console, to_output="-" not in outputs.values())
+        flush_output()
     console.notice(_summary(result, settings, valid, out))
     if sidecars.init_scores is not None:
         console.notice("measures are of the initial scores and the trees together; the model holds the trees alone")
-    choice_reports.print_results(chosen, console, to_output="-" not in outputs.values())
 
 
 def _describe(dataset: Trainable, share: float) -> str:
