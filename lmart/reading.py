@@ -22,7 +22,7 @@ from lmart.formats.options import ReadOptions
 from lmart.formats.registry import read_batches, read_dataset, source_name
 from lmart.formats.rows import FeatureTable
 from lmart.settings import TrainSettings
-from lmart.streams import Spool, can_be_reread, can_spool, state_of
+from lmart.streams import Spool, can_be_reread, can_spool, changed_while_read, state_of
 from lmart.threads import WorkerPool
 
 Floats = npt.NDArray[np.float64]
@@ -35,7 +35,8 @@ def read_training_set(
 ) -> BinnedDataset:
     """Read the inputs, in order, as one training set in bins. DataError as `read_dataset`, and when a file changes."""
     once = [not can_be_reread(path) for path in paths]
-    if options.group_by_qid or (any(once) and not can_spool()):
+    sizes_once = options.query_sizes is not None and not can_be_reread(options.query_sizes)
+    if options.group_by_qid or sizes_once or (any(once) and not can_spool()):
         dataset = read_dataset(paths, options, pool)
         return bin_dataset(dataset, settings.max_bins, settings.absent, settings.seed, pool)
     with ExitStack() as stack:
@@ -123,7 +124,7 @@ class _TwoPasses:
                     stop = row + len(block)
                     own = np.zeros(len(block)) if block.labels is None else block.labels
                     if len(self._table) > n_columns or not np.array_equal(labels[row:stop], own):
-                        raise _changed(path)
+                        raise changed_while_read(path)
                     pieces.append((cell_arrays(block.features), 0, len(block), row, codes))
                     row = stop
                 coder.code(pieces)
@@ -132,14 +133,10 @@ class _TwoPasses:
             raise
         self._refuse_changed()
         if row < n:
-            raise _changed(self._paths[-1])
+            raise changed_while_read(self._paths[-1])
         return codes
 
     def _refuse_changed(self) -> None:
         for path, before in self._states.items():
             if state_of(path) != before:
-                raise _changed(path)
-
-
-def _changed(path: str) -> DataError:
-    return DataError("the file changed while it was read; start again once it is complete", path)
+                raise changed_while_read(path)

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import math
 import random
-from itertools import chain
+import tracemalloc
+from collections.abc import Iterator
+from itertools import chain, pairwise
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 import reference
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from reading import faults_of, listed, read, rows_of
+from reading import SERIAL, Pieces, faults_of, listed, read, rows_of
 
 from lmart.errors import DataError
 from lmart.formats import text as text_module
-from lmart.formats.letor import LetorWriter
+from lmart.formats.letor import LetorReader, LetorWriter
 from lmart.formats.options import ReadOptions
 from lmart.formats.registry import open_rows, read_dataset
+from lmart.formats.rows import FeatureTable, QueryLedger
 from lmart.gains import Gain
 from lmart.streams import AtomicOutput
 from lmart.threads import WorkerPool
@@ -391,8 +395,8 @@ def test_query_sizes_make_the_queries(tmp_path: Path) -> None:
     with open_rows(str(rows), options) as reader:
         assert [(block.query_ids, block.query_offsets.tolist()) for block in reader] == [(["1", "2"], [0, 2, 3])]
     for wrong, what in (
-        (b"2\n2\n", "sum to 4, but the data has 3 rows"),
-        (b"2\n", "sum to 2, but the data has more than 2 rows"),
+        (b"2\n2\n", f"sum to 4, but {rows} has 3 rows; .* 'lmart convert DATA OUT --query-sizes FILE'"),
+        (b"2\n", f"sum to 2, but {rows} has more than 2 rows"),
         (b"3\n0\n", "sizes:2: query size '0'"),
         (b"3 4\n", "'3 4' is not a whole number"),
         (b"", "holds no number"),
@@ -404,6 +408,71 @@ def test_query_sizes_make_the_queries(tmp_path: Path) -> None:
     sizes.write_bytes(b"1\n")
     with pytest.raises(DataError, match="have query ids already"):
         read_dataset([str(rows)], options)
+
+
+def test_sizes_are_read_no_further_than_the_rows_reach(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "rows").write_bytes(b"1 1:1\n2 1:2\n3 1:3\n")
+    monkeypatch.setattr("lmart.formats.assembly.MANY_MORE", 5)
+    taken = []
+
+    def endless(path: str) -> Iterator[npt.NDArray[np.int64]]:
+        for i in range(100):
+            taken.append(i)
+            yield np.array([2], np.int64)
+
+    monkeypatch.setattr("lmart.formats.registry.read_query_sizes", endless)
+    with pytest.raises(DataError, match=r"sum to more than 14, but .*rows has 3 rows"):
+        read_dataset([str(tmp_path / "rows")], ReadOptions(query_sizes="sizes"))
+    assert len(taken) == 7
+
+
+def test_a_long_line_is_not_copied_for_each_piece_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_module, "FIRST_BLOCK", 50)
+    line = b"1 qid:1" + b"".join(b" %d:1" % i for i in range(1, 2000)) + b"\n"
+    buffers: list[object] = []
+
+    class Recorded(Pieces):
+        def read_block(self, view: memoryview) -> int:
+            buffers.append(view.obj)
+            return super().read_block(view)
+
+    for step in (1, 7):
+        stream = Recorded(line[i : i + step] for i in range(0, len(line), step))
+        options = ReadOptions()
+        reader = LetorReader(stream, b"", options, SERIAL, FeatureTable(), QueryLedger(False))
+        assert sum(len(block) for block in reader) == 1
+        assert sum(a is not b for a, b in pairwise(buffers)) < 20
+    monkeypatch.setattr(text_module, "LONGEST_LINE", 3 << 20)
+    text = b"1 qid:1 1:1\n" + b"1 qid:1 1:" + b"1" * (4 << 20)
+    assert faults_of(text)[0].message.startswith("the line is longer than 3 MiB; is it the right file")
+    assert faults_of(text)[0].line == 2
+
+
+def test_many_blank_lines_and_comments_may_stand_before_the_first_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    blank = b"\n \t\r\n# 1 qid:1 1:1\n\t#\r\n\r\n"
+    for block in (20, 1 << 16):
+        monkeypatch.setattr(text_module, "FIRST_BLOCK", block)
+        monkeypatch.setattr(text_module, "BLOCK", block)
+        (fault,) = faults_of(blank * 50 + b"x qid:1 1:1\n")
+        assert (fault.line, "starts with 'x'" in fault.message) == (251, True)
+        assert read(blank * 50 + b"1 qid:1 1:1\n").n_documents == 1
+
+
+def test_room_is_made_for_the_faults_there_can_be() -> None:
+    text = b"1 qid:1 1:x\n" * 5
+    assert len(faults_of(text, max_errors=10**30)) == 5
+    assert len(faults_of(b"label,qid,a\n" + b"1,1,x\n" * 5, "csv", max_errors=10**30)) == 5
+
+
+def test_a_small_file_takes_little_room(tmp_path: Path) -> None:
+    (tmp_path / "rows").write_bytes(b"1 qid:1 1:1\n" * 10)
+    with open_rows(str(tmp_path / "rows"), ReadOptions()) as reader:
+        tracemalloc.start()
+        try:
+            assert sum(map(len, reader)) == 10
+            assert tracemalloc.get_traced_memory()[1] < text_module.BLOCK // 4
+        finally:
+            tracemalloc.stop()
 
 
 def test_the_sizes_follow_blocks_and_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import random
@@ -164,9 +165,14 @@ def test_labels_and_queries_may_be_missing(model: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["scores", "tsv", "trec", "jsonl"])
-def test_no_rows_give_no_lines(model: str, form: str) -> None:
-    assert predict(model, "", "--format", form) == []
-    assert predict(model, "# nothing\n\n", "--format", form) == []
+@pytest.mark.parametrize("nothing", [b"", b"# nothing\n\n", b"\n\r\n \t", gzip.compress(b""), b"\xef\xbb\xbf"])
+def test_no_rows_are_refused_as_by_every_command(model: str, form: str, nothing: bytes, tmp_path: Path) -> None:
+    (tmp_path / "d").write_bytes(nothing)
+    (tmp_path / "header.csv").write_text("label,qid,a\n\n")
+    for data in ("d", "header.csv"):
+        said = refusal(run("-m", model, "--data", str(tmp_path / data), "--format", form, "-o", str(tmp_path / "o")))
+        assert said == f"{tmp_path / data}: there are no rows in it; check the step that made it"
+        assert not (tmp_path / "o").exists()
 
 
 def test_rows_without_features_are_rows(model: str) -> None:

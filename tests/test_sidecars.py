@@ -187,7 +187,7 @@ def test_a_search_goes_by_both_together() -> None:
         ("1\n2\n", "i: holds 2 scores, but d.svm has 200 rows"),
         ("1\nnan\n", "i:2: score 'nan' is not finite"),
         ("1\n1e400\n", "i:2: score '1e400' is too large for a number"),
-        ("0\n" * 199 + "-1e101\n", "i:200: score '-1e+101' is too large to start from; use scores from -1e+100 to"),
+        ("0\n" * 199 + "-1e101\n", "i:200: score '-1e101' is too large to start from; use scores from -1e+100 to"),
         ("1 2\n", "i:1: there is more than one number in '1 2'"),
         ("0\n\n1\n", "i:2: the line is empty"),
         ("", "i: holds 0 scores"),

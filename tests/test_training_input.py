@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import gzip
+import itertools
 import os
 import random
 import threading
@@ -169,8 +170,16 @@ def test_queries_by_size(pool: WorkerPool, passes: str) -> None:
     options = ReadOptions(query_sizes="sizes")
     both_ways(pool, ["a", "b"], [], options)
     Path("sizes").write_text("3\n")
-    with pytest.raises(DataError, match="sum to 3, but the data has more than 3 rows"):
+    with pytest.raises(DataError, match="sum to 3, but a has more than 3 rows"):
         reading.read_training_set(["a", "b"], options, SETTINGS, pool)
+
+
+def test_sizes_that_can_be_read_only_once_are_enough(passes: str, folder: Path) -> None:
+    lines = letor(6).splitlines()
+    sizes = "".join(f"{len(list(rows))}\n" for _, rows in itertools.groupby(line.split()[1] for line in lines))
+    Path("a").write_text("".join(" ".join(line.split()[:1] + line.split()[2:]) + "\n" for line in lines))
+    Path("sizes").write_text(sizes)
+    assert models("a", "--query-sizes", "-", stdin=sizes.encode()) == models("a", "--query-sizes", "sizes")
 
 
 def models(*arguments: str, stdin: bytes | None = None) -> bytes:

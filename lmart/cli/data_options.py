@@ -11,6 +11,8 @@ import click
 from lmart.cli.options import Whole
 from lmart.formats.options import ReadOptions
 
+MOST_ERRORS = 1_000_000
+
 _OPTIONS = (
     click.option(
         "--group-by-qid",
@@ -26,7 +28,7 @@ _OPTIONS = (
     ),
     click.option(
         "--max-errors",
-        type=Whole(min=1),
+        type=Whole(min=1, max=MOST_ERRORS),
         metavar="N",
         default=10,
         show_default=True,

@@ -15,6 +15,7 @@ import numpy as np
 
 from lmart.dataset import SparseRows
 from lmart.errors import OutputError, quote
+from lmart.formats import text as text_module
 from lmart.formats.cells import CellBatch
 from lmart.formats.columns import ColumnPlan, plan_columns
 from lmart.formats.letor_faults import INNER_RETURN, label_fault, value_fault
@@ -138,6 +139,9 @@ class DelimitedReader(TextReader):
     def _parse_quoted(self, text: bytes, plan: ColumnPlan) -> list[RowBlock]:
         text = self._pending + text
         if text.count(b'"') % 2:
+            if len(text) > text_module.LONGEST_LINE:
+                what = f"a quoted field is not closed within {text_module.LONGEST_LINE >> 20} MiB"
+                raise self.fault(self.line + 1, f"{what}; close or double the quote")
             self._pending = text
             return []
         self._pending = b""

@@ -29,6 +29,9 @@ from lmart.formats.text import Buffers, TextReader, cut_at_newlines, powers
 from lmart.kernels import decimals, features, parsing
 from lmart.streams import AtomicOutput
 
+# Lines with nothing but a comment: those in which `words_of` finds nothing.
+_NO_ROWS = re.compile(rb"(?:\n++|[ \t]*+\r*+(?:#[^\n]*+)?+\n)*+")
+
 
 class LetorReader(TextReader):
     """Reads LETOR text; the first row of a file decides whether its rows have labels and query ids."""
@@ -129,17 +132,13 @@ class LetorReader(TextReader):
 
     def _find_layout(self, buffer: bytearray, stop: int) -> Layout | None:
         """Return what the first row shows, None when there is no row yet; DataError when the file cannot be read so."""
-        start = 0
-        number = self.line
-        while start < stop:
-            number += 1
-            end = buffer.find(b"\n", start)
-            line = bytes(buffer[start:end])
-            start = end + 1
-            words = words_of(line.split(b"#", 1)[0])
-            if words:
-                return self._layout_of(line, words, number)
-        return None
+        match = _NO_ROWS.match(buffer, 0, stop)
+        start = match.end() if match is not None else 0
+        if start == stop:
+            return None
+        line = bytes(buffer[start : buffer.find(b"\n", start)])
+        number = self.line + buffer.count(b"\n", 0, start) + 1
+        return self._layout_of(line, words_of(line.split(b"#", 1)[0]), number)
 
     def _layout_of(self, line: bytes, words: list[bytes], number: int) -> Layout:
         options = self.options

@@ -46,15 +46,14 @@ class ParquetReader(RowReader):
         self._threads = threads_can_start()
         self._query: str | None = None
         self._row = 0
-        try:
-            with self._failures():
-                alone = {} if self._threads else {"pre_buffer": False}  # which starts threads
-                self._file = self._arrow.parquet.ParquetFile(_seekable(stream, head), **alone)
-        finally:
-            stream.close()
+        self._stream = stream
+        with self._failures():
+            alone = {} if self._threads else {"pre_buffer": False}  # which starts threads
+            self._file = self._arrow.parquet.ParquetFile(_seekable(stream, head), **alone)
 
     def close(self) -> None:
         self._file.close()
+        self._stream.close()
 
     def _failures(self) -> _ArrowFailures:
         return _ArrowFailures(self._arrow, self.path)
@@ -70,6 +69,7 @@ class ParquetReader(RowReader):
             with self._failures():
                 batch = next(batches, None)
             if batch is None:
+                self._stream.refuse_changed()
                 return
             if batch.num_rows:
                 yield self._block_of(batch, plan)
@@ -176,7 +176,7 @@ def _seekable(stream: InputStream, head: bytes) -> Any:
     """Return the path of a plain file, else its whole content; Parquet's index stands at its end."""
     if stream.path != "-" and stream.progress > 0 and os.path.isfile(stream.path):
         with open(stream.path, "rb") as plain:
-            if plain.read(len(MAGIC)) == MAGIC:
+            if plain.read(len(MAGIC)) == MAGIC and stream.is_file(os.fstat(plain.fileno())):
                 return stream.path
     parts = [head]
     buffer = memoryview(bytearray(1 << 20))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from lmart.dataset import RankingDataset
 from lmart.ensemble import Ensemble
@@ -25,8 +25,11 @@ from lmart.threads import WorkerPool
 
 __all__ = ["ReadOptions", "RowBlock", "RowReader", "detect_format", "open_rows", "read_dataset", "read_model"]
 
+Blocks = TypeVar("Blocks", RowBlock, list[RowBlock])
+
 _HEAD = 1 << 16
 _TEXT_READERS: dict[str, Callable[..., RowReader]] = {"letor": LetorReader, "csv": DelimitedReader, "tsv": TsvReader}
+_BLANKS = b" \t\r\n"
 _LETOR_CELL = re.compile(rb"(^|[ \t])(qid|\d+):")
 
 
@@ -60,15 +63,11 @@ def read_batches(
     """
     ledger, sizes = QueryLedger(options.group_by_qid), _query_sizes(options)
     for path, spool in zip(paths, spools or [None] * len(paths), strict=True):
-        empty = True
         with _open(path, options, pool, table, ledger, sizes, spool, room) as reader:
             for blocks in reader.volatile_batches():
-                empty = False
                 yield Batch(path, blocks, reader.progress if len(paths) == 1 else 0.0)
-        if empty:
-            raise DataError("there are no rows in it; check the step that made it", path)
     if sizes is not None:
-        sizes.check_end()
+        sizes.check_end(source_name(paths))
 
 
 def source_name(paths: Sequence[str]) -> str:
@@ -103,7 +102,7 @@ def detect_format(path: str) -> str:
         head = _read_head(stream)
     finally:
         stream.close()
-    return "lmart" if head.lstrip().startswith(b"{") else _data_format(path, head, ReadOptions())
+    return "lmart" if head.lstrip(_BLANKS).startswith(b"{") else _data_format(path, head, ReadOptions())
 
 
 def read_model(path: str, format: str | None = None) -> Ensemble:
@@ -143,8 +142,9 @@ def _open(
     try:
         head = _read_head(stream)
         kind = options.format or _data_format(path, head, options)
+        reader: RowReader
         if kind == "parquet":
-            reader: RowReader = ParquetReader(stream, head, options, table, ledger)
+            reader = ParquetReader(stream, head, options, table, ledger)
         elif kind in _TEXT_READERS:
             reader = _TEXT_READERS[kind](stream, head, options, pool, table, ledger, room)
         else:
@@ -152,7 +152,43 @@ def _open(
     except BaseException:
         stream.close()
         raise
+    reader = _CheckedRows(reader, stream)
     return reader if sizes is None else SizedRows(reader, sizes)
+
+
+class _CheckedRows(RowReader):
+    """The rows of a reader. DataError when there are none, and in place of others when the file changed meanwhile."""
+
+    def __init__(self, reader: RowReader, stream: InputStream) -> None:
+        self.path = reader.path
+        self.table = reader.table
+        self._reader = reader
+        self._stream = stream
+
+    def close(self) -> None:
+        self._reader.close()
+
+    def __iter__(self) -> Iterator[RowBlock]:
+        return self._checked(iter(self._reader))
+
+    def volatile_batches(self) -> Iterator[list[RowBlock]]:
+        return self._checked(self._reader.volatile_batches())
+
+    def _checked(self, blocks: Iterator[Blocks]) -> Iterator[Blocks]:
+        try:
+            first = next(blocks, None)
+            if first is None:
+                raise DataError("there are no rows in it; check the step that made it", self.path)
+            yield first
+            del first  # no block is held while the next one is made
+            yield from blocks
+        except DataError:
+            self._stream.refuse_changed()
+            raise
+
+    @property
+    def progress(self) -> float:
+        return self._reader.progress
 
 
 def _read_head(stream: InputStream) -> bytes:
@@ -170,7 +206,7 @@ def _read_head(stream: InputStream) -> bytes:
 def _first_line(head: bytes, may_be_cut: bool) -> bytes | None:
     lines = head.split(b"\n")
     for line in lines if may_be_cut else lines[:-1]:
-        if line.strip() and not line.lstrip().startswith(b"#"):
+        if (text := line.strip(_BLANKS)) and not text.startswith(b"#"):
             return line
     return None
 
@@ -193,7 +229,7 @@ def _data_format(path: str, head: bytes, options: ReadOptions) -> str:
             continue
         if len(fields) > 1 and wanted & {field.strip().lower() for field in fields}:
             return name
-    if named is not None or head.lstrip().startswith(b"{"):
+    if named is not None or head.lstrip(_BLANKS).startswith(b"{"):
         return named.name if named is not None and named.kind == "model" else "lmart"
     return "letor"
 
