@@ -116,7 +116,9 @@ class LetorReader(TextReader):
             offsets = np.append(out.runs[:n_runs, 0], n_rows)
         elif n_rows:
             continues, self._query = self._query is not None, b""
-        documents = self.read_documents(buffer, out.documents[:n_rows]) if self.options.keep_document_ids else None
+        documents = None
+        if self.options.keep_document_ids:
+            documents = self.read_documents(buffer, out.documents[:n_rows], bound[0])
         rows = SparseRows(out.offsets[: n_rows + 1], *batch.close_up(chunk, n_cells))
         labels = out.labels[:n_rows] if layout.has_label else None
         return RowBlock(rows, labels, query_ids, offsets, continues, documents, self.line + 1)
