@@ -155,6 +155,7 @@ def command(
     settings = replace(settings, monotone=format_monotone(constraints))
     keep_memory_constant()
     console = Console(quiet)
+    read_options = read_options.telling(console.notice, console.warning)
     rounds: list[RoundReport] = []
     with WorkerPool(thread_count(threads, console.notice)) as pool:
         began = time.perf_counter()

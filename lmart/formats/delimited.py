@@ -215,14 +215,13 @@ class DelimitedReader(TextReader):
                     found.append((f, line, message, field))
         texts = [plan.names[f] for f, _, message, _ in found if _is_text_fault(message, plan.kinds[f])]
         for f, line, message, field in found:
+            what, _, remedy = message.rpartition("; ")
+            whole_message = f"{what}, as in most rows; {remedy}"
             if _is_text_fault(message, plan.kinds[f]):
                 also = f" {shlex.quote(list_of_columns(texts))}" if plan.names[f] == texts[0] else ""
-                message = f"column {quote(plan.names[f])} holds text, such as {quote(field)}"
-                message += f"; turn it into numbers, or leave it out with --ignore-columns{also}"
-            else:
-                what, _, remedy = message.rpartition("; ")
-                message = f"{what}, as in most rows; {remedy}"
-            self.faults.append(self.fault(line, message))
+                what = f"column {quote(plan.names[f])} holds text, such as {quote(field)}"
+                whole_message = f"{what}; turn it into numbers, or leave it out with --ignore-columns{also}"
+            self.faults.append(self.fault(line, whole_message))
         if found:
             kinds = plan.kinds.copy()
             kinds[[f for f, _, _, _ in found]] = decimals.IGNORED
@@ -403,8 +402,9 @@ def _cell_fault(field: bytes, name: str, kind: int, options: Any) -> str | None:
     elif kind == decimals.QUERY and not field:
         return f"no query id in column {quote(name)}: {quote(field)}; every row needs one"
     elif kind == decimals.FEATURE and word not in _MISSING and word not in _TRUTH:
-        if fault := value_fault(field, f"column {quote(name)}", options):
-            return fault.replace("or nan where it is missing", "leave it empty if missing, or use --ignore-columns")
+        fault = value_fault(field, f"column {quote(name)}", options)
+        hint = "leave it empty if missing, or use --ignore-columns"
+        return None if fault is None else fault.replace("or nan where it is missing", hint)
     return None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -63,8 +64,9 @@ class ParquetReader(RowReader):
         plan = plan_columns(names, self._options, self.table, self.path)
         self._refuse_types(plan, types)
         used = [name for name, kind in zip(originals, plan.kinds.tolist(), strict=True) if kind]
-        if len(set(used)) < len(used):
-            raise DataError(f"two columns are named {quote(_repeated(used))}; rename one", self.path)
+        counts = Counter(originals)
+        if repeated := [name for name in used if counts[name] > 1]:  # pyarrow cannot tell them apart
+            raise DataError(f"two columns are named {quote(repeated[0])}; rename one", self.path)
         with self._failures():
             batches = self._file.iter_batches(BLOCK_ROWS, columns=used)
         while True:
@@ -140,8 +142,8 @@ class ParquetReader(RowReader):
             elif kind == DOCUMENT:
                 document_ids = [text or "" for text in self._texts(batch.column(original), name, "document id", faults)]
                 for i, text in enumerate(document_ids):
-                    if message := id_fault(text, "document id", self._options):
-                        faults.append(DataError(message, self.path, self._row + i + 1))
+                    if fault := id_fault(text, "document id", self._options):
+                        faults.append(DataError(fault, self.path, self._row + i + 1))
         refuse(faults, self._options.max_errors)
         block = RowBlock(
             SparseRows(*plan.cells(n), values.reshape(-1)),
@@ -198,19 +200,14 @@ class ParquetReader(RowReader):
                 faults.append(DataError(message, self.path, self._row + i + 1))
             elif text != self._query or i == 0:
                 if text != self._query:
-                    if message := id_fault(text, "query id", self._options):
-                        faults.append(DataError(message, self.path, self._row + i + 1))
+                    if wrong := id_fault(text, "query id", self._options):
+                        faults.append(DataError(wrong, self.path, self._row + i + 1))
                     elif fault := self._ledger.enter(text, self.path, self._row + i + 1):
                         faults.append(fault)
                 starts.append(i)
                 query_ids.append(text)
                 self._query = text
         return query_ids, np.array([*starts, len(texts)], np.int64), continues
-
-
-def _repeated(names: Sequence[str]) -> str:
-    seen: set[str] = set()
-    return next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
 
 
 class _ArrowFailures:

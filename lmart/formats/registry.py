@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -27,6 +28,17 @@ __all__ = ["ReadOptions", "RowBlock", "RowReader", "detect_format", "open_rows",
 
 _HEAD = 1 << 16
 _TEXT_READERS: dict[str, Callable[..., RowReader]] = {"letor": LetorReader, "csv": DelimitedReader, "tsv": TsvReader}
+_JSON = re.compile(rb"\s*(\{\s*(\"|\}|$)|\[\s*([\[{\"]|$))")
+_MODEL = re.compile(rb'\s*\{\s*"format"\s*:\s*"lmart"')
+_FOREIGN = {
+    b"ARROW1": "Arrow (Feather)",
+    b"Obj\x01": "Avro",
+    b"SQLite format 3\0": "an SQLite database",
+    b"\x89HDF": "HDF5",
+    b"\x93NUMPY": "a NumPy array",
+    b"\xd0\xcf\x11\xe0": "an Excel workbook",
+}
+_READ = "give LETOR, CSV, TSV or Parquet"
 _LETOR_CELL = re.compile(rb"(^|[ \t])(qid|\d+):")
 
 
@@ -91,6 +103,15 @@ def read_dataset(paths: Sequence[str], options: ReadOptions, pool: WorkerPool | 
     return builder.finish(table, source_name(paths), options.group_by_qid)
 
 
+def for_models(options: ReadOptions, models: Sequence[Ensemble]) -> ReadOptions:
+    """Return the options for data that only these models are to score: of tables only their features are parsed."""
+    named = {model.feature_names is not None for model in models}
+    if len(named) > 1:  # matched by name for one, by number for the other
+        return options
+    known = {model.feature_name(column) for model in models for column in range(model.n_features)}
+    return dataclasses.replace(options, known_features=frozenset(known))
+
+
 def detect_format(path: str) -> str:
     """Return the name of the format of a file, by its name, else by its content. DataError when it cannot be read.
 
@@ -143,6 +164,7 @@ def _open(
     try:
         head = _read_head(stream)
         kind = options.format or _data_format(path, head, options)
+        _refuse_foreign(path, head, kind)
         if kind == "parquet":
             reader: RowReader = ParquetReader(stream, head, options, table, ledger)
         elif kind in _TEXT_READERS:
@@ -153,6 +175,15 @@ def _open(
         stream.close()
         raise
     return reader if sizes is None else SizedRows(reader, sizes)
+
+
+def _refuse_foreign(path: str, head: bytes, kind: str) -> None:
+    """Raise DataError when the data begins like a format that is not read as data."""
+    if _JSON.match(head) and not _MODEL.match(head) and kind != "parquet":
+        raise DataError(f"JSON is not read as data; {_READ}", path)
+    for magic, what in _FOREIGN.items():
+        if head.startswith(magic):
+            raise DataError(f"is {what}, which is not read as data; {_READ}", path)
 
 
 def _read_head(stream: InputStream) -> bytes:
@@ -185,7 +216,9 @@ def _data_format(path: str, head: bytes, options: ReadOptions) -> str:
     line = (_first_line(head, True) or b"").removeprefix(b"\xef\xbb\xbf").strip(b"\r\n")
     if _LETOR_CELL.search(line):
         return "letor"
-    wanted = {*LABEL_NAMES, *QUERY_NAMES, *(x.lower() for x in (options.label_column, options.query_column) if x)}
+    chosen = (options.label_column, options.query_column, options.document_column)
+    features = (name.lower() for name in options.known_features or () if not name.isdigit())
+    wanted = {*LABEL_NAMES, *QUERY_NAMES, *(name.lower() for name in chosen if name), *features}
     for name, delimiter in DELIMITERS.items():
         try:
             fields = next(csv.reader([line.decode("utf-8")], delimiter=delimiter, strict=True), [])

@@ -243,7 +243,9 @@ class TextReader(RowReader):
 
     def read_documents(self, buffer: bytearray, documents: Longs, begin: int) -> list[str]:
         """Return the document ids at the places int64[n, 2] of a chunk that begins at `begin`; adds their faults."""
-        texts, faults = decode_documents([bytes(buffer[start:stop]) for start, stop in documents.tolist()], self.options)
+        texts, faults = decode_documents(
+            [bytes(buffer[start:stop]) for start, stop in documents.tolist()], self.options
+        )
         for row, message in faults[: self.options.max_errors]:
             line = self.line + buffer.count(b"\n", begin, int(documents[row, 0])) + 1
             self.faults.append(self.fault(line, message))
