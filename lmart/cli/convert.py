@@ -7,6 +7,7 @@ import math
 import os
 
 import click
+from click.core import ParameterSource
 
 from lmart.cli.console import Console
 from lmart.cli.data_options import data_options
@@ -155,6 +156,9 @@ def _convert_data(
     ).telling(console.notice, console.warning)
     with WorkerPool(threads) as pool:
         names = convert_data(src, dst, target.name, 0.0 if absent == "zero" else math.nan, options, pool)
+    context = click.get_current_context()
+    if target.name == "letor" and context.get_parameter_source("absent") is not ParameterSource.DEFAULT:
+        console.notice("--absent changes nothing: LETOR text goes without the cells that a row does not have")
     if target.name == "letor" and names:
         first = ", ".join(f"{i} is {quote(name)}" for i, name in enumerate(names[:3], 1))
         console.notice(f"LETOR text has no feature names; columns are numbered: {first}{', ...' if names[3:] else ''}")

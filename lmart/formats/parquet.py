@@ -153,8 +153,14 @@ class ParquetReader(RowReader):
         return block
 
     def _note(self, faults: list[DataError], wrong: Any, column: Floats, message: str) -> None:
-        for i in np.flatnonzero(wrong)[: self._options.max_errors].tolist():
-            faults.append(DataError(message.format(quote(str(column[i]))), self.path, self._row + i + 1))
+        rows = np.flatnonzero(wrong)
+        most = len(rows) > 1 and 2 * len(rows) > len(wrong) - rows[0]
+        for i in rows[: 1 if most else self._options.max_errors].tolist():
+            text = message.format(quote(str(column[i])))
+            if most:  # one line for the column
+                what, _, remedy = text.rpartition("; ")
+                text = f"{what}, as in most rows; {remedy}"
+            faults.append(DataError(text, self.path, self._row + i + 1))
 
     def _numbers(self, column: Any) -> Floats:
         with self._failures():
@@ -194,11 +200,10 @@ class ParquetReader(RowReader):
         query_ids: list[str] = []
         starts: list[int] = []
         continues = texts[0] is not None and texts[0] == self._query
+        missing = np.array([not text for text in texts])
+        self._note(faults, missing, missing, f"no query id in column {quote(name)}: ''; every row needs one")
         for i, text in enumerate(texts):
-            if not text:
-                message = f"no query id in column {quote(name)}: {quote(text or '')}; every row needs one"
-                faults.append(DataError(message, self.path, self._row + i + 1))
-            elif text != self._query or i == 0:
+            if text and (text != self._query or i == 0):
                 if text != self._query:
                     if wrong := id_fault(text, "query id", self._options):
                         faults.append(DataError(wrong, self.path, self._row + i + 1))
