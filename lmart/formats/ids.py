@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from lmart.errors import quote
 from lmart.formats.options import ReadOptions
@@ -35,7 +36,9 @@ def encoding_fault(raw: bytes, what: str) -> str:
     return f"{what} {quote(raw)} is not valid UTF-8; convert the file to UTF-8"
 
 
-def decode_documents(raw_ids: list[bytes], options: ReadOptions) -> tuple[list[str], list[tuple[int, str]]]:
+def decode_documents(
+    raw_ids: Sequence[bytes | bytearray], options: ReadOptions
+) -> tuple[list[str], list[tuple[int, str]]]:
     """Return document ids as text, and what is wrong with some of them: (place in the list, message).
 
     raw_ids : one a row, empty where there is none
@@ -54,7 +57,7 @@ def decode_documents(raw_ids: list[bytes], options: ReadOptions) -> tuple[list[s
         try:
             raw.decode("utf-8")
         except UnicodeDecodeError:
-            message = encoding_fault(raw, "document id")
+            message = encoding_fault(bytes(raw), "document id")
         if message is not None:
             faults.append((place, message))
     return texts, faults

@@ -79,10 +79,10 @@ class ParquetReader(RowReader):
 
     def _schema(self) -> tuple[list[str], list[Any]]:
         """Return the names of the columns as they are written, and their types."""
+        with self._failures():
+            fields = list(self._file.schema_arrow)
         try:
-            with self._failures():
-                fields = list(self._file.schema_arrow)
-                return [field.name for field in fields], [field.type for field in fields]
+            return [field.name for field in fields], [field.type for field in fields]
         except UnicodeDecodeError:
             raise DataError("a column name is not valid UTF-8; rename it, or write the file again", self.path) from None
 
@@ -219,7 +219,7 @@ class _ArrowFailures:
     """Turns pyarrow's exceptions into one line."""
 
     def __init__(self, arrow: Any, path: str) -> None:
-        self._kinds = (arrow.ArrowException, OSError)
+        self._kinds = (arrow.ArrowException, OSError, UnicodeDecodeError)
         self._path = path
 
     def __enter__(self) -> None:
