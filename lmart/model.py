@@ -11,7 +11,7 @@ from lmart.dataset import SparseRows
 from lmart.ensemble import Ensemble, Ints
 from lmart.explain import Explainer, Explanation
 from lmart.formats.options import ReadOptions
-from lmart.formats.registry import open_rows, read_model
+from lmart.formats.registry import for_models, open_rows, read_model
 from lmart.formats.rows import RowBlock, RowReader
 from lmart.scoring import FeatureMatcher, Scorer
 from lmart.threads import WorkerPool
@@ -137,7 +137,8 @@ class Model:
         path : LETOR text, or any other data that `lmart predict` reads, plain or compressed; labels and query ids may
         be missing, and unknown features are left out. DataError, with path and line, when it cannot be read.
         """
-        options = ReadOptions(require_labels=False, require_queries=False)
+        options = ReadOptions(require_labels=False, require_queries=False, use_labels=False)
+        options = for_models(options, [self.ensemble])
         parts = [np.zeros(0)]
         with WorkerPool(threads) as pool, open_rows(path, options, pool) as reader:
             matcher = FeatureMatcher(self.ensemble)

@@ -19,7 +19,7 @@ from lmart.ensemble import Ensemble
 from lmart.errors import DataError
 from lmart.formats.assembly import HeadBuilder
 from lmart.formats.options import ReadOptions
-from lmart.formats.registry import read_batches, read_dataset, source_name
+from lmart.formats.registry import for_models, read_batches, read_dataset, source_name
 from lmart.formats.rows import FeatureTable
 from lmart.settings import TrainSettings
 from lmart.streams import Spool, can_be_reread, can_spool, changed_while_read, state_of
@@ -53,6 +53,7 @@ def read_validation_set(
 
     model : has the features of the training set
     """
+    options = for_models(options, [model])
     if options.group_by_qid:
         return code_dataset(read_dataset([path], options, pool), model, edges, pool)
     table, heads, coder = FeatureTable(), HeadBuilder(), ValidationCoder(model, edges, pool)

@@ -169,7 +169,7 @@ def command(
     conventions = Conventions(gain or Gain(), empty, ties)
     measures = parse_measures(metric, conventions)
 
-    from lmart.formats.registry import read_dataset, read_model
+    from lmart.formats.registry import for_models, read_dataset, read_model
     from lmart.streams import AtomicOutputs, check_output
 
     for path in dict.fromkeys((per_query or "-", "-")):
@@ -181,7 +181,9 @@ def command(
             measures = _with_gain_of(ensemble, model, measures, gain is not None, console)
         if any(measure.name in ("ndcg", "dcg") for measure in measures):
             read_options = replace(read_options, gain=measures[0].conventions.gain)
-        dataset = read_dataset(data, read_options, pool)
+        # Scores need no features, so no column of a table is parsed for them.
+        read_options = for_models(read_options, [] if ensemble is None else [ensemble])
+        dataset = read_dataset(data, read_options.telling(console.notice, console.warning), pool)
         _warn_of_single_documents(dataset, console)
         given_weights = None if weights is None else _read_weights(weights, dataset)
         evaluator = _prepare(dataset, measures, pool, given_weights)

@@ -122,7 +122,8 @@ def command(
     keep their order. Labels and query ids may be missing. Rows are read, scored and written block by block, so that
     the data may be larger than memory or come from a pipe; every format but scores holds the rows of one query, or
     with --group-by-qid all of them. A feature that a row does not name counts as it did in training (--absent);
-    features that the model does not know are left out, with a warning.
+    features that the model does not know are left out, with a warning; of tables only the model's columns and the ids
+    are looked at. Labels are not judged: they may be empty, -1, ? or nan.
 
     --explain and --why take scores apart: each feature's contribution is its Shapley value (exact path-dependent
     TreeSHAP), and base is the mean score of the documents that the model was trained on.
@@ -138,7 +139,7 @@ def command(
 
     from lmart.explain import Explainer
     from lmart.formats.explanations import RowExplanations
-    from lmart.formats.registry import open_rows, read_model
+    from lmart.formats.registry import for_models, open_rows, read_model
     from lmart.model import score_stream
     from lmart.scoring import FeatureMatcher, Scorer
     from lmart.streams import AtomicOutput, check_output
@@ -152,9 +153,11 @@ def command(
     scorer = Scorer(ensemble)
     matcher = FeatureMatcher(ensemble)
     options = dataclasses.replace(
-        read_options,
+        for_models(read_options, [ensemble]).telling(console.notice, console.warning),
         require_labels=False,
         require_queries=False,
+        use_labels=False,
+        refuse_unknown=strict,
         keep_document_ids=form != "scores" or why is not None,
     )
     with WorkerPool(thread_count(threads, console.notice)) as pool, open_rows(data, options, pool) as reader:

@@ -140,7 +140,7 @@ def command(
     from lmart.boosting import resolve_share, train, without_trees
     from lmart.cli.console import Console
     from lmart.formats.model_json import model_to_json
-    from lmart.formats.registry import read_dataset
+    from lmart.formats.registry import for_models, read_dataset
     from lmart.formats.sidecars import read_monotone
     from lmart.reading import read_training_set, read_validation_set
     from lmart.streams import AtomicOutputs, check_output
@@ -153,6 +153,7 @@ def command(
     settings = replace(settings, monotone=format_monotone(constraints))
     keep_memory_constant()
     console = Console(quiet)
+    read_options = read_options.telling(console.notice, console.warning)
     rounds: list[RoundReport] = []
     with WorkerPool(thread_count(threads, console.notice)) as pool:
         began = time.perf_counter()
@@ -162,7 +163,9 @@ def command(
         if not choosing.tunes:  # which may choose another gain
             read_options = replace(read_options, gain=settings.gain)
         if choosing.chooses:  # the data is binned anew for each model
-            raw = read_dataset(data, read_options, pool), [read_dataset([path], read_options, pool) for path in valid]
+            in_memory = read_dataset(data, read_options, pool)
+            for_validation = for_models(read_options, [without_trees(in_memory, settings)])
+            raw = in_memory, [read_dataset([path], for_validation, pool) for path in valid]
             train_set, validation_sets = raw
         else:
             train_set = read_training_set(data, read_options, settings, pool)

@@ -17,6 +17,7 @@ from lmart.formats.cells import CellBatch
 from lmart.formats.letor_faults import (
     Layout,
     explain,
+    is_placeholder,
     label_fault,
     no_query_fault,
     not_letor_fault,
@@ -80,9 +81,21 @@ class LetorReader(TextReader):
         for chunk in with_odd:
             out = all_outputs[chunk]
             numbers = out.odd[: out.counts[parsing.ODD_NUMBERS]]
+            if not self.options.use_labels:
+                numbers = self._without_placeholders(text, numbers)
             calls.append((text, numbers, self.options.allow_infinite, powers(), out.labels, batch.place(chunk)[1]))
         for chunk, n_left in zip(with_odd, self.pool.run(decimals.read_numbers, calls), strict=True):
             all_outputs[chunk].counts[parsing.ODD_NUMBERS] = n_left
+
+    @staticmethod
+    def _without_placeholders(text: npt.NDArray[np.uint8], numbers: Longs) -> Longs:
+        """Move the numbers that are to be read to the front and return them: all but labels that nobody needs."""
+        kept = numbers[:, 0] >= 0
+        for i in np.flatnonzero(~kept).tolist():
+            kept[i] = not is_placeholder(text[numbers[i, 1] : numbers[i, 2]].tobytes())
+        n_kept = int(kept.sum())
+        numbers[:n_kept] = numbers[kept]
+        return numbers[:n_kept]
 
     def _collect(
         self, buffer: bytearray, bound: tuple[int, int], out: Buffers, batch: CellBatch, chunk: int, layout: Layout
@@ -119,9 +132,11 @@ class LetorReader(TextReader):
             offsets = np.append(out.runs[:n_runs, 0], n_rows)
         elif n_rows:
             continues, self._query = self._query is not None, b""
-        documents = self.read_documents(buffer, out.documents[:n_rows]) if self.options.keep_document_ids else None
+        documents = None
+        if self.options.keep_document_ids:
+            documents = self.read_documents(buffer, out.documents[:n_rows], bound[0])
         rows = SparseRows(out.offsets[: n_rows + 1], *batch.close_up(chunk, n_cells))
-        labels = out.labels[:n_rows] if layout.has_label else None
+        labels = out.labels[:n_rows] if layout.has_label and self.options.use_labels else None
         return RowBlock(rows, labels, query_ids, offsets, continues, documents, self.line + 1)
 
     def _add_fault(self, line: int, text: bytes, layout: Layout) -> None:
@@ -145,7 +160,7 @@ class LetorReader(TextReader):
         has_label = not (words[0].startswith(b"qid:") or re.match(rb"-?\d+:", words[0]))
         rest = words[1:] if has_label else words
         has_query = bool(rest) and rest[0].startswith(b"qid:")
-        if has_label and b"\0" not in line and label_fault(words[0]) is not None:
+        if has_label and b"\0" not in line and self._is_no_label(words[0]):
             raise self.fault(number, not_letor_fault(line, words))
         if not has_label and options.require_labels:
             what = f"no label: a row starts with it, here stands {quote(words[0])}"
@@ -158,6 +173,9 @@ class LetorReader(TextReader):
         if options.require_queries and options.query_sizes is None:
             raise self.fault(number, nul_fault(line) if b"\0" in line else no_query_fault(rest))
         return Layout(has_label, False)
+
+    def _is_no_label(self, word: bytes) -> bool:
+        return label_fault(word) is not None and (self.options.use_labels or not is_placeholder(word))
 
 
 def _label_of(line: bytes) -> float:

@@ -45,7 +45,7 @@ def explain(line: bytes, layout: Layout, options: ReadOptions) -> str | None:
     if not words:
         return None
     if layout.has_label:
-        if fault := label_fault(words[0]):
+        if (options.use_labels or not is_placeholder(words[0])) and (fault := label_fault(words[0])):
             return fault
         words = words[1:]
     if layout.has_query:
@@ -101,6 +101,13 @@ def label_fault(word: bytes) -> str | None:
     if value < 0:
         return f"label {label} is negative; a label is a number from 0 up"
     return f"label {label} is beyond the largest number; a label is a number from 0 up" if np.isinf(value) else None
+
+
+def is_placeholder(word: bytes) -> bool:
+    """Say whether the word may stand where a label is not needed: any number, or what says that there is none."""
+    if word.lower() in (b"?", b"-", b"na", b"n/a", b"null", b"none"):
+        return True
+    return any(pattern.match(word) for pattern in (_NUMBER, _MISSING, _INFINITE))
 
 
 def _pair_fault(word: bytes, following: bytes, options: ReadOptions) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
@@ -30,6 +31,17 @@ Blocks = TypeVar("Blocks", RowBlock, list[RowBlock])
 _HEAD = 1 << 16
 _TEXT_READERS: dict[str, Callable[..., RowReader]] = {"letor": LetorReader, "csv": DelimitedReader, "tsv": TsvReader}
 _BLANKS = b" \t\r\n"
+_JSON = re.compile(rb"\s*(\{\s*(\"|\}|$)|\[\s*([\[{\"]|$))")
+_MODEL = re.compile(rb'\s*\{\s*"format"\s*:\s*"lmart"')
+_FOREIGN = {
+    b"ARROW1": "Arrow (Feather)",
+    b"Obj\x01": "Avro",
+    b"SQLite format 3\0": "an SQLite database",
+    b"\x89HDF": "HDF5",
+    b"\x93NUMPY": "a NumPy array",
+    b"\xd0\xcf\x11\xe0": "an Excel workbook",
+}
+_READ = "give LETOR, CSV, TSV or Parquet"
 _LETOR_CELL = re.compile(rb"(^|[ \t])(qid|\d+):")
 
 
@@ -90,6 +102,15 @@ def read_dataset(paths: Sequence[str], options: ReadOptions, pool: WorkerPool | 
     return builder.finish(table, source_name(paths), options.group_by_qid)
 
 
+def for_models(options: ReadOptions, models: Sequence[Ensemble]) -> ReadOptions:
+    """Return the options for data that only these models are to score: of tables only their features are parsed."""
+    named = {model.feature_names is not None for model in models}
+    if len(named) > 1:  # matched by name for one, by number for the other
+        return options
+    known = {model.feature_name(column) for model in models for column in range(model.n_features)}
+    return dataclasses.replace(options, known_features=frozenset(known))
+
+
 def detect_format(path: str) -> str:
     """Return the name of the format of a file, by its name, else by its content. DataError when it cannot be read.
 
@@ -142,6 +163,7 @@ def _open(
     try:
         head = _read_head(stream)
         kind = options.format or _data_format(path, head, options)
+        _refuse_foreign(path, head, kind)
         reader: RowReader
         if kind == "parquet":
             reader = ParquetReader(stream, head, options, table, ledger)
@@ -191,6 +213,15 @@ class _CheckedRows(RowReader):
         return self._reader.progress
 
 
+def _refuse_foreign(path: str, head: bytes, kind: str) -> None:
+    """Raise DataError when the data begins like a format that is not read as data."""
+    if _JSON.match(head) and not _MODEL.match(head) and kind != "parquet":
+        raise DataError(f"JSON is not read as data; {_READ}", path)
+    for magic, what in _FOREIGN.items():
+        if head.startswith(magic):
+            raise DataError(f"is {what}, which is not read as data; {_READ}", path)
+
+
 def _read_head(stream: InputStream) -> bytes:
     """Return the first bytes, up to a whole line that is neither blank nor a comment where there is one."""
     head = b""
@@ -221,7 +252,9 @@ def _data_format(path: str, head: bytes, options: ReadOptions) -> str:
     line = (_first_line(head, True) or b"").removeprefix(b"\xef\xbb\xbf").strip(b"\r\n")
     if _LETOR_CELL.search(line):
         return "letor"
-    wanted = {*LABEL_NAMES, *QUERY_NAMES, *(x.lower() for x in (options.label_column, options.query_column) if x)}
+    chosen = (options.label_column, options.query_column, options.document_column)
+    features = (name.lower() for name in options.known_features or () if not name.isdigit())
+    wanted = {*LABEL_NAMES, *QUERY_NAMES, *(name.lower() for name in chosen if name), *features}
     for name, delimiter in DELIMITERS.items():
         try:
             fields = next(csv.reader([line.decode("utf-8")], delimiter=delimiter, strict=True), [])

@@ -137,11 +137,11 @@ class FeatureTable:
         if self.names is None:
             self.names = []
         position = {name: i for i, name in enumerate(self.names)}
+        before = len(position)
         for name in names:
-            if name not in position:
-                position[name] = len(self.names)
-                self.names.append(name)
-                self.register(np.array([len(self.names)]))
+            position.setdefault(name, len(position))
+        self.names += list(position)[before:]
+        self.register(np.arange(before + 1, len(position) + 1))
         return np.array([position[name] for name in names], np.int32)
 
     def _reserve(self, count: int) -> None:

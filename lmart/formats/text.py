@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from lmart.dataset import SparseRows
-from lmart.errors import DataError, quote
+from lmart.errors import DataError
 from lmart.formats.cells import CellRoom, ReusedRoom, joined
+from lmart.formats.ids import decode_documents, encoding_fault, id_fault
 from lmart.formats.options import ReadOptions
 from lmart.formats.rows import FeatureTable, Floats, Longs, QueryLedger, RowBlock, RowReader, refuse
 from lmart.kernels import decimals, parsing
@@ -250,15 +251,23 @@ class TextReader(RowReader):
         try:
             query_id = raw.decode("utf-8")
         except UnicodeDecodeError:
-            self.faults.append(self.fault(line, f"query id {quote(raw)} is not valid UTF-8; convert the file to UTF-8"))
+            self.faults.append(self.fault(line, encoding_fault(raw, "query id")))
             return raw.decode("utf-8", "backslashreplace")
-        if fault := self._ledger.enter(query_id, self.path, line):
+        if message := id_fault(query_id, "query id", self.options):
+            self.faults.append(self.fault(line, message))
+        elif fault := self._ledger.enter(query_id, self.path, line):
             self.faults.append(fault)
         return query_id
 
-    def read_documents(self, buffer: bytearray, documents: Longs) -> list[str]:
-        """Return the document ids at the places int64[n, 2]; bytes that are no UTF-8 are escaped."""
-        return [buffer[start:stop].decode("utf-8", "backslashreplace") for start, stop in documents.tolist()]
+    def read_documents(self, buffer: bytearray, documents: Longs, begin: int) -> list[str]:
+        """Return the document ids at the places int64[n, 2] of a chunk that begins at `begin`; adds their faults."""
+        texts, faults = decode_documents(
+            [bytes(buffer[start:stop]) for start, stop in documents.tolist()], self.options
+        )
+        for row, message in faults[: self.options.max_errors]:
+            line = self.line + buffer.count(b"\n", begin, int(documents[row, 0])) + 1
+            self.faults.append(self.fault(line, message))
+        return texts
 
     def finish_numbers(
         self, buffer: bytearray, numbers: Longs, labels: Floats, values: Floats
