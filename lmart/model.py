@@ -26,23 +26,25 @@ def score_stream(
 ) -> Iterator[tuple[RowBlock, Floats]]:
     """Yield each block of the input with the scores of its rows, float64[n].
 
-    matcher : collects the features that the model does not have; strict : refuse those
-    DataError when the data is damaged, has unknown features and `strict`, or has features but none of the model's.
+    matcher : collects the features that only one of data and model has; strict : refuse those
+    DataError when the data is damaged, cannot be meant for the model (`FeatureMatcher.refuse`), or is refused by
+    `strict`. Where that shows in the first PATIENCE rows, none of them is given out.
     """
     waiting: list[tuple[RowBlock, Floats]] = []
     for block in reader:
         column_map = matcher.column_map(reader.feature_ids, reader.feature_names)
-        if strict:
-            matcher.refuse_unknown(reader.path)
+        matcher.tables = reader.table.of_tables
+        if strict and not matcher.foreign:
+            matcher.refuse(reader.path, strict)
         waiting.append((block, scorer.score(block.features, column_map, pool)))
         del block  # before the next one is made
-        if matcher.foreign:
-            if sum(len(one) for one, _ in waiting) >= PATIENCE:
-                matcher.refuse_foreign(reader.path)
-            continue
+        if matcher.foreign or matcher.off_by_one:
+            if sum(len(one) for one, _ in waiting) < PATIENCE:
+                continue
+            matcher.refuse_foreign(reader.path)
         while waiting:
             yield waiting.pop(0)
-    matcher.refuse_foreign(reader.path)
+    matcher.refuse(reader.path, strict)
 
 
 class Model:

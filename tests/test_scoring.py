@@ -183,7 +183,7 @@ def test_unknown_features_are_counted_and_narrow_data_is_fine() -> None:
     assert matcher.unknown == ["2", "5", "6", "8"]
     assert matcher.describe_unknown() == "4 of 6 features are not in the model: '2', '5', '6', ..."
     with pytest.raises(DataError, match=r"^d: 4 of 6 features are not in the model"):
-        matcher.refuse_unknown("d")
+        matcher.refuse("d", strict=True)
 
 
 def test_data_without_any_feature_of_the_model_is_refused() -> None:

@@ -139,6 +139,11 @@ def _once(context: click.Context, parameter: click.Parameter, values: tuple[str,
     help="Write the measures of each query to FILE, tab-separated: a header, then a line a query with its id and each "
     "value, n/a where the query is left out. With - they go to standard output in place of the report.",
 )
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Refuse data with features that the model does not have, and tables that lack a column of the model.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table; every digit counts.")
 @data_options
 @threads_option
@@ -153,6 +158,7 @@ def command(
     ties: str,
     weights: str | None,
     per_query: str | None,
+    strict: bool,
     as_json: bool,
     read_options: ReadOptions,
     threads: int | None,
@@ -161,6 +167,8 @@ def command(
     """Measure a ranking; the help text is HELP."""
     if (model is None) == (scores is None):
         raise click.UsageError("give one of --model and --scores" + ("" if model is None else ", not both"))
+    if strict and model is None:
+        raise click.UsageError("--strict needs --model: scores are measured without looking at features")
     if as_json and per_query == "-":
         raise click.UsageError("--json and --per-query - both write to standard output; give --per-query a file")
     inputs = [*data, model, scores, weights, read_options.query_sizes]
@@ -185,7 +193,7 @@ def command(
         given_weights = None if weights is None else _read_weights(weights, dataset)
         evaluator = _prepare(dataset, measures, pool, given_weights)
         if ensemble is not None:
-            given = _score(ensemble, dataset, pool, console)
+            given = _score(ensemble, dataset, pool, console, strict)
         else:
             given = _read_scores(scores or "", dataset)
         report = _evaluate(evaluator, given, dataset)
@@ -249,15 +257,14 @@ def _at(fault: DataError, path: str) -> DataError:
     return fault if fault.path is not None else DataError(fault.message, path, fault.line, fault.more)
 
 
-def _score(ensemble: Ensemble, dataset: RankingDataset, pool: WorkerPool, console: Console) -> Floats:
-    from lmart.scoring import FeatureMatcher, Scorer
+def _score(ensemble: Ensemble, dataset: RankingDataset, pool: WorkerPool, console: Console, strict: bool) -> Floats:
+    from lmart.scoring import Scorer, match_dataset
 
-    matcher = FeatureMatcher(ensemble)
-    column_map = matcher.column_map(dataset.feature_ids, dataset.feature_names)
-    matcher.refuse_foreign(dataset.source)
+    matcher = match_dataset(ensemble, dataset)
+    matcher.refuse(dataset.source, strict)
     for text in matcher.warnings(dataset.source):
         console.warning(text)
-    return Scorer(ensemble).score(dataset.features, column_map, pool)
+    return Scorer(ensemble).score(dataset.features, matcher.known_columns, pool)
 
 
 def _read_scores(path: str, dataset: RankingDataset) -> Floats:

@@ -97,7 +97,7 @@ def _tag(context: click.Context, parameter: click.Parameter, value: str) -> str:
 @click.option(
     "--strict",
     is_flag=True,
-    help="Refuse data with features that the model does not have, instead of leaving them out.",
+    help="Refuse data with features that the model does not have, and tables that lack a column of the model.",
 )
 @data_options
 @threads_option

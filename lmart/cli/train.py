@@ -103,6 +103,12 @@ Examples:
 )
 @setting_options
 @sidecar_options
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Refuse tables of --data that lack a column of the others, and --valid files whose features are not those of "
+    "--data.",
+)
 @click.option("--report", metavar="FILE", help="Write the run as JSON: settings, measures of every round, seconds.")
 @choices.choosing_options
 @data_options
@@ -114,6 +120,7 @@ def command(
     out: str,
     settings: TrainSettings,
     beside: SidecarFiles,
+    strict: bool,
     report: str | None,
     choosing: choices.Choosing,
     read_options: ReadOptions,
@@ -145,6 +152,7 @@ def command(
     from lmart.formats.registry import read_dataset
     from lmart.formats.sidecars import read_monotone
     from lmart.reading import read_training_set, read_validation_set
+    from lmart.scoring import match_dataset
     from lmart.streams import AtomicOutput, check_output
     from lmart.threads import WorkerPool
 
@@ -166,10 +174,15 @@ def command(
         if choosing.chooses:  # the data is binned anew for each model
             raw = read_dataset(data, read_options, pool), [read_dataset([path], read_options, pool) for path in valid]
             train_set, validation_sets = raw
+            _check_columns(train_set, settings, strict, console)
+            if strict:
+                for one in raw[1]:
+                    match_dataset(without_trees(train_set, settings), one).refuse(one.source, strict)
         else:
             train_set = read_training_set(data, read_options, settings, pool)
+            _check_columns(train_set, settings, strict, console)
             model, edges = without_trees(train_set, settings), train_set.features.edges
-            validation_sets = [read_validation_set(path, read_options, model, edges, pool) for path in valid]
+            validation_sets = [read_validation_set(path, read_options, model, edges, pool, strict) for path in valid]
         sidecars, starts = beside.read(train_set), beside.read_for_validation(validation_sets)
         alone = choosing.chooses or sidecars.positions is not None
         settings = settings.for_queries(train_set.n_queries, alone)
@@ -216,6 +229,18 @@ def command(
     if sidecars.init_scores is not None:
         console.notice("measures are of the initial scores and the trees together; the model holds the trees alone")
     choice_reports.print_results(chosen, console, to_output="-" not in outputs.values())
+
+
+def _check_columns(dataset: Trainable, settings: TrainSettings, strict: bool, console: Console) -> None:
+    """Warn of each table of --data that lacks a column of the others, or refuse it."""
+    from lmart.errors import DataError
+    from lmart.scoring import missing_columns
+
+    counted_as = "0" if settings.absent == "zero" else "missing"
+    for path, what in missing_columns(dataset).items():
+        if strict:
+            raise DataError(f"{what}; give the files the same columns, or do without --strict", path)
+        console.warning(f"{'standard input' if path == '-' else path}: {what}; counted as {counted_as}")
 
 
 def _describe(dataset: Trainable, share: float) -> str:

@@ -49,9 +49,8 @@ def print_why(
     if both[0] == both[1]:
         raise DataError(f"{quote(names[0])} and {quote(names[1])} are the same document; name two", reader.path)
     column_map = matcher.column_map(reader.feature_ids, reader.feature_names)
-    if strict:
-        matcher.refuse_unknown(reader.path)
-    matcher.refuse_foreign(reader.path)
+    matcher.tables = reader.table.of_tables
+    matcher.refuse(reader.path, strict)
     scores = scorer.score(query.rows, column_map, pool)
     ranks = np.empty(len(scores), np.int64)
     ranks[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)

@@ -83,6 +83,7 @@ def plan_columns(names: Sequence[str], options: ReadOptions, table: FeatureTable
     kinds = np.array([special.get(name, FEATURE) for name in names], np.uint8)
     features = [name for name, kind in zip(names, kinds.tolist(), strict=True) if kind == FEATURE]
     places = np.zeros(len(names), np.int32)
+    table.of_tables[path] = np.zeros(0, np.int64)
     if not features:
         return ColumnPlan(tuple(names), kinds, places, np.zeros(0, np.int32))
     if all(_is_index(name) for name in features):
@@ -93,6 +94,7 @@ def plan_columns(names: Sequence[str], options: ReadOptions, table: FeatureTable
         if table.names is None and len(table):
             raise refusal("the columns have names but other inputs have numbers; give them the same columns")
         columns = table.register_names(features)
+    table.of_tables[path] = table.ids[columns]
     order = np.argsort(table.ids[columns], kind="stable")
     rank = np.empty(len(order), np.int32)
     rank[order] = np.arange(len(order))

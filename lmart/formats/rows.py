@@ -70,6 +70,7 @@ class FeatureTable:
 
     def __init__(self) -> None:
         self.names: list[str] | None = None
+        self.of_tables: dict[str, Longs] = {}  # by input with a header: the ids that it has a column for
         self._count = 0
         self._ids = np.empty(64, np.int64)
         self._keys = np.full(256, -1, np.int64)
