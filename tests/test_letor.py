@@ -63,6 +63,35 @@ def test_all_that_is_allowed_is_read() -> None:
     assert list(data.document_ids or ()) == ["D-1", "D-2", "x", "D-4", "", ""]
 
 
+@pytest.mark.parametrize(
+    ("comment", "document"),
+    [
+        ("#docid = GX000-00-0000000 inc = 1 prob = 0.0246906", "GX000-00-0000000"),
+        ("#docno: 17", "17"),
+        ("# docid:851", "851"),
+        ("#docid: X", "X"),
+        ("#docno = X", "X"),
+        ("# doc_id = X", "X"),
+        ("# Document_ID=X", "X"),
+        ("# inc = 1 docid = X", "X"),
+        ("# rank=1,docno=X, inc=0", "X"),
+        ("## DOCID :\tX y", "X"),
+        ("# docid = docid:5", "docid:5"),
+        ("# docid = a,b; c", "a,b"),
+        ("# docid = X,", "X,"),
+        ("# mydocid = X", ""),
+        ("# inc = 1", ""),
+        ("# docids X", "docids"),
+        ("# http://host/?docid=5", "http://host/?docid=5"),
+        ("# docid = ", ""),
+        ("#X y", "X"),
+        ("#", ""),
+    ],
+)
+def test_a_key_in_a_comment_names_the_document(comment: str, document: str) -> None:
+    assert stream_rows(f"1 qid:1 1:2 {comment}\n".encode())[0][3] == document
+
+
 def test_a_piece_may_end_at_every_byte() -> None:
     for cut in range(len(SMALL) + 1):
         assert same(stream_rows([SMALL[:cut], SMALL[cut:]]), SMALL_ROWS), cut
@@ -174,6 +203,11 @@ TOKENS = st.sampled_from(
         b"#docid = X y",
         b"# Z",
         b"#docid",
+        b"# inc = 1 DocNo: A,",
+        b"doc_id",
+        b"document_id = 7;",
+        b"=",
+        b"docno:",
         b"\r",
         b"\r\r",
         b"\0",
