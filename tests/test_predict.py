@@ -204,10 +204,10 @@ def test_data_without_a_feature_of_the_model_is_refused(model: str, tmp_path: Pa
 
 
 def test_features_that_only_one_side_names_match_by_number_with_a_warning(model: str) -> None:
-    result = run("-m", model, "--data", "-", stdin="label,qid,a,b\n0,q,3,9\n")
+    result = run("-m", model, "--data", "-", stdin="label,qid,a,b,c\n0,q,3,9,1\n")
     assert (result.exit_code, result.stdout) == (0, "3.0\n")
     assert said(result) == "lmart: warning: features are matched by number, not by name: only the data has names\n"
-    numbered = run("-m", model, "--data", "-", stdin="label,qid,2,1\n0,q,9,3\n")
+    numbered = run("-m", model, "--data", "-", stdin="label,qid,2,1,3\n0,q,9,3,0\n")
     assert (numbered.exit_code, numbered.stdout, said(numbered)) == (0, "3.0\n", "")
 
 
@@ -444,3 +444,24 @@ def test_help_is_quick_and_says_what_scores_are() -> None:
     text = " ".join(run("--help").stdout.split())
     assert "unbounded" in text
     assert "comparable within a query" in text
+
+
+def test_a_run_cannot_hold_a_document_twice(model: str, tmp_path: Path) -> None:
+    data, out = tmp_path / "d.csv", tmp_path / "run"
+    out.write_text("older")
+    data.write_text("qid,docid,1\n6,D1,1\n7,D1,0.9\n7,D1,2\n8,D1,1\n")
+    result = run("-m", model, "--data", str(data), "--format", "trec", "-o", str(out))
+    assert "d.csv: query '7' names document 'D1' twice, which a TREC run cannot hold" in refusal(result)
+    assert out.read_text() == "older"
+    once = run("-m", model, "--data", str(data), "--format", "trec", "--top", "1")
+    assert [line.split()[:3] for line in once.stdout.splitlines()] == [[q, "Q0", "D1"] for q in "678"]
+
+
+@pytest.mark.parametrize(("form", "rows"), [("tsv", 2), ("jsonl", 1)])
+def test_a_document_named_twice_is_told(model: str, form: str, rows: int) -> None:
+    data = "1 qid:7 1:1 # docid = A\n0 qid:7 1:2 #A\n1 qid:8 1:1 # docid = 2\n0 qid:8 1:1\n"  # the last one is number 2
+    result = run("-m", model, "--data", "-", "--format", form, stdin=data)
+    assert result.exit_code == 0
+    assert "standard input: query '7' names document 'A' twice" in said(result)
+    assert (", and 1 more row a document of their query;" in said(result)) == (rows == 2)
+    assert len(result.stdout.splitlines()) == 4

@@ -157,6 +157,7 @@ def command(
         require_queries=False,
         keep_document_ids=form != "scores" or why is not None,
     )
+    warnings: list[str] = []
     with WorkerPool(thread_count(threads, console.notice)) as pool, open_rows(data, options, pool) as reader:
         if why is not None and explainer is not None:
             from lmart.cli.why import print_why
@@ -173,7 +174,8 @@ def command(
                     result.flush()
                     del block, scores  # before the next ones are made
                 writer.finish()
-    for text in matcher.warnings(data):
+                warnings = writer.warnings
+    for text in (*matcher.warnings(data), *warnings):
         console.warning(text)
 
 
