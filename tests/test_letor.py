@@ -477,3 +477,38 @@ def test_scikit_learn_reads_the_same(tmp_path: Path) -> None:
     assert np.array_equal(data.features.dense(20, 0.0), x.toarray())
     assert np.array_equal(data.labels, y)
     assert np.repeat([int(q) for q in data.query_ids], np.diff(data.query_offsets)).tolist() == qid.tolist()
+
+
+IGNORING = b"1 qid:1 1:1 2:2 3:3 # docid = a\n0 qid:1 2:x 7:5\n0 qid:2 3:1 2:inf 1:4 2:1\n0 qid:2\n2 qid:2 2:1 2:2\n"
+
+
+def test_ignored_features_are_left_out_as_if_they_were_not_there() -> None:
+    wanted = stream_rows(b"1 qid:1 1:1 3:3 # docid = a\n0 qid:1 7:5\n0 qid:2 3:1 1:4\n0 qid:2\n2 qid:2\n")
+    for name in ("2", "02"):
+        assert stream_rows(IGNORING, ignore_columns=(name,)) == wanted
+    data = read(IGNORING, ignore_columns=("2", "7"))
+    assert (data.feature_ids.tolist(), len(data.features.values)) == ([1, 3], 4)
+    with pytest.raises(DataError, match="value 'y' is not a number"):
+        read(IGNORING + b"0 qid:3 2:x 1:y\n", ignore_columns=("2",))
+
+
+def test_a_feature_to_ignore_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="there is no feature 'nosuch' to ignore"):
+        read(SMALL, ignore_columns=("nosuch",))
+    stream = rows_of(SMALL, ignore_columns=("1", "5"))
+    stream.alone = True
+    with pytest.raises(DataError, match="there is no feature '5' to ignore: no row has it"):
+        list(stream)
+    paths = [str(tmp_path / name) for name in "ab"]
+    Path(paths[0]).write_bytes(b"1 qid:1 1:1 2:1\n")
+    Path(paths[1]).write_bytes(b"1 qid:2 1:1 5:1\n")
+    with WorkerPool(1) as pool:  # one of several inputs is enough
+        assert read_dataset(paths, ReadOptions(ignore_columns=("5",)), pool).feature_ids.tolist() == [1, 2]
+        assert read_dataset(paths[:1], ReadOptions(ignore_columns=("5", "x"), beside_others=True), pool).n_features == 2
+
+
+@pytest.mark.parametrize("option", ["label_column", "query_column"])
+def test_letor_text_has_no_columns_to_choose(option: str) -> None:
+    with pytest.raises(DataError, match=f"LETOR text has no columns: .*; leave out --{option.replace('_', '-')}"):
+        read(SMALL, **{option: "1"})
+    assert read(SMALL, **{option: "1"}, beside_others=True).n_documents == 6

@@ -57,7 +57,7 @@ _OPTIONS = (
         "--ignore-columns",
         metavar="NAME,...",
         default=None,
-        help="Columns of CSV, TSV or Parquet to leave out.",
+        help="Columns of CSV, TSV or Parquet to leave out; in LETOR text, indices.",
     ),
 )
 

@@ -171,8 +171,9 @@ def command(
         raw: tuple[RankingDataset, list[RankingDataset]] | None = None
         if not choosing.tunes:  # which may choose another gain
             read_options = replace(read_options, gain=settings.gain)
+        valid_options = replace(read_options, beside_others=True)
         if choosing.chooses:  # the data is binned anew for each model
-            raw = read_dataset(data, read_options, pool), [read_dataset([path], read_options, pool) for path in valid]
+            raw = read_dataset(data, read_options, pool), [read_dataset([path], valid_options, pool) for path in valid]
             train_set, validation_sets = raw
             _check_columns(train_set, settings, strict, console)
             if strict:
@@ -182,7 +183,7 @@ def command(
             train_set = read_training_set(data, read_options, settings, pool)
             _check_columns(train_set, settings, strict, console)
             model, edges = without_trees(train_set, settings), train_set.features.edges
-            validation_sets = [read_validation_set(path, read_options, model, edges, pool, strict) for path in valid]
+            validation_sets = [read_validation_set(path, valid_options, model, edges, pool, strict) for path in valid]
         sidecars, starts = beside.read(train_set), beside.read_for_validation(validation_sets)
         alone = choosing.chooses or sidecars.positions is not None
         settings = settings.for_queries(train_set.n_queries, alone)

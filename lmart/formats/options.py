@@ -21,11 +21,13 @@ class ReadOptions:
     max_errors        : list at most this many faults before giving up
     allow_infinite    : infinite values are data; else they are refused
     query_sizes       : file with one row count a query, for data without query ids
-    label_column, query_column, ignore_columns : column names of CSV, TSV and Parquet
+    label_column, query_column, ignore_columns : column names of CSV, TSV and Parquet; ignore_columns also of indices in
+                        LETOR text
     format            : name of the format; None: found from name and content
     require_labels, require_queries : refuse rows without
     keep_document_ids : keep the document ids of LETOR comments and of a docid column
     gain              : refuse labels without an entry in its table
+    beside_others     : column options need not fit this input, as they may be meant for others: a --valid file
     """
 
     group_by_qid: bool = False
@@ -41,6 +43,7 @@ class ReadOptions:
     require_queries: bool = True
     keep_document_ids: bool = False
     gain: Gain | None = None
+    beside_others: bool = False
 
     def gain_fault(self, labels: Floats) -> str | None:
         """Return what is wrong with the first of the labels that has no gain, None if all have."""

@@ -33,7 +33,7 @@ _LETOR_CELL = re.compile(rb"(^|[ \t])(qid|\d+):")
 def open_rows(path: str, options: ReadOptions, pool: WorkerPool | None = None) -> RowReader:
     """Open one input for reading in blocks, in constant memory. DataError when it cannot be read."""
     table, ledger = FeatureTable(), QueryLedger(options.group_by_qid)
-    return _open(path, options, pool or WorkerPool(1), table, ledger, _query_sizes(options))
+    return _open(path, options, pool or WorkerPool(1), table, ledger, _query_sizes(options), alone=True)
 
 
 class Batch(NamedTuple):
@@ -69,6 +69,8 @@ def read_batches(
             raise DataError("there are no rows in it; check the step that made it", path)
     if sizes is not None:
         sizes.check_end()
+    if not options.beside_others:
+        table.refuse_never_met(source_name(paths))
 
 
 def source_name(paths: Sequence[str]) -> str:
@@ -138,6 +140,7 @@ def _open(
     sizes: QuerySizes | None,
     spool: Spool | None = None,
     room: CellRoom | None = None,
+    alone: bool = False,
 ) -> RowReader:
     stream = open_input(path, spool)
     try:
@@ -152,6 +155,7 @@ def _open(
     except BaseException:
         stream.close()
         raise
+    reader.alone = alone
     return reader if sizes is None else SizedRows(reader, sizes)
 
 
