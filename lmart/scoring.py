@@ -300,9 +300,7 @@ class FeatureMatcher:
     def refuse(self, source: str, strict: bool = False) -> None:
         """Raise DataError when the data cannot be meant for the model, or when `strict` and one of both has a feature
         that the other does not have."""
-        self.refuse_foreign(source)
-        if off := self.off_by_one:
-            raise DataError(off, source)
+        self.refuse_misfit(source)
         if not strict:
             return
         if self.unknown:
@@ -310,6 +308,12 @@ class FeatureMatcher:
         for path, names in self.missing().items():
             what = describe_missing(names, self._ensemble.n_features, "the model")
             raise DataError(f"{what}; add {'it' if len(names) == 1 else 'them'}, or do without --strict", path)
+
+    def refuse_misfit(self, source: str) -> None:
+        """Raise DataError when the data cannot be meant for the model."""
+        self.refuse_foreign(source)
+        if off := self.off_by_one:
+            raise DataError(off, source)
 
     def refuse_foreign(self, source: str) -> None:
         """Raise DataError when the data has features, or columns, but none of the model's."""
