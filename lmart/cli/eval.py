@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lmart.cli.choosing import stood_there
 from lmart.cli.console import Console
 from lmart.cli.data_options import data_options, refuse_two_standard_inputs
 from lmart.cli.many_files import ManyFilesCommand
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from lmart.formats.sidecars import Weights
     from lmart.measures.evaluation import EvaluationReport, Evaluator, Floats
 
+WITH_GAIN = {"ndcg", "dcg"}
 DEFAULT_METRICS = "ndcg@1,ndcg@3,ndcg@5,ndcg@10,map,mrr"
 
 HELP = """Measure how well a model, or scores from elsewhere, rank judged queries.
@@ -101,9 +103,10 @@ def _once(context: click.Context, parameter: click.Parameter, values: tuple[str,
 @click.option(
     "--metric",
     metavar="LIST",
-    default=DEFAULT_METRICS,
-    show_default=True,
-    help="Measures, with commas between them.",
+    default=[DEFAULT_METRICS],
+    multiple=True,
+    show_default=DEFAULT_METRICS,
+    help="Measures, with commas between them; several lists are one.",
 )
 @click.option(
     "--gain",
@@ -152,7 +155,7 @@ def command(
     data: tuple[str, ...],
     model: str | None,
     scores: str | None,
-    metric: str,
+    metric: tuple[str, ...],
     gain: Gain | None,
     empty: str,
     ties: str,
@@ -174,7 +177,8 @@ def command(
     inputs = [*data, model, scores, weights, read_options.query_sizes]
     refuse_two_standard_inputs(inputs)
     conventions = Conventions(gain or Gain(), empty, ties)
-    measures = parse_measures(metric, conventions)
+    measures = parse_measures(",".join(metric), conventions)
+    _refuse_idle(measures)
 
     from lmart.formats.registry import read_dataset, read_model
     from lmart.streams import AtomicOutput, check_output
@@ -186,7 +190,7 @@ def command(
         ensemble = None if model is None else read_model(model)
         if ensemble is not None and model is not None:
             measures = _with_gain_of(ensemble, model, measures, gain is not None, console)
-        if any(measure.name in ("ndcg", "dcg") for measure in measures):
+        if any(measure.name in WITH_GAIN for measure in measures):
             read_options = replace(read_options, gain=measures[0].conventions.gain)
         dataset = read_dataset(data, read_options, pool)
         _warn_of_single_documents(dataset, console)
@@ -209,6 +213,15 @@ def command(
         click.echo(json.dumps(content, allow_nan=False))
     elif per_query != "-":
         print_report(report, weighted)
+
+
+def _refuse_idle(measures: tuple[Measure, ...]) -> None:
+    """Refuse conventions that stand on the command line but that no measure depends on."""
+    names = {measure.name for measure in measures}
+    if stood_there("gain") and not names & WITH_GAIN:
+        raise click.UsageError("--gain counts in ndcg and dcg only, and --metric has neither; leave it out")
+    if stood_there("empty") and names == {"dcg"}:
+        raise click.UsageError("--empty counts in all measures but dcg, and --metric has no other; leave it out")
 
 
 def _with_gain_of(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lmart.cli.choosing import stood_there
 from lmart.cli.console import Console
 from lmart.cli.data_options import data_options, refuse_two_standard_inputs
 from lmart.cli.options import Whole, quiet_option, thread_count, threads_option
@@ -131,6 +132,8 @@ def command(
         raise click.UsageError("--explain needs --format jsonl: other formats have no place for contributions")
     if why is not None:
         _refuse_beside_why({"--out": out != "-", "--format": form != "scores", "--top": top is not None})
+    if stood_there("tag") and form != "trec":
+        raise click.UsageError("--tag needs --format trec: other formats have no place for the name of a run")
     if top is not None and form == "scores":
         raise click.UsageError("--top needs --format tsv, trec or jsonl: plain scores are one line a row")
     inputs = [model, data, *([read_options.query_sizes] if read_options.query_sizes else [])]
