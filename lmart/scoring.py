@@ -346,7 +346,7 @@ class FeatureMatcher:
         if data_has == model_has:
             return None
         if self.half_named is None:
-            if len(self.unknown) != 1 or len(self._map) != len(self._by_id):
+            if not self.unknown or len(self._map) != len(self._by_id):
                 return None
             moved = np.sort(self._ids) + (-1 if model_has else 1)
             if not np.array_equal(moved, np.sort(self._ensemble.feature_ids)):
@@ -356,10 +356,10 @@ class FeatureMatcher:
         last = (int(self._ids.max()), int(self._ensemble.feature_ids[-1]))
         first = (0, 1) if data_has else (1, 0)
         names = "" if self.half_named is None else f" (the {self.half_named} by the order of its names)"
+        new = f", or leave out {quote(self.unknown[0])} if it is new" if len(self.unknown) == 1 else ""
         return (
             f"the data numbers its features {first[0]} to {last[0]} and the model {first[1]} to {last[1]}{names}, so "
-            "that each would be taken for its neighbour; number them alike"
-            + ("" if self.half_named is not None else f", or leave out feature {quote(self.unknown[0])} if it is new")
+            f"that each would be taken for its neighbour; number them alike{new if not names else ''}"
         )
 
     def _hint(self) -> str:

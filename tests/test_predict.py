@@ -465,3 +465,37 @@ def test_a_document_named_twice_is_told(model: str, form: str, rows: int) -> Non
     assert "standard input: query '7' names document 'A' twice" in said(result)
     assert (", and 1 more row a document of their query;" in said(result)) == (rows == 2)
     assert len(result.stdout.splitlines()) == 4
+
+
+def test_columns_of_the_model_that_a_table_lacks(model: str, tmp_path: Path) -> None:
+    data = "qid,1,2\n1,3,0\n"
+    result = run("-m", model, "--data", "-", stdin=data)
+    assert (result.exit_code, result.stdout) == (0, "3.0\n")
+    assert "standard input: 1 of 3 features of the model has no column: '3'; counted as 0" in said(result)
+    for form in ("scores", "tsv"):
+        line = refusal(run("-m", model, "--data", "-", "--strict", "--format", form, stdin=data))
+        assert "no column: '3'; add it, or do without --strict" in line
+    predict(model, "1 qid:1 1:3\n", "--strict")  # LETOR text names only what is not zero
+
+
+def test_features_off_by_one_give_no_scores(tmp_path: Path) -> None:
+    path = str(tmp_path / "m.json")
+    write_model(steps(features=(0, 1, 2)), path)
+    assert "numbers its features 1 to 3" in refusal(run("-m", path, "--data", "-", stdin="1:2 2:3\n3:1\n"))
+    assert "by the order of its names" in refusal(run("-m", path, "--data", "-", stdin="qid,a,b\n1,2,3\n"))
+    rows = "1:2 2:3 3:1\n" * 20_000
+    late = run("-m", path, "--data", "-", stdin=rows + "0:1\n")  # a new feature 3, and feature 0 at last
+    assert (late.exit_code, late.stdout.count("\n")) == (0, 20_001)
+    assert "1 of 4 features is not in the model: '3'" in said(late)
+
+
+def test_a_tag_needs_a_run(model: str) -> None:
+    assert "--tag needs --format trec" in refusal(run("-m", model, "--data", "-", "--tag", "a", stdin=""), 2)
+
+
+def test_features_of_letor_text_are_ignored_by_index(model: str) -> None:
+    assert predict(model, "1 qid:1 1:3 9:1\n0 qid:1 1:2\n", "--ignore-columns", "9") == ["3.0", "2.0"]
+    result = run("-m", model, "--data", "-", "--ignore-columns", "8", "--format", "tsv", stdin="1 qid:1 1:3\n")
+    assert "there is no feature '8' to ignore" in refusal(result)
+    result = run("-m", model, "--data", "-", "--query-column", "1", stdin="1 qid:1 1:3\n")
+    assert "leave out --query-column" in refusal(result)
