@@ -68,7 +68,8 @@ def _tag(context: click.Context, parameter: click.Parameter, value: str) -> str:
     default="scores",
     show_default=True,
     help="scores: one number a row. tsv: qid, document, score and rank, tab-separated. trec: a run for trec_eval, best "
-    "first. jsonl: one JSON object a row. A document is its id from the data, else its number in the query, from 1.",
+    "first. jsonl: one JSON object a row. A document is its id from the data, else its number in the query, from 1; one "
+    "that a query names twice is refused in trec, and warned of in tsv and jsonl.",
 )
 @click.option(
     "--top",
@@ -123,7 +124,8 @@ def command(
     keep their order. Labels and query ids may be missing. Rows are read, scored and written block by block, so that
     the data may be larger than memory or come from a pipe; every format but scores holds the rows of one query, or
     with --group-by-qid all of them. A feature that a row does not name counts as it did in training (--absent);
-    features that the model does not know are left out, with a warning.
+    a column of the model that a table lacks counts so too, with a warning. Features that the model does not know are
+    left out, with a warning.
 
     --explain and --why take scores apart: each feature's contribution is its Shapley value (exact path-dependent
     TreeSHAP), and base is the mean score of the documents that the model was trained on.
