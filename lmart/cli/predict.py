@@ -68,8 +68,8 @@ def _tag(context: click.Context, parameter: click.Parameter, value: str) -> str:
     default="scores",
     show_default=True,
     help="scores: one number a row. tsv: qid, document, score and rank, tab-separated. trec: a run for trec_eval, best "
-    "first. jsonl: one JSON object a row. A document is its id from the data, else its number in the query, from 1; one "
-    "that a query names twice is refused in trec, and warned of in tsv and jsonl.",
+    "first. jsonl: one JSON object a row. A document is its id from the data, else its number in the query, from 1; "
+    "one that a query names twice is refused in trec, and warned of in tsv and jsonl.",
 )
 @click.option(
     "--top",
