@@ -404,6 +404,12 @@ def test_an_option_of_one_value_that_is_given_twice_is_refused(arguments: list[s
     assert f"lmart: error: {option} is given twice; give it once; see 'lmart {arguments[0]} --help'" in result.stderr
 
 
+@pytest.mark.parametrize("start", [["train"], ["predict", "-m", "x"], ["eval", "--scores", "x"]])
+def test_sizes_and_ids_do_not_both_say_what_a_query_is(start: list[str]) -> None:
+    result = run(*start, "--data", "y", "--group-by-qid", "--query-sizes", "z", status=2)
+    assert "--group-by-qid collects queries by their ids" in result.stderr
+
+
 def test_options_of_several_values_and_flags_may_be_given_again() -> None:
     for arguments in (["--data", "x", "--data", "y", "-q", "-q"], ["--help", "--trees", "3"]):
         result = run("train", *arguments, status=0 if "--help" in arguments else 1)

@@ -78,6 +78,10 @@ def data_options(function: Callable[..., Any]) -> Callable[..., Any]:
         ignore_columns: str | None,
         **others: Any,
     ) -> Any:
+        if group_by_qid and query_sizes is not None:
+            raise click.UsageError(
+                "--group-by-qid collects queries by their ids, and with --query-sizes there are none"
+            )
         options = ReadOptions(
             group_by_qid=group_by_qid,
             duplicates=duplicates,

@@ -37,8 +37,8 @@ def _once(context: click.Context, parameter: click.Parameter, values: tuple[str,
 
 
 def _tag(context: click.Context, parameter: click.Parameter, value: str) -> str:
-    if not value or value.split() != [value]:
-        raise click.BadParameter("a run's tag is one word without blanks")
+    if value.split() != [value] or not value.isprintable():
+        raise click.BadParameter("a run's tag is one word without blanks or control characters")
     return value
 
 

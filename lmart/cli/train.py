@@ -172,18 +172,24 @@ def command(
         if not choosing.tunes:  # which may choose another gain
             read_options = replace(read_options, gain=settings.gain)
         valid_options = replace(read_options, beside_others=True)
+        told: list[str] = []  # of how validation sets match, before the time is spent
         if choosing.chooses:  # the data is binned anew for each model
             raw = read_dataset(data, read_options, pool), [read_dataset([path], valid_options, pool) for path in valid]
             train_set, validation_sets = raw
             _check_columns(train_set, settings, strict, console)
-            if strict:
-                for one in raw[1]:
-                    match_dataset(without_trees(train_set, settings), one).refuse(one.source, strict)
+            for one in raw[1]:
+                matcher = match_dataset(without_trees(train_set, settings), one)
+                matcher.refuse(one.source, strict)
+                told += matcher.warnings(one.source)
         else:
             train_set = read_training_set(data, read_options, settings, pool)
             _check_columns(train_set, settings, strict, console)
             model, edges = without_trees(train_set, settings), train_set.features.edges
-            validation_sets = [read_validation_set(path, valid_options, model, edges, pool, strict) for path in valid]
+            coded = [read_validation_set(path, valid_options, model, edges, pool, strict) for path in valid]
+            told += [text for one in coded for text in one.warnings]
+            validation_sets = coded
+        for text in told:
+            console.warning(text)
         sidecars, starts = beside.read(train_set), beside.read_for_validation(validation_sets)
         alone = choosing.chooses or sidecars.positions is not None
         settings = settings.for_queries(train_set.n_queries, alone)
@@ -210,7 +216,7 @@ def command(
                 progress.update(one.round, lambda: _measures(one, settings, valid))
 
             result = train(train_set, validation_sets, settings, pool, on_round, sidecars, starts)
-    _warn(result, train_set, settings, console)
+    _warn(result, train_set, settings, console, told)
     with ExitStack() as others:  # no file is left behind without the others
         if report is not None:
             content = _report(result, settings, rounds, training, train_set, data, valid, seconds | result.seconds)
@@ -268,10 +274,13 @@ def _summary(result: TrainResult, settings: TrainSettings, valid: Sequence[str],
     return f"wrote {trees}{best} to {out}; {settings.metric} {reached}"
 
 
-def _warn(result: TrainResult, dataset: Trainable, settings: TrainSettings, console: Console) -> None:
-    """Say how validation sets match, and once, with counts, what kept the run from learning."""
+def _warn(
+    result: TrainResult, dataset: Trainable, settings: TrainSettings, console: Console, told: Sequence[str]
+) -> None:
+    """Say what else was found of validation sets, and once, with counts, what kept the run from learning."""
     for text in result.warnings:
-        console.warning(text)
+        if text not in told:
+            console.warning(text)
     idle, queries = result.n_idle_queries, dataset.n_queries
     if idle:
         single = int((dataset.query_offsets[1:] - dataset.query_offsets[:-1] == 1).sum())
