@@ -47,21 +47,21 @@ def read_training_set(
 
 
 def read_validation_set(
-    path: str, options: ReadOptions, model: Ensemble, edges: BinEdges, pool: WorkerPool
+    path: str, options: ReadOptions, model: Ensemble, edges: BinEdges, pool: WorkerPool, strict: bool = False
 ) -> CodedDataset:
-    """Read a validation set into the training set's bins. DataError as `read_dataset`, and when no feature matches.
+    """Read a validation set into the training set's bins. DataError as `read_dataset` and `FeatureMatcher.refuse`.
 
-    model : has the features of the training set
+    model : has the features of the training set; strict : refuse features that only one of both has
     """
     options = for_models(options, [model])
     if options.group_by_qid:
-        return code_dataset(read_dataset([path], options, pool), model, edges, pool)
+        return code_dataset(read_dataset([path], options, pool), model, edges, pool, strict)
     table, heads, coder = FeatureTable(), HeadBuilder(), ValidationCoder(model, edges, pool)
     for _, blocks, _ in read_batches([path], options, pool, table):
         for block in blocks:
             heads.add(block, path)
         coder.add([block.features for block in blocks], table.ids, table.names)
-    return coder.finish(*heads.finish_heads(), path)
+    return coder.finish(*heads.finish_heads(), path, table.of_tables, strict=strict)
 
 
 class _TwoPasses:
@@ -84,7 +84,8 @@ class _TwoPasses:
         order, _ = self._table.ascending()
         ids, names = self._table.ids[order], self._table.names_of(order)
         features = lay_out(edges, codes, self._pool)
-        return BinnedDataset(features, ids, labels, query_offsets, names, source=source_name(self._paths))
+        source, tables = source_name(self._paths), self._table.of_tables
+        return BinnedDataset(features, ids, labels, query_offsets, names, source=source, table_features=tables)
 
     def _first_pass(self, settings: TrainSettings) -> tuple[Floats, Longs, BinEdges, Codes | None]:
         """Return labels, query offsets and bin edges, and the codes if the sample has every row."""

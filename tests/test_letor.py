@@ -67,6 +67,35 @@ def test_all_that_is_allowed_is_read() -> None:
     assert list(data.document_ids or ()) == ["D-1", "D-2", "x", "D-4", "", ""]
 
 
+@pytest.mark.parametrize(
+    ("comment", "document"),
+    [
+        ("#docid = GX000-00-0000000 inc = 1 prob = 0.0246906", "GX000-00-0000000"),
+        ("#docno: 17", "17"),
+        ("# docid:851", "851"),
+        ("#docid: X", "X"),
+        ("#docno = X", "X"),
+        ("# doc_id = X", "X"),
+        ("# Document_ID=X", "X"),
+        ("# inc = 1 docid = X", "X"),
+        ("# rank=1,docno=X, inc=0", "X"),
+        ("## DOCID :\tX y", "X"),
+        ("# docid = docid:5", "docid:5"),
+        ("# docid = a,b; c", "a,b"),
+        ("# docid = X,", "X,"),
+        ("# mydocid = X", ""),
+        ("# inc = 1", ""),
+        ("# docids X", "docids"),
+        ("# http://host/?docid=5", "http://host/?docid=5"),
+        ("# docid = ", ""),
+        ("#X y", "X"),
+        ("#", ""),
+    ],
+)
+def test_a_key_in_a_comment_names_the_document(comment: str, document: str) -> None:
+    assert stream_rows(f"1 qid:1 1:2 {comment}\n".encode())[0][3] == document
+
+
 def test_a_piece_may_end_at_every_byte() -> None:
     for cut in range(len(SMALL) + 1):
         assert same(stream_rows([SMALL[:cut], SMALL[cut:]]), SMALL_ROWS), cut
@@ -178,6 +207,11 @@ TOKENS = st.sampled_from(
         b"#docid = X y",
         b"# Z",
         b"#docid",
+        b"# inc = 1 DocNo: A,",
+        b"doc_id",
+        b"document_id = 7;",
+        b"=",
+        b"docno:",
         b"\r",
         b"\r\r",
         b"\0",
@@ -512,3 +546,38 @@ def test_scikit_learn_reads_the_same(tmp_path: Path) -> None:
     assert np.array_equal(data.features.dense(20, 0.0), x.toarray())
     assert np.array_equal(data.labels, y)
     assert np.repeat([int(q) for q in data.query_ids], np.diff(data.query_offsets)).tolist() == qid.tolist()
+
+
+IGNORING = b"1 qid:1 1:1 2:2 3:3 # docid = a\n0 qid:1 2:x 7:5\n0 qid:2 3:1 2:inf 1:4 2:1\n0 qid:2\n2 qid:2 2:1 2:2\n"
+
+
+def test_ignored_features_are_left_out_as_if_they_were_not_there() -> None:
+    wanted = stream_rows(b"1 qid:1 1:1 3:3 # docid = a\n0 qid:1 7:5\n0 qid:2 3:1 1:4\n0 qid:2\n2 qid:2\n")
+    for name in ("2", "02"):
+        assert stream_rows(IGNORING, ignore_columns=(name,)) == wanted
+    data = read(IGNORING, ignore_columns=("2", "7"))
+    assert (data.feature_ids.tolist(), len(data.features.values)) == ([1, 3], 4)
+    with pytest.raises(DataError, match="value 'y' is not a number"):
+        read(IGNORING + b"0 qid:3 2:x 1:y\n", ignore_columns=("2",))
+
+
+def test_a_feature_to_ignore_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="there is no feature 'nosuch' to ignore"):
+        read(SMALL, ignore_columns=("nosuch",))
+    stream = rows_of(SMALL, ignore_columns=("1", "5"))
+    stream.alone = True
+    with pytest.raises(DataError, match="there is no feature '5' to ignore: no row has it"):
+        list(stream)
+    paths = [str(tmp_path / name) for name in "ab"]
+    Path(paths[0]).write_bytes(b"1 qid:1 1:1 2:1\n")
+    Path(paths[1]).write_bytes(b"1 qid:2 1:1 5:1\n")
+    with WorkerPool(1) as pool:  # one of several inputs is enough
+        assert read_dataset(paths, ReadOptions(ignore_columns=("5",)), pool).feature_ids.tolist() == [1, 2]
+        assert read_dataset(paths[:1], ReadOptions(ignore_columns=("5", "x"), beside_others=True), pool).n_features == 2
+
+
+@pytest.mark.parametrize("option", ["label_column", "query_column"])
+def test_letor_text_has_no_columns_to_choose(option: str) -> None:
+    with pytest.raises(DataError, match=f"LETOR text has no columns: .*; leave out --{option.replace('_', '-')}"):
+        read(SMALL, **{option: "1"})
+    assert read(SMALL, **{option: "1"}, beside_others=True).n_documents == 6

@@ -210,10 +210,10 @@ def test_data_without_a_feature_of_the_model_is_refused(model: str, tmp_path: Pa
 
 
 def test_features_that_only_one_side_names_match_by_number_with_a_warning(model: str) -> None:
-    result = run("-m", model, "--data", "-", stdin="label,qid,a,b\n0,q,3,9\n")
+    result = run("-m", model, "--data", "-", stdin="label,qid,a,b,c\n0,q,3,9,1\n")
     assert (result.exit_code, result.stdout) == (0, "3.0\n")
     assert said(result) == "lmart: warning: features are matched by number, not by name: only the data has names\n"
-    numbered = run("-m", model, "--data", "-", stdin="label,qid,2,1\n0,q,9,3\n")
+    numbered = run("-m", model, "--data", "-", stdin="label,qid,2,1,3\n0,q,9,3,0\n")
     assert (numbered.exit_code, numbered.stdout, said(numbered)) == (0, "3.0\n", "")
 
 
@@ -450,3 +450,58 @@ def test_help_is_quick_and_says_what_scores_are() -> None:
     text = " ".join(run("--help").stdout.split())
     assert "unbounded" in text
     assert "comparable within a query" in text
+
+
+def test_a_run_cannot_hold_a_document_twice(model: str, tmp_path: Path) -> None:
+    data, out = tmp_path / "d.csv", tmp_path / "run"
+    out.write_text("older")
+    data.write_text("qid,docid,1\n6,D1,1\n7,D1,0.9\n7,D1,2\n8,D1,1\n")
+    result = run("-m", model, "--data", str(data), "--format", "trec", "-o", str(out))
+    assert "d.csv: query '7' names document 'D1' twice, which a TREC run cannot hold" in refusal(result)
+    assert out.read_text() == "older"
+    once = run("-m", model, "--data", str(data), "--format", "trec", "--top", "1")
+    assert [line.split()[:3] for line in once.stdout.splitlines()] == [[q, "Q0", "D1"] for q in "678"]
+
+
+@pytest.mark.parametrize(("form", "rows"), [("tsv", 2), ("jsonl", 1)])
+def test_a_document_named_twice_is_told(model: str, form: str, rows: int) -> None:
+    data = "1 qid:7 1:1 # docid = A\n0 qid:7 1:2 #A\n1 qid:8 1:1 # docid = 2\n0 qid:8 1:1\n"  # the last one is number 2
+    result = run("-m", model, "--data", "-", "--format", form, stdin=data)
+    assert result.exit_code == 0
+    assert "standard input: query '7' names document 'A' twice" in said(result)
+    assert (", and 1 more row a document of their query;" in said(result)) == (rows == 2)
+    assert len(result.stdout.splitlines()) == 4
+
+
+def test_columns_of_the_model_that_a_table_lacks(model: str, tmp_path: Path) -> None:
+    data = "qid,1,2\n1,3,0\n"
+    result = run("-m", model, "--data", "-", stdin=data)
+    assert (result.exit_code, result.stdout) == (0, "3.0\n")
+    assert "standard input: 1 of 3 features of the model has no column: '3'; counted as 0" in said(result)
+    for form in ("scores", "tsv"):
+        line = refusal(run("-m", model, "--data", "-", "--strict", "--format", form, stdin=data))
+        assert "no column: '3'; add it, or do without --strict" in line
+    predict(model, "1 qid:1 1:3\n", "--strict")  # LETOR text names only what is not zero
+
+
+def test_features_off_by_one_give_no_scores(tmp_path: Path) -> None:
+    path = str(tmp_path / "m.json")
+    write_model(steps(features=(0, 1, 2)), path)
+    assert "numbers its features 1 to 3" in refusal(run("-m", path, "--data", "-", stdin="1:2 2:3\n3:1\n"))
+    assert "by the order of its names" in refusal(run("-m", path, "--data", "-", stdin="qid,a,b\n1,2,3\n"))
+    rows = "1:2 2:3 3:1\n" * 20_000
+    late = run("-m", path, "--data", "-", stdin=rows + "0:1\n")  # a new feature 3, and feature 0 at last
+    assert (late.exit_code, late.stdout.count("\n")) == (0, 20_001)
+    assert "1 of 4 features is not in the model: '3'" in said(late)
+
+
+def test_a_tag_needs_a_run(model: str) -> None:
+    assert "--tag needs --format trec" in refusal(run("-m", model, "--data", "-", "--tag", "a", stdin=""), 2)
+
+
+def test_features_of_letor_text_are_ignored_by_index(model: str) -> None:
+    assert predict(model, "1 qid:1 1:3 9:1\n0 qid:1 1:2\n", "--ignore-columns", "9") == ["3.0", "2.0"]
+    result = run("-m", model, "--data", "-", "--ignore-columns", "8", "--format", "tsv", stdin="1 qid:1 1:3\n")
+    assert "there is no feature '8' to ignore" in refusal(result)
+    result = run("-m", model, "--data", "-", "--query-column", "1", stdin="1 qid:1 1:3\n")
+    assert "leave out --query-column" in refusal(result)

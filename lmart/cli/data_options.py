@@ -88,8 +88,8 @@ _OPTIONS = (
         metavar="NAME,...",
         multiple=True,
         callback=_columns,
-        help="Columns of CSV, TSV or Parquet to leave out. A name may stand in double quotes, as in CSV: '\"a,b\",c'; "
-        "'\"\"' is the column without a name.",
+        help="Columns of CSV, TSV or Parquet to leave out; in LETOR text, indices. A name may stand in double quotes, "
+        "as in CSV: '\"a,b\",c'; '\"\"' is the column without a name.",
     ),
 )
 
@@ -111,6 +111,10 @@ def data_options(function: Callable[..., Any]) -> Callable[..., Any]:
         ignore_columns: tuple[str, ...],
         **others: Any,
     ) -> Any:
+        if group_by_qid and query_sizes is not None:
+            raise click.UsageError(
+                "--group-by-qid collects queries by their ids, and with --query-sizes there are none"
+            )
         options = ReadOptions(
             group_by_qid=group_by_qid,
             duplicates=duplicates,

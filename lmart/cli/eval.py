@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lmart.cli.choosing import stood_there
 from lmart.cli.console import Console
 from lmart.cli.data_options import data_options, refuse_two_standard_inputs
 from lmart.cli.many_files import ManyFilesCommand
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from lmart.formats.sidecars import Weights
     from lmart.measures.evaluation import EvaluationReport, Evaluator, Floats
 
+WITH_GAIN = {"ndcg", "dcg"}
 DEFAULT_METRICS = "ndcg@1,ndcg@3,ndcg@5,ndcg@10,map,mrr"
 
 HELP = """Measure how well a model, or scores from elsewhere, rank judged queries.
@@ -102,9 +104,10 @@ def _once(context: click.Context, parameter: click.Parameter, values: tuple[str,
 @click.option(
     "--metric",
     metavar="LIST",
-    default=DEFAULT_METRICS,
-    show_default=True,
-    help="Measures, with commas between them.",
+    default=[DEFAULT_METRICS],
+    multiple=True,
+    show_default=DEFAULT_METRICS,
+    help="Measures, with commas between them; several lists are one.",
 )
 @click.option(
     "--gain",
@@ -140,6 +143,11 @@ def _once(context: click.Context, parameter: click.Parameter, values: tuple[str,
     help="Write the measures of each query to FILE, tab-separated: a header, then a line a query with its id and each "
     "value, n/a where the query is left out. With - they go to standard output in place of the report.",
 )
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Refuse data with features that the model does not have, and tables that lack a column of the model.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table; every digit counts.")
 @data_options
 @threads_option
@@ -148,12 +156,13 @@ def command(
     data: tuple[str, ...],
     model: str | None,
     scores: str | None,
-    metric: str,
+    metric: tuple[str, ...],
     gain: Gain | None,
     empty: str,
     ties: str,
     weights: str | None,
     per_query: str | None,
+    strict: bool,
     as_json: bool,
     read_options: ReadOptions,
     threads: int | None,
@@ -162,12 +171,15 @@ def command(
     """Measure a ranking; the help text is HELP."""
     if (model is None) == (scores is None):
         raise click.UsageError("give one of --model and --scores" + ("" if model is None else ", not both"))
+    if strict and model is None:
+        raise click.UsageError("--strict needs --model: scores are measured without looking at features")
     if as_json and per_query == "-":
         raise click.UsageError("--json and --per-query - both write to standard output; give --per-query a file")
     inputs = [*data, model, scores, weights, read_options.query_sizes]
     refuse_two_standard_inputs(inputs)
     conventions = Conventions(gain or Gain(), empty, ties)
-    measures = parse_measures(metric, conventions)
+    measures = parse_measures(",".join(metric), conventions)
+    _refuse_idle(measures)
 
     from lmart.formats.registry import for_models, read_dataset, read_model
     from lmart.streams import AtomicOutputs, check_output
@@ -179,7 +191,7 @@ def command(
         ensemble = None if model is None else read_model(model)
         if ensemble is not None and model is not None:
             measures = _with_gain_of(ensemble, model, measures, gain is not None, console)
-        if any(measure.name in ("ndcg", "dcg") for measure in measures):
+        if any(measure.name in WITH_GAIN for measure in measures):
             read_options = replace(read_options, gain=measures[0].conventions.gain)
         # Scores need no features, so no column of a table is parsed for them.
         read_options = for_models(read_options, [] if ensemble is None else [ensemble])
@@ -188,7 +200,7 @@ def command(
         given_weights = None if weights is None else _read_weights(weights, dataset)
         evaluator = _prepare(dataset, measures, pool, given_weights)
         if ensemble is not None:
-            given = _score(ensemble, dataset, pool, console)
+            given = _score(ensemble, dataset, pool, console, strict)
         else:
             given = _read_scores(scores or "", dataset)
         report = _evaluate(evaluator, given, dataset)
@@ -206,6 +218,15 @@ def command(
         elif per_query != "-":
             print_report(report, weighted)
         flush_output()  # an older file of measures stays when the report is lost
+
+
+def _refuse_idle(measures: tuple[Measure, ...]) -> None:
+    """Refuse conventions that stand on the command line but that no measure depends on."""
+    names = {measure.name for measure in measures}
+    if stood_there("gain") and not names & WITH_GAIN:
+        raise click.UsageError("--gain counts in ndcg and dcg only, and --metric has neither; leave it out")
+    if stood_there("empty") and names == {"dcg"}:
+        raise click.UsageError("--empty counts in all measures but dcg, and --metric has no other; leave it out")
 
 
 def _with_gain_of(
@@ -254,15 +275,14 @@ def _at(fault: DataError, path: str) -> DataError:
     return fault if fault.path is not None else DataError(fault.message, path, fault.line, fault.more)
 
 
-def _score(ensemble: Ensemble, dataset: RankingDataset, pool: WorkerPool, console: Console) -> Floats:
-    from lmart.scoring import FeatureMatcher, Scorer
+def _score(ensemble: Ensemble, dataset: RankingDataset, pool: WorkerPool, console: Console, strict: bool) -> Floats:
+    from lmart.scoring import Scorer, match_dataset
 
-    matcher = FeatureMatcher(ensemble)
-    column_map = matcher.column_map(dataset.feature_ids, dataset.feature_names)
-    matcher.refuse_foreign(dataset.source)
+    matcher = match_dataset(ensemble, dataset)
+    matcher.refuse(dataset.source, strict)
     for text in matcher.warnings(dataset.source):
         console.warning(text)
-    return Scorer(ensemble).score(dataset.features, column_map, pool)
+    return Scorer(ensemble).score(dataset.features, matcher.known_columns, pool)
 
 
 def _read_scores(path: str, dataset: RankingDataset) -> Floats:

@@ -15,6 +15,7 @@ import click
 from lmart import __version__
 from lmart.cli import process
 from lmart.cli.console import Console, error, write_line
+from lmart.cli.repeated import refuse_repeated
 from lmart.descriptors import forget_what_was_written, what_was_written
 from lmart.errors import DataError, ExitStatus, LmartError, quote
 
@@ -33,6 +34,14 @@ class LmartGroup(click.Group):
             return None
         command: Any = importlib.import_module(f"lmart.cli.{cmd_name}").command
         return command if isinstance(command, click.Command) else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, found, rest = super().resolve_command(ctx, args)
+        if found is not None and not ctx.resilient_parsing:
+            refuse_repeated(found, ctx, rest)
+        return name, found, rest
 
     # Click's own main adds a blank line when interrupted, and prints usage over several lines.
     def main(

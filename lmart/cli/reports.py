@@ -106,4 +106,4 @@ def _print_on_terminal(facts: Sequence[tuple[str, str]], rows: Sequence[tuple[st
     width = max(len(name) for name, _ in facts)
     for name, value in facts:
         console.print(Text.assemble((f"{name:<{width}}  ", "dim"), value), soft_wrap=True)
-    console.print(table)
+    Console(highlight=False, width=10_000).print(table, soft_wrap=True)  # rich would cut numbers

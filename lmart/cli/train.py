@@ -101,6 +101,12 @@ Examples:
 )
 @setting_options
 @sidecar_options
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Refuse tables of --data that lack a column of the others, and --valid files whose features are not those of "
+    "--data.",
+)
 @click.option("--report", metavar="FILE", help="Write the run as JSON: settings, measures of every round, seconds.")
 @choices.choosing_options
 @data_options
@@ -112,6 +118,7 @@ def command(
     out: str,
     settings: TrainSettings,
     beside: SidecarFiles,
+    strict: bool,
     report: str | None,
     choosing: choices.Choosing,
     read_options: ReadOptions,
@@ -143,6 +150,7 @@ def command(
     from lmart.formats.registry import for_models, read_dataset
     from lmart.formats.sidecars import read_monotone
     from lmart.reading import read_training_set, read_validation_set
+    from lmart.scoring import match_dataset
     from lmart.streams import AtomicOutputs, check_output
     from lmart.threads import WorkerPool
 
@@ -162,15 +170,27 @@ def command(
         raw: tuple[RankingDataset, list[RankingDataset]] | None = None
         if not choosing.tunes:  # which may choose another gain
             read_options = replace(read_options, gain=settings.gain)
+        valid_options = replace(read_options, beside_others=True)
+        told: list[str] = []  # of how validation sets match, before the time is spent
         if choosing.chooses:  # the data is binned anew for each model
             in_memory = read_dataset(data, read_options, pool)
-            for_validation = for_models(read_options, [without_trees(in_memory, settings)])
+            for_validation = for_models(valid_options, [without_trees(in_memory, settings)])
             raw = in_memory, [read_dataset([path], for_validation, pool) for path in valid]
             train_set, validation_sets = raw
+            _check_columns(train_set, settings, strict, console)
+            for one in raw[1]:
+                matcher = match_dataset(without_trees(train_set, settings), one)
+                matcher.refuse(one.source, strict)
+                told += matcher.warnings(one.source)
         else:
             train_set = read_training_set(data, read_options, settings, pool)
+            _check_columns(train_set, settings, strict, console)
             model, edges = without_trees(train_set, settings), train_set.features.edges
-            validation_sets = [read_validation_set(path, read_options, model, edges, pool) for path in valid]
+            coded = [read_validation_set(path, valid_options, model, edges, pool, strict) for path in valid]
+            told += [text for one in coded for text in one.warnings]
+            validation_sets = coded
+        for text in told:
+            console.warning(text)
         sidecars, starts = beside.read(train_set), beside.read_for_validation(validation_sets)
         alone = choosing.chooses or sidecars.positions is not None
         settings = settings.for_queries(train_set.n_queries, alone)
@@ -197,7 +217,7 @@ def command(
                 progress.update(one.round, lambda: _measures(one, settings, valid))
 
             result = train(train_set, validation_sets, settings, pool, on_round, sidecars, starts)
-    _warn(result, train_set, settings, console)
+    _warn(result, train_set, settings, console, told)
     with AtomicOutputs() as files:
         if report is not None:
             content = _report(result, settings, rounds, training, train_set, data, valid, seconds | result.seconds)
@@ -214,6 +234,18 @@ def command(
     console.notice(_summary(result, settings, valid, out))
     if sidecars.init_scores is not None:
         console.notice("measures are of the initial scores and the trees together; the model holds the trees alone")
+
+
+def _check_columns(dataset: Trainable, settings: TrainSettings, strict: bool, console: Console) -> None:
+    """Warn of each table of --data that lacks a column of the others, or refuse it."""
+    from lmart.errors import DataError
+    from lmart.scoring import missing_columns
+
+    counted_as = "0" if settings.absent == "zero" else "missing"
+    for path, what in missing_columns(dataset).items():
+        if strict:
+            raise DataError(f"{what}; give the files the same columns, or do without --strict", path)
+        console.warning(f"{'standard input' if path == '-' else path}: {what}; counted as {counted_as}")
 
 
 def _describe(dataset: Trainable, share: float) -> str:
@@ -240,10 +272,13 @@ def _summary(result: TrainResult, settings: TrainSettings, valid: Sequence[str],
     return f"wrote {trees}{best} to {out}; {settings.metric} {reached}"
 
 
-def _warn(result: TrainResult, dataset: Trainable, settings: TrainSettings, console: Console) -> None:
-    """Say how validation sets match, and once, with counts, what kept the run from learning."""
+def _warn(
+    result: TrainResult, dataset: Trainable, settings: TrainSettings, console: Console, told: Sequence[str]
+) -> None:
+    """Say what else was found of validation sets, and once, with counts, what kept the run from learning."""
     for text in result.warnings:
-        console.warning(text)
+        if text not in told:
+            console.warning(text)
     idle, queries = result.n_idle_queries, dataset.n_queries
     if idle:
         single = int((dataset.query_offsets[1:] - dataset.query_offsets[:-1] == 1).sum())

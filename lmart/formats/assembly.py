@@ -121,7 +121,7 @@ class DatasetBuilder(HeadBuilder):
             document_ids = None if document_ids is None else [document_ids[doc] for doc in doc_order.tolist()]
         names = table.names_of(order)
         return RankingDataset(
-            rows, table.ids[order], labels, offsets, query_ids, names, document_ids, input_rows, source=source
+            rows, table.ids[order], labels, offsets, query_ids, names, document_ids, input_rows, source, table.of_tables
         )
 
 

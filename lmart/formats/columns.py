@@ -81,7 +81,7 @@ def plan_columns(
     kinds = np.array([special.get(name, FEATURE) for name in names], np.uint8)
     kinds[list(superseded)] = IGNORED
     features = [name for name, kind in zip(names, kinds.tolist(), strict=True) if kind == FEATURE]
-    features, columns = _register(features, options, table, refusal, _called(path))
+    features, columns = _register(features, options, table, refusal, path)
     read = frozenset(features)
     kinds[[kind == FEATURE and name not in read for name, kind in zip(names, kinds.tolist(), strict=True)]] = IGNORED
     order = np.argsort(table.ids[columns], kind="stable")
@@ -240,14 +240,15 @@ def _register(
     options: ReadOptions,
     table: FeatureTable,
     refusal: Callable[[str], DataError],
-    called: str,
+    path: str,
 ) -> tuple[list[str], npt.NDArray[np.int32]]:
     """Register the features in the table; return those to read, and the column of each.
 
-    Columns that the model does not know are registered, so that it can be told, but not read. Where only one of model
-    and table has names, features meet by number, and all are read.
+    Columns that the model does not know are registered, so that they can be reported, but not read. Where only one of
+    model and table has names, features meet by number, and all are read.
     """
     known = options.known_features
+    table.of_tables[path] = np.zeros(0, np.int64)
     if not features or (known is not None and not known):
         return [], np.zeros(0, np.int32)
     numbered = all(_is_index(name) for name in features)
@@ -262,7 +263,7 @@ def _register(
                 what = _unknown([name for name in features if not _is_index(name)], features)
                 if options.refuse_unknown:
                     raise refusal(f"{what}; drop them from the data, or do without --strict")
-                options.warning(f"{called}: {what}; scored without")
+                options.warning(f"{_called(path)}: {what}; scored without")
         if hits or numbered == model_numbered:
             read = hits
     if numbered:
@@ -273,6 +274,7 @@ def _register(
         if table.names is None and len(table):
             raise refusal("the columns have names but other inputs have numbers; give them the same columns")
         columns = table.register_names(noted)
+    table.of_tables[path] = table.ids[columns]
     if read is noted:
         return read, columns
     place = dict(zip(noted, columns.tolist(), strict=True))

@@ -12,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from lmart.dataset import SparseRows
-from lmart.errors import OutputError, quote
+from lmart.errors import DataError, OutputError, quote
 from lmart.formats.cells import CellBatch
 from lmart.formats.letor_faults import (
     Layout,
     explain,
+    ignored_index,
     is_placeholder,
     label_fault,
     no_query_fault,
@@ -41,6 +42,7 @@ class LetorReader(TextReader):
 
     def parse(self, buffer: bytearray, stop: int) -> list[RowBlock]:
         if self._layout is None:
+            self._apply_column_options()
             if self.table.names is not None:
                 message = "LETOR text has numbered features but other inputs have names; give them the same format"
                 raise self.fault(1, message)
@@ -105,10 +107,16 @@ class LetorReader(TextReader):
         columns, values = batch.place(chunk)
         faulty = {line: (start, stop) for line, start, stop in out.faults[: min(n_faults, len(out.faults))].tolist()}
         if n_unknown:
-            resolved = self.table.register(out.unknown[:n_unknown])
+            unknown = out.unknown[:n_unknown]
+            resolved = self.table.register_but(unknown) if self.table.ignored else self.table.register(unknown)
             features.resolve_columns(columns, 0, n_cells, resolved)
-        for line, start, stop in self.finish_numbers(buffer, out.odd[:n_odd], out.labels, values):
+        odd = out.odd[:n_odd]
+        if self.table.ignored:
+            odd = odd[(odd[:, 0] < 0) | (columns[odd[:, 0]] >= 0)]
+        for line, start, stop in self.finish_numbers(buffer, odd, out.labels, values):
             faulty.setdefault(line, (buffer.rfind(b"\n", 0, start) + 1, buffer.find(b"\n", stop)))
+        if n_unknown and self.table.ignored:
+            n_cells = _leave_out(out.offsets[: n_rows + 1], columns[:n_cells], values)
         if n_unsorted:
             unsorted = out.unsorted[:n_unsorted]
             repeated = np.empty(n_unsorted, np.int64)
@@ -145,6 +153,31 @@ class LetorReader(TextReader):
             message = f"the line cannot be read: {quote(text)}; rows are 'label qid:ID index:value ...'"
         self.faults.append(self.fault(self.line + line + 1, message))
 
+    def end(self) -> None:
+        if self.alone:
+            self.table.refuse_never_met(self.path)
+
+    def _apply_column_options(self) -> None:
+        """Note the features to leave out; DataError for column options that mean nothing in LETOR text."""
+        options = self.options
+        named = {
+            "--label-column": options.label_column,
+            "--query-column": options.query_column,
+            "--document-column": options.document_column,
+        }
+        if not options.beside_others:
+            for option, name in named.items():
+                if name is not None:
+                    what = "LETOR text has no columns: the label stands first, then qid:ID, the document in the comment"
+                    raise DataError(f"{what}; leave out {option}", self.path)
+        for name in options.ignore_columns:
+            index = ignored_index(name)
+            if index is not None:
+                self.table.ignored.setdefault(index, False)
+            elif not options.beside_others:
+                what = f"there is no feature {quote(name)} to ignore: LETOR text has features by index"
+                raise DataError(f"{what}; give --ignore-columns numbers", self.path)
+
     def _find_layout(self, buffer: bytearray, stop: int) -> Layout | None:
         """Return what the first row shows, None when there is no row yet; DataError when the file cannot be read so."""
         match = _NO_ROWS.match(buffer, 0, stop)
@@ -176,6 +209,19 @@ class LetorReader(TextReader):
 
     def _is_no_label(self, word: bytes) -> bool:
         return label_fault(word) is not None and (self.options.use_labels or not is_placeholder(word))
+
+
+def _leave_out(offsets: Longs, columns: npt.NDArray[np.int32], values: npt.NDArray[np.float64]) -> int:
+    """Take the cells with column -1 out of rows, in place; return how many are left.
+
+    offsets : int64[n_rows + 1], columns : int32[n_cells], values : float64[>= n_cells], all in and out
+    """
+    kept = columns >= 0
+    n_kept = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])
+    count = int(n_kept[-1])
+    columns[:count], values[:count] = columns[kept], values[: len(columns)][kept]
+    offsets[:] = n_kept[offsets]
+    return count
 
 
 def _label_of(line: bytes) -> float:

@@ -28,6 +28,11 @@ class Layout:
     has_query: bool
 
 
+def ignored_index(name: str) -> int | None:
+    """Return the index of a feature named in --ignore-columns, None when it is no index."""
+    return int(name) if name.isascii() and name.isdigit() and _whole(name.encode()) <= LARGEST_INDEX else None
+
+
 def words_of(text: bytes) -> list[bytes]:
     """Return the fields between blanks and tabs; carriage returns at the end are part of the line's end."""
     return [word for word in re.split(rb"[ \t]+", text.rstrip(b"\r")) if word]
@@ -61,7 +66,7 @@ def explain(line: bytes, layout: Layout, options: ReadOptions) -> str | None:
         fault = _pair_fault(word, words[i + 1] if i + 1 < len(words) else b"", options)
         if fault is None:
             index = _whole(word.split(b":", 1)[0])
-            if index in seen and options.duplicates != "last":
+            if index in seen and options.duplicates != "last" and not _is_ignored(index, options):
                 fault = f"index {index} stands twice in the row, again in {quote(word)}"
                 fault += "; take one out, or use --duplicates last"
             seen.add(index)
@@ -131,7 +136,13 @@ def _pair_fault(word: bytes, following: bytes, options: ReadOptions) -> str | No
         if following:
             return f"no value after the colon in {quote(word + b' ' + following)}; write 'index:value' without blanks"
         return f"no value after the colon in {shown}; the value is missing, or the line is cut off"
+    if _is_ignored(_whole(index), options):
+        return None
     return value_fault(value, shown, options)
+
+
+def _is_ignored(index: int, options: ReadOptions) -> bool:
+    return any(ignored_index(name) == index for name in options.ignore_columns)
 
 
 def _whole(digits: bytes) -> int:

@@ -22,7 +22,8 @@ class ReadOptions:
     max_errors        : list at most this many faults before giving up
     allow_infinite    : infinite values are data; else they are refused
     query_sizes       : file with one row count a query, for data without query ids
-    label_column, query_column, document_column, ignore_columns : column names of CSV, TSV and Parquet
+    label_column, query_column, document_column, ignore_columns : column names of CSV, TSV and Parquet; ignore_columns
+                        also of indices in LETOR text
     format            : name of the format; None: found from name and content
     require_labels, require_queries : refuse rows without
     use_labels        : False: labels are neither parsed nor judged, and no block has any
@@ -33,6 +34,7 @@ class ReadOptions:
                         not parsed, so they may hold text. None: every column counts
     refuse_unknown    : refuse columns that `known_features` lacks
     tell              : called with a line for the user, and whether it is a warning (else a notice)
+    beside_others     : column options need not fit this input, as they may be meant for others: a --valid file
     """
 
     group_by_qid: bool = False
@@ -54,6 +56,7 @@ class ReadOptions:
     known_features: frozenset[str] | None = None
     refuse_unknown: bool = False
     tell: Callable[[str, bool], None] | None = field(default=None, compare=False)
+    beside_others: bool = False
 
     def telling(self, notice: Callable[[str], None], warning: Callable[[str], None]) -> ReadOptions:
         """Return the options with functions that take what readers have to say; each line is said once."""

@@ -48,7 +48,7 @@ _LETOR_CELL = re.compile(rb"(^|[ \t])(qid|\d+):")
 def open_rows(path: str, options: ReadOptions, pool: WorkerPool | None = None) -> RowReader:
     """Open one input for reading in blocks, in constant memory. DataError when it cannot be read."""
     table, ledger = FeatureTable(), QueryLedger(options.group_by_qid)
-    return _open(path, options, pool or WorkerPool(1), table, ledger, _query_sizes(options))
+    return _open(path, options, pool or WorkerPool(1), table, ledger, _query_sizes(options), alone=True)
 
 
 class Batch(NamedTuple):
@@ -80,6 +80,8 @@ def read_batches(
                 yield Batch(path, blocks, reader.progress if len(paths) == 1 else 0.0)
     if sizes is not None:
         sizes.check_end(source_name(paths))
+    if not options.beside_others:
+        table.refuse_never_met(source_name(paths))
 
 
 def source_name(paths: Sequence[str]) -> str:
@@ -158,6 +160,7 @@ def _open(
     sizes: QuerySizes | None,
     spool: Spool | None = None,
     room: CellRoom | None = None,
+    alone: bool = False,
 ) -> RowReader:
     stream = open_input(path, spool)
     try:
@@ -174,6 +177,7 @@ def _open(
     except BaseException:
         stream.close()
         raise
+    reader.alone = alone
     reader = _CheckedRows(reader, stream)
     return reader if sizes is None else SizedRows(reader, sizes)
 

@@ -70,6 +70,8 @@ class FeatureTable:
 
     def __init__(self) -> None:
         self.names: list[str] | None = None
+        self.of_tables: dict[str, Longs] = {}  # by input with a header: the ids that it has a column for
+        self.ignored: dict[int, bool] = {}  # ids of LETOR text that are to be left out, and whether they were met
         self._count = 0
         self._ids = np.empty(64, np.int64)
         self._keys = np.full(256, -1, np.int64)
@@ -125,6 +127,22 @@ class FeatureTable:
             )
             start = stop
         return columns
+
+    def register_but(self, ids: Longs) -> npt.NDArray[np.int32]:
+        """Return the column of each id, as `register`, but -1 for those that are ignored; note that they were met."""
+        left_out = np.isin(ids, list(self.ignored))
+        for one in np.unique(ids[left_out]).tolist():
+            self.ignored[one] = True
+        columns = np.full(len(ids), -1, np.int32)
+        columns[~left_out] = self.register(ids[~left_out])
+        return columns
+
+    def refuse_never_met(self, source: str) -> None:
+        """Raise DataError when no row of LETOR text had an id that is ignored; tables have told of theirs before."""
+        never = [] if self.of_tables else [index for index, met in self.ignored.items() if not met]
+        if never:
+            what = f"there is no feature {quote(str(never[0]))} to ignore: no row has it"
+            raise DataError(f"{what}; take it out of --ignore-columns", source)
 
     def find(self, ids: Longs) -> npt.NDArray[np.int32]:
         """Return the column of each id, int32[n], -1 for those never met."""
@@ -190,6 +208,7 @@ class RowReader(abc.ABC):
 
     path: str
     table: FeatureTable
+    alone = False  # no other input follows it
 
     @property
     def feature_ids(self) -> Longs:
