@@ -44,12 +44,15 @@ def _setting(
     above: float | None = None,
     choices: tuple[str, ...] = (),
     joined: bool = False,
+    option: bool = True,
 ) -> Any:
     """A field with its meaning and range: `low` and `high` are allowed themselves, `above` is not.
 
     joined : several of the choices may be named, with + between
+    option : it is an option of `lmart train`; else it follows from the data or from another setting
     """
     known = {"meaning": meaning, "low": low, "high": high, "above": above, "choices": choices, "joined": joined}
+    known["option"] = option
     return field(default=default, metadata=known)
 
 
@@ -57,7 +60,7 @@ def _setting(
 class TrainSettings:
     """How to train; raises SettingsError when a value is outside its range."""
 
-    trees: int = _setting(300, "Number of trees, one a round.", low=1)
+    trees: int = _setting(300, "Number of trees, one a round; 0 only where scores start from --init-scores.", low=0)
     tree: str = _setting(
         "leafwise",
         "How a tree grows: at the leaf with the highest gain, level by level, or with one split for all leaves of a "
@@ -126,6 +129,12 @@ class TrainSettings:
         0.0, "L2 regularisation of the bias of each document's position; with --positions only.", low=0, high=1e100
     )
     seed: int = _setting(0, "Seed of everything random.", low=0, high=2**63 - 1)
+    largest_label: int | None = _setting(
+        None,
+        "L of the measure and the objective err, for all parts of the data; none: 4, or the largest label.",
+        low=1,
+        option=False,
+    )
 
     def __post_init__(self) -> None:
         for one in fields(self):
@@ -141,6 +150,8 @@ class TrainSettings:
     def to_json(self) -> dict[str, Any]:
         """Return the settings as plain JSON values, in the order they are declared."""
         shown = {one.name: getattr(self, one.name) for one in fields(self)}
+        if self.largest_label is None:
+            del shown["largest_label"]
         automatic = {name: AUTO if shown[name] is None else shown[name] for name in ("leaves", "objective", "sample")}
         return shown | {"gain": str(self.gain)} | automatic
 
@@ -163,6 +174,11 @@ class TrainSettings:
             both = self.early_stop and n_queries < FEW_QUERIES and not alone
             objective = "lambdamart+yetirank" if both else "lambdamart"
         return replace(self, leaves=leaves, objective=objective)
+
+
+def options() -> tuple[Field[Any], ...]:
+    """Return the declarations of the settings that are options of `lmart train`, in their order."""
+    return tuple(one for one in fields(TrainSettings) if one.metadata["option"])
 
 
 def setting(name: str) -> Field[Any]:

@@ -89,7 +89,7 @@ def test_frozen() -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *[("trees", v) for v in (0, -5)],
+        *[("trees", v) for v in (-1, -5)],
         *[("leaves", v) for v in (0, 1, 2**20 + 1)],
         *[("learning_rate", v) for v in (0.0, -0.1, math.nan, math.inf)],
         *[("max_bins", v) for v in (1, 256)],
@@ -108,7 +108,7 @@ def test_outside_the_range(name: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("trees", 1),
+        ("trees", 0),
         ("leaves", 2),
         ("learning_rate", 1e-300),
         ("max_bins", 2),

@@ -1,4 +1,4 @@
-"""Options that take several files: `--data a b c` as well as `--data a --data b`."""
+"""Options that take several files: `--data a b c` as well as `--data a --data b`; any other option stands once."""
 
 from __future__ import annotations
 
@@ -30,4 +30,18 @@ class ManyFilesCommand(click.Command):
                 spread.append(current)
             spread.append(arg)
             values += 1
+        self._refuse_repeated(ctx, list(spread))
         return super().parse_args(ctx, spread)
+
+    def _refuse_repeated(self, ctx: click.Context, args: list[str]) -> None:
+        """Raise a usage error when an option that takes one value is there twice: Click would take the last."""
+        _, _, order = self.make_parser(ctx).parse_args(args)
+        seen: set[str] = set()
+        for one in order:
+            if not isinstance(one, click.Option) or one.multiple or one.count or (one.is_flag and not one.secondary_opts):
+                continue
+            name = one.name or ""
+            if name in seen:
+                flags = " or ".join(max(names, key=len) for names in (one.opts, one.secondary_opts) if names)
+                raise click.UsageError(f"{flags} is there twice; give it once", ctx)
+            seen.add(name)

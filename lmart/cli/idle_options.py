@@ -1,0 +1,34 @@
+"""Options of `lmart train` that have no effect beside others: what to say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lmart.measures import parse_measure
+from lmart.settings import TrainSettings
+
+IGNORED_BY = {
+    "truncation": ("xendcg",),
+    "normalize": ("xendcg",),
+    "gain": ("map", "mrr", "err", "yetirank"),
+}
+"""Objectives that a setting means nothing to."""
+
+
+def idle_options(settings: TrainSettings, given: Sequence[str]) -> list[str]:
+    """Return a line for each of the settings `given` on the command line that changes nothing in this run."""
+    told = []
+    objectives = settings.objectives
+    for name, ignoring in IGNORED_BY.items():
+        if name not in given or settings.objective is None or not set(objectives) <= set(ignoring):
+            continue
+        if name == "gain":
+            if parse_measure(settings.metric).name in ("ndcg", "dcg"):
+                continue
+            told.append(
+                f"--gain has no effect on --objective {settings.objective} and --metric {settings.metric}; "
+                "it is kept in the model for lmart eval"
+            )
+        else:
+            told.append(f"--{name} has no effect on --objective {settings.objective}")
+    return told
