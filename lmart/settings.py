@@ -60,7 +60,7 @@ def _setting(
 class TrainSettings:
     """How to train; raises SettingsError when a value is outside its range."""
 
-    trees: int = _setting(300, "Number of trees, one a round; 0 only where scores start from --init-scores.", low=0)
+    trees: int = _setting(300, "Number of trees, one a round.", low=1)
     tree: str = _setting(
         "leafwise",
         "How a tree grows: at the leaf with the highest gain, level by level, or with one split for all leaves of a "
@@ -138,7 +138,8 @@ class TrainSettings:
 
     def __post_init__(self) -> None:
         for one in fields(self):
-            check_range(one, getattr(self, one.name))
+            if one.name != "trees" or self.trees != 0:  # which may be chosen: initial scores can be best alone
+                check_range(one, getattr(self, one.name))
         if self.monotone and self.tree == "oblivious":
             raise SettingsError("monotone does not go with tree 'oblivious'; use 'leafwise' or 'depthwise'")
 

@@ -95,7 +95,15 @@ def test_initial_scores_and_measures_of_every_round(start: float) -> None:
     chosen = replace(SMALL, objective="ranknet+err", trees=14)
     told: list[float | None] = []
     sidecars = Sidecars(init_scores=starts[0])
-    train(data, [other], chosen, POOL, lambda one: told.append(one.validation[0]), sidecars, [starts[1]])
+    train(
+        data,
+        [other],
+        chosen,
+        POOL,
+        lambda one: told.append(one.validation[0]),
+        sidecars,
+        [Sidecars(init_scores=starts[1])],
+    )
     for trees in range(8, 15):
         first = train(data, [], replace(chosen, objective="ranknet", trees=7), POOL, sidecars=sidecars).ensemble
         second = train(data, [], replace(chosen, objective="err", trees=trees - 7), POOL, sidecars=sidecars).ensemble

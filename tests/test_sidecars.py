@@ -82,7 +82,9 @@ def test_training_goes_on_where_other_trees_ended() -> None:
     first = train(data, [judge], FEW, POOL)
     more = replace(FEW, trees=12, early_stop=3)
     starts = score_dataset(first.ensemble, judge, POOL)
-    on = train(data, [judge], more, POOL, lambda one: None, Sidecars(init_scores=first.scores), [starts])
+    on = train(
+        data, [judge], more, POOL, lambda one: None, Sidecars(init_scores=first.scores), [Sidecars(init_scores=starts)]
+    )
     whole = train(data, [judge], replace(FEW, trees=5 + on.rounds), POOL)
     assert on.best_round < on.rounds
     for tree, other in zip(on.ensemble.trees, whole.ensemble.trees[5:], strict=False):

@@ -114,7 +114,8 @@ def print_results(chosen: Chosen, console: Console, to_output: bool) -> None:
         if chosen.crossed is not None:
             lines([""])
         table(*_trial_table(chosen, metric))
-        lines(["", command_line(chosen)])
+        none_needed = "no settings are better than the initial scores alone"
+        lines(["", command_line(chosen) if chosen.settings.trees else none_needed])
 
 
 def _interval(crossed: CrossValidation) -> str:

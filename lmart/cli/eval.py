@@ -10,7 +10,7 @@ import click
 
 from lmart.cli.console import Console
 from lmart.cli.data_options import data_options, refuse_two_standard_inputs
-from lmart.cli.many_files import ManyFilesCommand
+from lmart.cli.many_files import ManyFilesCommand, told_of_repeated
 from lmart.cli.options import GainType, definitions, quiet_option, thread_count, threads_option
 from lmart.cli.reports import per_query_lines, print_report
 from lmart.errors import DataError, ModelError, SettingsError
@@ -72,6 +72,7 @@ def _once(context: click.Context, parameter: click.Parameter, values: tuple[str,
     "eval",
     cls=ManyFilesCommand,
     many=("--data",),
+    once=("--metric", "--weights", "--query-sizes", "--label-column", "--query-column", "--ignore-columns"),
     help=HELP.format(measures=_measures_help()),
     epilog=EPILOG,
     short_help="Measure a ranking.",
@@ -174,6 +175,8 @@ def command(
     if per_query is not None:
         check_output(per_query, [path for path in inputs if path is not None])
     console = Console(quiet)
+    for text in told_of_repeated():
+        console.notice(text)
     with WorkerPool(thread_count(threads, console.notice)) as pool:
         ensemble = None if model is None else read_model(model)
         if ensemble is not None and model is not None:
@@ -183,7 +186,8 @@ def command(
         dataset = read_dataset(data, read_options, pool)
         _warn_of_single_documents(dataset, console)
         given_weights = None if weights is None else _read_weights(weights, dataset)
-        evaluator = _prepare(dataset, measures, pool, given_weights)
+        scale = None if ensemble is None else _label_scale(ensemble, measures, dataset, console)
+        evaluator = _prepare(dataset, measures, pool, given_weights, scale)
         if ensemble is not None:
             given = _score(ensemble, dataset, pool, console)
         else:
@@ -226,14 +230,39 @@ def _warn_of_single_documents(dataset: RankingDataset, console: Console) -> None
         )
 
 
+def _label_scale(
+    ensemble: Ensemble, measures: tuple[Measure, ...], dataset: RankingDataset, console: Console
+) -> int | None:
+    """Return the largest label of err that the model was trained with, None when it names none or the data goes
+    beyond it, which is told.
+    """
+    scale = ensemble.settings.get("largest_label")
+    if type(scale) is not int or scale < 1 or all(one.name != "err" or one.largest_label for one in measures):
+        return None
+    if dataset.labels.max(initial=0.0) > scale:
+        console.warning(
+            f"the data has labels above {scale}, the largest of err in training; err goes by those of the data"
+        )
+        return None
+    return scale
+
+
 def _prepare(
-    dataset: RankingDataset, measures: tuple[Measure, ...], pool: WorkerPool, weights: Weights | None
+    dataset: RankingDataset,
+    measures: tuple[Measure, ...],
+    pool: WorkerPool,
+    weights: Weights | None,
+    scale: int | None,
 ) -> Evaluator:
+    from lmart.gains import refuse_labels_above
     from lmart.measures import Evaluator
 
     try:
+        for one in measures:
+            if one.largest_label is not None:
+                refuse_labels_above(dataset.labels, one.largest_label, dataset.input_rows)
         per_query = None if weights is None else weights.per_query
-        return Evaluator(dataset.labels, dataset.query_offsets, measures, pool, per_query)
+        return Evaluator(dataset.labels, dataset.query_offsets, measures, pool, per_query, scale)
     except DataError as fault:
         raise _at(fault, dataset.source) from None
 

@@ -10,7 +10,7 @@ from lmart.settings import TrainSettings
 IGNORED_BY = {
     "truncation": ("xendcg",),
     "normalize": ("xendcg",),
-    "gain": ("map", "mrr", "err", "yetirank"),
+    "gain": ("ranknet", "map", "mrr", "err", "yetirank"),
 }
 """Objectives that a setting means nothing to."""
 
@@ -25,6 +25,8 @@ def idle_options(settings: TrainSettings, given: Sequence[str]) -> list[str]:
         if name == "gain":
             if parse_measure(settings.metric).name in ("ndcg", "dcg"):
                 continue
+            if settings.gain.kind == "table" and "ranknet" in objectives:
+                continue  # it goes by the order of gains, which may be another than that of labels
             told.append(
                 f"--gain has no effect on --objective {settings.objective} and --metric {settings.metric}; "
                 "it is kept in the model for lmart eval"

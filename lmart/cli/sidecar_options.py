@@ -99,8 +99,6 @@ class SidecarFiles:
                     f"{option} needs a file for each of --valid, in the same order: there are {len(files)} for "
                     f"{n_validation_sets}"
                 )
-        if settings.trees == 0 and self.init_scores is None:
-            raise click.UsageError("--trees is 0, which needs --init-scores; use a number from 1 up")
         if self.positions is not None:
             settings.check_positions()
         elif gives_regularization:
@@ -149,13 +147,10 @@ class SidecarFiles:
         for one, weights, start in zip(
             validation_sets, self.valid_weights or nothing, self.valid_init_scores or nothing, strict=True
         ):
-            own = len(one.labels), one.source, one.input_rows
-            found.append(
-                Sidecars(
-                    None if weights is None else files.read_weights(weights, one.query_offsets, one.input_rows).per_query,
-                    None if start is None else files.read_init_scores(start, *own),
-                )
-            )
+            rows = one.input_rows
+            by_query = None if weights is None else files.read_weights(weights, one.query_offsets, rows).per_query
+            scores = None if start is None else files.read_init_scores(start, len(one.labels), one.source, rows)
+            found.append(Sidecars(by_query, scores))
         return found
 
 

@@ -16,7 +16,7 @@ from lmart.cli import choice_reports
 from lmart.cli import choosing as choices
 from lmart.cli.data_options import data_options, refuse_two_standard_inputs
 from lmart.cli.idle_options import idle_options
-from lmart.cli.many_files import ManyFilesCommand
+from lmart.cli.many_files import ManyFilesCommand, told_of_repeated
 from lmart.cli.options import definitions, quiet_option, thread_count, threads_option
 from lmart.cli.process import keep_memory_constant
 from lmart.cli.setting_options import setting_options
@@ -71,8 +71,8 @@ for all of them and for every fold; --metric 'err@10(max=5)' says another, for b
 With --folds or --tune the number of trees, or more settings, are chosen first, by queries that the models did not
 see; then the model is trained with them on all of --data, and what was found is printed. With --early-stop all folds
 grow side by side, each with its binned rows in memory (1 byte a value), until their mean measure has not been better
-for so many rounds. The folds decide when both they and a --valid file are given; the file is then only measured. As the choice was made on the same queries, the
-measure printed is somewhat better than the model will be."""
+for so many rounds. The folds decide when both they and a --valid file are given; the file is then only measured. As the
+choice was made on the same queries, the measure printed is somewhat better than the model will be."""
 
 EPILOG = """\b
 Examples:
@@ -88,6 +88,10 @@ Examples:
 @click.command(
     cls=ManyFilesCommand,
     many=("--data", "--valid", "--valid-init-scores", "--valid-weights", "--valid-query-sizes"),
+    once=(
+        *("--metric", "--objective", "--monotone", "--weights", "--init-scores", "--positions"),
+        *("--query-sizes", "--label-column", "--query-column", "--ignore-columns"),
+    ),
     help=HELP.format(objectives=definitions(OBJECTIVES)),
     epilog=EPILOG,
 )
@@ -163,6 +167,8 @@ def command(
     settings = replace(settings, monotone=format_monotone(constraints))
     keep_memory_constant()
     console = Console(quiet)
+    for text in told_of_repeated():
+        console.notice(text)
     for text in without_effect:
         console.warning(text)
     rounds: list[RoundReport] = []

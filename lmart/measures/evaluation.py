@@ -56,8 +56,7 @@ class EvaluationReport:
             "queries": self.n_queries,
             "documents": self.n_documents,
             "empty_queries": self.n_empty_queries,
-            "conventions": self.conventions.to_json()
-            | {"relevant": "label > 0", "err": self.stopping},
+            "conventions": self.conventions.to_json() | {"relevant": "label > 0", "err": self.stopping},
             "metrics": dict(self.values),
         }
 
@@ -103,8 +102,8 @@ class Evaluator:
         self.empty = self.n_relevant == 0
         own_scale = scale or grade_scale(labels)
         self._scales = {str(one): one.largest_label or own_scale for one in measures if one.name == "err"}
-        for scale in set(self._scales.values()):
-            refuse_labels_above(labels, scale)
+        for largest in set(self._scales.values()):
+            refuse_labels_above(labels, largest)
         self.grade_scale = next(iter(self._scales.values()), own_scale)
         self._ranges = query_ranges(self.query_offsets, DOCUMENTS_A_CALL)
         self._order = np.arange(len(labels), dtype=np.int32)
