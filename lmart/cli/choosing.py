@@ -197,13 +197,29 @@ def _crossed(n_folds: int, settings: TrainSettings, measured: Measured, console:
     total, unit = (settings.trees, "rounds") if side_by_side else (n_folds, "folds")
     with console.progress(total, unit) as progress:
 
+        done = 0
+        latest: dict[int, float] = {}
+
+        def tell_of_mean() -> None:
+            if done:
+                mean = sum(latest.values()) / max(1, len(latest))
+                progress.update(done, f"mean {settings.metric} {mean:.6f} over folds")
+
         def on_round(fold: int, one: RoundReport) -> None:
-            # a round is done when the last fold has had it
-            done = one.round - (fold < n_folds - 1) if side_by_side else fold
-            progress.update(done, lambda: _said(one, settings, fold))
+            nonlocal done
+            if not side_by_side:
+                progress.update(fold, lambda: _said(one, settings, fold))
+                return
+            if one.round > done:  # all folds have had the round before
+                tell_of_mean()
+                done = one.round
+            if one.validation[0] is not None:
+                latest[fold] = one.validation[0]
 
         found = cross_validate(measured.train_set, n_folds, settings, measured.pool, on_round, measured.sidecars)
-        if not side_by_side:
+        if side_by_side:
+            tell_of_mean()
+        else:
             progress.update(n_folds)
     for text in found.warnings:
         console.warning(text)
