@@ -174,8 +174,12 @@ NOISY = ("--min-docs", "1", "--leaves", "3", "--learning-rate", "0.3")
 LATE = "".join(
     f"{label} qid:{1 + row // 3} 1:{x} 2:{y}\n"
     for row, (label, x, y) in enumerate(
-        [(1, 2, 2), (1, 3, 0), (0, 3, 3), (1, 0, 0), (0, 2, 2), (1, 2, 0), (0, 3, 0), (1, 2, 0), (0, 3, 1), (0, 3, 1)]
-        + [(1, 0, 0), (1, 0, 3)]
+        zip(
+            [1, 1, 0, 1, 0, 1, 0, 1, 0, 0, 1, 1],
+            [2, 3, 3, 0, 2, 2, 3, 2, 3, 3, 0, 0],
+            [2, 0, 3, 0, 2, 0, 0, 0, 1, 1, 0, 3],
+            strict=True,
+        )
     )
 )  # two folds, of which one is best after 1 tree and the other after 3, but their mean after 6
 

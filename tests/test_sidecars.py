@@ -431,7 +431,7 @@ def test_initial_scores_that_no_round_makes_better_are_kept_without_a_tree(objec
 
 def test_initial_scores_are_round_0_of_folds_and_trials() -> None:
     Path("i").write_text("0.05\n0\n" * 4)
-    text = AGAINST + FOR + FOR.replace("3", "4")
+    text = AGAINST + FOR + "1 qid:4 1:0\n0 qid:4 1:1\n"
     fixed = ("--init-scores", "i", "--folds", "2", "--min-docs", "1", "--trees", "20")
     for more in ((), ("--early-stop", "3")):
         done = fit(text, *fixed, "--oof", "o", *more)
