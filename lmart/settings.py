@@ -104,7 +104,7 @@ class TrainSettings:
     early_stop: int = _setting(
         0,
         "Stop after this many trees without a better measure on the first "
-        "--valid file, or on the fold left out; 0: off.",
+        "--valid file, or in the mean over --folds; 0: off.",
         low=0,
     )
     absent: str = _setting(

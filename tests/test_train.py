@@ -469,5 +469,5 @@ def test_a_run_that_used_up_its_trees_says_whether_it_was_still_getting_better()
     (line,) = told("--early-stop", "50", "--learning-rate", "2", "--trees", "60")
     assert "--early-stop 50 did not end the run: ndcg@10 is best at " in line
     assert told() == [] == told("--early-stop", "2", "--learning-rate", "2")
-    (line,) = told("--early-stop", "9", "--learning-rate", "0.2")
+    (line,) = told("--early-stop", "50", "--learning-rate", "2")
     assert line.startswith("lmart: ndcg@10 was still getting better after 10 trees")

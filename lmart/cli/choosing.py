@@ -14,6 +14,7 @@ import click
 from click.core import ParameterSource
 
 from lmart.cli.console import Console
+from lmart.cli.idle_options import without_meaning
 from lmart.cli.options import Real, Whole
 from lmart.errors import counted
 from lmart.settings import TrainSettings
@@ -146,7 +147,7 @@ def check_usage(choosing: Choosing, settings: TrainSettings, valid: Sequence[str
     if choosing.tunes:
         from lmart.tuning import dimensions, load_optuna
 
-        if not dimensions(choosing.given):
+        if not dimensions((*choosing.given, *without_meaning(settings))):
             raise click.UsageError("every setting that --tune searches is given; leave some open")
         load_optuna()
 
@@ -257,7 +258,7 @@ def _tuned(choosing: Choosing, settings: TrainSettings, measured: Measured, cons
     from lmart.tuning import best_of, dimensions, read_trial, search
 
     base = replace(settings, early_stop=_patience(choosing, settings))
-    space = dimensions(choosing.given)
+    space = dimensions((*choosing.given, *without_meaning(settings)))
     seconds = None if choosing.tune is None else choosing.tune * 60
     trials: list[Trial] = []
     with ExitStack() as stack:
