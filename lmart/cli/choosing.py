@@ -197,7 +197,6 @@ def _crossed(n_folds: int, settings: TrainSettings, measured: Measured, console:
     side_by_side = bool(settings.early_stop)
     total, unit = (settings.trees, "rounds") if side_by_side else (n_folds, "folds")
     with console.progress(total, unit) as progress:
-
         done = 0
         latest: dict[int, float] = {}
 
