@@ -504,8 +504,10 @@ def test_query_sizes_of_validation_files() -> None:
         own = fit(bare(DATA), *SMALL, "--query-sizes", "s", "--valid", "q.svm", *more)
         assert own.report["validation"] == done.report["validation"]  # whose rows name their queries
     Path("d.svm").write_text(bare(DATA))
-    assert "v.svm" in refused("--query-sizes", "s", "--valid", "v.svm")
+    for more in ((), ("--folds", "2")):
+        assert "sizes with --valid-query-sizes" in refused("--query-sizes", "s", "--valid", "v.svm", *more)
     Path("d.svm").write_text(DATA)
+    assert "leave out --valid-query-sizes" in refused("--valid", "q.svm", "--valid-query-sizes", "t")
     for option in ("--valid-weights", "--valid-query-sizes"):
         assert f"{option} needs a file for each of --valid" in refused(option, "t", status=2)
         assert "there are 2 for 1" in refused("--valid", "v.svm", option, "t", "t", status=2)

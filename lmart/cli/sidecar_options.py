@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from lmart.errors import DataError
 from lmart.formats.options import ReadOptions
 from lmart.settings import WITH_POSITIONS, TrainSettings
 
@@ -152,6 +154,16 @@ class SidecarFiles:
             scores = None if start is None else files.read_init_scores(start, len(one.labels), one.source, rows)
             found.append(Sidecars(by_query, scores))
         return found
+
+
+@contextmanager
+def reading_validation() -> Iterator[None]:
+    """Name, in a refusal of a validation set, the option that holds for it: --valid-query-sizes."""
+    try:
+        yield
+    except DataError as fault:
+        said = fault.message.replace("--query-sizes", "--valid-query-sizes")
+        raise DataError(said, fault.path, fault.line, fault.more) from None
 
 
 def sidecar_options(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -20,7 +20,7 @@ from lmart.cli.many_files import ManyFilesCommand, told_of_repeated
 from lmart.cli.options import definitions, quiet_option, thread_count, threads_option
 from lmart.cli.process import keep_memory_constant
 from lmart.cli.setting_options import setting_options
-from lmart.cli.sidecar_options import SidecarFiles, sidecar_options
+from lmart.cli.sidecar_options import SidecarFiles, reading_validation, sidecar_options
 from lmart.errors import counted, quote
 from lmart.formats.options import ReadOptions
 from lmart.gains import SMALLEST_GRADE_SCALE
@@ -181,15 +181,17 @@ def command(
             read_options = replace(read_options, gain=settings.gain)
         of_validation = list(zip(valid, beside.options_of_validation(read_options, len(valid)), strict=True))
         if choosing.chooses:  # the data is binned anew for each model
-            judges = [read_dataset([path], options, pool) for path, options in of_validation]
-            raw = read_dataset(data, read_options, pool), judges
+            whole = read_dataset(data, read_options, pool)
+            with reading_validation():
+                raw = whole, [read_dataset([path], options, pool) for path, options in of_validation]
             train_set, validation_sets = raw
         else:
             train_set = read_training_set(data, read_options, settings, pool)
             model, edges = without_trees(train_set, settings), train_set.features.edges
-            validation_sets = [
-                read_validation_set(path, options, model, edges, pool) for path, options in of_validation
-            ]
+            with reading_validation():
+                validation_sets = [
+                    read_validation_set(path, options, model, edges, pool) for path, options in of_validation
+                ]
         sidecars, of_valid = beside.read(train_set), beside.read_for_validation(validation_sets)
         alone = choosing.chooses or sidecars.positions is not None
         asked, settings = settings, settings.for_queries(train_set.n_queries, alone)
