@@ -39,7 +39,7 @@ class ManyFilesCommand(click.Command):
         _, _, order = self.make_parser(ctx).parse_args(list(spread))
         repeated = [one for place, one in enumerate(order) if _takes_one(one) and one in order[:place]]
         for one in repeated:
-            if max(one.opts, key=len) in self.once:
+            if max(one.opts, key=len) in self.once and not ctx.resilient_parsing:
                 raise click.UsageError(f"{_flags(one)} is there twice; give it once", ctx)
         parsed = super().parse_args(ctx, spread)
         ctx.meta[REPEATED] = [f"{_flags(one)} is there twice; the last one counts" for one in dict.fromkeys(repeated)]
