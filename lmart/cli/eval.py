@@ -198,7 +198,8 @@ def command(
         dataset = read_dataset(data, read_options.telling(console.notice, console.warning), pool)
         _warn_of_single_documents(dataset, console)
         given_weights = None if weights is None else _read_weights(weights, dataset)
-        evaluator = _prepare(dataset, measures, pool, given_weights)
+        scale = None if ensemble is None else _label_scale(ensemble, measures, dataset, console)
+        evaluator = _prepare(dataset, measures, pool, given_weights, scale)
         if ensemble is not None:
             given = _score(ensemble, dataset, pool, console, strict)
         else:
@@ -252,14 +253,39 @@ def _warn_of_single_documents(dataset: RankingDataset, console: Console) -> None
         )
 
 
+def _label_scale(
+    ensemble: Ensemble, measures: tuple[Measure, ...], dataset: RankingDataset, console: Console
+) -> int | None:
+    """Return the largest label of err that the model was trained with, None when it names none or the data goes
+    beyond it, which is told.
+    """
+    scale = ensemble.settings.get("largest_label")
+    if type(scale) is not int or scale < 1 or all(one.name != "err" or one.largest_label for one in measures):
+        return None
+    if dataset.labels.max(initial=0.0) > scale:
+        console.warning(
+            f"the data has labels above {scale}, the largest of err in training; err goes by those of the data"
+        )
+        return None
+    return scale
+
+
 def _prepare(
-    dataset: RankingDataset, measures: tuple[Measure, ...], pool: WorkerPool, weights: Weights | None
+    dataset: RankingDataset,
+    measures: tuple[Measure, ...],
+    pool: WorkerPool,
+    weights: Weights | None,
+    scale: int | None,
 ) -> Evaluator:
+    from lmart.gains import refuse_labels_above
     from lmart.measures import Evaluator
 
     try:
+        for one in measures:
+            if one.largest_label is not None:
+                refuse_labels_above(dataset.labels, one.largest_label, dataset.input_rows)
         per_query = None if weights is None else weights.per_query
-        return Evaluator(dataset.labels, dataset.query_offsets, measures, pool, per_query)
+        return Evaluator(dataset.labels, dataset.query_offsets, measures, pool, per_query, scale)
     except DataError as fault:
         raise _at(fault, dataset.source) from None
 

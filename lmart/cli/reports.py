@@ -70,7 +70,7 @@ def _facts(report: EvaluationReport, weights: str | None) -> list[tuple[str, str
         ("ties", f"{conventions.ties} ({_TIES[conventions.ties]})"),
     ]
     if any(name.startswith("err") for name in report.values):
-        facts.append(("err", f"stops with probability (2^label - 1) / 2^{report.grade_scale}"))
+        facts.append(("err", f"stops with probability {report.stopping}"))
     if weights is not None:
         facts.append(("weights", f"one a {weights}"))
     return facts

@@ -65,13 +65,16 @@ def weigh_pairs(
 
 
 class ExpectedReciprocalRank(PairObjective):
-    """The mean of 1 / rank where a reader stops, who stops at a document by its label, whatever its gain."""
+    """The mean of 1 / rank where a reader stops, who stops at a document by its label, whatever its gain.
+
+    The largest label is that of the settings, which is one for all parts of the data; without, that of these documents.
+    """
 
     weigh_pairs = staticmethod(weigh_pairs)
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
-        self.worths = stop_probabilities(task.labels)
+        self.worths = stop_probabilities(task.labels, task.settings.largest_label)
 
 
 OBJECTIVE = ExpectedReciprocalRank
