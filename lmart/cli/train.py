@@ -237,11 +237,11 @@ def command(
             reached = _reached(run.start.training, run.start.validation, valid)
             console.notice(f"the initial scores alone: {settings.metric} {reached}")
         with console.progress(settings.trees) as progress:
-            for one in run.rounds():
-                rounds[one.round - 1 :] = [one]
+            for made in run.rounds():
+                rounds[made.round - 1 :] = [made]
                 if report is not None:
-                    training[one.round - 1 :] = [one.measure_training()]
-                progress.update(one.round, partial(_measures, one, settings, valid))
+                    training[made.round - 1 :] = [made.measure_training()]
+                progress.update(made.round, partial(_measures, made, settings, valid))
         result = run.finish()
     _warn_after(result, settings, run.can_learn, console)
     with AtomicOutputs() as files:
