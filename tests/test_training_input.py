@@ -361,8 +361,10 @@ def test_ignoring_features_of_letor_text_is_training_without_them(passes: str, p
         assert not valid.warnings
         models.append(model_to_json(train(data, [valid], SETTINGS, pool).ensemble))
     assert models[0] == models[1]
-    with pytest.raises(DataError, match="there is no feature '5' to ignore"):
-        reading.read_training_set(["d"], ReadOptions(ignore_columns=("5",)), SETTINGS, pool)
+    warned: list[str] = []
+    options = ReadOptions(ignore_columns=("5",)).telling(lambda text: None, warned.append)
+    reading.read_training_set(["d"], options, SETTINGS, pool)
+    assert warned == ["d: no row has the feature to ignore '5'; check --ignore-columns"]
 
 
 @pytest.mark.parametrize("options", [[], ["--group-by-qid"], ["--folds", "2"]])

@@ -154,8 +154,8 @@ class LetorReader(TextReader):
         self.faults.append(self.fault(self.line + line + 1, message))
 
     def end(self) -> None:
-        if self.alone:
-            self.table.refuse_never_met(self.path)
+        if self.alone and (unmet := self.table.never_met()):
+            self.options.warning(f"{self.path}: {unmet}")
 
     def _apply_column_options(self) -> None:
         """Note the features to leave out; DataError for column options that mean nothing in LETOR text."""

@@ -80,8 +80,8 @@ def read_batches(
                 yield Batch(path, blocks, reader.progress if len(paths) == 1 else 0.0)
     if sizes is not None:
         sizes.check_end(source_name(paths))
-    if not options.beside_others:
-        table.refuse_never_met(source_name(paths))
+    if not options.beside_others and (unmet := table.never_met()):
+        options.warning(f"{source_name(paths)}: {unmet}")
 
 
 def source_name(paths: Sequence[str]) -> str:

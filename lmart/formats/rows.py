@@ -18,6 +18,7 @@ from lmart.kernels.parsing import COLUMN, ID, LENGTH, MASK, N_SPELLINGS, SPELLIN
 Floats = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
 
+NAMED = 3  # ids named in a message
 DIRECT_IDS = 1 << 20  # feature ids below it are found by the reading kernel itself, those above afterwards
 
 
@@ -137,12 +138,16 @@ class FeatureTable:
         columns[~left_out] = self.register(ids[~left_out])
         return columns
 
-    def refuse_never_met(self, source: str) -> None:
-        """Raise DataError when no row of LETOR text had an id that is ignored; tables have told of theirs before."""
-        never = [] if self.of_tables else [index for index, met in self.ignored.items() if not met]
-        if never:
-            what = f"there is no feature {quote(str(never[0]))} to ignore: no row has it"
-            raise DataError(f"{what}; take it out of --ignore-columns", source)
+    def never_met(self) -> str | None:
+        """Return a warning that no row of LETOR text had some of the ids to ignore; None if all were met.
+
+        Tables refuse such names by their header; in sparse text an index that no row has may only be rare.
+        """
+        never = [] if self.of_tables else [str(index) for index, met in self.ignored.items() if not met]
+        if not never:
+            return None
+        which = "feature" if len(never) == 1 else "features"
+        return f"no row has the {which} to ignore {', '.join(map(quote, never[:NAMED]))}; check --ignore-columns"
 
     def find(self, ids: Longs) -> npt.NDArray[np.int32]:
         """Return the column of each id, int32[n], -1 for those never met."""
