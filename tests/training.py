@@ -43,9 +43,7 @@ def fit(text: str, *options: str | Path) -> Run:
 def refused(*options: str | Path, status: int = 1) -> str:
     """Train on d.svm with options that are refused; return the one line that says so. No file appears or changes."""
     before = {path: path.read_bytes() for path in Path().iterdir() if path.is_file()}
-    result = run(
-        "train", "--data", "d.svm", "--out", "m.json", "--report", "r.json", "-qq", *options, status=status
-    )
+    result = run("train", "--data", "d.svm", "--out", "m.json", "--report", "r.json", "-qq", *options, status=status)
     assert result.stdout == ""
     (line,) = result.stderr.splitlines()
     assert line.startswith("lmart: error: ")
