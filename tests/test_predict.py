@@ -165,7 +165,11 @@ def test_labels_and_queries_may_be_missing(model: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["scores", "tsv", "trec", "jsonl"])
-@pytest.mark.parametrize("nothing", [b"", b"# nothing\n\n", b"\n\r\n \t", gzip.compress(b""), b"\xef\xbb\xbf"])
+@pytest.mark.parametrize(
+    "nothing",
+    [b"", b"# nothing\n\n", b"\n\r\n \t", gzip.compress(b"", mtime=0), b"\xef\xbb\xbf"],
+    ids=["empty", "comment", "blanks", "gzip", "byte-order-mark"],
+)
 def test_no_rows_are_refused_as_by_every_command(model: str, form: str, nothing: bytes, tmp_path: Path) -> None:
     (tmp_path / "d").write_bytes(nothing)
     (tmp_path / "header.csv").write_text("label,qid,a\n\n")
