@@ -167,7 +167,7 @@ def train(
         len(trees),
         booster.rounds,
         booster.stopped,
-        min(one.n_idle_queries() for one in prepared),
+        min(one.n_queries_without_pairs() for one in prepared),
         edges.n_features,
         share,
         own.measure(),
