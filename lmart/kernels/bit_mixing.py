@@ -1,4 +1,4 @@
-"""Pseudo-random bits that a number alone decides: the same on any machine, in any order of calls."""
+"""Random numbers by hashing: 64 well mixed bits of a number, so that a row's draw depends on nothing but its number."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from lmart.kernels.compiler import kernel
 def mix_bits(x: np.uint64) -> np.uint64:
     """Return 64 well mixed bits of a 64-bit number.
 
-    x : uint64, in
-    Equation: the output function of SplitMix64 at the state x. Source: Steele, Lea and Flood 2014, figure 16.
+    x : uint64, any
+
+    Source: the finaliser of SplitMix64 (Steele, Lea and Flood 2014).
     """
     z = np.uint64(x) + np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -24,6 +25,7 @@ def mix_bits(x: np.uint64) -> np.uint64:
 def round_key(seed: int, round_number: int) -> np.uint64:
     """Return 64 bits of a seed and a round, to mix the numbers of rows and features with.
 
-    seed, round_number : int64, >= 0, in
+    seed         : int64, the seed of the training
+    round_number : int64, the boosting round
     """
     return mix_bits(mix_bits(np.uint64(seed)) ^ np.uint64(round_number))

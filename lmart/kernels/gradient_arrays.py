@@ -52,12 +52,13 @@ class PairSettings(NamedTuple):
 
 
 class PairBlock(NamedTuple):
-    """The pairs whose weights are in memory at a time: those of queries first_query..last_query - 1 whose upper
-    document is at the ranks first_rank..last_rank - 1.
+    """The pairs whose weights are in memory at a time.
 
-    Their weights are a float64[documents of these queries * (last_rank - first_rank)], query after query. Those of a
-    query of n documents are a [last_rank - first_rank, n] in C order, indexed by the upper document's rank less
-    first_rank, and by the lower document's rank; entries that belong to no pair are neither written nor read.
+    They are those of the queries first_query..last_query - 1 whose upper document is at the ranks
+    first_rank..last_rank - 1. Their weights are a float64[documents of these queries * (last_rank - first_rank)], query
+    after query. Those of a query of n documents are a [last_rank - first_rank, n] in C order, indexed by the upper
+    document's rank less first_rank, and by the lower document's rank; entries that belong to no pair are neither
+    written nor read.
     """
 
     first_query: int

@@ -208,9 +208,7 @@ def add_neighbour_pairs(
                 better, worse = worse, better
             of_worse = exponentials[worse]
             of_better = exponentials[better]
-            if (
-                of_worse == 0.0 or of_better == 0.0
-            ):  # too far below the best of the query: take the better one of the two
+            if of_worse == 0.0 or of_better == 0.0:  # too far below the best of the query: start from the higher score
                 of_lower = exp_minus_by_squaring(sigma * abs(scores[better] - scores[worse]))
                 of_worse = of_lower if scores[better] > scores[worse] else 1.0
                 of_better = 1.0 if scores[better] > scores[worse] else of_lower

@@ -35,7 +35,7 @@ def order_documents(
     order         : int32[n], in: of each query any permutation of its rows, best a guess such as the last order; out
     A query of more than COUNTED documents is sorted by insertion from the guess, and one that needs more than a few
     moves a document by merging.
-    Parallel: the caller runs ranges of queries side by side; a query writes only its own part of the order.
+    Parallel: the caller runs ranges of queries side by side; a query writes only its own range of the order.
     Cost: O(n^2 / vector) for a query of n <= COUNTED; beyond, O(n) if the guess is right, else O(n log n).
     """
     largest = longest_query(query_offsets, first_query, last_query)

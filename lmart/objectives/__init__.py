@@ -26,7 +26,7 @@ def prepare(
     weights: Float64Array | None = None,
     positions: Positions | None = None,
 ) -> Objective:
-    """Return the one objective that the settings name, with all that does not change from round to round worked out.
+    """Return the objective that the settings name, with all that does not change from round to round computed.
 
     dataset   : labels and query offsets are read
     settings  : with one objective

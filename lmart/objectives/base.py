@@ -52,7 +52,7 @@ class Task:
 class Objective(ABC):
     """A cost of scores, summed over queries.
 
-    A subclass works out in `__init__` what does not change from round to round, writes derivatives in `_write`, and
+    A subclass computes in `__init__` what does not change from round to round, writes derivatives in `_write`, and
     sets `relevance`.
 
     relevance     : float64[n], by which documents are to be ordered; documents of equal relevance form no pair
@@ -114,13 +114,18 @@ def improved_bias(
 ) -> Float64Array:
     """Return the bias of each position after one Newton step of its own, float64[n_positions].
 
-    bias : float64[n_positions], before; 0 in the first round
-    A click goes to a document that is good, or that stands where people look: its score is explained as the model's
+    bias           : float64[n_positions], before the step; 0 in the first round
+    positions      : of the documents
+    gradients      : of the documents at the biased scores
+    learning_rate  : what the step is multiplied by
+    regularization : r, >= 0, which pulls the bias towards 0
+
+    A click goes to a document that is good, or that is shown where people look: its score is explained as the model's
     score plus the bias of its position, and both are fitted to the same cost.
     Equation: b_p += learning_rate (-G_p - r n_p b_p) / (H_p + r n_p + 0.001), G_p and H_p the sums of gradients and
-    hessians over the n_p documents at p, r the regularization. Source: LightGBM's lambdarank with positions. Sums are
-    taken in the order of the documents, by one thread: the same bits everywhere. A bias beyond what a number can be is
-    not finite, without a warning: whoever trains refuses it.
+    hessians over the n_p documents at p. Source: LightGBM's lambdarank with positions. Sums are taken in the order of
+    the documents, by one thread: the same bits everywhere. A bias that no number can hold is not finite, without a
+    warning: whoever trains refuses it.
     """
     n = len(bias)
     counts = np.bincount(positions.codes, minlength=n)

@@ -8,8 +8,5 @@ from lmart.kernels import bit_mixing
 
 
 def round_key(seed: int, round_number: int) -> np.uint64:
-    """Return 64 bits to mix the numbers of rows with; not those by which `boosting` draws the rows of a tree.
-
-    seed : of the settings, >= 0; round_number : from 1
-    """
+    """Return 64 bits to mix the numbers of rows with; not those by which `boosting` draws the rows of a tree."""
     return np.uint64(bit_mixing.mix_bits(np.uint64(bit_mixing.round_key(seed, round_number))))
