@@ -47,19 +47,6 @@ def group_end(ranked: RankedDocuments, start: int, stop: int, average: bool) -> 
     return end
 
 
-@inner_kernel
-def group_sum(ranked: RankedDocuments, start: int, stop: int) -> float:
-    """Return the sum of the relevance of the documents order[start:stop].
-
-    ranked      : the documents, in
-    start, stop : the group, as indices into the order, in
-    """
-    total = 0.0
-    for i in range(start, stop):
-        total += ranked.relevance[ranked.order[i]]
-    return total
-
-
 @kernel
 def discounted_sums(
     ranked: RankedDocuments,
@@ -94,10 +81,13 @@ def discounted_sums(
             if b == a + 1:
                 total += relevance[order[a]] * discount[a - start]
             else:
+                total_relevance = 0.0
+                for i in range(a, b):
+                    total_relevance += relevance[order[i]]
                 discounts = 0.0
                 for i in range(a, min(b, cut)):
                     discounts += discount[i - start]
-                total += group_sum(ranked, a, b) / (b - a) * discounts
+                total += total_relevance / (b - a) * discounts
             a = b
         sums[q] = total
 
@@ -132,7 +122,9 @@ def precision_sums(
                     n_relevant += 1.0
                     total += n_relevant / (b - start)
             else:
-                n_in_group = group_sum(ranked, a, b)
+                n_in_group = 0.0
+                for i in range(a, b):
+                    n_in_group += relevance[order[i]]
                 if n_in_group > 0.0:
                     total = precision_of_group(total, a - start, b - a, min(b, cut) - a, n_in_group, n_relevant)
                 n_relevant += n_in_group
@@ -179,7 +171,7 @@ def reciprocal_ranks(
     Source: McSherry and Najork 2008, with the quotient of binomials taken as a running product.
     Parallel: ranges of queries side by side. Cost: O(min(cutoff, n)) a query, and the size of the last group.
     """
-    query_offsets = ranked.query_offsets
+    order, _, relevance, query_offsets = ranked
     for q in range(first_query, last_query):
         start = query_offsets[q]
         stop = query_offsets[q + 1]
@@ -188,7 +180,9 @@ def reciprocal_ranks(
         a = start
         while a < cut:
             b = group_end(ranked, a, stop, average)
-            n_relevant = group_sum(ranked, a, b)
+            n_relevant = 0.0
+            for i in range(a, b):
+                n_relevant += relevance[order[i]]
             if n_relevant > 0.0:
                 none_before = 1.0
                 for i in range(a, min(b, cut)):

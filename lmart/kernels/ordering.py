@@ -51,7 +51,21 @@ def order_documents(
             continue
         for k in range(n):
             keys[k] = scores[rows[k]]
-        if not insertion_sort(keys, rows, 12 * n):
+        moves_left = 12 * n
+        n_sorted = 1
+        while n_sorted < n and moves_left >= 0:
+            key = keys[n_sorted]
+            row = rows[n_sorted]
+            k = n_sorted
+            while k > 0 and (keys[k - 1] < key or (keys[k - 1] == key and rows[k - 1] > row)):
+                keys[k] = keys[k - 1]
+                rows[k] = rows[k - 1]
+                k -= 1
+            keys[k] = key
+            rows[k] = row
+            moves_left -= n_sorted - k
+            n_sorted += 1
+        if n_sorted < n:
             merge_sort(keys, rows, spare_keys, spare_rows, n)
 
 
@@ -75,32 +89,6 @@ def rank_by_counting(scores: Float64Array, first_row: int, n_tied_before: Int32A
             n_above += scores[j] > key
         rows[n_above + n_tied_before[n_above]] = first_row + np.int64(k)
         n_tied_before[n_above] += 1
-
-
-@inner_kernel
-def insertion_sort(keys: Float64Array, rows: Int32Array, most_moves: int) -> bool:
-    """Sort keys descending, equal keys by rows ascending, rows alongside; return whether it came to an end.
-
-    keys       : float64[>= n], in and out
-    rows       : int32[n], in and out
-    most_moves : it stops half-way, with all pairs of key and row still there, when it takes more moves, in
-    """
-    n = len(rows)
-    moves_left = most_moves
-    n_sorted = 1
-    while n_sorted < n and moves_left >= 0:
-        key = keys[n_sorted]
-        row = rows[n_sorted]
-        k = n_sorted
-        while k > 0 and (keys[k - 1] < key or (keys[k - 1] == key and rows[k - 1] > row)):
-            keys[k] = keys[k - 1]
-            rows[k] = rows[k - 1]
-            k -= 1
-        keys[k] = key
-        rows[k] = row
-        moves_left -= n_sorted - k
-        n_sorted += 1
-    return n_sorted >= n
 
 
 @inner_kernel

@@ -141,36 +141,6 @@ def write_query_gradients(
 
 
 @inner_kernel
-def gather_query(
-    rows: Int32Array,
-    scores: Float64Array,
-    gains: Float64Array,
-    scale: float,
-    by_rank: QueryByRank,
-    relevance: Float64Array,
-) -> bool:
-    """Write one query's scores and scaled gains by rank, with sums of 0; return whether any two gains differ.
-
-    rows      : int32[n], of the query's documents by rank, in
-    scores    : float64[n_documents], by row, in
-    gains     : float64[n_documents], by row, in
-    scale     : float64, what gains are multiplied by, in
-    by_rank   : its scores, gradients and hessians are out
-    relevance : float64[n], by rank, the scaled gains, out
-    """
-    lowest = np.inf
-    highest = -np.inf
-    for k in range(len(rows)):
-        by_rank.scores[k] = scores[rows[k]]
-        relevance[k] = gains[rows[k]] * scale
-        by_rank.gradients[k] = 0.0
-        by_rank.hessians[k] = 0.0
-        lowest = min(lowest, relevance[k])
-        highest = max(highest, relevance[k])
-    return lowest != highest
-
-
-@inner_kernel
 def add_lambda_pairs(
     by_rank: QueryByRank, relevance: Float64Array, discount: Float64Array, settings: PairSettings, weights: Float64Array
 ) -> float:
@@ -227,34 +197,34 @@ def lambda_gradients(
     """
     scores, query_weights, query_offsets, order = queries
     gains, inverse_ideal_dcg, discount = ndcg
+    gradients, hessians = output
     scratch = np.empty((6, longest_query(query_offsets, first_query, last_query)), np.float64)
     for q in range(first_query, last_query):
         start = query_offsets[q]
         n = query_offsets[q + 1] - start
         rows = order[start : start + n]
-        write_zeros(start, start + n, output)
+        for row in range(start, start + n):
+            gradients[row] = 0.0
+            hessians[row] = 0.0
         if inverse_ideal_dcg[q] == 0.0 or n < 2 or query_weights[q] == 0.0:
             continue
         by_rank = QueryByRank(scratch[0, :n], scratch[1, :n], scratch[2, :n], scratch[3, :n])
         relevance = scratch[4, :n]
         weights = scratch[5, :n]
-        if not gather_query(rows, scores, gains, inverse_ideal_dcg[q], by_rank, relevance):
+        lowest = np.inf
+        highest = -np.inf
+        for k in range(n):
+            by_rank.scores[k] = scores[rows[k]]
+            relevance[k] = gains[rows[k]] * inverse_ideal_dcg[q]
+            by_rank.gradients[k] = 0.0
+            by_rank.hessians[k] = 0.0
+            lowest = min(lowest, relevance[k])
+            highest = max(highest, relevance[k])
+        if lowest == highest:
             continue
         total = add_lambda_pairs(by_rank, relevance, discount, settings, weights)
         sums = Gradients(by_rank.gradients, by_rank.hessians)
         write_query_gradients(rows, sums, total, query_weights[q], settings, output)
-
-
-@inner_kernel
-def write_zeros(start: int, stop: int, output: Gradients) -> None:
-    """Write gradients and hessians of 0 to the rows of a range.
-
-    start, stop : the rows start..stop - 1 are written, in
-    output      : float64[n_documents], by row, out
-    """
-    for row in range(start, stop):
-        output.gradients[row] = 0.0
-        output.hessians[row] = 0.0
 
 
 @kernel
@@ -331,11 +301,14 @@ def write_weighted(
     """
     _, query_weights, query_offsets, order = queries
     pair_gradients, pair_hessians, totals = sums
+    gradients, hessians = output
     first_row = query_offsets[first_query]
     for q in range(first_query, last_query):
         start = query_offsets[q]
         stop = query_offsets[q + 1]
-        write_zeros(start, stop, output)
+        for row in range(start, stop):
+            gradients[row] = 0.0
+            hessians[row] = 0.0
         if query_weights[q] != 0.0:
             of_query = Gradients(
                 pair_gradients[start - first_row : stop - first_row],
