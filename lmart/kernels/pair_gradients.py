@@ -208,22 +208,26 @@ def lambda_gradients(
             hessians[row] = 0.0
         if inverse_ideal_dcg[q] == 0.0 or n < 2 or query_weights[q] == 0.0:
             continue
-        by_rank = QueryByRank(scratch[0, :n], scratch[1, :n], scratch[2, :n], scratch[3, :n])
-        relevance = scratch[4, :n]
+        scores_by_rank = scratch[0, :n]
+        pair_gradients = scratch[1, :n]
+        pair_hessians = scratch[2, :n]
+        relevance = scratch[3, :n]
+        exponentials = scratch[4, :n]
         weights = scratch[5, :n]
         lowest = np.inf
         highest = -np.inf
         for k in range(n):
-            by_rank.scores[k] = scores[rows[k]]
+            scores_by_rank[k] = scores[rows[k]]
             relevance[k] = gains[rows[k]] * inverse_ideal_dcg[q]
-            by_rank.gradients[k] = 0.0
-            by_rank.hessians[k] = 0.0
+            pair_gradients[k] = 0.0
+            pair_hessians[k] = 0.0
             lowest = min(lowest, relevance[k])
             highest = max(highest, relevance[k])
         if lowest == highest:
             continue
+        by_rank = QueryByRank(scores_by_rank, exponentials, pair_gradients, pair_hessians)
         total = add_lambda_pairs(by_rank, relevance, discount, settings, weights)
-        sums = Gradients(by_rank.gradients, by_rank.hessians)
+        sums = Gradients(pair_gradients, pair_hessians)
         write_query_gradients(rows, sums, total, query_weights[q], settings, output)
 
 
@@ -259,25 +263,24 @@ def add_weighted_pairs(
             continue
         start = query_offsets[q]
         n = query_offsets[q + 1] - start
-        by_rank = QueryByRank(
-            scratch[0, :n],
-            scratch[1, :n],
-            pair_gradients[start - first_row : start - first_row + n],
-            pair_hessians[start - first_row : start - first_row + n],
-        )
+        scores_by_rank = scratch[0, :n]
+        exponentials = scratch[1, :n]
+        gradients = pair_gradients[start - first_row : start - first_row + n]
+        hessians = pair_hessians[start - first_row : start - first_row + n]
+        by_rank = QueryByRank(scores_by_rank, exponentials, gradients, hessians)
         for k in range(n):
-            by_rank.scores[k] = scores[order[start + k]]
-        divide_by_distance = settings.normalize and by_rank.scores[0] != by_rank.scores[n - 1]
+            scores_by_rank[k] = scores[order[start + k]]
+        divide_by_distance = settings.normalize and scores_by_rank[0] != scores_by_rank[n - 1]
         grid = rounding_grid((101.0 if divide_by_distance else 1.01) * largest_weight * n)
-        narrow = settings.sigma * (by_rank.scores[0] - by_rank.scores[n - 1]) < WIDEST
+        narrow = settings.sigma * (scores_by_rank[0] - scores_by_rank[n - 1]) < WIDEST
         if narrow:
-            write_exponentials(by_rank.scores, by_rank.scores[0], settings.sigma, 0, by_rank.exponentials)
+            write_exponentials(scores_by_rank, scores_by_rank[0], settings.sigma, 0, exponentials)
         for rank in range(block.first_rank, last_rank):
             if not narrow:
-                write_exponentials(by_rank.scores, by_rank.scores[rank], settings.sigma, rank, by_rank.exponentials)
+                write_exponentials(scores_by_rank, scores_by_rank[rank], settings.sigma, rank, exponentials)
             first_weight = start_of_weights(query_offsets, block, q, rank)
             of_rank = weights[first_weight + rank + 1 : first_weight + n]
-            scale = 1.0 / by_rank.exponentials[rank]
+            scale = 1.0 / exponentials[rank]
             totals[q - block.first_query] += add_pairs_of_rank(rank, by_rank, of_rank, scale, divide_by_distance, grid)
 
 
