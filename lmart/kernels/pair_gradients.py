@@ -173,6 +173,55 @@ def add_lambda_pairs(
     return total
 
 
+@inner_kernel
+def write_lambdas_of_query(
+    q: int,
+    queries: RankedQueries,
+    ndcg: NdcgTables,
+    settings: PairSettings,
+    scratch: Float64Array,
+    output: Gradients,
+) -> None:
+    """Write each document's gradient and hessian of the LambdaRank cost, for one query.
+
+    q        : the query, in
+    queries  : all queries, ranked by score, in
+    ndcg     : their gains, inverse ideal DCG and discounts, in
+    settings : truncation, sigma and normalize, in
+    scratch  : float64[6, >= documents of the query]
+    output   : float64[n_documents], by row, out for the rows of this query
+    A kernel of its own, for without arrays to allocate it counts no references to those that it slices.
+    """
+    scores, query_weights, query_offsets, order = queries
+    gains, inverse_ideal_dcg, discount = ndcg
+    gradients, hessians = output
+    start = query_offsets[q]
+    n = query_offsets[q + 1] - start
+    for row in range(start, start + n):
+        gradients[row] = 0.0
+        hessians[row] = 0.0
+    if inverse_ideal_dcg[q] == 0.0 or n < 2 or query_weights[q] == 0.0:
+        return
+    rows = order[start : start + n]
+    scores_by_rank = scratch[0, :n]
+    relevance = scratch[1, :n]
+    sums = Gradients(scratch[2, :n], scratch[3, :n])
+    lowest = np.inf
+    highest = -np.inf
+    for k in range(n):
+        scores_by_rank[k] = scores[rows[k]]
+        relevance[k] = gains[rows[k]] * inverse_ideal_dcg[q]
+        sums.gradients[k] = 0.0
+        sums.hessians[k] = 0.0
+        lowest = min(lowest, relevance[k])
+        highest = max(highest, relevance[k])
+    if lowest == highest:
+        return
+    by_rank = QueryByRank(scores_by_rank, scratch[4, :n], sums.gradients, sums.hessians)
+    total = add_lambda_pairs(by_rank, relevance, discount, settings, scratch[5, :n])
+    write_query_gradients(rows, sums, total, query_weights[q], settings, output)
+
+
 @kernel
 def lambda_gradients(
     queries: RankedQueries,
@@ -195,40 +244,9 @@ def lambda_gradients(
     Parallel: the caller runs ranges of queries side by side; a query writes only its own rows. Cost: O(min(T, n) n) for
     a query of n documents at truncation T.
     """
-    scores, query_weights, query_offsets, order = queries
-    gains, inverse_ideal_dcg, discount = ndcg
-    gradients, hessians = output
-    scratch = np.empty((6, longest_query(query_offsets, first_query, last_query)), np.float64)
+    scratch = np.empty((6, longest_query(queries.query_offsets, first_query, last_query)), np.float64)
     for q in range(first_query, last_query):
-        start = query_offsets[q]
-        n = query_offsets[q + 1] - start
-        rows = order[start : start + n]
-        for row in range(start, start + n):
-            gradients[row] = 0.0
-            hessians[row] = 0.0
-        if inverse_ideal_dcg[q] == 0.0 or n < 2 or query_weights[q] == 0.0:
-            continue
-        scores_by_rank = scratch[0, :n]
-        pair_gradients = scratch[1, :n]
-        pair_hessians = scratch[2, :n]
-        relevance = scratch[3, :n]
-        exponentials = scratch[4, :n]
-        weights = scratch[5, :n]
-        lowest = np.inf
-        highest = -np.inf
-        for k in range(n):
-            scores_by_rank[k] = scores[rows[k]]
-            relevance[k] = gains[rows[k]] * inverse_ideal_dcg[q]
-            pair_gradients[k] = 0.0
-            pair_hessians[k] = 0.0
-            lowest = min(lowest, relevance[k])
-            highest = max(highest, relevance[k])
-        if lowest == highest:
-            continue
-        by_rank = QueryByRank(scores_by_rank, exponentials, pair_gradients, pair_hessians)
-        total = add_lambda_pairs(by_rank, relevance, discount, settings, weights)
-        sums = Gradients(pair_gradients, pair_hessians)
-        write_query_gradients(rows, sums, total, query_weights[q], settings, output)
+        write_lambdas_of_query(q, queries, ndcg, settings, scratch, output)
 
 
 @kernel
