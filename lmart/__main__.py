@@ -7,22 +7,28 @@ import signal
 
 
 def run() -> None:
-    """Run the command line; the entry point of the `lmart` script. Always raises SystemExit or ends the process."""
+    """Run the command line; the entry point of the `lmart` script. Ends the process."""
     # Imported in here, and little above: until `prepare`, Python answers an interrupt with a traceback.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, lambda number, frame: os._exit(128 + number))
+    # lmart needs no BLAS. OpenBLAS, which NumPy loads, would start a thread for each processor, and where none can be
+    # started it writes to standard error and sends us an interrupt. (OMP_NUM_THREADS would also slow down pyarrow.)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from lmart.cli import process
 
+    begun = False
     try:
-        process.prepare()
-        from lmart.cli.main import main
+        try:
+            process.prepare()
+            from lmart.cli.main import main
 
-        main.main()
-    except SystemExit as ending:
-        status = ending.code
-    except KeyboardInterrupt as interrupt:
-        status = process.status_of(interrupt)
-    process.leave(status if isinstance(status, int) else 1)
+            begun = True
+            main.main()
+        except SystemExit as ending:
+            status = process.finish(ending.code if isinstance(ending.code, int) else 1)
+    except BaseException as fault:
+        status = process.failed(fault, begun)
+    process.leave(status)
 
 
 if __name__ == "__main__":

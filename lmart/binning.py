@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -129,6 +129,7 @@ class BinnedDataset(Counted):
     feature_names: tuple[str, ...] | None = None
     input_rows: Longs | None = None
     source: str = "data"
+    table_features: Mapping[str, Longs] = field(default_factory=dict, compare=False)
 
 
 def bin_dataset(dataset: RankingDataset, max_bins: int, absent: str, seed: int, pool: WorkerPool) -> BinnedDataset:
@@ -142,4 +143,5 @@ def bin_dataset(dataset: RankingDataset, max_bins: int, absent: str, seed: int, 
         dataset.feature_names,
         dataset.input_rows,
         dataset.source,
+        dataset.table_features,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,10 +81,20 @@ class ValidationCoder:
         self._coder.code(pieces)
 
     def finish(
-        self, labels: Floats, query_offsets: Longs, source: str, input_rows: Longs | None = None
+        self,
+        labels: Floats,
+        query_offsets: Longs,
+        source: str,
+        tables: Mapping[str, Longs],
+        input_rows: Longs | None = None,
+        strict: bool = False,
     ) -> CodedDataset:
-        """Return the set; DataError when it has features but none of the training set's."""
-        self._matcher.refuse_foreign(source)
+        """Return the set; DataError as `FeatureMatcher.refuse`, the training set being the model.
+
+        tables : as `RankingDataset.table_features`
+        """
+        self._matcher.tables = tables
+        self._matcher.refuse(source, strict)
         if filled := self._n % CHUNK:
             self._codes[-1] = np.ascontiguousarray(self._codes[-1][:, :filled])
         return CodedDataset(
@@ -100,9 +110,12 @@ class ValidationCoder:
         )
 
 
-def code_dataset(dataset: RankingDataset, model: Ensemble, edges: BinEdges, pool: WorkerPool) -> CodedDataset:
+def code_dataset(
+    dataset: RankingDataset, model: Ensemble, edges: BinEdges, pool: WorkerPool, strict: bool = False
+) -> CodedDataset:
     """Code a validation set that is in memory; DataError as `ValidationCoder.finish`."""
     coder = ValidationCoder(model, edges, pool)
     parts = [dataset.features.between(start, stop) for start, stop in chunks(dataset.n_documents, CHUNK)]
     coder.add(parts, dataset.feature_ids, dataset.feature_names)
-    return coder.finish(dataset.labels, dataset.query_offsets, dataset.source, dataset.input_rows)
+    heads = dataset.labels, dataset.query_offsets, dataset.source
+    return coder.finish(*heads, dataset.table_features, dataset.input_rows, strict)

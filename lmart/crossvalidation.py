@@ -10,15 +10,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from lmart.boosting import RoundReport, TrainResult, train
+from lmart.boosting import EarlyStopping, RoundReport, TrainingRun
 from lmart.dataset import RankingDataset, rows_of, select_queries, take_rows
 from lmart.ensemble import Tree
 from lmart.errors import DataError, counted
 from lmart.measures import Conventions, Evaluator, parse_measure
+from lmart.measures.evaluation import query_weights
 from lmart.scoring import Scorer
 from lmart.settings import TrainSettings
 from lmart.sidecars import NO_SIDECARS, Sidecars
 from lmart.threads import WorkerPool
+from lmart.watching import with_label_scale
 
 Floats = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
@@ -30,8 +32,9 @@ LEVEL = 0.95  # of the interval
 class Fold:
     """What the model that did not see these queries made of them.
 
-    measure    : with the number of trees that is common to all folds
-    best_round : the number of trees that is best for this fold alone, the first on ties, 0 when none was grown
+    measure    : with the number of trees that is common to all folds; nan when no query has a weight above 0
+    best_round : the number of trees that is best for this fold alone, the first on ties, 0 when none was grown, or
+                 none was better than the initial scores
     best       : the measure at it; rounds : trees grown
     """
 
@@ -48,11 +51,15 @@ class CrossValidation:
     """What cross-validation found.
 
     fold_of_query  : int64[n_queries], from 0
-    trees          : the common number of trees: the first best of `curve`, at least 1
+    trees          : the common number of trees: the first best of `curve`, at least 1, or 0 when there are initial
+                     scores and no round is better than they are alone
     curve          : float64[n], the mean over folds of the held-out measure after each round
+    start          : the same before the first round, when there are initial scores
     mean           : of the folds' measures at that number
-    interval       : of the mean, at LEVEL, by Student's t over the folds
+    interval       : of the mean, at LEVEL, by Student's t over the folds, cut to what the measure can be; None when
+                     fewer than two folds have a measure
     standard_error : of the mean over queries, all folds together
+    stopped        : whether the mean had been without a better value for as long as `early_stop` says
     scores         : float64[n_documents], each by the model that did not see its query, on top of the initial scores
     warnings       : what the user should know of single folds
     """
@@ -60,20 +67,24 @@ class CrossValidation:
     fold_of_query: Longs
     trees: int
     curve: Floats
+    start: float | None
     mean: float
-    interval: tuple[float, float]
+    interval: tuple[float, float] | None
     standard_error: float
+    stopped: bool
     folds: tuple[Fold, ...]
     scores: Floats
     warnings: tuple[str, ...]
 
 
-def deal_queries(dataset: RankingDataset, n_folds: int, seed: int) -> Longs:
+def deal_queries(dataset: RankingDataset, n_folds: int, seed: int, weights: Floats | None = None) -> Longs:
     """Return the fold of each query, int64[n_queries], from 0.
 
-    Queries are dealt like cards, in the order of a hash of their id and the seed, those with a relevant document first:
-    neither the number of queries nor the number of those with a relevant document differs by more than 1 between
-    folds, and a query's place in the data plays no part. DataError when there are more folds than queries.
+    weights : one a query, or one a document; None: all 1
+    Queries are dealt like cards, in the order of a hash of their id and the seed, those with a relevant document first,
+    and those without weight last: neither the number of queries, nor that of those with weight, nor that of those with
+    weight and a relevant document differs by more than 1 between folds, and a query's place in the data plays no part.
+    DataError when there are more folds than queries.
     """
     n = dataset.n_queries
     if n_folds > n:
@@ -86,33 +97,66 @@ def deal_queries(dataset: RankingDataset, n_folds: int, seed: int) -> Longs:
     ]
     relevant_before = np.concatenate([np.zeros(1, np.int64), np.cumsum(dataset.labels > 0)])
     barren = np.diff(relevant_before[dataset.query_offsets]) == 0
-    order = sorted(range(n), key=lambda q: (bool(barren[q]), marks[q], q))
+    weightless = np.zeros(n, np.bool_) if weights is None else query_weights(weights, dataset.query_offsets) == 0
+    order = sorted(range(n), key=lambda q: (bool(weightless[q]), bool(barren[q]), marks[q], q))
     folds = np.empty(n, np.int64)
     folds[order] = np.arange(n) % n_folds
     return folds
 
 
-@dataclass(frozen=True)
-class _Run:
-    """A fold's training: every tree that it grew, and the held-out measure after each."""
+class _Fold:
+    """The training of one fold: every tree that it grew, and the held-out measure before and after each."""
 
-    trees: Sequence[Tree]
-    curve: Sequence[float]
-    result: TrainResult
+    def __init__(
+        self,
+        dataset: RankingDataset,
+        sidecars: Sidecars,
+        held_out: Longs,
+        settings: TrainSettings,
+        pool: WorkerPool,
+    ) -> None:
+        """Prepare to train on all queries but those held out: int64, their places."""
+        seen = np.setdiff1d(np.arange(dataset.n_queries), held_out)
+        parts = [select_queries(dataset, queries) for queries in (seen, held_out)]
+        own, others = (sidecars.of_queries(dataset.query_offsets, queries) for queries in (seen, held_out))
+        run = TrainingRun(parts[0], parts[1:], settings, pool, own, [others])
+        self.held_out = held_out
+        self.empty, self.warnings = run.empty, list(run.warnings)
+        if not run.can_learn:
+            weighted = "" if sidecars.weights is None else " with a weight above 0"
+            self.warnings.append(
+                f"nothing to learn from the other folds: no query{weighted} has two documents of different worth"
+            )
+        self.trees: list[Tree] = []
+        self.may_start = run.start is not None
+        self.start = _number(run.measure_validation()[0])
+        self.curve: list[float] = []
+        self._rounds = run.rounds()
 
-    @property
-    def best_round(self) -> int:
-        return int(np.argmax(self.curve)) + 1 if self.curve else 0
+    def grow(self) -> RoundReport | None:
+        """Grow one more tree; return what the round made, None when no split is left or there are --trees of them."""
+        report = next(self._rounds, None)
+        if report is not None:
+            self.trees.append(report.tree)
+            self.curve.append(_number(report.validation[0]))
+        return report
 
-    def reaches(self, length: int) -> bool:
-        """Return whether it is known how good this model is after so many rounds."""
-        return len(self.curve) >= length or self.result.stopped == "split"
+    def forget(self) -> None:
+        """Let go of the data: no more trees are wanted."""
+        self._rounds = iter(())
 
-    def curve_to(self, length: int) -> Floats:
-        """Return the measures of so many rounds; a model that cannot grow any further stays as it is."""
-        grown = np.array(self.curve[:length])
-        last = self.curve[-1] if self.curve else self.result.validation[0] or 0.0
-        return np.concatenate([grown, np.full(length - len(grown), last)])
+    def measure(self, trees: int) -> float:
+        """Return the measure with so many trees; a model that cannot grow any further stays as it is."""
+        return [self.start, *self.curve][min(trees, len(self.curve))]
+
+    def found(self, dataset: RankingDataset, trees: int) -> Fold:
+        """Return what is told of the fold when all folds have so many trees."""
+        least = 0 if self.may_start or not self.curve else 1
+        best = least + int(np.argmax([self.start, *self.curve][least:]))
+        sizes = np.diff(dataset.query_offsets)[self.held_out]
+        return Fold(
+            len(self.held_out), int(sizes.sum()), self.measure(trees), best, self.measure(best), len(self.curve)
+        )
 
 
 def cross_validate(
@@ -125,83 +169,118 @@ def cross_validate(
 ) -> CrossValidation:
     """Train one model a fold on the other folds, and measure it on its own.
 
-    sidecars : of the whole set; weights and positions count in training, not in measures
+    sidecars : of the whole set; weights count in training and in measures, positions in training
     on_round : called after each round with the fold, from 0, and what the round made
 
     The number of trees is one for all folds, the best of the mean over the folds: that each fold chose its own would
-    make the mean look better than a model can be whose number of trees must be set beforehand. With `early_stop` each
-    fold ends by itself, so the mean is known up to the latest of their best rounds: a fold that had ended before is
-    trained anew as far as that. DataError when there are more folds than queries, and as `boosting.train`.
+    make the mean look better than a model can be whose number of trees must be set beforehand. With `early_stop` all
+    folds grow side by side, each with bins of its own in memory, and stop when the best mean is that many rounds old;
+    else they grow one after the other. DataError when there are more folds than queries, and as `TrainingRun`.
     """
-    settings = settings.for_queries(dataset.n_queries, alone=True)
-    fold_of_query = deal_queries(dataset, n_folds, settings.seed)
+    settings = with_label_scale(settings.for_queries(dataset.n_queries, alone=True), [dataset])
+    fold_of_query = deal_queries(dataset, n_folds, settings.seed, sidecars.weights)
     held_out = [np.flatnonzero(fold_of_query == fold) for fold in range(n_folds)]
+    plain = replace(settings, early_stop=0)
 
-    def run(fold: int, chosen: TrainSettings) -> _Run:
-        seen = np.flatnonzero(fold_of_query != fold)
-        trees: list[Tree] = []
-        curve: list[float] = []
+    def prepared(queries: Longs) -> _Fold:
+        return _Fold(dataset, sidecars, queries, plain, pool)
 
-        def collect(report: RoundReport) -> None:
-            trees.append(report.tree)
-            curve.append(report.validation[0] or 0.0)
-            on_round(fold, report)
-
-        parts = select_queries(dataset, seen), select_queries(dataset, held_out[fold])
-        own, others = (sidecars.of_queries(dataset.query_offsets, queries) for queries in (seen, held_out[fold]))
-        result = train(parts[0], [parts[1]], chosen, pool, collect, own, [others.init_scores])
-        return _Run(trees, curve, result)
-
-    runs = [run(fold, settings) for fold in range(n_folds)]
     if settings.early_stop:
-        length = max(1, *(one.best_round for one in runs))
-        on = replace(settings, early_stop=0, trees=length)
-        runs = [one if one.reaches(length) else run(fold, on) for fold, one in enumerate(runs)]
+        folds = [prepared(queries) for queries in held_out]
+        stopped = _grow_side_by_side(folds, settings, on_round)
     else:
-        length = max(1, *(len(one.curve) for one in runs))
-    curves = [one.curve_to(length) for one in runs]
-    mean_curve = np.array([_mean(values) for values in np.stack(curves, axis=1).tolist()])
+        stopped, folds = False, []
+        for number, queries in enumerate(held_out):
+            folds.append(prepared(queries))
+            while (report := folds[-1].grow()) is not None:
+                on_round(number, report)
+            folds[-1].forget()
+    length = max(1, *(len(one.curve) for one in folds))
+    mean_curve = np.array([_mean_of(folds, trees) for trees in range(1, length + 1)])
+    start = _mean_of(folds, 0) if any(one.may_start for one in folds) else None
     trees = int(np.argmax(mean_curve)) + 1
+    if start is not None and not mean_curve[trees - 1] > start:
+        trees = 0
 
     scores = np.empty(dataset.n_documents)
     columns = np.arange(dataset.n_features, dtype=np.int32)
-    for queries, one in zip(held_out, runs, strict=True):
-        rows = rows_of(dataset.query_offsets, queries)
-        ensemble = replace(one.result.ensemble, trees=tuple(one.trees[:trees]))
+    for one in folds:
+        rows = rows_of(dataset.query_offsets, one.held_out)
+        ensemble = replace(one.empty, trees=tuple(one.trees[:trees]))
         scores[rows] = Scorer(ensemble).score(take_rows(dataset.features, rows), columns, pool)
     if sidecars.init_scores is not None:
         scores += sidecars.init_scores
-    measures = [float(curve[trees - 1]) for curve in curves]
-    mean = float(mean_curve[trees - 1])
-    margin = student_quantile(LEVEL, n_folds - 1) * _standard_error(measures)
     return CrossValidation(
         fold_of_query,
         trees,
         mean_curve,
-        mean,
-        (mean - margin, mean + margin),
-        _standard_error(_per_query(dataset, scores, settings, pool)),
-        tuple(
-            Fold(
-                len(queries),
-                int(np.diff(dataset.query_offsets)[queries].sum()),
-                measure,
-                one.best_round,
-                float(curve[one.best_round - 1]),
-                len(one.curve),
-            )
-            for queries, one, curve, measure in zip(held_out, runs, curves, measures, strict=True)
-        ),
+        start,
+        _mean_of(folds, trees),
+        _interval([one.measure(trees) for one in folds], parse_measure(settings.metric).name != "dcg"),
+        _error_over_queries(dataset, scores, settings, pool, sidecars.weights),
+        stopped,
+        tuple(one.found(dataset, trees) for one in folds),
         scores,
-        tuple(f"fold {fold}: {text}" for fold, one in enumerate(runs, 1) for text in one.result.warnings),
+        tuple(f"fold {number}: {text}" for number, one in enumerate(folds, 1) for text in one.warnings),
     )
 
 
-def _per_query(dataset: RankingDataset, scores: Floats, settings: TrainSettings, pool: WorkerPool) -> list[float]:
+def _grow_side_by_side(
+    folds: Sequence[_Fold], settings: TrainSettings, on_round: Callable[[int, RoundReport], None]
+) -> bool:
+    """Grow a tree of every fold in turn until the best mean is `early_stop` rounds old; return whether that was so.
+
+    Else no fold could grow any further.
+    """
+    may_start = any(one.may_start for one in folds)
+    stopping = EarlyStopping(settings.early_stop, _mean_of(folds, 0) if may_start else None)
+    for number in range(1, settings.trees + 1):
+        grew = False
+        for fold, one in enumerate(folds):
+            report = one.grow()
+            if report is not None:
+                grew = True
+                on_round(fold, report)
+        if not grew:
+            return False
+        if stopping.update(number, _mean_of(folds, number)):
+            return True
+    return False
+
+
+def _number(measure: float | None) -> float:
+    return math.nan if measure is None else measure
+
+
+def _mean_of(folds: Sequence[_Fold], trees: int) -> float:
+    """Return the mean measure over the folds that have one, when each has so many trees, or as many as it could."""
+    return _mean([value for value in (one.measure(trees) for one in folds) if not math.isnan(value)])
+
+
+def _interval(measures: Sequence[float], at_most_1: bool) -> tuple[float, float] | None:
+    """Return the interval of the mean of these measures, none of which is below 0; nan is none."""
+    known = [one for one in measures if not math.isnan(one)]
+    if len(known) < 2:
+        return None
+    mean = _mean(known)
+    margin = student_quantile(LEVEL, len(known) - 1) * _standard_error(known)
+    return max(mean - margin, 0.0), min(mean + margin, 1.0) if at_most_1 else mean + margin
+
+
+def _error_over_queries(
+    dataset: RankingDataset, scores: Floats, settings: TrainSettings, pool: WorkerPool, weights: Floats | None
+) -> float:
+    """Return the standard error of the mean over queries, or of their weighted mean (Cochran 1977, 6.13)."""
     measure = parse_measure(settings.metric, Conventions(gain=settings.gain))
-    report = Evaluator(dataset.labels, dataset.query_offsets, [measure], pool).evaluate(scores)
-    values: list[float] = report.per_query[str(measure)].tolist()
-    return values
+    fixed = (dataset.labels, dataset.query_offsets, [measure], pool, weights, settings.largest_label)
+    report = Evaluator(*fixed).evaluate(scores)
+    values = report.per_query[str(measure)]
+    if weights is None:
+        return _standard_error(values.tolist())
+    counts = query_weights(weights, dataset.query_offsets)
+    mean, n = report.values[str(measure)] or 0.0, int(np.count_nonzero(counts))
+    squares = math.fsum(((counts * (values - mean)) ** 2).tolist())
+    return math.sqrt(squares * n / max(1, n - 1)) / math.fsum(counts.tolist())
 
 
 def _mean(values: Sequence[float]) -> float:

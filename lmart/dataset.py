@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Protocol
@@ -69,6 +69,8 @@ class Judged(Protocol):
     def query_offsets(self) -> Longs: ...
     @property
     def source(self) -> str: ...
+    @property
+    def input_rows(self) -> Longs | None: ...
 
 
 class Counted:
@@ -77,6 +79,8 @@ class Counted:
     feature_ids: Longs
     labels: Floats
     query_offsets: Longs
+    feature_names: tuple[str, ...] | None
+    table_features: Mapping[str, Longs]
 
     @property
     def n_documents(self) -> int:
@@ -105,6 +109,7 @@ class RankingDataset(Counted):
     input_rows     : int64[n], the row of the input (from 0, through all inputs) that each document was, when rows were
                      collected by query; None: documents stand in the order of the input
     source         : what to call it in messages
+    table_features : for each input that is a table, the ids of the features that it has a column for
     """
 
     features: SparseRows
@@ -116,6 +121,7 @@ class RankingDataset(Counted):
     document_ids: Sequence[str] | None = None
     input_rows: Longs | None = None
     source: str = field(default="data", compare=False)
+    table_features: Mapping[str, Longs] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
         n = len(self.labels)

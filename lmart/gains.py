@@ -147,12 +147,31 @@ def grade_scale(labels: Floats) -> int:
     return max(SMALLEST_GRADE_SCALE, math.ceil(float(labels.max(initial=0.0))))
 
 
-def stop_probabilities(labels: Floats) -> Floats:
-    """Return how likely a reader stops at each document, (2^label - 1) / 2^L (Chapelle et al. 2009), float64[n]."""
+def refuse_labels_above(labels: Floats, scale: int, input_rows: Offsets | None = None) -> None:
+    """Raise DataError when a label is above the largest label that expected reciprocal rank was told of.
+
+    input_rows : int64[n_documents], the row of the input, from 0, of each document; None: the documents' own order
+    """
     import numpy as np
 
-    scale = np.append(labels, float(grade_scale(labels)))  # one query of everything, and a label that holds the scale
-    return Gain("exp2").scaled(scale, np.array([0, len(scale)]))[:-1]
+    above = np.flatnonzero(labels > scale)
+    if len(above):
+        row = int(above[0]) if input_rows is None else int(input_rows[above].min())
+        first = row if input_rows is None else int(np.flatnonzero(input_rows == row)[0])
+        what = f"row {row + 1} has the label {_shortest(float(labels[first]))}, above the largest label {scale} of err"
+        raise DataError(f"{what}; give a larger max, as in err(max={grade_scale(labels)})")
+
+
+def stop_probabilities(labels: Floats, scale: int | None = None) -> Floats:
+    """Return how likely a reader stops at each document, (2^label - 1) / 2^L (Chapelle et al. 2009), float64[n].
+
+    scale : L, a whole number from 1 that no label is above; None: `grade_scale` of these labels
+    """
+    import numpy as np
+
+    largest = float(scale or grade_scale(labels))
+    scale_of_all = np.append(labels, largest)  # one query of everything, and a label that holds the scale
+    return Gain("exp2").scaled(scale_of_all, np.array([0, len(scale_of_all)]))[:-1]
 
 
 def discount_table(n: int) -> Floats:

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import os
+import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from numbers import Integral
+from operator import index
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from lmart import frames
 from lmart.dataset import SparseRows
 from lmart.ensemble import Ensemble, Ints
+from lmart.errors import DataError, counted
+from lmart.explain import CHUNK as EXPLAINED
 from lmart.explain import Explainer, Explanation
 from lmart.formats.options import ReadOptions
-from lmart.formats.registry import open_rows, read_model
+from lmart.formats.registry import for_models, open_rows, read_model
 from lmart.formats.rows import RowBlock, RowReader
-from lmart.scoring import FeatureMatcher, Scorer
-from lmart.threads import WorkerPool
+from lmart.scoring import CHUNK as SCORED
+from lmart.scoring import FeatureMatcher, Scorer, describe_missing
+from lmart.threads import WorkerPool, available_processors
 
 Floats = npt.NDArray[np.float64]
 
 PATIENCE = 10_000  # rows that wait for a first feature of the model before the data is refused
+UNKNOWN = -1  # as the id of a column whose name is no index
 
 
 def score_stream(
@@ -26,23 +37,25 @@ def score_stream(
 ) -> Iterator[tuple[RowBlock, Floats]]:
     """Yield each block of the input with the scores of its rows, float64[n].
 
-    matcher : collects the features that the model does not have; strict : refuse those
-    DataError when the data is damaged, has unknown features and `strict`, or has features but none of the model's.
+    matcher : collects the features that only one of data and model has; strict : refuse those
+    DataError when the data is damaged, cannot be meant for the model (`FeatureMatcher.refuse`), or is refused by
+    `strict`. Where that shows in the first PATIENCE rows, none of them is given out.
     """
     waiting: list[tuple[RowBlock, Floats]] = []
     for block in reader:
         column_map = matcher.column_map(reader.feature_ids, reader.feature_names)
-        if strict:
-            matcher.refuse_unknown(reader.path)
+        matcher.tables = reader.table.of_tables
+        if strict and not matcher.foreign:
+            matcher.refuse(reader.path, strict)
         waiting.append((block, scorer.score(block.features, column_map, pool)))
         del block  # before the next one is made
-        if matcher.foreign:
-            if sum(len(one) for one, _ in waiting) >= PATIENCE:
-                matcher.refuse_foreign(reader.path)
-            continue
+        if matcher.foreign or matcher.off_by_one:
+            if sum(len(one) for one, _ in waiting) < PATIENCE:
+                continue
+            matcher.refuse_foreign(reader.path)
         while waiting:
             yield waiting.pop(0)
-    matcher.refuse_foreign(reader.path)
+    matcher.refuse(reader.path, strict)
 
 
 class Model:
@@ -58,6 +71,10 @@ class Model:
         self._scorer = Scorer(ensemble)
         self._explainer: Explainer | None = None
 
+    def __repr__(self) -> str:
+        trees, features = len(self.ensemble.trees), self.ensemble.n_features
+        return f"<lmart.Model: {counted(trees, 'tree')}, {counted(features, 'feature')}>"
+
     @property
     def feature_ids(self) -> list[int]:
         """The indices of the features, as written in the training data, ascending."""
@@ -70,81 +87,167 @@ class Model:
 
     def predict(
         self,
-        features: npt.ArrayLike,
+        features: Any,
         feature_ids: Sequence[int] | None = None,
         feature_names: Sequence[str] | None = None,
-        threads: int = 1,
+        threads: int | None = None,
+        strict: bool | None = None,
     ) -> Floats:
         """Return the score of each row, float64[n]; higher ranks first, comparable only within a query.
 
-        features : array of n rows and m columns, nan is missing. The columns are the model's features in the order of
-                   `Model.feature_ids`, unless `feature_ids` or `feature_names` says which feature each column is: then
-                   features of the model without a column are absent, and columns that the model does not know are
-                   left out.
-        threads  : threads to use; the result never depends on it
-        ValueError when the array has another shape. DataError when no column is a feature of the model.
+        features : n rows and m columns: an array, in which nan is missing; a DataFrame of pandas or polars or a Table
+                   of pyarrow, in which nulls are missing too; or a sparse matrix of SciPy, in which cells that are not
+                   stored are absent, as indices that a row of LETOR text does not name.
+                   Columns of a DataFrame go by name, in any order: by the model's names, or by its indices when it has
+                   no names. Those of an array, and of a DataFrame without names of its own (0, 1, 2, ...), are the
+                   model's features in the order of `Model.feature_ids`. `feature_ids` or `feature_names` say instead
+                   which feature each column is.
+                   Features of the model without a column are absent; columns that the model does not know are left out.
+        threads  : threads to use, None: all that this process may use; the result never depends on it
+        strict   : None: refuse a DataFrame that lacks a column of the model; a UserWarning tells what else only one of
+                   data and model has. True: refuse that too. False: only warn
+        ValueError when the features have another shape or are no numbers, or `threads` is below 1. DataError when no
+        column is a feature of the model, or columns are refused.
         """
-        rows, column_map = self._rows(features, feature_ids, feature_names)
-        if threads == 1:
-            return self._scorer.score(rows, column_map)
-        with WorkerPool(threads) as pool:
+        rows, column_map = self._rows(features, feature_ids, feature_names, strict)
+        with _pool(threads, len(rows), SCORED) as pool:
             return self._scorer.score(rows, column_map, pool)
 
     def explain(
         self,
-        features: npt.ArrayLike,
+        features: Any,
         feature_ids: Sequence[int] | None = None,
         feature_names: Sequence[str] | None = None,
-        threads: int = 1,
+        threads: int | None = None,
+        strict: bool | None = None,
     ) -> Explanation:
         """Return what each feature contributes to the score of each row: exact path-dependent TreeSHAP.
 
         The arguments are those of `predict`, and so are the errors; ModelError also when the model does not say how
-        many documents each leaf had (models that lmart trains do).
+        many documents each leaf had (models that lmart trains do). Contributions stand by the model's features, as
+        `Model.feature_ids` and `Model.feature_names` list them, whatever the order of the columns.
         """
         explainer = self._explainer or Explainer(self.ensemble)
         self._explainer = explainer
-        rows, column_map = self._rows(features, feature_ids, feature_names)
-        with WorkerPool(threads) as pool:
+        rows, column_map = self._rows(features, feature_ids, feature_names, strict)
+        with _pool(threads, len(rows), EXPLAINED) as pool:
             return Explanation(explainer.base, explainer.explain(rows, column_map, pool))
 
     def _rows(
-        self, features: npt.ArrayLike, feature_ids: Sequence[int] | None, feature_names: Sequence[str] | None
+        self,
+        features: Any,
+        feature_ids: Sequence[int] | None,
+        feature_names: Sequence[str] | None,
+        strict: bool | None,
     ) -> tuple[SparseRows, Ints]:
-        """Return the rows of an array, and the model's feature of each column."""
-        values = np.ascontiguousarray(features, np.float64)
-        if values.ndim != 2:
-            raise ValueError(f"features has {values.ndim} dimensions; give rows x columns, a single row as [row]")
-        n, m = values.shape
-        if feature_names is not None and self.ensemble.feature_names is None:
+        """Return the rows, and the model's feature of each column."""
+        ensemble = self.ensemble
+        if feature_names is not None and ensemble.feature_names is None:
             raise ValueError("the model has no feature names; give feature_ids")
-        named = feature_names if feature_names is not None else feature_ids
-        due = self.ensemble.n_features if named is None else len(named)
-        if m != due:
-            raise ValueError(f"features has {m} columns, where {due} are due")
-        matcher = FeatureMatcher(self.ensemble)
+        labels = None if frames.is_sparse(features) else frames.column_labels(features)
+        by_label = labels is not None and feature_ids is None and feature_names is None
+        if by_label and labels is not None:
+            feature_ids, feature_names = self._features_of(labels)
+            by_label = feature_ids is not None or feature_names is not None
         if feature_names is not None:
-            column_map = matcher.column_map(range(1, m + 1), feature_names)
+            ids, names = list(range(1, len(feature_names) + 1)), feature_names
+        elif feature_ids is not None:
+            ids, names = list(feature_ids), None
         else:
-            column_map = matcher.column_map(self.ensemble.feature_ids if feature_ids is None else feature_ids)
-        matcher.refuse_foreign("features")
-        columns = np.tile(np.arange(m, dtype=np.int32), n)
-        return SparseRows(np.arange(n + 1, dtype=np.int64) * m, columns, values.reshape(-1)), column_map
+            ids, names = self.feature_ids, self.feature_names
+        matcher = FeatureMatcher(ensemble)
+        column_map = matcher.column_map(ids, names)
+        matcher.tables = {"features": np.asarray(ids, np.int64)}
+        if by_label and labels is not None:
+            matcher.unknown = [str(labels[i]) for i in np.flatnonzero(column_map < 0)]
+        elif len(set(names or ids)) < len(ids):
+            raise ValueError("feature_ids or feature_names say of two columns that they are the same feature")
+        if labels is not None:
+            m = len(labels)
+        else:
+            rows, m = (frames.rows_of_sparse if frames.is_sparse(features) else frames.rows_of_array)(features)
+        if m != len(ids):
+            raise ValueError(f"features has {m} columns, where {len(ids)} are due")
+        matcher.refuse_misfit("features")
+        self._tell(matcher, strict, by_label)
+        if labels is not None:  # columns that the model does not know need not be numbers
+            known = np.flatnonzero(column_map >= 0)
+            rows, column_map = frames.rows_of_frame(features, [labels[i] for i in known]), column_map[known]
+        return rows, column_map
 
-    def predict_letor(self, path: str, threads: int = 1) -> Floats:
+    def _features_of(self, labels: Sequence[Any]) -> tuple[list[int] | None, list[str] | None]:
+        """Return the ids or the names that the columns of a DataFrame go by; neither: by their order."""
+        if all(isinstance(label, Integral) for label in labels) and list(labels) == list(range(len(labels))):
+            return None, None
+        texts = [str(label) for label in labels]
+        if self.ensemble.feature_names is not None:
+            return None, texts
+        if any(map(_is_index, texts)):
+            return [int(text) if _is_index(text) else UNKNOWN for text in texts], None
+        what = "the model has no feature names, so the columns are taken in their order"
+        warnings.warn(f"{what}; give feature_ids to say which is which", UserWarning, stacklevel=4)
+        return None, None
+
+    def _tell(self, matcher: FeatureMatcher, strict: bool | None, by_label: bool) -> None:
+        """Refuse, or warn of, features that only one of data and model has."""
+        if matcher.unknown:
+            what = matcher.describe_unknown()
+            if strict:
+                raise DataError(f"{what}; drop them, or do without strict=True", "features")
+            warnings.warn(f"features: {what}; scored without", UserWarning, stacklevel=4)
+        for names in matcher.missing().values():
+            what = describe_missing(names, self.ensemble.n_features, "the model")
+            counts = "counted as " + ("0" if self.ensemble.absent == "zero" else "missing")
+            if strict or (strict is None and by_label):
+                raise DataError(f"{what}; add the columns, or give strict=False: then {counts}", "features")
+            warnings.warn(f"features: {what}; {counts}", UserWarning, stacklevel=4)
+
+    def predict_letor(self, path: str | os.PathLike[str], threads: int | None = None, strict: bool = False) -> Floats:
         """Return the score of each row of a data file, float64[n], in the order of its rows.
 
-        path : LETOR text, or any other data that `lmart predict` reads, plain or compressed; labels and query ids may
-        be missing, and unknown features are left out. DataError, with path and line, when it cannot be read.
+        path    : LETOR text, or any other data that `lmart predict` reads, plain or compressed; labels and query ids
+                  may be missing
+        threads : as in `predict`
+        strict  : refuse features that the model does not have, and tables that lack a column of the model, instead of
+                  telling by a UserWarning
+        DataError, with path and line, when it cannot be read, or is refused.
         """
-        options = ReadOptions(require_labels=False, require_queries=False)
+        options = ReadOptions(require_labels=False, require_queries=False, use_labels=False)
+        options = for_models(options, [self.ensemble])
         parts = [np.zeros(0)]
-        with WorkerPool(threads) as pool, open_rows(path, options, pool) as reader:
+        name = os.fspath(path)
+        with WorkerPool(_threads(threads)) as pool, open_rows(name, options, pool) as reader:
             matcher = FeatureMatcher(self.ensemble)
-            parts += [scores for _, scores in score_stream(self._scorer, matcher, reader, pool)]
+            parts += [scores for _, scores in score_stream(self._scorer, matcher, reader, pool, strict)]
+        for text in matcher.warnings(name):
+            warnings.warn(text, UserWarning, stacklevel=2)
         return np.concatenate(parts)
 
 
-def load(path: str) -> Model:
+def _is_index(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 19
+
+
+@contextmanager
+def _pool(threads: int | None, n_rows: int, at_once: int) -> Iterator[WorkerPool | None]:
+    """Give a pool of threads, None where the rows are one piece of work for one thread."""
+    if threads is not None:
+        threads = _threads(threads)
+    pieces = -(-n_rows // at_once)
+    if pieces <= 1 or threads == 1 or (count := min(pieces, _threads(threads))) == 1:
+        yield None
+    else:
+        with WorkerPool(count) as pool:
+            yield pool
+
+
+def _threads(asked: int | None) -> int:
+    """Return how many threads to use, at most as many as this process may. ValueError when fewer than one is asked."""
+    if asked is not None and index(asked) < 1:
+        raise ValueError(f"threads is {asked}; give a number from 1 up, or None for all that this process may use")
+    return available_processors() if asked is None else min(index(asked), available_processors())
+
+
+def load(path: str | os.PathLike[str]) -> Model:
     """Read a model file, plain or compressed; ModelError, with the path, when it is no sound model."""
-    return Model(read_model(path))
+    return Model(read_model(os.fspath(path)))

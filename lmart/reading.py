@@ -19,10 +19,10 @@ from lmart.ensemble import Ensemble
 from lmart.errors import DataError
 from lmart.formats.assembly import HeadBuilder
 from lmart.formats.options import ReadOptions
-from lmart.formats.registry import read_batches, read_dataset, source_name
+from lmart.formats.registry import for_models, read_batches, read_dataset, source_name
 from lmart.formats.rows import FeatureTable
 from lmart.settings import TrainSettings
-from lmart.streams import Spool, can_be_reread, can_spool, state_of
+from lmart.streams import Spool, can_be_reread, can_spool, changed_while_read, state_of
 from lmart.threads import WorkerPool
 
 Floats = npt.NDArray[np.float64]
@@ -35,7 +35,8 @@ def read_training_set(
 ) -> BinnedDataset:
     """Read the inputs, in order, as one training set in bins. DataError as `read_dataset`, and when a file changes."""
     once = [not can_be_reread(path) for path in paths]
-    if options.group_by_qid or (any(once) and not can_spool()):
+    sizes_once = options.query_sizes is not None and not can_be_reread(options.query_sizes)
+    if options.group_by_qid or sizes_once or (any(once) and not can_spool()):
         dataset = read_dataset(paths, options, pool)
         return bin_dataset(dataset, settings.max_bins, settings.absent, settings.seed, pool)
     with ExitStack() as stack:
@@ -46,20 +47,21 @@ def read_training_set(
 
 
 def read_validation_set(
-    path: str, options: ReadOptions, model: Ensemble, edges: BinEdges, pool: WorkerPool
+    path: str, options: ReadOptions, model: Ensemble, edges: BinEdges, pool: WorkerPool, strict: bool = False
 ) -> CodedDataset:
-    """Read a validation set into the training set's bins. DataError as `read_dataset`, and when no feature matches.
+    """Read a validation set into the training set's bins. DataError as `read_dataset` and `FeatureMatcher.refuse`.
 
-    model : has the features of the training set
+    model : has the features of the training set; strict : refuse features that only one of both has
     """
+    options = for_models(options, [model])
     if options.group_by_qid:
-        return code_dataset(read_dataset([path], options, pool), model, edges, pool)
+        return code_dataset(read_dataset([path], options, pool), model, edges, pool, strict)
     table, heads, coder = FeatureTable(), HeadBuilder(), ValidationCoder(model, edges, pool)
     for _, blocks, _ in read_batches([path], options, pool, table):
         for block in blocks:
             heads.add(block, path)
         coder.add([block.features for block in blocks], table.ids, table.names)
-    return coder.finish(*heads.finish_heads(), path)
+    return coder.finish(*heads.finish_heads(), path, table.of_tables, strict=strict)
 
 
 class _TwoPasses:
@@ -82,7 +84,8 @@ class _TwoPasses:
         order, _ = self._table.ascending()
         ids, names = self._table.ids[order], self._table.names_of(order)
         features = lay_out(edges, codes, self._pool)
-        return BinnedDataset(features, ids, labels, query_offsets, names, source=source_name(self._paths))
+        source, tables = source_name(self._paths), self._table.of_tables
+        return BinnedDataset(features, ids, labels, query_offsets, names, source=source, table_features=tables)
 
     def _first_pass(self, settings: TrainSettings) -> tuple[Floats, Longs, BinEdges, Codes | None]:
         """Return labels, query offsets and bin edges, and the codes if the sample has every row."""
@@ -123,7 +126,7 @@ class _TwoPasses:
                     stop = row + len(block)
                     own = np.zeros(len(block)) if block.labels is None else block.labels
                     if len(self._table) > n_columns or not np.array_equal(labels[row:stop], own):
-                        raise _changed(path)
+                        raise changed_while_read(path)
                     pieces.append((cell_arrays(block.features), 0, len(block), row, codes))
                     row = stop
                 coder.code(pieces)
@@ -132,14 +135,10 @@ class _TwoPasses:
             raise
         self._refuse_changed()
         if row < n:
-            raise _changed(self._paths[-1])
+            raise changed_while_read(self._paths[-1])
         return codes
 
     def _refuse_changed(self) -> None:
         for path, before in self._states.items():
             if state_of(path) != before:
-                raise _changed(path)
-
-
-def _changed(path: str) -> DataError:
-    return DataError("the file changed while it was read; start again once it is complete", path)
+                raise changed_while_read(path)

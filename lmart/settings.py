@@ -44,12 +44,15 @@ def _setting(
     above: float | None = None,
     choices: tuple[str, ...] = (),
     joined: bool = False,
+    option: bool = True,
 ) -> Any:
     """A field with its meaning and range: `low` and `high` are allowed themselves, `above` is not.
 
     joined : several of the choices may be named, with + between
+    option : it is an option of `lmart train`; else it follows from the data or from another setting
     """
     known = {"meaning": meaning, "low": low, "high": high, "above": above, "choices": choices, "joined": joined}
+    known["option"] = option
     return field(default=default, metadata=known)
 
 
@@ -101,7 +104,7 @@ class TrainSettings:
     early_stop: int = _setting(
         0,
         "Stop after this many trees without a better measure on the first "
-        "--valid file, or on the fold left out; 0: off.",
+        "--valid file, or in the mean over --folds; 0: off.",
         low=0,
     )
     absent: str = _setting(
@@ -126,10 +129,17 @@ class TrainSettings:
         0.0, "L2 regularisation of the bias of each document's position; with --positions only.", low=0, high=1e100
     )
     seed: int = _setting(0, "Seed of everything random.", low=0, high=2**63 - 1)
+    largest_label: int | None = _setting(
+        None,
+        "L of the measure and the objective err, for all parts of the data; none: 4, or the largest label.",
+        low=1,
+        option=False,
+    )
 
     def __post_init__(self) -> None:
         for one in fields(self):
-            check_range(one, getattr(self, one.name))
+            if one.name != "trees" or self.trees != 0:  # which may be chosen: initial scores can be best alone
+                check_range(one, getattr(self, one.name))
         if self.monotone and self.tree == "oblivious":
             raise SettingsError("monotone does not go with tree 'oblivious'; use 'leafwise' or 'depthwise'")
 
@@ -141,6 +151,8 @@ class TrainSettings:
     def to_json(self) -> dict[str, Any]:
         """Return the settings as plain JSON values, in the order they are declared."""
         shown = {one.name: getattr(self, one.name) for one in fields(self)}
+        if self.largest_label is None:
+            del shown["largest_label"]
         automatic = {name: AUTO if shown[name] is None else shown[name] for name in ("leaves", "objective", "sample")}
         return shown | {"gain": str(self.gain)} | automatic
 
@@ -163,6 +175,11 @@ class TrainSettings:
             both = self.early_stop and n_queries < FEW_QUERIES and not alone
             objective = "lambdamart+yetirank" if both else "lambdamart"
         return replace(self, leaves=leaves, objective=objective)
+
+
+def options() -> tuple[Field[Any], ...]:
+    """Return the declarations of the settings that are options of `lmart train`, in their order."""
+    return tuple(one for one in fields(TrainSettings) if one.metadata["option"])
 
 
 def setting(name: str) -> Field[Any]:

@@ -67,6 +67,20 @@ def _cgroup_folders(membership: Path, root: Path) -> Iterable[Path]:
             folder = folder.parent
 
 
+def start_thread(target: Callable[..., object], name: str, *arguments: Any) -> bool:
+    """Start a daemon thread that calls `target(*arguments)`; return False when the system allows no further thread."""
+    try:
+        threading.Thread(target=target, args=arguments, name=name, daemon=True).start()
+    except (RuntimeError, MemoryError):  # "can't start new thread"; no memory for its stack
+        return False
+    return True
+
+
+def threads_can_start() -> bool:
+    """Return whether the system allows a further thread, for packages that would fail without one."""
+    return start_thread(int, "lmart-probe")
+
+
 class _Batch:
     """Calls of one function, taken one by one by whoever is free."""
 
@@ -100,15 +114,19 @@ class _Batch:
 
 
 class WorkerPool:
-    """`threads` workers, the calling thread among them. `run` is for one caller at a time."""
+    """A pool of threads, the calling thread among them. `run` is for one caller at a time.
+
+    threads : how many there should be. Where the system allows fewer (ulimit -u, the pids limit of a control group),
+        the attribute `threads` is the number that there are, at least 1; results do not depend on it.
+    """
 
     def __init__(self, threads: int) -> None:
-        self.threads = threads
+        self.threads = 1
         self._waiting: queue.SimpleQueue[_Batch | None] = queue.SimpleQueue()
         self._waited = 0.0
         self._alone = 0
-        for _ in range(threads - 1):
-            threading.Thread(target=self._serve, name="lmart-worker", daemon=True).start()
+        while self.threads < threads and start_thread(self._serve, "lmart-worker"):
+            self.threads += 1
 
     def _serve(self) -> None:
         while (batch := self._waiting.get()) is not None:

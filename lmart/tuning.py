@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from lmart.boosting import RoundReport, train
 from lmart.crossvalidation import cross_validate
@@ -25,8 +24,6 @@ from lmart.errors import DataError, LmartError, quote
 from lmart.settings import TrainSettings
 from lmart.sidecars import NO_SIDECARS, Sidecars
 from lmart.threads import WorkerPool
-
-Floats = npt.NDArray[np.float64]
 
 RANDOM_TRIALS = 10  # drawn evenly before the estimator has something to go by
 DRAWS = 20  # until something is found that was not tried before
@@ -104,7 +101,7 @@ def read_trial(record: dict[str, Any], space: Sequence[Dimension], path: str, li
         and all(one.holds(values[one.name]) for one in space)
         and (measure is None or _is_number(measure))
         and type(trees) is int
-        and trees >= (measure is not None)
+        and trees >= 0
         and _is_number(seconds)
     )
     if not sound:
@@ -131,7 +128,7 @@ class _OutOfTime(Exception):
 class Measured:
     """How settings are measured: by cross-validation when there are folds, else on the validation set.
 
-    sidecars : of the training set; validation_init_scores : what the scores of the validation set start from
+    sidecars : of the training set; validation_sidecars : of the validation set
     """
 
     train_set: RankingDataset
@@ -139,7 +136,7 @@ class Measured:
     n_folds: int | None
     pool: WorkerPool
     sidecars: Sidecars = NO_SIDECARS
-    validation_init_scores: Floats | None = None
+    validation_sidecars: Sidecars = NO_SIDECARS
 
     def measure(self, settings: TrainSettings, on_round: Callable[[int, RoundReport], None]) -> tuple[float, int]:
         """Return the measure of the settings and the number of trees that it is reached with."""
@@ -154,9 +151,10 @@ class Measured:
             self.pool,
             lambda one: on_round(0, one),
             self.sidecars,
-            [self.validation_init_scores],
+            [self.validation_sidecars],
         )
-        return result.validation[0] or 0.0, max(1, result.best_round)
+        fewest = 1 if result.start is None else 0
+        return result.validation[0] or 0.0, max(fewest, result.best_round)
 
     def digest(self) -> str:
         """Return a mark of all data that measures depend on."""
@@ -171,9 +169,10 @@ class Measured:
             mark.update(np.ascontiguousarray(dataset.labels).data)
         positions = self.sidecars.positions
         codes = None if positions is None else positions.codes
-        starts = self.sidecars.init_scores, self.validation_init_scores
-        beside = (self.sidecars.weights, *starts, codes)
-        for name, values in zip(("", "init", "valid", "positions"), beside, strict=True):
+        starts = self.sidecars.init_scores, self.validation_sidecars.init_scores
+        weights = self.sidecars.weights, self.validation_sidecars.weights
+        beside = (*starts, codes, *weights)
+        for name, values in zip(("init", "valid", "positions", "weights", "valid weights"), beside, strict=True):
             if values is not None:
                 mark.update(name.encode() + np.ascontiguousarray(values).tobytes())
         return mark.hexdigest()
@@ -274,7 +273,7 @@ def load_optuna() -> Any:
     """Return the package optuna, made silent; LmartError when it is not installed."""
     try:
         optuna: Any = importlib.import_module("optuna")
-    except ImportError:
+    except ModuleNotFoundError:
         raise LmartError("tuning needs the package optuna: pip install 'lmart[tune]'") from None
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     return optuna

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -16,39 +16,73 @@ from lmart.coding import CodedDataset
 from lmart.dataset import Judged
 from lmart.ensemble import Ensemble
 from lmart.errors import DataError
+from lmart.gains import SMALLEST_GRADE_SCALE, grade_scale, refuse_labels_above
 from lmart.grower import GrownTree
 from lmart.kernels import parting
 from lmart.measures import Conventions, Evaluator, parse_measure
 from lmart.rounds import CHUNK
 from lmart.scoring import Scorer
 from lmart.settings import TrainSettings
+from lmart.sidecars import NO_SIDECARS, Sidecars
 from lmart.threads import WorkerPool, chunks
 
 Floats = npt.NDArray[np.float64]
 
 
 @contextmanager
-def naming(dataset: Judged) -> Iterator[None]:
-    """Name the data set in a refusal that does not name its file yet."""
+def naming(source: str) -> Iterator[None]:
+    """Name the source of the data in a refusal that does not name its file yet."""
     try:
         yield
     except DataError as fault:
         if fault.path is None:
-            raise DataError(fault.message, dataset.source, fault.line, fault.more) from None
+            raise DataError(fault.message, source, fault.line, fault.more) from None
         raise
+
+
+def uses_label_scale(settings: TrainSettings) -> bool:
+    """Return whether what a label is worth depends on the largest label: in the measure err and the objective err."""
+    return parse_measure(settings.metric).name == "err" or "err" in settings.objectives
+
+
+def with_label_scale(settings: TrainSettings, datasets: Sequence[Judged]) -> TrainSettings:
+    """Return the settings with one largest label for all these sets, where it is used and not 4.
+
+    A number that stands in the measure, as in err@10(max=5), counts for the objective too. DataError when a label is
+    above the number given.
+    """
+    if not uses_label_scale(settings):
+        return replace(settings, largest_label=None)
+    given = parse_measure(settings.metric).largest_label or settings.largest_label
+    if given is not None:
+        for one in datasets:
+            with naming(one.source):
+                refuse_labels_above(one.labels, given, one.input_rows)
+        return replace(settings, largest_label=given)
+    largest = max(grade_scale(one.labels) for one in datasets)
+    return settings if largest == SMALLEST_GRADE_SCALE else replace(settings, largest_label=largest)
 
 
 class Watched:
     """A data set whose scores are kept up to date, to be measured after each round."""
 
     def __init__(
-        self, dataset: Judged, settings: TrainSettings, pool: WorkerPool, init_scores: Floats | None = None
+        self, dataset: Judged, settings: TrainSettings, pool: WorkerPool, sidecars: Sidecars = NO_SIDECARS
     ) -> None:
+        """Take the set: its measures start from the initial scores of `sidecars`, and are means by their weights."""
         conventions = Conventions(gain=settings.gain)
         self._measure = parse_measure(settings.metric, conventions)
-        with naming(dataset):
-            self._evaluator = Evaluator(dataset.labels, dataset.query_offsets, [self._measure], pool)
-        self._dataset = dataset
+        with naming(dataset.source):
+            self._evaluator = Evaluator(
+                dataset.labels,
+                dataset.query_offsets,
+                [self._measure],
+                pool,
+                sidecars.weights,
+                settings.largest_label,
+            )
+        init_scores = sidecars.init_scores
+        self._source = dataset.source
         self.nothing_relevant = bool(self._evaluator.empty.all())
         self._start = np.zeros(len(dataset.labels)) if init_scores is None else init_scores
         self.restart()
@@ -58,7 +92,7 @@ class Watched:
         self.scores = self._start * times
 
     def measure(self) -> float | None:
-        with naming(self._dataset):
+        with naming(self._source):
             return self._evaluator.evaluate(self.scores).values[str(self._measure)]
 
 
@@ -71,9 +105,9 @@ class Training(Watched):
         binned: BinnedFeatures,
         settings: TrainSettings,
         pool: WorkerPool,
-        init_scores: Floats | None,
+        sidecars: Sidecars,
     ) -> None:
-        super().__init__(dataset, settings, pool, init_scores)
+        super().__init__(dataset, settings, pool, sidecars)
         self._binned, self._pool = binned, pool
 
     def add(self, grown: GrownTree) -> None:
@@ -92,9 +126,9 @@ class Validation(Watched):
         edges: BinEdges,
         settings: TrainSettings,
         pool: WorkerPool,
-        init_scores: Floats | None = None,
+        sidecars: Sidecars = NO_SIDECARS,
     ) -> None:
-        super().__init__(dataset, settings, pool, init_scores)
+        super().__init__(dataset, settings, pool, sidecars)
         self._model = model
         self.warnings = list(dataset.warnings)
         if self.nothing_relevant:

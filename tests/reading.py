@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import random
 import struct
 from collections.abc import Iterable, Sequence
@@ -29,6 +30,7 @@ class Pieces:
 
     path = "data"
     progress = 0.0
+    taken = 0
     can_read_ahead = True
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
@@ -43,6 +45,12 @@ class Pieces:
         if count < len(piece):
             self._pieces.insert(0, piece[count:])
         return count
+
+    def refuse_changed(self) -> None:
+        """Pieces do not change."""
+
+    def is_file(self, status: os.stat_result) -> bool:
+        return False
 
     def close(self) -> None:
         self._pieces = []

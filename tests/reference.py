@@ -385,11 +385,19 @@ def number(token: bytes) -> float | None:
     return float(token) or 0.0
 
 
+DOCUMENT_KEY = re.compile(
+    rb"(?:^|(?<=[\x00-\x20#,;]))(?:docid|docno|doc_id|document_id)[ \t]*[:=][ \t]*([^\x00-\x20]*)[ \t]*", re.IGNORECASE
+)
+
+
 def letor_document(comment: bytes) -> bytes:
-    """The document id in a comment (without its '#'): the word behind `docid =`, else the first word."""
-    named = re.match(rb"[ \t]*docid[ \t]*=[ \t]*([^\x00-\x20]*)", comment, re.IGNORECASE)
-    first = re.match(rb"[ \t]*([^\x00-\x20]*)", comment)
-    return named.group(1) if named else first.group(1) if first else b""
+    """The document id in a comment (without its '#'): the word behind a key such as `docid =`, else the first word."""
+    if named := DOCUMENT_KEY.search(comment):
+        word = named[1]
+        follows = comment[named.end() : named.end() + 1] > b" "
+        return word[:-1] if len(word) > 1 and word[-1:] in (b",", b";") and follows else word
+    first = re.match(rb"[ \t]*([^\x00-\x20]*)([ \t]*=)?", comment)
+    return b"" if first is None or first[2] else first[1]
 
 
 def letor_rows(

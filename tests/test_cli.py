@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
 import re
+import select
+import shlex
 import shutil
 import subprocess
 import sys
+import termios
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -25,6 +29,11 @@ from lmart.cli.progress import LONGEST_PAUSE, PlainProgress
 from lmart.errors import DataError, ExitStatus, ModelError, OutputError, SettingsError
 
 TRAIN = SAMPLE / "train.svm"
+
+
+def pending(descriptor: int) -> int:
+    """Return how many bytes can be read from a pipe."""
+    return int.from_bytes(fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +81,8 @@ class TestOutcomes:
         assert said == "lmart: error: leaves is 1, which is outside its range: from 2 up; see 'lmart train --help'\n"
 
     def test_interrupted(self, outcome: Callable[..., str]) -> None:
-        assert outcome(KeyboardInterrupt(), ExitStatus.INTERRUPTED) == ""
+        said = outcome(KeyboardInterrupt(), ExitStatus.INTERRUPTED)
+        assert said == "lmart: interrupted during train; nothing was written\n"
 
     def test_pipe_closed(self, outcome: Callable[..., str]) -> None:
         assert outcome(BrokenPipeError(32, "Broken pipe"), ExitStatus.PIPE_CLOSED) == ""
@@ -186,6 +196,108 @@ class TestStreams:
             buffered = {**os.environ, "PYTHONUNBUFFERED": ""}
             done = subprocess.run(command, env=buffered, stdout=full, stderr=subprocess.PIPE, check=False)
         assert (done.returncode, done.stderr) == (1, b"lmart: error: standard output: No space left on device\n")
+
+    RESULTS: ClassVar = {
+        "json": "eval -m {model} --data {data} --json",
+        "table": "eval -m {model} --data {data}",
+        "queries": "eval -m {model} --data {data} --per-query -",
+        "why": "predict -m {model} --data {data} --why 2 1 2",
+        "scores": "predict -m {model} --data {data}",
+        "folds": "train -qq --data {data} --folds 2 --trees 1",
+        "help": "--help",
+        "help of a command": "train --help",
+        "version": "--version",
+        "data": "convert {data} -",
+    }
+
+    @pytest.mark.parametrize("unbuffered", ["1", ""])
+    @pytest.mark.parametrize("name", RESULTS)
+    def test_a_result_that_does_not_fit_is_an_error(
+        self, name: str, unbuffered: str, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The last write that the limit lets through is a short one."""
+        line = self.RESULTS[name].format(model=model, data=TRAIN)
+        monkeypatch.chdir(tmp_path)
+        run(*shlex.split(line))  # compiles
+        (tmp_path / "model.json").unlink(missing_ok=True)
+        (tmp_path / "full").write_bytes(bytes(1020))
+        environment = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": unbuffered}
+        done = shell(f"ulimit -f 1; lmart {line} >> full", tmp_path, environment)
+        assert (done.returncode, done.stderr.count(b"\n")) == (1, 1), done.stderr
+        assert done.stderr.startswith(b"lmart: error: standard output: ") and b"File too large" in done.stderr
+        assert os.listdir(tmp_path) == ["full"]
+
+    def test_completion_that_does_not_fit_is_an_error(self, tmp_path: Path) -> None:
+        environment = {"_LMART_COMPLETE": "bash_source", "PYTHONUNBUFFERED": "1"}
+        done = shell("lmart > /dev/full", tmp_path, environment)
+        assert (done.returncode, done.stderr) == (1, b"lmart: error: standard output: No space left on device\n")
+
+    @pytest.mark.parametrize("arguments", [("train", "--help"), ("convert", TRAIN, "-")])
+    @pytest.mark.parametrize("unbuffered", ["1", ""])
+    def test_output_that_does_not_block_is_waited_for(self, arguments: tuple[str, ...], unbuffered: str) -> None:
+        whole = subprocess.run([*PROGRAM, *arguments], capture_output=True, check=True).stdout
+        read_end, write_end = os.pipe()
+        fcntl.fcntl(write_end, fcntl.F_SETPIPE_SZ, 4096)
+        os.set_blocking(write_end, False)
+        environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+        with subprocess.Popen(
+            [*PROGRAM, *arguments], env=environment, stdout=write_end, stderr=subprocess.PIPE
+        ) as process:
+            os.close(write_end)
+            while len(select.select([read_end], [], [], 60)[0]) and pending(read_end) < 4096:
+                pass  # until the pipe is full
+            with open(read_end, "rb") as reader:
+                assert reader.read() == whole
+            assert process.stderr is not None and process.stderr.read() == b""
+        assert process.returncode == 0
+
+    def test_an_older_file_stays_when_the_rest_of_the_result_is_lost(self, tmp_path: Path, model: Path) -> None:
+        for line, names in (
+            (f"eval -m {model} --data {TRAIN} --per-query old", ["old"]),
+            (f"train -qq --data {TRAIN} --folds 2 --trees 1 --out old --oof scores --report r", ["old", "r", "scores"]),
+        ):
+            for name in names:
+                (tmp_path / name).write_text(name)
+            done = shell(f"lmart {line} > /dev/full", tmp_path)
+            assert (done.returncode, done.stderr.count(b"\n")) == (1, 1), done.stderr
+            assert sorted(os.listdir(tmp_path)) == names
+            assert [(tmp_path / name).read_text() for name in names] == names
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "train --data none -o {}",
+            "train --data none --report {}",
+            "train --data none --folds 2 --oof {}",
+            "predict -m none --data none -o {}",
+            "eval -m none --data none --per-query {}",
+            "convert none {}",
+        ],
+    )
+    def test_an_output_that_cannot_be_is_found_before_data_is_read(
+        self, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The data is not there, and what is said is about the output."""
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "file").touch()
+        for name in ("/proc/m.json", "/sys/x", ".", "file/x", "no/x", "x" * 256, "/dev/fd/77"):
+            said = run(*line.format(name).split(), status=1).stderr
+            assert said.startswith(f"lmart: error: {name}: ") and said.count("\n") == 1, said
+        assert os.listdir(tmp_path) == ["file"]
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "eval -m none --data none",
+            "predict -m none --data none --why 1 1 2",
+            "train --data none --folds 2",
+            "convert none -",
+        ],
+    )
+    def test_standard_output_that_is_closed_is_found_before_data_is_read(self, line: str, tmp_path: Path) -> None:
+        done = shell(f"lmart {line} >&-", tmp_path)
+        assert done.returncode == 1
+        assert done.stderr == b"lmart: error: standard output: is not open for writing; choose another place\n"
 
     def test_full_error_stream_does_not_matter(self, tmp_path: Path) -> None:
         assert shell("lmart nothing 2> /dev/full", tmp_path).returncode == 2
@@ -314,9 +426,21 @@ class TestProgress:
         assert process.returncode == 0
         return shown.decode()
 
-    def test_quiet_says_nothing(self, tmp_path: Path) -> None:
-        done = shell(f"lmart train -q --data {TRAIN} --trees 3", tmp_path)
-        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    @pytest.mark.parametrize(
+        ("option", "lines"), [("-q", 1), ("--quiet", 1), ("-qq", 0), ("-q --quiet", 0), ("-qqq", 0)]
+    )
+    def test_quiet_keeps_warnings_and_twice_quiet_keeps_none(self, option: str, lines: int, tmp_path: Path) -> None:
+        done = shell(f"lmart train {option} --data {TRAIN} --trees 3", tmp_path)
+        assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (0, b"", lines)
+        assert done.stderr.count(b"lmart: warning: ") == lines
+
+    def test_twice_quiet_keeps_errors(self) -> None:
+        assert run("train", "-qq", "--data", "none", status=1).stderr.startswith("lmart: error: none: ")
+
+    @pytest.mark.parametrize("name", COMMANDS)
+    def test_every_command_says_what_quiet_means(self, name: str) -> None:
+        said = " ".join(run(name, "--help").stdout.split())
+        assert "Say nothing but warnings and errors; twice (-qq): nothing but errors." in said
 
     def test_plain_lines_grow_rare(self) -> None:
         lines: list[str] = []
@@ -355,8 +479,21 @@ class TestConsole:
     def test_lines(self, capsys: pytest.CaptureFixture[str]) -> None:
         Console().notice("one")
         Console().warning("two\x1b\n")
-        Console(quiet=True).warning("three")
-        assert capsys.readouterr() == ("", "lmart: one\nlmart: warning: two\\x1b\\n\n")
+        Console(quiet=1).notice("three")
+        Console(quiet=1).warning("four")
+        Console(quiet=2).warning("five")
+        assert capsys.readouterr() == ("", "lmart: one\nlmart: warning: two\\x1b\\n\nlmart: warning: four\n")
+
+    @pytest.mark.parametrize("quiet", [0, 1])
+    def test_how_far_the_work_is(self, quiet: int) -> None:
+        console = Console(quiet)
+        assert console.how_far() == ""
+        with console.progress(3000) as progress:
+            assert console.how_far() == ""
+            progress.update(971)
+        assert console.how_far() == "971 of 3,000 trees"
+        console.progress(5, "folds")
+        assert console.how_far() == ""
 
     def test_warnings_stand_above_the_bar(self) -> None:
         program = (
@@ -385,3 +522,32 @@ def test_completion_is_offered() -> None:
 
 def test_the_program_is_always_called_lmart() -> None:
     assert main_module.PROGRAM in run("--help").stdout.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "option"),
+    [
+        (["train", "--data", "x", "--metric", "map", "--metric", "mrr"], "--metric"),
+        (["train", "--data", "x", "y", "--trees", "3", "--trees=3"], "--trees"),
+        (["train", "--data", "x", "--normalize", "--no-normalize"], "--normalize/--no-normalize"),
+        (["predict", "-m", "x", "--data", "y", "-o", "a", "--out", "b"], "--out"),
+        (["predict", "-m", "x", "--data", "y", "--why", "1", "2", "3", "--why", "1", "2", "4"], "--why"),
+        (["eval", "--data", "x", "--scores", "y", "--label-column", "a", "--label-column", "b"], "--label-column"),
+        (["convert", "--to", "csv", "x", "y", "--to", "tsv"], "--to"),
+    ],
+)
+def test_an_option_of_one_value_that_is_given_twice_is_refused(arguments: list[str], option: str) -> None:
+    result = run(*arguments, status=2)
+    assert f"lmart: error: {option} is given twice; give it once; see 'lmart {arguments[0]} --help'" in result.stderr
+
+
+@pytest.mark.parametrize("start", [["train"], ["predict", "-m", "x"], ["eval", "--scores", "x"]])
+def test_sizes_and_ids_do_not_both_say_what_a_query_is(start: list[str]) -> None:
+    result = run(*start, "--data", "y", "--group-by-qid", "--query-sizes", "z", status=2)
+    assert "--group-by-qid collects queries by their ids" in result.stderr
+
+
+def test_options_of_several_values_and_flags_may_be_given_again() -> None:
+    for arguments in (["--data", "x", "--data", "y", "-q", "-q"], ["--help", "--trees", "3"]):
+        result = run("train", *arguments, status=0 if "--help" in arguments else 1)
+        assert "given twice" not in result.stderr

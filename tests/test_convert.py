@@ -155,7 +155,7 @@ def test_data_is_refused_in_one_line_and_leaves_no_output(tmp_path: Path) -> Non
         assert out.read_text() == "old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.svm", "b.csv"]
     for text, what in (
-        ("label,qid,x\n1,a b,1\n", "query id 'a b' (near line 2) cannot stand in LETOR text"),
+        ("label,qid,x\n1,a b,1\n", "t.csv:2: query id 'a b' holds a blank and cannot stand in LETOR text"),
         ("label,qid,docid,x\n1,a,b c,1\n", "document id 'b c'"),
     ):
         source = tmp_path / "t.csv"

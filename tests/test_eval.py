@@ -208,6 +208,10 @@ def test_a_gain_table_that_is_too_short_names_the_data() -> None:
         (["--scores", "no.txt", "--metrik", "map"], "--metrik"),
         (["--scores", "no.txt", "--json", "--per-query", "-"], "standard output"),
         (["--scores", "no.txt", "extra"], "extra"),
+        (["--scores", "no.txt", "--strict"], "--strict needs --model"),
+        (["--scores", "no.txt", "--metric", "map,err@3", "--gain", "linear"], "--gain counts in ndcg and dcg only"),
+        (["--scores", "no.txt", "--metric", "dcg@3", "--empty", "one"], "--empty counts in all measures but dcg"),
+        (["--scores", "no.txt", "--ties", "input", "--ties", "input"], "--ties is given twice"),
     ],
 )
 def test_wrong_usage_is_found_before_data_is_read(arguments: list[str], part: str) -> None:
@@ -254,3 +258,20 @@ def test_features_that_the_model_does_not_have(in_folder: Path) -> None:
     assert "no feature of the data is in the model" in refused("--data", "foreign.svm", "-m", "model.json")
     assert "s.json" in refused("--data", "wide.svm", "-m", "s.json")
     assert "wide.svm" in refused("--data", "wide.svm", "-m", "wide.svm")
+
+
+def test_several_lists_of_measures_are_one() -> None:
+    given = write("0 1 / 1 0 0")
+    assert list(measured(*given, "--metric", "map", "--metric", "ndcg@2,map")) == ["map", "ndcg@2"]
+
+
+def test_columns_of_the_model_that_a_table_lacks_are_told_and_refused_by_strict() -> None:
+    Path("ab.csv").write_text("label,qid,a,b\n2,1,5,9\n0,1,5,4\n0,2,5,1\n1,2,5,7\n")
+    Path("a.csv").write_text("label,qid,a\n2,3,5\n0,3,4\n")
+    assert CliRunner().invoke(main, ["train", "--data", "ab.csv", "--min-docs", "1", "-q"]).exit_code == 0
+    told = call("--data", "ab.csv", "a.csv", "-m", "model.json").stderr
+    assert "lmart: warning: a.csv: 1 of 2 features of the model has no column: 'b'; counted as 0\n" in told
+    assert "ab.csv: " not in told
+    line = refused("--data", "ab.csv", "a.csv", "-m", "model.json", "--strict")
+    assert "a.csv: 1 of 2 features of the model has no column: 'b'; add it, or do without --strict" in line
+    assert "warning" not in call("--data", "ab.csv", "-m", "model.json", "--strict").stderr

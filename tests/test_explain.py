@@ -171,7 +171,8 @@ def test_from_python() -> None:
     found = one.explain(rows)
     assert found.contributions.shape == (2, 3)
     assert found.base + found.contributions.sum(axis=1) == pytest.approx(one.predict(rows))
-    narrow = one.explain([[2.0, 0.1]], feature_ids=[2, 0], threads=2)
+    with pytest.warns(UserWarning, match="no column: '1'; counted as 0"):
+        narrow = one.explain([[2.0, 0.1]], feature_ids=[2, 0], threads=2)
     assert narrow.contributions[0].tolist() == one.explain([[0.1, 0.0, 2.0]]).contributions[0].tolist()
     with pytest.raises(ValueError, match="features has 2 columns, where 3 are due"):
         one.explain([[1.0, 2.0]])

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import math
 import random
-from itertools import chain
+import tracemalloc
+from collections.abc import Iterator
+from itertools import chain, pairwise
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 import reference
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from reading import faults_of, listed, read, rows_of
+from reading import SERIAL, Pieces, faults_of, listed, read, rows_of
 
 from lmart.errors import DataError
 from lmart.formats import text as text_module
-from lmart.formats.letor import LetorWriter
+from lmart.formats.letor import LetorReader, LetorWriter
 from lmart.formats.options import ReadOptions
 from lmart.formats.registry import open_rows, read_dataset
+from lmart.formats.rows import FeatureTable, QueryLedger
 from lmart.gains import Gain
 from lmart.streams import AtomicOutput
 from lmart.threads import WorkerPool
@@ -61,6 +65,35 @@ def test_all_that_is_allowed_is_read() -> None:
     assert data.labels.tolist() == [2, 1, 0, 0, 1, 3.5]
     assert data.features.columns.tolist() == [1, 2, 3, 1, 2, 0, 4, 0, 2]
     assert list(data.document_ids or ()) == ["D-1", "D-2", "x", "D-4", "", ""]
+
+
+@pytest.mark.parametrize(
+    ("comment", "document"),
+    [
+        ("#docid = GX000-00-0000000 inc = 1 prob = 0.0246906", "GX000-00-0000000"),
+        ("#docno: 17", "17"),
+        ("# docid:851", "851"),
+        ("#docid: X", "X"),
+        ("#docno = X", "X"),
+        ("# doc_id = X", "X"),
+        ("# Document_ID=X", "X"),
+        ("# inc = 1 docid = X", "X"),
+        ("# rank=1,docno=X, inc=0", "X"),
+        ("## DOCID :\tX y", "X"),
+        ("# docid = docid:5", "docid:5"),
+        ("# docid = a,b; c", "a,b"),
+        ("# docid = X,", "X,"),
+        ("# mydocid = X", ""),
+        ("# inc = 1", ""),
+        ("# docids X", "docids"),
+        ("# http://host/?docid=5", "http://host/?docid=5"),
+        ("# docid = ", ""),
+        ("#X y", "X"),
+        ("#", ""),
+    ],
+)
+def test_a_key_in_a_comment_names_the_document(comment: str, document: str) -> None:
+    assert stream_rows(f"1 qid:1 1:2 {comment}\n".encode())[0][3] == document
 
 
 def test_a_piece_may_end_at_every_byte() -> None:
@@ -174,6 +207,11 @@ TOKENS = st.sampled_from(
         b"#docid = X y",
         b"# Z",
         b"#docid",
+        b"# inc = 1 DocNo: A,",
+        b"doc_id",
+        b"document_id = 7;",
+        b"=",
+        b"docno:",
         b"\r",
         b"\r\r",
         b"\0",
@@ -391,8 +429,8 @@ def test_query_sizes_make_the_queries(tmp_path: Path) -> None:
     with open_rows(str(rows), options) as reader:
         assert [(block.query_ids, block.query_offsets.tolist()) for block in reader] == [(["1", "2"], [0, 2, 3])]
     for wrong, what in (
-        (b"2\n2\n", "sum to 4, but the data has 3 rows"),
-        (b"2\n", "sum to 2, but the data has more than 2 rows"),
+        (b"2\n2\n", f"sum to 4, but {rows} has 3 rows; .* 'lmart convert DATA OUT --query-sizes FILE'"),
+        (b"2\n", f"sum to 2, but {rows} has more than 2 rows"),
         (b"3\n0\n", "sizes:2: query size '0'"),
         (b"3 4\n", "'3 4' is not a whole number"),
         (b"", "holds no number"),
@@ -404,6 +442,71 @@ def test_query_sizes_make_the_queries(tmp_path: Path) -> None:
     sizes.write_bytes(b"1\n")
     with pytest.raises(DataError, match="have query ids already"):
         read_dataset([str(rows)], options)
+
+
+def test_sizes_are_read_no_further_than_the_rows_reach(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "rows").write_bytes(b"1 1:1\n2 1:2\n3 1:3\n")
+    monkeypatch.setattr("lmart.formats.assembly.MANY_MORE", 5)
+    taken = []
+
+    def endless(path: str) -> Iterator[npt.NDArray[np.int64]]:
+        for i in range(100):
+            taken.append(i)
+            yield np.array([2], np.int64)
+
+    monkeypatch.setattr("lmart.formats.registry.read_query_sizes", endless)
+    with pytest.raises(DataError, match=r"sum to more than 14, but .*rows has 3 rows"):
+        read_dataset([str(tmp_path / "rows")], ReadOptions(query_sizes="sizes"))
+    assert len(taken) == 7
+
+
+def test_a_long_line_is_not_copied_for_each_piece_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_module, "FIRST_BLOCK", 50)
+    line = b"1 qid:1" + b"".join(b" %d:1" % i for i in range(1, 2000)) + b"\n"
+    buffers: list[object] = []
+
+    class Recorded(Pieces):
+        def read_block(self, view: memoryview) -> int:
+            buffers.append(view.obj)
+            return super().read_block(view)
+
+    for step in (1, 7):
+        stream = Recorded(line[i : i + step] for i in range(0, len(line), step))
+        options = ReadOptions()
+        reader = LetorReader(stream, b"", options, SERIAL, FeatureTable(), QueryLedger(False))
+        assert sum(len(block) for block in reader) == 1
+        assert sum(a is not b for a, b in pairwise(buffers)) < 20
+    monkeypatch.setattr(text_module, "LONGEST_LINE", 3 << 20)
+    text = b"1 qid:1 1:1\n" + b"1 qid:1 1:" + b"1" * (4 << 20)
+    assert faults_of(text)[0].message.startswith("the line is longer than 3 MiB; is it the right file")
+    assert faults_of(text)[0].line == 2
+
+
+def test_many_blank_lines_and_comments_may_stand_before_the_first_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    blank = b"\n \t\r\n# 1 qid:1 1:1\n\t#\r\n\r\n"
+    for block in (20, 1 << 16):
+        monkeypatch.setattr(text_module, "FIRST_BLOCK", block)
+        monkeypatch.setattr(text_module, "BLOCK", block)
+        (fault,) = faults_of(blank * 50 + b"x qid:1 1:1\n")
+        assert (fault.line, "starts with 'x'" in fault.message) == (251, True)
+        assert read(blank * 50 + b"1 qid:1 1:1\n").n_documents == 1
+
+
+def test_room_is_made_for_the_faults_there_can_be() -> None:
+    text = b"1 qid:1 1:x\n" * 5
+    assert len(faults_of(text, max_errors=10**30)) == 5
+    assert len(faults_of(b"label,qid,a\n" + b"1,1,x\n" * 5, "csv", max_errors=10**30)) == 5
+
+
+def test_a_small_file_takes_little_room(tmp_path: Path) -> None:
+    (tmp_path / "rows").write_bytes(b"1 qid:1 1:1\n" * 10)
+    with open_rows(str(tmp_path / "rows"), ReadOptions()) as reader:
+        tracemalloc.start()
+        try:
+            assert sum(map(len, reader)) == 10
+            assert tracemalloc.get_traced_memory()[1] < text_module.BLOCK // 4
+        finally:
+            tracemalloc.stop()
 
 
 def test_the_sizes_follow_blocks_and_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -443,3 +546,40 @@ def test_scikit_learn_reads_the_same(tmp_path: Path) -> None:
     assert np.array_equal(data.features.dense(20, 0.0), x.toarray())
     assert np.array_equal(data.labels, y)
     assert np.repeat([int(q) for q in data.query_ids], np.diff(data.query_offsets)).tolist() == qid.tolist()
+
+
+IGNORING = b"1 qid:1 1:1 2:2 3:3 # docid = a\n0 qid:1 2:x 7:5\n0 qid:2 3:1 2:inf 1:4 2:1\n0 qid:2\n2 qid:2 2:1 2:2\n"
+
+
+def test_ignored_features_are_left_out_as_if_they_were_not_there() -> None:
+    wanted = stream_rows(b"1 qid:1 1:1 3:3 # docid = a\n0 qid:1 7:5\n0 qid:2 3:1 1:4\n0 qid:2\n2 qid:2\n")
+    for name in ("2", "02"):
+        assert stream_rows(IGNORING, ignore_columns=(name,)) == wanted
+    data = read(IGNORING, ignore_columns=("2", "7"))
+    assert (data.feature_ids.tolist(), len(data.features.values)) == ([1, 3], 4)
+    with pytest.raises(DataError, match="value 'y' is not a number"):
+        read(IGNORING + b"0 qid:3 2:x 1:y\n", ignore_columns=("2",))
+
+
+def test_a_feature_to_ignore_that_is_not_there_is_reported(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="there is no feature 'nosuch' to ignore"):
+        read(SMALL, ignore_columns=("nosuch",))
+    warned: list[str] = []
+    tell = ReadOptions().telling(lambda text: None, warned.append).tell
+    stream = rows_of(SMALL, ignore_columns=("1", "5"), tell=tell)
+    stream.alone = True
+    list(stream)
+    assert len(warned) == 1 and warned[0].endswith("no row has the feature to ignore '5'; check --ignore-columns")
+    paths = [str(tmp_path / name) for name in "ab"]
+    Path(paths[0]).write_bytes(b"1 qid:1 1:1 2:1\n")
+    Path(paths[1]).write_bytes(b"1 qid:2 1:1 5:1\n")
+    with WorkerPool(1) as pool:  # one of several inputs is enough
+        assert read_dataset(paths, ReadOptions(ignore_columns=("5",)), pool).feature_ids.tolist() == [1, 2]
+        assert read_dataset(paths[:1], ReadOptions(ignore_columns=("5", "x"), beside_others=True), pool).n_features == 2
+
+
+@pytest.mark.parametrize("option", ["label_column", "query_column"])
+def test_letor_text_has_no_columns_to_choose(option: str) -> None:
+    with pytest.raises(DataError, match=f"LETOR text has no columns: .*; leave out --{option.replace('_', '-')}"):
+        read(SMALL, **{option: "1"})
+    assert read(SMALL, **{option: "1"}, beside_others=True).n_documents == 6

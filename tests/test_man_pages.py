@@ -48,7 +48,7 @@ def test_every_option_is_explained(name: str) -> None:
         assert record is not None
         if option.required:
             assert "[required]" in record[1]
-        elif isinstance(option.default, str | int | float) and not option.is_flag:
+        elif isinstance(option.default, str | int | float) and not (option.is_flag or option.count):
             assert "default: " in record[1], option.name
 
 

@@ -83,3 +83,26 @@ def test_lists_keep_their_order_and_name_each_once() -> None:
 def test_conventions_are_checked(name: str, value: str) -> None:
     with pytest.raises(SettingsError, match=value):
         Conventions(**{name: value})
+
+
+def test_the_largest_label_of_err_prints_and_parses_back() -> None:
+    for text in ("err@10(max=4)", "ERR(max=4)@10", "err@10( MAX = 04 )"):
+        assert parse_measure(text) == Measure("err", 10, largest_label=4)
+    assert [str(one) for one in parse_measures("err(max=5),err@3(max=5),err")] == ["err(max=5)", "err@3(max=5)", "err"]
+
+
+@given(st.none() | st.integers(1, 2**31 - 1), st.integers(1, 2**31 - 1))
+def test_any_largest_label_prints_and_parses_back(cutoff: int | None, largest: int) -> None:
+    measure = Measure("err", cutoff, largest_label=largest)
+    assert parse_measure(str(measure)) == measure
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["err(4)", "err(max=0)", "err(max=-1)", "err(max=4.5)", "err(max=)", "err(min=4)", "err()", "err(max=4)@10(max=4)",
+     "err(max=4294967296)", "ndcg@10(max=4)", "rbp(max=4)", "err@(max=4)"],
+)  # fmt: skip
+def test_a_wrong_largest_label_is_a_usage_error(text: str) -> None:
+    with pytest.raises(SettingsError) as refusal:
+        parse_measure(text)
+    assert refusal.value.status == ExitStatus.USAGE and repr(text) in str(refusal.value)

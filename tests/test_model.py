@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -51,8 +52,20 @@ def test_columns_may_be_named(absent: str) -> None:
     model = Model(ensemble)
     assert model.feature_names == ["a", "b", "c"]
     scores = expected(ensemble, [{2: row[0], 0: row[2]} for row in ROWS])
-    assert model.predict(ROWS, feature_ids=[9, 4, 2]).tolist() == scores
-    assert model.predict(ROWS, feature_names=["c", "x", "a"]).tolist() == scores
+    counted = "counted as " + ("0" if absent == "zero" else "missing")
+    with pytest.warns(UserWarning):
+        assert model.predict(ROWS, feature_ids=[9, 4, 2]).tolist() == scores
+    with pytest.warns(UserWarning) as told:
+        assert model.predict(ROWS, feature_names=["c", "x", "a"]).tolist() == scores
+    assert [str(one.message) for one in told] == [
+        "features: 1 of 3 features is not in the model: 'x'; scored without",
+        f"features: 1 of 3 features of the model has no column: 'b'; {counted}",
+    ]
+    assert told[0].filename == __file__
+    with pytest.raises(DataError, match="1 of 3 features is not in the model: 'x'"):
+        model.predict(ROWS, feature_names=["c", "x", "a"], strict=True)
+    with pytest.raises(ValueError, match="the same feature"):
+        model.predict(ROWS, feature_names=["c", "a", "a"])
 
 
 def test_wrong_arrays_are_refused() -> None:
@@ -83,9 +96,192 @@ def test_files(tmp_path: Path) -> None:
     data = tmp_path / "d.svm"
     data.write_text("1:1 2:2 20:3\n\n7:1\n")
     scores = expected(ensemble, [{0: 1.0, 1: 2.0, 2: 3.0}, {}])
-    assert Model(ensemble).predict_letor(str(data)).tolist() == scores
-    assert len(Model(ensemble).predict_letor(str(SAMPLE), threads=2)) == len(SAMPLE.read_text().splitlines())
+    with pytest.warns(UserWarning, match="d.svm: 1 of 4 features is not in the model: '7'; scored without"):
+        assert Model(ensemble).predict_letor(str(data)).tolist() == scores
+    with pytest.raises(DataError, match="'7'"):
+        Model(ensemble).predict_letor(data, strict=True)
+    sample = Model(Ensemble(ensemble.trees, np.arange(1, 21)))
+    for threads in (None, 1, 2):
+        assert len(sample.predict_letor(SAMPLE, threads=threads)) == len(SAMPLE.read_text().splitlines())
     with pytest.raises(ModelError):
         load(str(data))
     with pytest.raises(DataError, match="no such file"):
         Model(ensemble).predict_letor(str(tmp_path / "no"))
+
+
+class Column:
+    """A column of a DataFrame; `nulls` as pandas or as polars converts them."""
+
+    def __init__(self, cells: list[object], like_pandas: bool) -> None:
+        self.cells = cells
+        self.like_pandas = like_pandas
+
+    def to_numpy(self, **how: object) -> np.ndarray:
+        if how and not self.like_pandas:
+            raise TypeError("unexpected keyword")
+        if how:
+            return np.array([how["na_value"] if cell is None else cell for cell in self.cells], np.float64)
+        return np.array([math.nan if cell is None else cell for cell in self.cells])
+
+
+class Frame:
+    """What pandas and polars have in common."""
+
+    def __init__(self, columns: dict[object, list[object]], like_pandas: bool = True) -> None:
+        self.columns = list(columns)
+        self._cells = columns
+        self._like_pandas = like_pandas
+
+    def __len__(self) -> int:
+        return len(self._cells[self.columns[0]])
+
+    def __getitem__(self, label: object) -> Column:
+        return Column(self._cells[label], self._like_pandas)
+
+
+BY_NAME = {"a": [1.0, None], "b": [2, 0], "c": [3.0, 0.7]}
+NAMED_ROWS = [[1.0, 2.0, 3.0], [math.nan, 0.0, 0.7]]
+
+
+@pytest.mark.parametrize("like_pandas", [True, False])
+def test_columns_of_a_frame_go_by_name_in_any_order(like_pandas: bool) -> None:
+    model = Model(sample_model(("a", "b", "c")))
+    scores = model.predict(NAMED_ROWS).tolist()
+    for order in ("abc", "cab", "bca"):
+        frame = Frame({name: BY_NAME[name] for name in order}, like_pandas)
+        assert model.predict(frame).tolist() == scores
+    further = Frame({"title": ["red", "shoe"], **BY_NAME}, like_pandas)
+    with pytest.warns(UserWarning, match="1 of 4 features is not in the model: 'title'"):
+        assert model.predict(further).tolist() == scores
+    with pytest.raises(DataError, match="'title'; drop them"):
+        model.predict(further, strict=True)
+
+
+def test_a_frame_that_lacks_a_column_is_refused_unless_told_otherwise() -> None:
+    model = Model(sample_model(("a", "b", "c")))
+    frame = Frame({"c": [3.0], "a": [1.0]})
+    for strict in (None, True):
+        with pytest.raises(DataError, match="1 of 3 features of the model has no column: 'b'"):
+            model.predict(frame, strict=strict)
+    with pytest.warns(UserWarning, match="no column: 'b'; counted as 0"):
+        assert model.predict(frame, strict=False).tolist() == model.predict([[1.0, 0.0, 3.0]]).tolist()
+    with pytest.raises(DataError, match="no feature of the data is in the model"):
+        model.predict(Frame({"x": [1.0], "y": [1.0]}), strict=False)
+    renamed = Frame({"a": [1.0], "bb": [2.0], "c": [3.0]})
+    with pytest.raises(DataError), pytest.warns(UserWarning, match="'bb'"):
+        model.predict(renamed)
+
+
+def test_frames_of_models_without_names() -> None:
+    model = Model(sample_model())
+    scores = model.predict(NAMED_ROWS).tolist()
+    by_index = {"9": BY_NAME["c"], "2": BY_NAME["a"], "5": BY_NAME["b"]}
+    assert model.predict(Frame(by_index)).tolist() == scores
+    assert model.predict(Frame({int(name): cells for name, cells in by_index.items()})).tolist() == scores
+    assert model.predict(Frame(dict(enumerate(BY_NAME.values())))).tolist() == scores  # 0, 1, 2: no names of its own
+    with pytest.warns(UserWarning, match="taken in their order"):
+        assert model.predict(Frame(BY_NAME)).tolist() == scores
+    assert model.predict(Frame(BY_NAME), feature_ids=[2, 5, 9]).tolist() == scores
+    with pytest.warns(UserWarning, match="not in the model: 'x'"):
+        assert model.predict(Frame(by_index | {"x": ["", ""]})).tolist() == scores
+    with pytest.raises(DataError, match="no column: '9'"):
+        model.predict(Frame({"2": [1], "5": [1]}))
+
+
+def test_indices_off_by_one_are_refused() -> None:
+    model = Model(Ensemble(sample_model().trees, np.array([0, 1, 2])))
+    with pytest.raises(DataError, match="numbers its features 1 to 3 and the model 0 to 2"):
+        model.predict(ROWS, feature_ids=[1, 2, 3])
+    with pytest.raises(DataError, match="numbers its features 1 to 3"):
+        model.predict(Frame({"1": [1], "2": [1], "3": [1]}))
+
+
+class Csr:
+    """A sparse matrix by what it has, as SciPy's."""
+
+    def __init__(self, indptr: list[int], indices: list[int], data: list[float], shape: tuple[int, int]) -> None:
+        self.indptr, self.indices, self.data = np.array(indptr, np.int32), np.array(indices), np.array(data)
+        self.shape = shape
+
+
+@pytest.mark.parametrize("absent", ["zero", "missing"])
+def test_cells_that_a_sparse_matrix_does_not_store_are_absent(absent: str) -> None:
+    ensemble = sample_model(absent=absent)
+    matrix = Csr([0, 2, 2, 3], [0, 2, 1], [3.0, 0.0, math.nan], (3, 3))
+    scores = expected(ensemble, [{0: 3.0, 2: 0.0}, {}, {1: math.nan}])
+    assert Model(ensemble).predict(matrix).tolist() == scores
+    for wrong in (Csr([0, 2], [2, 0], [1, 1], (1, 3)), Csr([0, 1], [3], [1], (1, 3)), Csr([0, 2], [1], [1], (1, 3))):
+        with pytest.raises(ValueError, match=r"do not ascend|no sound sparse matrix"):
+            Model(ensemble).predict(wrong)
+    with pytest.raises(ValueError, match="features has 4 columns, where 3 are due"):
+        Model(ensemble).predict(Csr([0, 0], [], [], (1, 4)))
+
+
+@pytest.mark.parametrize(
+    ("features", "words"),
+    [
+        ([[1j, 2, 3]], "complex numbers"),
+        (np.array([[1j, 2, 3]], object), "holds no numbers"),
+        (np.zeros((1, 3), "M8[s]"), "dates"),
+        ([["red", "2", "3"]], "holds no numbers"),
+        (np.zeros(2, [("a", float), ("b", float)]), "records"),
+    ],
+)
+def test_what_is_no_real_number_is_refused(features: object, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        Model(sample_model()).predict(features)
+
+
+def test_threads_are_all_or_a_number_from_one() -> None:
+    model = Model(sample_model())
+    rows = np.random.default_rng(1).normal(1, 1, (5000, 3))
+    alone = model.predict(rows, threads=1)
+    assert (model.predict(rows) == alone).all()
+    assert (model.predict(rows, threads=99) == alone).all()
+    for threads in (0, -1):
+        with pytest.raises(ValueError, match="from 1 up"):
+            model.predict(rows, threads=threads)
+        with pytest.raises(ValueError, match="from 1 up"):
+            model.predict_letor(SAMPLE, threads=threads)
+
+
+def test_a_model_shows_its_size() -> None:
+    assert repr(Model(sample_model())) == "<lmart.Model: 5 trees, 3 features>"
+
+
+def test_explanations_of_a_frame_stand_by_the_features_of_the_model() -> None:
+    ensemble = sample_model(("a", "b", "c"))
+    trees = tuple(replace(tree, leaf_documents=np.arange(1, tree.n_leaves + 1)) for tree in ensemble.trees)
+    model = Model(replace(ensemble, trees=trees))
+    wanted = model.explain(NAMED_ROWS)
+    found = model.explain(Frame({name: BY_NAME[name] for name in "cab"}))
+    assert (found.base, found.contributions.tolist()) == (wanted.base, wanted.contributions.tolist())
+
+
+def test_real_frames_and_matrices() -> None:
+    model = Model(sample_model(("a", "b", "c")))
+    scores = model.predict(NAMED_ROWS).tolist()
+    numbered = Model(sample_model())
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"c": [3.0, 0.7], "b": [2, 0], "a": pandas.array([1, None], "Int64")})
+    assert model.predict(frame).tolist() == scores
+    assert numbered.predict(frame[["a", "b", "c"]].to_numpy()).tolist() == scores
+    assert numbered.predict(pandas.DataFrame(NAMED_ROWS)).tolist() == scores
+    with pytest.raises(ValueError, match="column 'a'"):
+        model.predict(frame.assign(a=["x", "y"]))
+    polars = pytest.importorskip("polars")
+    assert model.predict(polars.DataFrame({"c": [3.0, 0.7], "a": [1, None], "b": [2, 0]})).tolist() == scores
+    sparse = pytest.importorskip("scipy.sparse")
+    plain = [[3.0, 0.0, 1.0], [0.0, 0.0, 0.0]]
+    for kind in (sparse.csr_matrix, sparse.csc_matrix, sparse.coo_array):
+        assert numbered.predict(kind(plain)).tolist() == numbered.predict(plain).tolist()
+    unsorted = sparse.csr_matrix((np.array([1.0, 1.0, 2.0]), np.array([2, 0, 0]), np.array([0, 3])), (1, 3))
+    assert numbered.predict(unsorted).tolist() == numbered.predict([[3.0, 0.0, 1.0]]).tolist()
+    assert unsorted.indices.tolist() == [2, 0, 0]  # the caller's stays as it is
+
+
+def test_tables_of_arrow() -> None:
+    arrow = pytest.importorskip("pyarrow")
+    model = Model(sample_model(("a", "b", "c")))
+    table = arrow.table({name: BY_NAME[name] for name in "cab"})
+    assert model.predict(table).tolist() == model.predict(NAMED_ROWS).tolist()

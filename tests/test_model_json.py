@@ -8,6 +8,7 @@ import math
 import random
 import re
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from trees import ensembles, grow, plain_scores
 
 from lmart.ensemble import Ensemble, Tree
 from lmart.errors import ModelError, OutputError
+from lmart.formats import model_json
 from lmart.formats.model_json import HEAD_KEYS, TREE_KEYS, model_from_json, model_to_json, read_model, write_model
 from lmart.settings import TrainSettings
 
@@ -294,6 +296,50 @@ def test_files_that_cannot_be_used(tmp_path: Path) -> None:
         read_model(str(tmp_path))
     with pytest.raises(OutputError):
         write_model(SMALL, str(tmp_path / "no" / "m.json"))
+
+
+@pytest.mark.parametrize(
+    ("piece", "said"),
+    [
+        (bytes(1 << 20), r"it starts with '\\x00\\x00"),
+        (b" " * (1 << 20), "the file is empty"),
+        (b"1 qid:1 1:1\n" * 10, "it starts with '1 qid:1 1:1'"),
+        (b"\xff" * 100, "it is not UTF-8 text"),
+    ],
+)
+def test_what_does_not_begin_like_a_model_is_not_read_on(
+    piece: bytes, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = []
+
+    def endless(path: str, limit: int) -> Iterator[bytes]:
+        for i in range(1000):
+            taken.append(i)
+            yield piece
+
+    monkeypatch.setattr(model_json, "read_pieces", endless)
+    with pytest.raises(ModelError, match=said):
+        read_model("m")
+    assert taken == [0]
+
+
+def test_a_model_may_come_in_small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = b"\xef\xbb\xbf \n" + TEXT.encode()
+    pieces = [content[i : i + 1] for i in range(len(content))]
+    monkeypatch.setattr(model_json, "read_pieces", lambda path, limit: iter(pieces))
+    assert model_to_json(read_model("m")) == TEXT
+
+
+def test_many_names_are_compared_once_each() -> None:
+    n = 200_000
+    names = [*map(str, range(n - 1)), "7"]
+    with pytest.raises(ModelError, match="two features have the name '7'"):
+        model_from_json(change(feature_ids=list(range(n)), feature_names=names, trees=[]), "m")
+
+
+def test_a_form_feed_after_the_model_is_no_cut() -> None:
+    with pytest.raises(ModelError, match=r"there is more after the end of the model, at column 1: '\\x0c'"):
+        model_from_json(TEXT.encode() + b"\x0c", "m")
 
 
 def test_deep_and_many_trees_need_no_recursion() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import random
@@ -164,9 +165,14 @@ def test_labels_and_queries_may_be_missing(model: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["scores", "tsv", "trec", "jsonl"])
-def test_no_rows_give_no_lines(model: str, form: str) -> None:
-    assert predict(model, "", "--format", form) == []
-    assert predict(model, "# nothing\n\n", "--format", form) == []
+@pytest.mark.parametrize("nothing", [b"", b"# nothing\n\n", b"\n\r\n \t", gzip.compress(b""), b"\xef\xbb\xbf"])
+def test_no_rows_are_refused_as_by_every_command(model: str, form: str, nothing: bytes, tmp_path: Path) -> None:
+    (tmp_path / "d").write_bytes(nothing)
+    (tmp_path / "header.csv").write_text("label,qid,a\n\n")
+    for data in ("d", "header.csv"):
+        said = refusal(run("-m", model, "--data", str(tmp_path / data), "--format", form, "-o", str(tmp_path / "o")))
+        assert said == f"{tmp_path / data}: there are no rows in it; check the step that made it"
+        assert not (tmp_path / "o").exists()
 
 
 def test_rows_without_features_are_rows(model: str) -> None:
@@ -190,7 +196,8 @@ def test_wider_data_scores_with_one_warning(model: str, tmp_path: Path) -> None:
     assert (result.exit_code, result.stdout) == (0, "5.0\n0.0\n")
     warning = "lmart: warning: standard input: 2 of 3 features are not in the model: '8', '9'; scored without\n"
     assert said(result) == warning
-    assert run("-q", "-m", model, "--data", "-", stdin=data).stderr == ""
+    assert run("-q", "-m", model, "--data", "-", stdin=data).stderr == warning
+    assert run("-qq", "-m", model, "--data", "-", stdin=data).stderr == ""
     line = refusal(run("-m", model, "--data", "-", "--strict", stdin=data))
     assert line.startswith("standard input: 2 of 3 features are not in the model: '8', '9'; ")
     assert "--strict" in line
@@ -204,10 +211,10 @@ def test_data_without_a_feature_of_the_model_is_refused(model: str, tmp_path: Pa
 
 
 def test_features_that_only_one_side_names_match_by_number_with_a_warning(model: str) -> None:
-    result = run("-m", model, "--data", "-", stdin="label,qid,a,b\n0,q,3,9\n")
+    result = run("-m", model, "--data", "-", stdin="label,qid,a,b,c\n0,q,3,9,1\n")
     assert (result.exit_code, result.stdout) == (0, "3.0\n")
     assert said(result) == "lmart: warning: features are matched by number, not by name: only the data has names\n"
-    numbered = run("-m", model, "--data", "-", stdin="label,qid,2,1\n0,q,9,3\n")
+    numbered = run("-m", model, "--data", "-", stdin="label,qid,2,1,3\n0,q,9,3,0\n")
     assert (numbered.exit_code, numbered.stdout, said(numbered)) == (0, "3.0\n", "")
 
 
@@ -426,12 +433,13 @@ def test_a_terminated_run_leaves_nothing(model: str, tmp_path: Path) -> None:
         running.stdin.write(b"0 qid:1 1:3\n")
         running.stdin.flush()
         for _ in range(600):
-            if len(list(tmp_path.iterdir())) > 1:  # its temporary file is there
-                break
+            opened = [os.readlink(one) for one in Path(f"/proc/{running.pid}/fd").iterdir() if one.is_symlink()]
+            if any(one.startswith(str(tmp_path)) and not one.endswith("m.json") for one in opened):
+                break  # its temporary file is there
             time.sleep(0.05)
         running.send_signal(signal.SIGTERM)
         running.wait(30)
-        assert running.stderr.read() == b""
+        assert running.stderr.read() == b"lmart: terminated during predict; nothing was written\n"
     assert running.returncode == 143
     assert [path.name for path in tmp_path.iterdir()] == ["m.json"]
 
@@ -444,3 +452,58 @@ def test_help_is_quick_and_says_what_scores_are() -> None:
     text = " ".join(run("--help").stdout.split())
     assert "unbounded" in text
     assert "comparable within a query" in text
+
+
+def test_a_run_cannot_hold_a_document_twice(model: str, tmp_path: Path) -> None:
+    data, out = tmp_path / "d.csv", tmp_path / "run"
+    out.write_text("older")
+    data.write_text("qid,docid,1\n6,D1,1\n7,D1,0.9\n7,D1,2\n8,D1,1\n")
+    result = run("-m", model, "--data", str(data), "--format", "trec", "-o", str(out))
+    assert "d.csv: query '7' names document 'D1' twice, which a TREC run cannot hold" in refusal(result)
+    assert out.read_text() == "older"
+    once = run("-m", model, "--data", str(data), "--format", "trec", "--top", "1")
+    assert [line.split()[:3] for line in once.stdout.splitlines()] == [[q, "Q0", "D1"] for q in "678"]
+
+
+@pytest.mark.parametrize(("form", "rows"), [("tsv", 2), ("jsonl", 1)])
+def test_a_document_named_twice_is_told(model: str, form: str, rows: int) -> None:
+    data = "1 qid:7 1:1 # docid = A\n0 qid:7 1:2 #A\n1 qid:8 1:1 # docid = 2\n0 qid:8 1:1\n"  # the last one is number 2
+    result = run("-m", model, "--data", "-", "--format", form, stdin=data)
+    assert result.exit_code == 0
+    assert "standard input: query '7' names document 'A' twice" in said(result)
+    assert (", and 1 more row a document of their query;" in said(result)) == (rows == 2)
+    assert len(result.stdout.splitlines()) == 4
+
+
+def test_columns_of_the_model_that_a_table_lacks(model: str, tmp_path: Path) -> None:
+    data = "qid,1,2\n1,3,0\n"
+    result = run("-m", model, "--data", "-", stdin=data)
+    assert (result.exit_code, result.stdout) == (0, "3.0\n")
+    assert "standard input: 1 of 3 features of the model has no column: '3'; counted as 0" in said(result)
+    for form in ("scores", "tsv"):
+        line = refusal(run("-m", model, "--data", "-", "--strict", "--format", form, stdin=data))
+        assert "no column: '3'; add it, or do without --strict" in line
+    predict(model, "1 qid:1 1:3\n", "--strict")  # LETOR text names only what is not zero
+
+
+def test_features_off_by_one_give_no_scores(tmp_path: Path) -> None:
+    path = str(tmp_path / "m.json")
+    write_model(steps(features=(0, 1, 2)), path)
+    assert "numbers its features 1 to 3" in refusal(run("-m", path, "--data", "-", stdin="1:2 2:3\n3:1\n"))
+    assert "by the order of its names" in refusal(run("-m", path, "--data", "-", stdin="qid,a,b\n1,2,3\n"))
+    rows = "1:2 2:3 3:1\n" * 20_000
+    late = run("-m", path, "--data", "-", stdin=rows + "0:1\n")  # a new feature 3, and feature 0 at last
+    assert (late.exit_code, late.stdout.count("\n")) == (0, 20_001)
+    assert "1 of 4 features is not in the model: '3'" in said(late)
+
+
+def test_a_tag_needs_a_run(model: str) -> None:
+    assert "--tag needs --format trec" in refusal(run("-m", model, "--data", "-", "--tag", "a", stdin=""), 2)
+
+
+def test_features_of_letor_text_are_ignored_by_index(model: str) -> None:
+    assert predict(model, "1 qid:1 1:3 9:1\n0 qid:1 1:2\n", "--ignore-columns", "9") == ["3.0", "2.0"]
+    result = run("-m", model, "--data", "-", "--ignore-columns", "8", "--format", "tsv", stdin="1 qid:1 1:3\n")
+    assert result.exit_code == 0 and "no row has the feature to ignore '8'; check --ignore-columns" in said(result)
+    result = run("-m", model, "--data", "-", "--query-column", "1", stdin="1 qid:1 1:3\n")
+    assert "leave out --query-column" in refusal(result)

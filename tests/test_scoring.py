@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from trees import around, ensembles, grow, plain_scores, rows_for, sparse
 from lmart.dataset import RankingDataset
 from lmart.ensemble import Ensemble, Tree
 from lmart.errors import DataError, ModelError
-from lmart.scoring import FeatureMatcher, Scorer, score_dataset
+from lmart.scoring import FeatureMatcher, Scorer, match_dataset, missing_columns, score_dataset
 from lmart.threads import WorkerPool
 
 
@@ -183,7 +184,7 @@ def test_unknown_features_are_counted_and_narrow_data_is_fine() -> None:
     assert matcher.unknown == ["2", "5", "6", "8"]
     assert matcher.describe_unknown() == "4 of 6 features are not in the model: '2', '5', '6', ..."
     with pytest.raises(DataError, match=r"^d: 4 of 6 features are not in the model"):
-        matcher.refuse_unknown("d")
+        matcher.refuse("d", strict=True)
 
 
 def test_data_without_any_feature_of_the_model_is_refused() -> None:
@@ -192,3 +193,85 @@ def test_data_without_any_feature_of_the_model_is_refused() -> None:
     ):
         score_dataset(stump([1, 7]), dataset([{0: 1.0}], [3]))
     assert score_dataset(stump([1, 7]), dataset([{}, {}], [])).tolist() == [0.0, 0.0]
+
+
+def warnings_of(ensemble: Ensemble, data: RankingDataset, **tables: list[int]) -> list[str]:
+    matcher = match_dataset(ensemble, replace(data, table_features={k: np.array(v) for k, v in tables.items()}))
+    matcher.refuse(data.source)
+    return matcher.warnings(data.source)
+
+
+def test_columns_that_a_table_lacks_are_named_those_that_trees_use_first() -> None:
+    model = replace(stump([1, 2, 3]), feature_names=("a", "b", "c"))  # its tree uses c
+    data = dataset([{0: 1.0}], [1, 2, 3], ("c", "b", "x"))
+    assert warnings_of(model, data) == ["d.svm: 1 of 3 features is not in the model: 'x'; scored without"]
+    assert warnings_of(model, data, one=[1, 2, 3], two=[2, 3], three=[1, 3])[1:] == [
+        "one: 1 of 3 features of the model has no column: 'a'; counted as 0; no tree splits on it",
+        "two: 2 of 3 features of the model have no column: 'c', 'a'; counted as 0",
+        "three: 2 of 3 features of the model have no column: 'a', 'b'; counted as 0; no tree splits on them",
+    ]
+    by_number = dataset([{0: 1.0}], [3, 1])
+    missing = warnings_of(replace(stump([1, 2, 3]), absent="missing"), by_number, one=[3, 1])
+    assert missing == ["one: 1 of 3 features of the model has no column: '2'; counted as missing; no tree splits on it"]
+    strict = match_dataset(model, replace(data, table_features={"two": np.array([2])}))
+    strict.unknown = []
+    with pytest.raises(DataError, match=r"^two: 2 of 3 .* no column: 'c', 'a'; add them, or do without --strict"):
+        strict.refuse("d.svm", strict=True)
+
+
+def test_a_table_without_any_column_of_the_model_is_refused() -> None:
+    with pytest.raises(DataError, match="the data has none, the model has '1'"):
+        warnings_of(stump([1, 7]), dataset([{}], []), one=[])
+
+
+@pytest.mark.parametrize(
+    ("model", "data", "words"),
+    [
+        ([0, 1, 2], [1, 2, 3], "the data numbers its features 1 to 3 and the model 0 to 2"),
+        ([0, 1, 4], [5, 2, 1], "the data numbers its features 1 to 5 and the model 0 to 4"),
+        ([1, 2, 3], [0, 1, 2], "the data numbers its features 0 to 2 and the model 1 to 3"),
+    ],
+)
+def test_the_same_features_numbered_from_0_and_from_1_are_refused(
+    model: list[int], data: list[int], words: str
+) -> None:
+    with pytest.raises(DataError, match=words + ", so that each would be taken for its neighbour"):
+        score_dataset(stump(model), dataset([{0: 1.0}], data))
+
+
+@pytest.mark.parametrize(
+    ("model", "data", "hint"),
+    [
+        ([0, 1, 2], [1, 2], None),  # a first feature that is zero in all rows
+        ([0, 1, 2], [1, 3], "does the data number its features from 1, the model from 0?"),
+        ([0, 1, 2], [0, 1, 2, 3], None),
+        ([1, 2, 3], [0, 1, 3], "does the data number its features from 0, the model from 1?"),
+        ([1, 2, 3], [1, 2, 4], None),
+        ([2, 3, 4], [3, 4, 5], None),  # neither counts from 0
+        ([1, 3], [0, 1], "does the data number its features from 0, the model from 1?"),
+    ],
+)
+def test_sparse_rows_that_only_look_off_by_one_are_scored(model: list[int], data: list[int], hint: str | None) -> None:
+    told = warnings_of(stump(model), dataset([{0: 1.0}], data))
+    assert [text.partition("scored without; ")[2] for text in told if "scored without; " in text] == [hint] * bool(hint)
+
+
+def test_names_count_from_1_so_they_do_not_fit_numbers_from_0() -> None:
+    for names in (("a", "b"), ("a", "b", "c", "d")):
+        ids = list(range(1, len(names) + 1))
+        with pytest.raises(DataError, match="the data by the order of its names"):
+            score_dataset(stump([0, 1, 2]), dataset([{0: 1.0}], ids, names))
+        with pytest.raises(DataError, match="the model by the order of its names"):
+            score_dataset(stump(ids, names), dataset([{0: 1.0}], [0, 1, 2]))
+
+
+def test_tables_of_one_data_set_that_differ_in_columns() -> None:
+    data = dataset([{0: 1.0}], [1, 2], ("a", "b"))
+    tables = {"one": np.array([2, 1]), "two": np.array([1])}
+    assert missing_columns(replace(data, table_features=tables)) == {
+        "two": "1 of 2 features of the data has no column: 'b'"
+    }
+    numbered = dataset([{0: 1.0}], [0, 1, 2])
+    tables = {"one": np.array([1, 0]), "two": np.array([1, 2])}
+    with pytest.raises(DataError, match=r"^two: the features are numbered 1 to 2, but 0 to 1 in one"):
+        missing_columns(replace(numbered, table_features=tables))

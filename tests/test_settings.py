@@ -11,7 +11,7 @@ import pytest
 
 from lmart.errors import ExitStatus, SettingsError
 from lmart.gains import Gain
-from lmart.settings import TrainSettings, range_in_words, setting
+from lmart.settings import TrainSettings, options, range_in_words, setting
 
 DEFAULTS = {
     "trees": 300,
@@ -77,7 +77,8 @@ def test_leaves_follow_the_number_of_queries_unless_given() -> None:
 def test_json_is_strict_and_keeps_the_order_of_declaration() -> None:
     shown = TrainSettings(gain=Gain.parse("0,1,5"), sample=0.5).to_json()
     assert json.loads(json.dumps(shown, allow_nan=False)) == shown
-    assert list(shown) == [one.name for one in fields(TrainSettings)]
+    assert list(shown) == [one.name for one in options()]
+    assert "largest_label" not in shown and TrainSettings(largest_label=5).to_json()["largest_label"] == 5
     assert (shown["gain"], shown["sample"]) == ("0,1,5", 0.5)
 
 
@@ -89,7 +90,7 @@ def test_frozen() -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *[("trees", v) for v in (0, -5)],
+        *[("trees", v) for v in (-1, -5)],
         *[("leaves", v) for v in (0, 1, 2**20 + 1)],
         *[("learning_rate", v) for v in (0.0, -0.1, math.nan, math.inf)],
         *[("max_bins", v) for v in (1, 256)],
@@ -108,7 +109,7 @@ def test_outside_the_range(name: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("trees", 1),
+        ("trees", 0),
         ("leaves", 2),
         ("learning_rate", 1e-300),
         ("max_bins", 2),

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import training
 from build import random_dataset
 from commands import SAMPLE, run
+from training import learnable
 
 from lmart.boosting import RoundReport, TrainResult, train
 from lmart.measures import Conventions, Evaluator, parse_measures
@@ -95,7 +97,15 @@ def test_initial_scores_and_measures_of_every_round(start: float) -> None:
     chosen = replace(SMALL, objective="ranknet+err", trees=14)
     told: list[float | None] = []
     sidecars = Sidecars(init_scores=starts[0])
-    train(data, [other], chosen, POOL, lambda one: told.append(one.validation[0]), sidecars, [starts[1]])
+    train(
+        data,
+        [other],
+        chosen,
+        POOL,
+        lambda one: told.append(one.validation[0]),
+        sidecars,
+        [Sidecars(init_scores=starts[1])],
+    )
     for trees in range(8, 15):
         first = train(data, [], replace(chosen, objective="ranknet", trees=7), POOL, sidecars=sidecars).ensemble
         second = train(data, [], replace(chosen, objective="err", trees=trees - 7), POOL, sidecars=sidecars).ensemble
@@ -131,3 +141,42 @@ def test_what_the_command_line_makes_of_it(tmp_path: Path) -> None:
         assert told in run(*fixed, "--objective", text, status=2).stderr
     for options in (("--folds", "3"), ("--valid", valid, "--tune-trials", "2")):
         assert "a single --objective" in run(*fixed, "--objective", "err+mrr", *options, status=2).stderr
+
+
+def test_it_is_told_whose_trees_are_whose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = learnable(3)
+    both = ("--objective", "lambdamart+yetirank", *training.SMALL)
+    shared = training.fit(text, *both, "--trees", "7")
+    assert shared.report["rankers"] == [
+        {"objective": "lambdamart", "first_tree": 1, "trees": 4},
+        {"objective": "yetirank", "first_tree": 5, "trees": 3},
+    ]
+    assert any("7/7 trees, ranker 2 of 2, training ndcg@10" in line for line in shared.said)
+    none_left = training.fit(text, *both, "--trees", "1")
+    assert none_left.report["rankers"][1] == {"objective": "yetirank", "first_tree": None, "trees": 0}
+    assert none_left.warnings == ["lmart: warning: yetirank added no tree: --trees is used up"]
+    alone = training.fit(text, *training.SMALL, "--objective", "lambdamart")
+    assert alone.report["rankers"] == [{"objective": "lambdamart", "first_tree": 1, "trees": 10}]
+
+
+def test_a_first_objective_that_takes_all_trees_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "v.svm").write_text(learnable(4))
+    done = training.fit(
+        learnable(3),
+        *training.SMALL,
+        "--valid",
+        "v.svm",
+        "--early-stop",
+        "20",
+        "--learning-rate",
+        "0.01",
+        "--trees",
+        "20",
+    )
+    assert "lmart: objective lambdamart+yetirank (auto: 20 queries)" in done.said
+    kept = done.report["rankers"][0]["trees"]
+    assert len(done.model["trees"]) == kept + done.report["rankers"][1]["trees"]
+    assert any("more --trees" in line or "did not end the run" in line for line in done.said)
+    assert (kept < 20) or "lmart: warning: yetirank added no tree: --trees is used up" in done.said

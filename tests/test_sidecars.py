@@ -13,7 +13,7 @@ import reference
 from build import dataset, random_dataset
 from commands import run
 from evaluating import strict
-from training import SMALL, fit, learnable, refused, scores
+from training import SMALL, evaluated, fit, learnable, refused, scores
 
 from lmart import objectives
 from lmart.boosting import train
@@ -81,7 +81,7 @@ def test_training_goes_on_where_other_trees_ended() -> None:
     data, judge = random_dataset(2, n_queries=60), random_dataset(3)
     first = train(data, [judge], FEW, POOL)
     more = replace(FEW, trees=12, early_stop=3)
-    starts = score_dataset(first.ensemble, judge, POOL)
+    starts = Sidecars(init_scores=score_dataset(first.ensemble, judge, POOL))
     on = train(data, [judge], more, POOL, lambda one: None, Sidecars(init_scores=first.scores), [starts])
     whole = train(data, [judge], replace(FEW, trees=5 + on.rounds), POOL)
     assert on.best_round < on.rounds
@@ -187,7 +187,7 @@ def test_a_search_goes_by_both_together() -> None:
         ("1\n2\n", "i: holds 2 scores, but d.svm has 200 rows"),
         ("1\nnan\n", "i:2: score 'nan' is not finite"),
         ("1\n1e400\n", "i:2: score '1e400' is too large for a number"),
-        ("0\n" * 199 + "-1e101\n", "i:200: score '-1e+101' is too large to start from; use scores from -1e+100 to"),
+        ("0\n" * 199 + "-1e101\n", "i:200: score '-1e101' is too large to start from; use scores from -1e+100 to"),
         ("1 2\n", "i:1: there is more than one number in '1 2'"),
         ("0\n\n1\n", "i:2: the line is empty"),
         ("", "i: holds 0 scores"),
@@ -402,3 +402,119 @@ def test_a_bias_beyond_all_numbers_comes_without_a_warning() -> None:
     gradients = Gradients(np.array([1e200, -1e200]), np.zeros(2))
     bias = improved_bias(np.zeros(2), Positions(("a", "b"), np.array([0, 1], np.int32)), gradients, 1e200, 0.0)
     assert bias.tolist() == [-np.inf, np.inf]
+
+
+# A start that is better than every round
+
+AGAINST = "1 qid:1 1:0\n0 qid:1 1:1\n1 qid:2 1:0\n0 qid:2 1:1\n"
+FOR = "1 qid:3 1:1\n0 qid:3 1:0\n"
+
+
+@pytest.mark.parametrize("objective", ["lambdamart", "lambdamart+yetirank+err"])
+def test_initial_scores_that_no_round_makes_better_are_kept_without_a_tree(objective: str) -> None:
+    Path("v.svm").write_text(FOR)
+    Path("i").write_text("0\n" * 4)
+    Path("j").write_text("0.05\n0\n")
+    start = ("--valid", "v.svm", "--init-scores", "i", "--valid-init-scores", "j", "--min-docs", "1")
+    done = fit(AGAINST, *start, "--early-stop", "3", "--trees", "20", "--objective", objective)
+    assert done.model["trees"] == [] and scores(FOR) == [0.0, 0.0]
+    assert done.report["best_round"] == 0 and len(done.report["rounds"]) == 3
+    assert done.report["start"] == {"training": 1.0, "validation": [1.0]}
+    assert (done.report["training"], done.report["validation"]) == (1.0, [1.0])
+    assert any(
+        line == "lmart: the initial scores alone: ndcg@10 1.000000 on training, 1.000000 on v.svm" for line in done.said
+    )
+    assert any("no round is better than the initial scores alone" in line for line in done.warnings)
+    every = fit(AGAINST, *start, "--trees", "20")  # without stopping early all rounds are wanted
+    assert len(every.model["trees"]) == 20 and every.report["validation"] == [pytest.approx(0.6309, abs=1e-4)]
+
+
+def test_initial_scores_are_round_0_of_folds_and_trials() -> None:
+    Path("i").write_text("0.05\n0\n" * 4)
+    text = AGAINST + FOR + "1 qid:4 1:0\n0 qid:4 1:1\n"
+    fixed = ("--init-scores", "i", "--folds", "2", "--min-docs", "1", "--trees", "20")
+    for more in ((), ("--early-stop", "3")):
+        done = fit(text, *fixed, "--oof", "o", *more)
+        crossed = done.report["cross_validation"]
+        assert done.model["trees"] == [] and done.model["settings"]["trees"] == 0 == crossed["trees"]
+        assert crossed["start"] == crossed["mean"] == 1.0 > max(crossed["curve"])
+        assert Path("o").read_text() == "0.05\n0.0\n" * 4
+        assert any("the initial scores alone: ndcg@10 1.000000 over 2 folds" in line for line in done.said)
+    tuned = run("train", "--data", "d.svm", *fixed, "--tune-trials", "2")
+    assert "no settings are better than the initial scores alone" in tuned.stdout
+    assert "is not a whole number from 1 up" in refused("--trees", "0", "--init-scores", "i", status=2)
+
+
+def test_without_initial_scores_a_model_has_a_tree() -> None:
+    Path("v.svm").write_text(FOR)
+    done = fit(AGAINST, "--valid", "v.svm", "--early-stop", "3", "--min-docs", "1")
+    assert len(done.model["trees"]) == 1 and "start" not in done.report
+
+
+# What stands beside validation files
+
+
+@pytest.mark.parametrize("by_row", [False, True])
+@pytest.mark.parametrize("more", [(), ("--group-by-qid",), ("--folds", "2"), ("--objective", "lambdamart+err")])
+def test_measures_are_those_that_eval_gives_with_the_same_weights(by_row: bool, more: tuple[str, ...]) -> None:
+    rng = random.Random(5)
+    for name, text in (("w", DATA), ("v.w", learnable(8)), ("u.w", learnable(9))):
+        Path(f"{name}.svm").write_text(text)
+        n = text.count("\n") if by_row else len({line.split()[1] for line in text.splitlines()})
+        Path(name).write_text("".join(f"{rng.choice([0, 1, rng.random()])!r}\n" for _ in range(n)))
+    valid = ("--valid", "v.w.svm", "u.w.svm", "--valid-weights", "v.w", "u.w")
+    done = fit(DATA, *SMALL, "--weights", "w", *valid, "--metric", "map", *more)
+    weighted = [evaluated(f"{name}.svm", "--metric", "map", "--weights", name) for name in ("w", "v.w", "u.w")]
+    assert [done.report["training"], *done.report["validation"]] == weighted
+    assert done.report["rounds"][-1]["validation"] == pytest.approx(weighted[1:], abs=1e-12)
+    assert done.report["files"]["validation_weights"] == ["v.w", "u.w"]
+    plain = fit(DATA, *SMALL, "--weights", "w", *valid[:3], "--metric", "map", *more)
+    assert plain.report["validation"] == [evaluated(f"{name}.svm", "--metric", "map") for name in ("v.w", "u.w")]
+
+
+def test_weights_of_a_validation_file_decide_on_the_number_of_trees() -> None:
+    """Half of the queries want the opposite; they count or do not."""
+    junk = "".join(
+        f"{label} qid:{q} 1:{-x if q % 2 else x}\n" for q in range(12) for label, x in ((0, 0), (1, 1), (0, 2), (2, 3))
+    )
+    Path("v.svm").write_text(junk)
+    Path("v.w").write_text("1\n0\n" * 6)
+    fixed = ("--min-docs", "1", "--valid", "v.svm", "--early-stop", "2", "--objective", "lambdamart")
+    train_on = "".join(line + "\n" for line in junk.splitlines() if int(line.split()[1][4:]) % 2 == 0)
+    weighted = fit(train_on, *fixed, "--valid-weights", "v.w")
+    assert weighted.report["validation"] == [1.0] and fit(train_on, *fixed).report["validation"] != [1.0]
+    tuned = run("train", "--data", "d.svm", *fixed, "--valid-weights", "v.w", "--tune-trials", "1")
+    assert "1.000000" in tuned.stdout and "--valid-weights v.w" in tuned.stdout.splitlines()[-1]
+
+
+def test_query_sizes_of_validation_files() -> None:
+    def bare(text: str) -> str:
+        return "".join(" ".join((line.split()[0], *line.split()[2:])) + "\n" for line in text.splitlines())
+
+    other = learnable(8, n_queries=4)
+    Path("v.svm").write_text(bare(other))
+    Path("q.svm").write_text(other)
+    Path("s").write_text("10\n" * (DATA.count("\n") // 10))
+    Path("t").write_text("10\n" * 4)
+    for more in ((), ("--folds", "2")):
+        done = fit(bare(DATA), *SMALL, "--query-sizes", "s", "--valid", "v.svm", "--valid-query-sizes", "t", *more)
+        with_ids = fit(DATA, *SMALL, "--valid", "q.svm")
+        if not more:
+            assert done.report["validation"] == with_ids.report["validation"] and done.data == with_ids.data
+        own = fit(bare(DATA), *SMALL, "--query-sizes", "s", "--valid", "q.svm", *more)
+        assert own.report["validation"] == done.report["validation"]  # whose rows name their queries
+    Path("d.svm").write_text(bare(DATA))
+    for more in ((), ("--folds", "2")):
+        assert "sizes with --valid-query-sizes" in refused("--query-sizes", "s", "--valid", "v.svm", *more)
+    Path("d.svm").write_text(DATA)
+    assert "leave out --valid-query-sizes" in refused("--valid", "q.svm", "--valid-query-sizes", "t")
+    for option in ("--valid-weights", "--valid-query-sizes"):
+        assert f"{option} needs a file for each of --valid" in refused(option, "t", status=2)
+        assert "there are 2 for 1" in refused("--valid", "v.svm", option, "t", "t", status=2)
+
+
+def test_weights_that_leave_nothing_to_learn_from_are_told() -> None:
+    Path("w").write_text("0\n0\n1\n")
+    done = fit(AGAINST + "1 qid:3 1:1\n1 qid:3 1:2\n", "--weights", "w", "--min-docs", "1")
+    (warning,) = done.warnings
+    assert "nothing to learn: no query with a weight above 0 has a pair of documents with different labels" in warning

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
+import itertools
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,10 +14,14 @@ import time
 from pathlib import Path
 
 import pytest
+from commands import ROOT, SAMPLE, run, shell
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lmart import threads
+from lmart.cli.progress import TerminalProgress
+from lmart.errors import DataError
+from lmart.streams import open_input
 from lmart.threads import WorkerPool, available_processors, chunks
 
 
@@ -84,6 +91,109 @@ class TestWorkerPool:
             time.sleep(0.2)
             process.send_signal(signal.SIGINT)
             assert process.wait(5) == -signal.SIGINT
+
+
+class TestWithoutThreads:
+    """Where the system allows no further thread, work is done by those that there are."""
+
+    @pytest.mark.parametrize("allowed", [0, 2])
+    def test_the_pool_is_smaller(self, monkeypatch: pytest.MonkeyPatch, allowed: int) -> None:
+        allow_threads(monkeypatch, allowed)
+        with WorkerPool(8) as pool:
+            assert pool.threads == allowed + 1
+            assert pool.run(divmod, [(i, 7) for i in range(20)]) == [divmod(i, 7) for i in range(20)]
+            own = [[i] for i in range(pool.threads)]
+            assert pool.run(lambda mine, i: i, [(i,) for i in range(20)], own) == list(range(20))
+        assert not threads.threads_can_start() or allowed == 0
+
+    @pytest.mark.parametrize("kind", ["gz", "zst"])
+    @pytest.mark.parametrize("size", [1, 100, 1 << 22])
+    def test_compressed_input_is_read(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, size: int
+    ) -> None:
+        path = tmp_path / f"in.{kind}"
+        whole = bytes(range(256)) * 20_000
+        path.write_bytes(compressed(whole, kind))
+        allow_threads(monkeypatch, 0)
+        stream = open_input(str(path))
+        view = memoryview(bytearray(size))
+        read = bytearray()
+        while len(read) < min(len(whole), 2000 * size) and (count := stream.read_block(view)):
+            read += view[:count]
+        assert read == whole[: len(read)] and len(read) >= min(len(whole), 2000 * size)
+        stream.close()
+        stream.close()
+
+    def test_damaged_input_is_refused_after_what_is_whole(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path = tmp_path / "in.gz"
+        path.write_bytes(gzip.compress(b"1 qid:1 1:0.5\n") + gzip.compress(b"whole")[:-3])
+        allow_threads(monkeypatch, 0)
+        stream = open_input(str(path))
+        view = memoryview(bytearray(100))
+        assert stream.read_block(view) > 0
+        with pytest.raises(DataError, match="cut off"):
+            while stream.read_block(view):
+                pass
+        stream.close()
+
+    def test_commands_give_the_same_bytes(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        data = tmp_path / "train.svm.gz"
+        data.write_bytes(gzip.compress((SAMPLE / "train.svm").read_bytes()))
+        arguments = ("train", "-q", "--data", data, "--trees", "3", "--threads", "2", "--out")
+        run(*arguments, tmp_path / "two.json")
+        allow_threads(monkeypatch, 0)
+        run(*arguments, tmp_path / "one.json")
+        assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()
+
+    def test_parquet_is_read(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        pytest.importorskip("pyarrow")
+        run("convert", "-q", SAMPLE / "test.svm", tmp_path / "test.parquet")
+        run("convert", "-q", tmp_path / "test.parquet", tmp_path / "two.svm")
+        allow_threads(monkeypatch, 0)
+        run("convert", "-q", tmp_path / "test.parquet", tmp_path / "one.svm")
+        assert (tmp_path / "one.svm").read_bytes() == (tmp_path / "two.svm").read_bytes()
+
+    def test_a_bar_is_shown(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        allow_threads(monkeypatch, 0)
+        with TerminalProgress(3, "trees") as bar:
+            for done in range(4):
+                bar.update(done, "text")
+
+    @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="needs root and setpriv")
+    def test_under_a_real_limit(self, tmp_path: Path) -> None:
+        """NumPy, Parquet and gzip included. A user without processes, who may read what root may."""
+        limited = "setpriv --reuid=64321 --regid=64321 --clear-groups --inh-caps=+dac_read_search "
+        limited += f"--ambient-caps=+dac_read_search prlimit --nproc=1:1 env HOME=/nonexistent {sys.executable} "
+        if shell(f"{limited} -c pass", tmp_path).returncode != 0:
+            pytest.skip("this container may not change users")
+        (tmp_path / "in.svm.gz").write_bytes(gzip.compress((SAMPLE / "test.svm").read_bytes()))
+        run("train", "-q", "--data", SAMPLE / "train.svm", "--trees", "3", "--out", tmp_path / "m.json")
+        expected = run("predict", "-m", tmp_path / "m.json", "--data", SAMPLE / "test.svm").stdout
+        arguments = "-m lmart predict -q -m m.json --threads 2 --data in.svm.gz"
+        done = shell(f"unset OPENBLAS_NUM_THREADS; {limited} {arguments}", tmp_path, {"PYTHONPATH": str(ROOT)})
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert done.stdout.decode() == expected
+
+
+def allow_threads(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """Let only this many threads start, as `ulimit -u` or a control group does."""
+    start, started = threading.Thread.start, itertools.count()
+
+    def limited(thread: threading.Thread) -> None:
+        if next(started) >= number:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", limited)
+
+
+def compressed(content: bytes, kind: str) -> bytes:
+    if kind == "gz":
+        return gzip.compress(content)
+    packed: bytes = pytest.importorskip("zstandard").compress(content)
+    return packed
 
 
 @given(st.integers(0, 1000), st.integers(1, 300))

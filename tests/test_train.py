@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
+import json
 import math
 import os
 import random
@@ -10,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from commands import run
+from evaluating import strict
 from training import PLAIN, SMALL, Run, evaluated, features_used, fit, learnable, refused, scores
 
 from lmart.settings import TrainSettings
@@ -53,6 +56,9 @@ def test_several_data_files_are_one_data_set(usual: Run, options: list[str]) -> 
 def test_a_file_given_twice_is_refused() -> None:
     Path("d.svm").write_text(DATA)
     assert "d.svm:1: query '0' comes back: it first stood at line 1" in refused("--data", "d.svm", "--max-errors", "1")
+    for many in ("1000001", "9" * 30):
+        said = run("train", "--data", "d.svm", "--max-errors", many, status=2).stderr
+        assert "is not a whole number from 1 to 1000000" in said
 
 
 def test_data_from_standard_input(usual: Run) -> None:
@@ -383,7 +389,100 @@ def test_a_report_that_cannot_be_written_leaves_no_model() -> None:
     assert Path("m.json").read_text() == "older"
 
 
+@pytest.mark.parametrize("failing", [1, 2])
+def test_model_and_report_are_replaced_together(failing: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def fsync(descriptor: int) -> None:
+        calls.append(descriptor)
+        if len(calls) == failing:
+            raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
+
+    Path("d.svm").write_text("1 qid:1 1:1\n0 qid:1 1:0\n")
+    for name in ("m.json", "r.json"):
+        Path(name).write_text("older")
+    monkeypatch.setattr(os, "fsync", fsync)
+    assert "cannot be written: Disk quota exceeded" in refused(*PLAIN)
+    assert len(calls) == failing
+
+
+def test_a_name_that_is_no_utf_8_stands_escaped_in_the_report() -> None:
+    name = os.fsdecode(b"d\xff.svm")
+    Path(name).write_text("1 qid:1 1:1\n0 qid:1 1:0\n")
+    run("train", "--data", name, "--valid", name, *PLAIN, "--report", "r.json")
+    files = strict(Path("r.json").read_text())["files"]
+    assert files == {"data": ["d\\udcff.svm"], "validation": ["d\\udcff.svm"]}
+    json.dumps(files, ensure_ascii=False).encode("utf-8")  # no lone surrogates
+
+
 def test_a_validation_set_with_unknown_features_is_told() -> None:
     Path("v").write_text("1 qid:1 1:1 99:1\n0 qid:1 1:0\n")
     (warning,) = fit("1 qid:1 1:1\n0 qid:1 1:0\n", *PLAIN, "--valid", "v").warnings
     assert warning.startswith("lmart: warning: v: 1 of 2 features is not in the model: '99'")
+
+
+class TestOptionsWithoutEffect:
+    """An option that stood on the command line is obeyed, refused, or told to change nothing."""
+
+    @pytest.mark.parametrize(
+        ("options", "said"),
+        [
+            (("--objective", "xendcg", "--truncation", "5"), "--truncation has no effect on --objective xendcg"),
+            (("--objective", "xendcg", "--no-normalize"), "--normalize has no effect on --objective xendcg"),
+            (
+                ("--objective", "map", "--metric", "map", "--gain", "linear"),
+                "--gain has no effect on --objective map and",
+            ),
+            (
+                ("--objective", "ranknet", "--metric", "err", "--gain", "linear"),
+                "--gain has no effect on --objective ran",
+            ),
+        ],
+    )
+    def test_it_is_told(self, options: tuple[str, ...], said: str) -> None:
+        text = learnable(2)
+        done = fit(text, *SMALL, *options)
+        (warning,) = done.warnings
+        assert said in warning
+        without = list(options)
+        place = next(i for i, one in enumerate(options) if one[2:] in ("truncation", "no-normalize", "gain"))
+        del without[place : place + (1 if options[place] == "--no-normalize" else 2)]
+        assert fit(text, *SMALL, *without).model["trees"] == done.model["trees"]
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            ("--objective", "map", "--gain", "linear"),  # in ndcg@10
+            ("--objective", "ranknet", "--metric", "map", "--gain", "0,1,1"),  # its order
+            ("--objective", "xendcg+err", "--truncation", "5"),
+            ("--objective", "yetirank", "--truncation", "5", "--no-normalize", "--sigma", "2"),
+            ("--metric", "map", "--gain", "linear"),
+        ],
+    )
+    def test_what_is_obeyed_is_not_told(self, options: tuple[str, ...]) -> None:
+        assert fit(learnable(2), *SMALL, *options).warnings == []
+
+
+def test_what_the_number_of_queries_decides_is_told() -> None:
+    text = learnable(2)
+    assert "lmart: objective lambdamart, 8 leaves (auto: 20 queries)" in fit(text, "--trees", "2").said
+    assert "lmart: 8 leaves (auto: 20 queries)" in fit(text, "--trees", "2", "--objective", "map").said
+    assert not any("auto" in line for line in fit(text, "--trees", "2", "--objective", "map", "--leaves", "5").said)
+
+
+def test_a_run_that_used_up_its_trees_says_whether_it_was_still_getting_better() -> None:
+    Path("v.svm").write_text(learnable(4))
+
+    def told(*options: str) -> list[str]:
+        done = fit(learnable(3, n_queries=60), *SMALL, "--valid", "v.svm", "--objective", "lambdamart", *options)
+        best = done.report["best_round"]
+        kept = [line for line in done.said if "try more --trees" in line or "did not end the run" in line]
+        assert len(kept) == (done.report["stopped"] == "trees" and "--early-stop" in options and best > 0)
+        assert all(("still getting better" in line) == (best > 0.9 * done.report["settings"]["trees"]) for line in kept)
+        return kept
+
+    (line,) = told("--early-stop", "50", "--learning-rate", "2", "--trees", "60")
+    assert "--early-stop 50 did not end the run: ndcg@10 is best at " in line
+    assert told() == [] == told("--early-stop", "2", "--learning-rate", "2")
+    (line,) = told("--early-stop", "50", "--learning-rate", "2")
+    assert line.startswith("lmart: ndcg@10 was still getting better after 10 trees")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import gzip
+import itertools
 import os
 import random
 import threading
@@ -169,8 +170,16 @@ def test_queries_by_size(pool: WorkerPool, passes: str) -> None:
     options = ReadOptions(query_sizes="sizes")
     both_ways(pool, ["a", "b"], [], options)
     Path("sizes").write_text("3\n")
-    with pytest.raises(DataError, match="sum to 3, but the data has more than 3 rows"):
+    with pytest.raises(DataError, match="sum to 3, but a has more than 3 rows"):
         reading.read_training_set(["a", "b"], options, SETTINGS, pool)
+
+
+def test_sizes_that_can_be_read_only_once_are_enough(passes: str, folder: Path) -> None:
+    lines = letor(6).splitlines()
+    sizes = "".join(f"{len(list(rows))}\n" for _, rows in itertools.groupby(line.split()[1] for line in lines))
+    Path("a").write_text("".join(" ".join(line.split()[:1] + line.split()[2:]) + "\n" for line in lines))
+    Path("sizes").write_text(sizes)
+    assert models("a", "--query-sizes", "-", stdin=sizes.encode()) == models("a", "--query-sizes", "sizes")
 
 
 def models(*arguments: str, stdin: bytes | None = None) -> bytes:
@@ -337,3 +346,41 @@ def test_infinity_goes_with_what_lies_above_where_training_saw_none(pool: Worker
     scored = score_dataset(found.ensemble, read_dataset(["v"], options, pool), pool)
     assert scored[1] == scored[3] == scored[4] > scored[0] == scored[2] == scored[5]
     assert found.validation == (1.0,)
+
+
+def test_ignoring_features_of_letor_text_is_training_without_them(passes: str, pool: WorkerPool) -> None:
+    text = letor(4)
+    Path("d").write_text(text)
+    Path("without").write_text(" ".join(word for word in text.split(" ") if word[:2] not in ("2:", "1:")))
+    models = []
+    for path, ignored in (("d", ("2", "1")), ("without", ())):
+        data = reading.read_training_set([path], ReadOptions(ignore_columns=ignored), SETTINGS, pool)
+        assert data.feature_ids.tolist() == [4, 9, 30]
+        model, options = without_trees(data, SETTINGS), ReadOptions(ignore_columns=(*ignored, "77"), beside_others=True)
+        valid = reading.read_validation_set(path, options, model, data.features.edges, pool)
+        assert not valid.warnings
+        models.append(model_to_json(train(data, [valid], SETTINGS, pool).ensemble))
+    assert models[0] == models[1]
+    warned: list[str] = []
+    options = ReadOptions(ignore_columns=("5",)).telling(lambda text: None, warned.append)
+    reading.read_training_set(["d"], options, SETTINGS, pool)
+    assert warned == ["d: no row has the feature to ignore '5'; check --ignore-columns"]
+
+
+@pytest.mark.parametrize("options", [[], ["--group-by-qid"], ["--folds", "2"]])
+def test_tables_that_lack_a_column_are_told_of_before_training(options: list[str]) -> None:
+    Path("ab.csv").write_text("label,qid,a,b\n2,1,5,9\n0,1,5,4\n0,2,5,1\n1,2,5,7\n")
+    Path("a.csv").write_text("label,qid,a\n2,3,5\n0,3,4\n")
+    small = ["--min-docs", "1", "--trees", "2", "--out", "m.json", *options]
+    for order in (["ab.csv", "a.csv"], ["a.csv", "ab.csv"]):
+        told = run("train", "--data", *order, *small, "--absent", "missing").stderr
+        warning = "lmart: warning: a.csv: 1 of 2 features of the data has no column: 'b'; counted as missing\n"
+        assert told.index(warning) < told.index("lmart: read 6 documents")
+        refusal = run("train", "--data", *order, *small, "--strict", status=1).stderr
+        assert "error: a.csv: 1 of 2 features of the data has no column: 'b'; give the files the same" in refusal
+    told = run("train", "--data", "ab.csv", "--valid", "a.csv", *small).stderr
+    warning = "lmart: warning: a.csv: 1 of 2 features of the model has no column: 'b'; counted as 0\n"
+    assert told.count(warning) == 1 and told.index(warning) < told.index("lmart: read 4 documents")
+    told = run("train", "--data", "ab.csv", "--valid", "a.csv", *small, "--strict", status=1).stderr
+    assert "error: a.csv: 1 of 2 features of the model has no column: 'b'" in told
+    assert "warning" not in run("train", "--data", "ab.csv", "--valid", "ab.csv", *small, "--strict").stderr

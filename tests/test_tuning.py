@@ -177,3 +177,10 @@ def test_ranges_are_inside_those_of_the_settings() -> None:
     for one in DIMENSIONS:
         for value in one.choices or (one.low, one.high):
             TrainSettings(**{one.name: value})
+
+
+def test_settings_that_mean_nothing_to_the_objective_are_not_searched() -> None:
+    run("train", "--data", "d.svm", *TUNE, "--objective", "xendcg", "--report", "r")
+    assert {"truncation", "normalize"} & set(json.loads(Path("r").read_text())["tuning"]["searched"]) == set()
+    run("train", "--data", "d.svm", *TUNE, "--objective", "yetirank", "--report", "r")
+    assert {"truncation", "normalize"} <= set(json.loads(Path("r").read_text())["tuning"]["searched"])

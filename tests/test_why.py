@@ -13,6 +13,7 @@ import pytest
 from commands import run
 
 from lmart.cli import reports
+from lmart.cli.why import shortened
 from lmart.ensemble import Ensemble, Tree
 from lmart.formats.model_json import write_model
 
@@ -198,3 +199,32 @@ def test_a_model_without_counts_is_refused(tmp_path: Path, more: tuple[str, ...]
 )
 def test_wrong_usage(model: str, arguments: tuple[str, ...]) -> None:
     predict(model, *arguments, status=2)
+
+
+@pytest.mark.parametrize("columns", [200, 80, 40])
+def test_a_narrow_terminal_cuts_names_but_no_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    name = "title_anchor_[b]\x1b_normalised_by_length_ok"
+    long = name.replace("\x1b", "\\x1b")
+    data, model = tmp_path / "d.csv", str(tmp_path / "m.json")
+    data.write_text(f"label,qid,{name}\n1,1,0.652\n0,1,0.671\n1,2,0.1\n0,2,0.9\n")
+    run("train", "--data", data, "--out", model, "--min-docs", "1", "--trees", "9", "-q")
+    arguments = ("predict", "--model", model, "--data", data, "--why", "1", "1", "2")
+    wanted = [line.split() for line in run(*arguments).stdout.splitlines()]
+    monkeypatch.setattr(reports, "is_terminal", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    shown = run(*arguments).stdout
+    assert long in shown or columns < 200
+    found = [line.split() for line in shown.splitlines()]
+    for row in filter(None, wanted[5:]):
+        first = "title" if row[0] == long else row[0]
+        assert any(line[:1] and line[0].startswith(first) and line[-3:] == row[-3:] for line in found), row
+    if columns >= 80:
+        assert max(map(len, shown.splitlines())) <= columns
+
+
+def test_names_are_shortened_in_the_middle() -> None:
+    assert shortened("title_anchor_bm25", 17) == "title_anchor_bm25"
+    assert shortened("title_anchor_bm25", 12) == "title...bm25"
+    assert shortened("\u6587" * 9, 12) == "\u6587\u6587...\u6587\u6587"

@@ -31,10 +31,25 @@ class Run(NamedTuple):
         return [line for line in self.said if "warning" in line]
 
 
+def settled(options: Sequence[str | Path]) -> list[str | Path]:
+    """Return the options without those that stand again later, with another value: tests change what is usual."""
+    several = ("--data", "--valid", "--valid-init-scores")
+    found: dict[object, list[str | Path]] = {}
+    place: list[str | Path] = []
+    for i, word in enumerate(options):
+        if str(word).startswith("--") or not place:
+            name = str(word).partition("=")[0].replace("--no-", "--")
+            key = (name, i) if name in several else name
+            found.pop(key, None)
+            place = found[key] = []
+        place.append(word)
+    return [word for words in found.values() for word in words]
+
+
 def fit(text: str, *options: str | Path) -> Run:
     """Train on the text as d.svm, with a report; both outputs must be strict JSON."""
     Path("d.svm").write_text(text)
-    result = run("train", "--data", "d.svm", "--out", "m.json", "--report", "r.json", *options)
+    result = run("train", *settled(["--data", "d.svm", "--out", "m.json", "--report", "r.json", *options]))
     assert (result.stdout != "") == ("--folds" in options)
     data = Path("m.json").read_bytes()
     return Run(strict(data.decode()), data, strict(Path("r.json").read_text()), result.stderr.splitlines())
@@ -43,9 +58,8 @@ def fit(text: str, *options: str | Path) -> Run:
 def refused(*options: str | Path, status: int = 1) -> str:
     """Train on d.svm with options that are refused; return the one line that says so. No file appears or changes."""
     before = {path: path.read_bytes() for path in Path().iterdir() if path.is_file()}
-    result = run(
-        "train", "--data", "d.svm", "--out", "m.json", "--report", "r.json", "--quiet", *options, status=status
-    )
+    usual = ["--data", "d.svm", "--out", "m.json", "--report", "r.json", "-qq"]
+    result = run("train", *settled([*usual, *options]), status=status)
     assert result.stdout == ""
     (line,) = result.stderr.splitlines()
     assert line.startswith("lmart: error: ")

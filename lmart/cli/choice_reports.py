@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import math
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import fields
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from lmart.streams import AtomicOutput
 
 NOT_OF_THE_MODEL = ("folds", "oof", "tune", "tune_trials", "tune_file", "early_stop", "report", "threads", "quiet")
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def report(chosen: Chosen) -> dict[str, Any]:
@@ -41,17 +45,18 @@ def report(chosen: Chosen) -> dict[str, Any]:
         content["cross_validation"] = {
             "trees": one.trees,
             "mean": one.mean,
-            "interval": list(one.interval),
-            "interval_is": f"of the mean, {LEVEL:.0%}, by Student's t over the folds",
+            **({} if one.start is None else {"start": one.start}),
+            "interval": None if one.interval is None else list(one.interval),
+            "interval_is": f"of the mean, {LEVEL:.0%}, by Student's t over the folds, cut to what the measure can be",
             "standard_error_over_queries": one.standard_error,
             "folds": [
                 {
                     "fold": number,
                     "queries": fold.n_queries,
                     "documents": fold.n_documents,
-                    "measure": fold.measure,
+                    "measure": _or_none(fold.measure),
                     "best_round": fold.best_round,
-                    "best": fold.best,
+                    "best": _or_none(fold.best),
                     "rounds": fold.rounds,
                 }
                 for number, fold in enumerate(one.folds, 1)
@@ -61,6 +66,28 @@ def report(chosen: Chosen) -> dict[str, Any]:
             "warnings": list(one.warnings),
         }
     return content
+
+
+def json_text(content: dict[str, Any]) -> str:
+    """Return the report as strict JSON; bytes of a name that are no UTF-8 stand in it escaped, as in messages."""
+    text = json.dumps(content, indent=1, allow_nan=False)
+    if "\\ud" in text:  # perhaps a lone surrogate, which is what Python makes of such bytes
+        text = json.dumps(_without_surrogates(content), indent=1, allow_nan=False)
+    return text + "\n"
+
+
+def _without_surrogates(value: Any) -> Any:
+    if isinstance(value, str):
+        return SURROGATE.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), value)
+    if isinstance(value, dict):
+        return {_without_surrogates(key): _without_surrogates(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_surrogates(one) for one in value]
+    return value
+
+
+def _or_none(value: float) -> float | None:
+    return None if math.isnan(value) else value
 
 
 def write_out_of_fold(crossed: CrossValidation, dataset: RankingDataset, out: AtomicOutput) -> None:
@@ -95,28 +122,40 @@ def print_results(chosen: Chosen, console: Console, to_output: bool) -> None:
 
     metric = chosen.settings.metric
     if chosen.crossed is not None:
-        from lmart.crossvalidation import LEVEL
-
         table(*_fold_table(chosen.crossed, metric))
-        low, high = chosen.crossed.interval
         lines(
             [
                 "",
-                f"mean      {chosen.crossed.mean:.6f} with {counted(chosen.crossed.trees, 'tree')}",
-                f"interval  {low:.6f} to {high:.6f} ({LEVEL:.0%}, Student's t over folds)",
-                f"error     {chosen.crossed.standard_error:.6f} (standard error over queries)",
+                f"mean        {chosen.crossed.mean:.6f} with {counted(chosen.crossed.trees, 'tree')}",
+                f"interval    {_interval(chosen.crossed)}",
+                f"std. error  {chosen.crossed.standard_error:.6f} (over queries)",
             ]
         )
     if chosen.trials:
         if chosen.crossed is not None:
             lines([""])
         table(*_trial_table(chosen, metric))
-        lines(["", command_line(chosen)])
+        none_needed = "no settings are better than the initial scores alone"
+        lines(["", command_line(chosen) if chosen.settings.trees else none_needed])
+
+
+def _interval(crossed: CrossValidation) -> str:
+    from lmart.crossvalidation import LEVEL
+
+    if crossed.interval is None:
+        return "n/a (fewer than two folds have a measure)"
+    low, high = crossed.interval
+    told = "; too few folds to tell more" if (low, high) == (0.0, 1.0) else ""
+    return f"{low:.6f} to {high:.6f} ({LEVEL:.0%}, Student's t over folds{told})"
+
+
+def _shown(value: float) -> str:
+    return "n/a" if math.isnan(value) else f"{value:.6f}"
 
 
 def _fold_table(crossed: CrossValidation, metric: str) -> tuple[list[str], list[list[str]]]:
     rows = [
-        [str(n), str(one.n_queries), str(one.n_documents), f"{one.measure:.6f}", f"{one.best:.6f}", str(one.best_round)]
+        [str(n), str(one.n_queries), str(one.n_documents), _shown(one.measure), _shown(one.best), str(one.best_round)]
         for n, one in enumerate(crossed.folds, 1)
     ]
     return ["fold", "queries", "documents", metric, "own best", "trees"], rows

@@ -7,29 +7,26 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 from lmart.cli.console import Console
+from lmart.cli.idle_options import without_meaning
 from lmart.cli.options import Real, Whole
 from lmart.errors import counted
 from lmart.settings import TrainSettings
+from lmart.settings import options as setting_fields
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
     from lmart.boosting import RoundReport
     from lmart.crossvalidation import CrossValidation
     from lmart.dataset import RankingDataset
     from lmart.sidecars import Sidecars
     from lmart.threads import WorkerPool
     from lmart.tuning import Dimension, Measured, Trial
-
-    Floats = npt.NDArray[np.float64]
 
 PATIENCE = 50  # of --early-stop in trials when it is not given
 
@@ -114,7 +111,7 @@ def choosing_options(function: Callable[..., Any]) -> Callable[..., Any]:
         tune_file: str | None,
         **others: Any,
     ) -> Any:
-        given = tuple(one.name for one in fields(TrainSettings) if stood_there(one.name))
+        given = tuple(one.name for one in setting_fields() if stood_there(one.name))
         return function(*args, choosing=Choosing(folds, oof, tune, tune_trials, tune_file, given), **others)
 
     wrapped: Callable[..., Any] = packed
@@ -150,23 +147,24 @@ def check_usage(choosing: Choosing, settings: TrainSettings, valid: Sequence[str
     if choosing.tunes:
         from lmart.tuning import dimensions, load_optuna
 
-        if not dimensions(choosing.given):
+        if not dimensions((*choosing.given, *without_meaning(settings))):
             raise click.UsageError("every setting that --tune searches is given; leave some open")
         load_optuna()
 
 
 def measured(
     train_set: RankingDataset,
-    judge: tuple[RankingDataset, Floats | None] | None,
+    judge: tuple[RankingDataset, Sidecars] | None,
     choosing: Choosing,
     pool: WorkerPool,
     sidecars: Sidecars,
 ) -> Measured:
-    """Return what settings are measured by; `judge` is the first validation set, and what its scores start from."""
+    """Return what settings are measured by; `judge` is the first validation set, and what stands beside it."""
     from lmart.tuning import Measured
 
-    validation_set, start = (None, None) if choosing.folds or judge is None else judge
-    return Measured(train_set, validation_set, choosing.folds, pool, sidecars, start)
+    if choosing.folds or judge is None:
+        return Measured(train_set, None, choosing.folds, pool, sidecars)
+    return Measured(train_set, judge[0], None, pool, sidecars, judge[1])
 
 
 def choose(
@@ -196,23 +194,57 @@ def _patience(choosing: Choosing, settings: TrainSettings) -> int:
 def _crossed(n_folds: int, settings: TrainSettings, measured: Measured, console: Console) -> CrossValidation:
     from lmart.crossvalidation import cross_validate
 
-    with console.progress(n_folds, "folds") as progress:
+    side_by_side = bool(settings.early_stop)
+    total, unit = (settings.trees, "rounds") if side_by_side else (n_folds, "folds")
+    with console.progress(total, unit) as progress:
         done = 0
+        latest: dict[int, float] = {}
+
+        def tell_of_mean() -> None:
+            if done:
+                mean = sum(latest.values()) / max(1, len(latest))
+                progress.update(done, f"mean {settings.metric} {mean:.6f} over folds")
 
         def on_round(fold: int, one: RoundReport) -> None:
             nonlocal done
-            done = max(done, fold)  # a fold that stopped early may go on when all have had their turn
-            progress.update(done, lambda: _said(one, settings, fold))
+            if not side_by_side:
+                progress.update(fold, lambda: _said(one, settings, fold))
+                return
+            if one.round > done:  # all folds have had the round before
+                tell_of_mean()
+                done = one.round
+            if one.validation[0] is not None:
+                latest[fold] = one.validation[0]
 
         found = cross_validate(measured.train_set, n_folds, settings, measured.pool, on_round, measured.sidecars)
-        progress.update(n_folds)
+        if side_by_side:
+            tell_of_mean()
+        else:
+            progress.update(n_folds)
     for text in found.warnings:
         console.warning(text)
+    if found.start is not None:
+        console.notice(f"the initial scores alone: {settings.metric} {found.start:.6f} over {n_folds} folds")
+        if not found.trees:
+            console.warning("no round is better than the initial scores alone, so the model will hold no tree")
     console.notice(
         f"{n_folds} folds: {settings.metric} {found.mean:.6f} with {counted(found.trees, 'tree')}, which were chosen "
         "on the same queries; only other data tells how good the model is"
     )
+    if not found.stopped and len(found.curve) == settings.trees:
+        tell_of_end(found.trees, settings.trees, settings.early_stop, f"mean {settings.metric} over folds", console)
     return found
+
+
+def tell_of_end(best: int, grown: int, patience: int, what: str, console: Console) -> None:
+    """Say so when a run used up --trees while a measure was still getting better, or was not yet known to be at its
+    best: `best` of `grown` rounds. `patience` is that of --early-stop, 0 without.
+    """
+    if best > max(1, grown - max(1, grown // 10)):
+        at = "" if best == grown else f" (best at {best:,})"
+        console.notice(f"{what} was still getting better after {counted(grown, 'tree')}{at}: try more --trees")
+    elif best > max(0, grown - patience):
+        console.notice(f"--early-stop {patience} did not end the run: {what} is best at {best:,} of {grown:,} trees")
 
 
 def _said(one: RoundReport, settings: TrainSettings, fold: int) -> str:
@@ -225,7 +257,7 @@ def _tuned(choosing: Choosing, settings: TrainSettings, measured: Measured, cons
     from lmart.tuning import best_of, dimensions, read_trial, search
 
     base = replace(settings, early_stop=_patience(choosing, settings))
-    space = dimensions(choosing.given)
+    space = dimensions((*choosing.given, *without_meaning(settings)))
     seconds = None if choosing.tune is None else choosing.tune * 60
     trials: list[Trial] = []
     with ExitStack() as stack:
@@ -237,7 +269,10 @@ def _tuned(choosing: Choosing, settings: TrainSettings, measured: Measured, cons
                 "folds": choosing.folds,
                 "search": [[one.name, one.low, one.high, one.log, list(one.choices)] for one in space],
             }
+            if choosing.folds is not None:
+                head["stopping"] = "by the mean over folds"
             file = stack.enter_context(TrialsFile(choosing.tune_file, head))
+            console.kept = file.path
             trials = [read_trial(record, space, file.path, line) for line, record in enumerate(file.records, 2)]
             if trials:
                 console.notice(f"going on after {counted(len(trials), 'trial')} in {file.path}")
@@ -271,5 +306,7 @@ def _tuned(choosing: Choosing, settings: TrainSettings, measured: Measured, cons
         f"{counted(winner.trees, 'tree')}; being the best of many it looks better than it is, so measure it on other "
         "data"
     )
+    if winner.trees == settings.trees:
+        console.notice(f"the best trial took all of its {counted(winner.trees, 'tree')}: try more --trees")
     final = replace(settings, **winner.values, trees=winner.trees, early_stop=0)
     return Chosen(final, None, found, space)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import AbstractContextManager
+from typing import ClassVar
 
 import lmart.kernels
 from lmart.cli.progress import NoProgress, PlainProgress, Progress, TerminalProgress
 from lmart.errors import visible
+
+lmart.kernels.messages.hold()  # until there is a Console
 
 
 def write_line(text: str) -> None:
@@ -41,35 +44,49 @@ def on_terminal() -> bool:
 
 
 class Console:
-    """`notice` and `warning` write one plain line each, `progress` shows rounds going by; `quiet` silences all three.
+    """`notice` and `warning` write one plain line each, `progress` shows rounds going by.
 
-    The newest console also tells, once, that kernels are being compiled.
+    quiet : 1 silences notices and progress, 2 warnings too
+    The newest console also passes on what compiling kernels has to tell, and how far the work was when it ends early.
     """
 
-    def __init__(self, quiet: bool = False) -> None:
+    newest: ClassVar[Console | None] = None
+
+    def __init__(self, quiet: int = 0) -> None:
         self.quiet = quiet
+        self.kept = ""  # a file that the work so far stands in even when it is interrupted
         self._bar: TerminalProgress | None = None
-        lmart.kernels.on_compile = self.notice
+        self._progress: Progress | None = None
+        lmart.kernels.messages.listen(self.notice, self.warning)
+        Console.newest = self
 
     def notice(self, text: str) -> None:
         """Say something worth knowing."""
-        self._line(f"lmart: {text}")
+        if not self.quiet:
+            self._line(f"lmart: {text}")
 
     def warning(self, text: str) -> None:
         """Say something that may be wrong."""
-        self._line(f"lmart: warning: {text}")
+        if self.quiet < 2:
+            self._line(f"lmart: warning: {text}")
 
     def progress(self, total: int, unit: str = "trees") -> AbstractContextManager[Progress]:
         """Return a context whose `update(done, text)` shows progress: a bar on a terminal, else a few lines."""
+        shown: NoProgress | PlainProgress | TerminalProgress
         if self.quiet:
-            return NoProgress()
-        if not on_terminal():
-            return PlainProgress(total, unit, self.notice)
-        self._bar = TerminalProgress(total, unit)
-        return self._bar
+            shown = NoProgress(total, unit)
+        elif not on_terminal():
+            shown = PlainProgress(total, unit, self.notice)
+        else:
+            shown = self._bar = TerminalProgress(total, unit)
+        self._progress = shown
+        return shown
+
+    def how_far(self) -> str:
+        """Return how far the newest progress is, such as `3 of 300 trees`; nothing before its first unit."""
+        shown = self._progress
+        return f"{shown.done:,} of {shown.total:,} {shown.unit}" if shown is not None and shown.done else ""
 
     def _line(self, text: str) -> None:
-        if self.quiet:
-            return
         if self._bar is None or not self._bar.print_above(visible(text)):
             write_line(text)

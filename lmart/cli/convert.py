@@ -7,6 +7,7 @@ import math
 import os
 
 import click
+from click.core import ParameterSource
 
 from lmart.cli.console import Console
 from lmart.cli.data_options import data_options
@@ -63,7 +64,7 @@ def command(
     absent: str,
     read_options: ReadOptions,
     threads: int | None,
-    quiet: bool,
+    quiet: int,
 ) -> None:
     """Convert SRC to DST: data to data, or a model to a model; '-' is standard input or output.
 
@@ -95,9 +96,10 @@ def command(
         what = f"{source.name} holds {_what(source)} and {target.name} {_what(target)}"
         raise click.UsageError(f"{what}; convert data to data, model to model")
     console = Console(quiet)
-    if target.kind == "model" and target_format is None and format_of_name(dst) is None and os.path.splitext(dst)[1]:
+    if target_format is None and format_of_name(dst) is None and _names_nothing(dst, target):
+        what, example = ("model format", "lmart") if target.kind == "model" else ("format", "letor")
         raise click.UsageError(
-            f"the name {quote(dst)} does not say which model format is meant; give --to, as in --to lmart"
+            f"the name {quote(dst)} does not say which {what} is meant; give --to, as in --to {example}"
         )
     if target.kind == "model":
         from lmart.formats.registry import read_model, write_model
@@ -105,6 +107,13 @@ def command(
         write_model(read_model(src, None if source is None else source.name), dst, target.name)
         return
     _convert_data(src, dst, source, target, absent, read_options, thread_count(threads, console.notice), console)
+
+
+def _names_nothing(dst: str, target: Format) -> bool:
+    """Say whether DST is a file whose name should say its format, but does not."""
+    if dst == "-" or (os.path.exists(dst) and not os.path.isfile(dst)):  # a pipe or device has no name of its own
+        return False
+    return target.kind == "data" or bool(os.path.splitext(dst)[1])
 
 
 def _what(one: Format) -> str:
@@ -143,9 +152,13 @@ def _convert_data(
         require_labels=False,
         require_queries=False,
         keep_document_ids=True,
-    )
+        ids_for_letor=target.name == "letor",
+    ).telling(console.notice, console.warning)
     with WorkerPool(threads) as pool:
         names = convert_data(src, dst, target.name, 0.0 if absent == "zero" else math.nan, options, pool)
+    context = click.get_current_context()
+    if target.name == "letor" and context.get_parameter_source("absent") is not ParameterSource.DEFAULT:
+        console.notice("--absent changes nothing: LETOR text goes without the cells that a row does not have")
     if target.name == "letor" and names:
         first = ", ".join(f"{i} is {quote(name)}" for i, name in enumerate(names[:3], 1))
         console.notice(f"LETOR text has no feature names; columns are numbered: {first}{', ...' if names[3:] else ''}")

@@ -3,13 +3,36 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
 
 from lmart.cli.options import Whole
+from lmart.errors import quote
 from lmart.formats.options import ReadOptions
+
+MOST_ERRORS = 1_000_000
+_ITEM = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^",][^,]*)|)\s*(?:,|$)')
+
+
+def _columns(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of comma-separated lists, each name plain or in quotes."""
+    names = []
+    for value in values:
+        place = 0
+        while place < len(value):
+            item = _ITEM.match(value, place)
+            if item is None:
+                raise click.BadParameter(f"the quotes in {quote(value)} do not match; write '\"a,b\",c'")
+            if item[1] is not None:
+                names.append(item[1].replace('""', '"'))
+            elif item[2] is not None:
+                names.append(item[2].rstrip())
+            place = item.end()
+    return tuple(names)
+
 
 _OPTIONS = (
     click.option(
@@ -26,7 +49,7 @@ _OPTIONS = (
     ),
     click.option(
         "--max-errors",
-        type=Whole(min=1),
+        type=Whole(min=1, max=MOST_ERRORS),
         metavar="N",
         default=10,
         show_default=True,
@@ -54,10 +77,19 @@ _OPTIONS = (
         help="Column of the query ids in CSV, TSV or Parquet.",
     ),
     click.option(
+        "--document-column",
+        metavar="NAME",
+        default=None,
+        show_default="docid, doc_id, document_id or docno",
+        help="Column of the document ids in CSV, TSV or Parquet.",
+    ),
+    click.option(
         "--ignore-columns",
         metavar="NAME,...",
-        default=None,
-        help="Columns of CSV, TSV or Parquet to leave out.",
+        multiple=True,
+        callback=_columns,
+        help="Columns of CSV, TSV or Parquet to leave out; in LETOR text, indices. A name may stand in double quotes, "
+        "as in CSV: '\"a,b\",c'; '\"\"' is the column without a name.",
     ),
 )
 
@@ -75,9 +107,14 @@ def data_options(function: Callable[..., Any]) -> Callable[..., Any]:
         query_sizes: str | None,
         label_column: str | None,
         query_column: str | None,
-        ignore_columns: str | None,
+        document_column: str | None,
+        ignore_columns: tuple[str, ...],
         **others: Any,
     ) -> Any:
+        if group_by_qid and query_sizes is not None:
+            raise click.UsageError(
+                "--group-by-qid collects queries by their ids, and with --query-sizes there are none"
+            )
         options = ReadOptions(
             group_by_qid=group_by_qid,
             duplicates=duplicates,
@@ -86,7 +123,8 @@ def data_options(function: Callable[..., Any]) -> Callable[..., Any]:
             query_sizes=query_sizes,
             label_column=label_column,
             query_column=query_column,
-            ignore_columns=tuple(name for name in (ignore_columns or "").split(",") if name),
+            document_column=document_column,
+            ignore_columns=ignore_columns,
         )
         return function(*args, read_options=options, **others)
 

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lmart.cli.choosing import stood_there
 from lmart.cli.console import Console
 from lmart.cli.data_options import data_options, refuse_two_standard_inputs
 from lmart.cli.many_files import ManyFilesCommand
 from lmart.cli.options import GainType, definitions, quiet_option, thread_count, threads_option
+from lmart.cli.process import flush_output
 from lmart.cli.reports import per_query_lines, print_report
 from lmart.errors import DataError, ModelError, SettingsError
 from lmart.formats.options import ReadOptions
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from lmart.formats.sidecars import Weights
     from lmart.measures.evaluation import EvaluationReport, Evaluator, Floats
 
+WITH_GAIN = {"ndcg", "dcg"}
 DEFAULT_METRICS = "ndcg@1,ndcg@3,ndcg@5,ndcg@10,map,mrr"
 
 HELP = """Measure how well a model, or scores from elsewhere, rank judged queries.
@@ -101,9 +104,10 @@ def _once(context: click.Context, parameter: click.Parameter, values: tuple[str,
 @click.option(
     "--metric",
     metavar="LIST",
-    default=DEFAULT_METRICS,
-    show_default=True,
-    help="Measures, with commas between them.",
+    default=[DEFAULT_METRICS],
+    multiple=True,
+    show_default=DEFAULT_METRICS,
+    help="Measures, with commas between them; several lists are one.",
 )
 @click.option(
     "--gain",
@@ -139,6 +143,11 @@ def _once(context: click.Context, parameter: click.Parameter, values: tuple[str,
     help="Write the measures of each query to FILE, tab-separated: a header, then a line a query with its id and each "
     "value, n/a where the query is left out. With - they go to standard output in place of the report.",
 )
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Refuse data with features that the model does not have, and tables that lack a column of the model.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table; every digit counts.")
 @data_options
 @threads_option
@@ -147,60 +156,78 @@ def command(
     data: tuple[str, ...],
     model: str | None,
     scores: str | None,
-    metric: str,
+    metric: tuple[str, ...],
     gain: Gain | None,
     empty: str,
     ties: str,
     weights: str | None,
     per_query: str | None,
+    strict: bool,
     as_json: bool,
     read_options: ReadOptions,
     threads: int | None,
-    quiet: bool,
+    quiet: int,
 ) -> None:
     """Measure a ranking; the help text is HELP."""
     if (model is None) == (scores is None):
         raise click.UsageError("give one of --model and --scores" + ("" if model is None else ", not both"))
+    if strict and model is None:
+        raise click.UsageError("--strict needs --model: scores are measured without looking at features")
     if as_json and per_query == "-":
         raise click.UsageError("--json and --per-query - both write to standard output; give --per-query a file")
     inputs = [*data, model, scores, weights, read_options.query_sizes]
     refuse_two_standard_inputs(inputs)
     conventions = Conventions(gain or Gain(), empty, ties)
-    measures = parse_measures(metric, conventions)
+    measures = parse_measures(",".join(metric), conventions)
+    _refuse_idle(measures)
 
-    from lmart.formats.registry import read_dataset, read_model
-    from lmart.streams import AtomicOutput, check_output
+    from lmart.formats.registry import for_models, read_dataset, read_model
+    from lmart.streams import AtomicOutputs, check_output
 
-    if per_query is not None:
-        check_output(per_query, [path for path in inputs if path is not None])
+    for path in dict.fromkeys((per_query or "-", "-")):
+        check_output(path, [path for path in inputs if path is not None])
     console = Console(quiet)
     with WorkerPool(thread_count(threads, console.notice)) as pool:
         ensemble = None if model is None else read_model(model)
         if ensemble is not None and model is not None:
             measures = _with_gain_of(ensemble, model, measures, gain is not None, console)
-        if any(measure.name in ("ndcg", "dcg") for measure in measures):
+        if any(measure.name in WITH_GAIN for measure in measures):
             read_options = replace(read_options, gain=measures[0].conventions.gain)
-        dataset = read_dataset(data, read_options, pool)
+        # Scores need no features, so no column of a table is parsed for them.
+        read_options = for_models(read_options, [] if ensemble is None else [ensemble])
+        dataset = read_dataset(data, read_options.telling(console.notice, console.warning), pool)
         _warn_of_single_documents(dataset, console)
         given_weights = None if weights is None else _read_weights(weights, dataset)
-        evaluator = _prepare(dataset, measures, pool, given_weights)
+        scale = None if ensemble is None else _label_scale(ensemble, measures, dataset, console)
+        evaluator = _prepare(dataset, measures, pool, given_weights, scale)
         if ensemble is not None:
-            given = _score(ensemble, dataset, pool, console)
+            given = _score(ensemble, dataset, pool, console, strict)
         else:
             given = _read_scores(scores or "", dataset)
         report = _evaluate(evaluator, given, dataset)
-    if per_query is not None:
-        with AtomicOutput(per_query) as out:
+    weighted = None if given_weights is None else given_weights.given_per
+    with AtomicOutputs() as outputs:
+        if per_query is not None:
+            out = outputs.open(per_query)
             for line in per_query_lines(report, dataset.query_ids):
                 out.write(line)
-    weighted = None if given_weights is None else given_weights.given_per
-    if as_json:
-        content = report.to_json()
-        if weighted is not None:
-            content["conventions"]["weights"] = weighted
-        click.echo(json.dumps(content, allow_nan=False))
-    elif per_query != "-":
-        print_report(report, weighted)
+        if as_json:
+            content = report.to_json()
+            if weighted is not None:
+                content["conventions"]["weights"] = weighted
+            click.echo(json.dumps(content, allow_nan=False))
+        elif per_query != "-":
+            print_report(report, weighted)
+        flush_output()  # an older file of measures stays when the report is lost
+
+
+def _refuse_idle(measures: tuple[Measure, ...]) -> None:
+    """Refuse conventions that stand on the command line but that no measure depends on."""
+    names = {measure.name for measure in measures}
+    if stood_there("gain") and not names & WITH_GAIN:
+        raise click.UsageError("--gain counts in ndcg and dcg only, and --metric has neither; leave it out")
+    if stood_there("empty") and names == {"dcg"}:
+        raise click.UsageError("--empty counts in all measures but dcg, and --metric has no other; leave it out")
 
 
 def _with_gain_of(
@@ -226,14 +253,39 @@ def _warn_of_single_documents(dataset: RankingDataset, console: Console) -> None
         )
 
 
+def _label_scale(
+    ensemble: Ensemble, measures: tuple[Measure, ...], dataset: RankingDataset, console: Console
+) -> int | None:
+    """Return the largest label of err that the model was trained with, None when it names none or the data goes
+    beyond it, which is told.
+    """
+    scale = ensemble.settings.get("largest_label")
+    if type(scale) is not int or scale < 1 or all(one.name != "err" or one.largest_label for one in measures):
+        return None
+    if dataset.labels.max(initial=0.0) > scale:
+        console.warning(
+            f"the data has labels above {scale}, the largest of err in training; err goes by those of the data"
+        )
+        return None
+    return scale
+
+
 def _prepare(
-    dataset: RankingDataset, measures: tuple[Measure, ...], pool: WorkerPool, weights: Weights | None
+    dataset: RankingDataset,
+    measures: tuple[Measure, ...],
+    pool: WorkerPool,
+    weights: Weights | None,
+    scale: int | None,
 ) -> Evaluator:
+    from lmart.gains import refuse_labels_above
     from lmart.measures import Evaluator
 
     try:
+        for one in measures:
+            if one.largest_label is not None:
+                refuse_labels_above(dataset.labels, one.largest_label, dataset.input_rows)
         per_query = None if weights is None else weights.per_query
-        return Evaluator(dataset.labels, dataset.query_offsets, measures, pool, per_query)
+        return Evaluator(dataset.labels, dataset.query_offsets, measures, pool, per_query, scale)
     except DataError as fault:
         raise _at(fault, dataset.source) from None
 
@@ -249,15 +301,14 @@ def _at(fault: DataError, path: str) -> DataError:
     return fault if fault.path is not None else DataError(fault.message, path, fault.line, fault.more)
 
 
-def _score(ensemble: Ensemble, dataset: RankingDataset, pool: WorkerPool, console: Console) -> Floats:
-    from lmart.scoring import FeatureMatcher, Scorer
+def _score(ensemble: Ensemble, dataset: RankingDataset, pool: WorkerPool, console: Console, strict: bool) -> Floats:
+    from lmart.scoring import Scorer, match_dataset
 
-    matcher = FeatureMatcher(ensemble)
-    column_map = matcher.column_map(dataset.feature_ids, dataset.feature_names)
-    matcher.refuse_foreign(dataset.source)
+    matcher = match_dataset(ensemble, dataset)
+    matcher.refuse(dataset.source, strict)
     for text in matcher.warnings(dataset.source):
         console.warning(text)
-    return Scorer(ensemble).score(dataset.features, column_map, pool)
+    return Scorer(ensemble).score(dataset.features, matcher.known_columns, pool)
 
 
 def _read_scores(path: str, dataset: RankingDataset) -> Floats:

@@ -14,7 +14,9 @@ import click
 
 from lmart import __version__
 from lmart.cli import process
-from lmart.cli.console import error
+from lmart.cli.console import Console, error, write_line
+from lmart.cli.repeated import refuse_repeated
+from lmart.descriptors import forget_what_was_written, what_was_written
 from lmart.errors import DataError, ExitStatus, LmartError, quote
 
 COMMANDS = ("train", "predict", "eval", "convert")
@@ -33,6 +35,14 @@ class LmartGroup(click.Group):
         command: Any = importlib.import_module(f"lmart.cli.{cmd_name}").command
         return command if isinstance(command, click.Command) else None
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, found, rest = super().resolve_command(ctx, args)
+        if found is not None and not ctx.resilient_parsing:
+            refuse_repeated(found, ctx, rest)
+        return name, found, rest
+
     # Click's own main adds a blank line when interrupted, and prints usage over several lines.
     def main(
         self,
@@ -45,31 +55,51 @@ class LmartGroup(click.Group):
     ) -> Any:
         """Run the command line and raise SystemExit with the status."""
         arguments = list(sys.argv[1:] if args is None else args)
-        self._main_shell_completion(extra, PROGRAM, complete_var)
+        Console.newest = None
+        forget_what_was_written()
         try:
-            status = self._run(arguments, extra)
-            _flush_results()
-        except Exception as fault:
-            status = _report(fault, arguments)
-        except KeyboardInterrupt as interrupt:
-            status = process.status_of(interrupt)
+            status = self._run(arguments, extra, complete_var)
+            process.flush_output()
+        except (Exception, KeyboardInterrupt) as fault:
+            interrupt = process.interrupt_behind(fault)
+            if interrupt is None and isinstance(fault, Exception):
+                status = _report(fault, arguments)
+            elif interrupt is not None:
+                status = _report_interrupt(interrupt, arguments)
         sys.exit(status)
 
-    def _run(self, arguments: list[str], extra: dict[str, Any]) -> int:
+    def _run(self, arguments: list[str], extra: dict[str, Any], complete_var: str | None) -> int:
         try:
+            self._main_shell_completion(extra, PROGRAM, complete_var)
             with self.make_context(PROGRAM, arguments, **extra) as context:
                 self.invoke(context)
         except click.exceptions.Exit as ending:  # --help and --version
             return ending.exit_code
+        except SystemExit as ending:  # completion
+            return ending.code if isinstance(ending.code, int) else ExitStatus.FAILED
         return ExitStatus.DONE
 
 
-def _flush_results() -> None:
-    try:
-        sys.stdout.flush()
-    except OSError as fault:
-        fault.filename = "standard output"
-        raise
+def _report_interrupt(interrupt: KeyboardInterrupt, arguments: list[str]) -> int:
+    """Say how far the work was and what stands where, unless that is silenced, and return the exit status."""
+    console = Console.newest
+    quiet = console.quiet if console is not None else 2 * bool(process.VERY_QUIET.intersection(arguments))
+    if quiet < 2:
+        command = next((name for name in arguments[:1] if name in COMMANDS), None)
+        where = f" during {command}" if command else ""
+        if console is not None and (done := console.how_far()):
+            where = f" after {done}"
+        kept = f"; what was tried is kept in {console.kept}" if console is not None and console.kept else ""
+        write_line(f"lmart: {process.called(interrupt)}{where}; {_what_stands_where()}{kept}")
+    return process.status_of(interrupt)
+
+
+def _what_stands_where() -> str:
+    whole = [name for name, complete in what_was_written().items() if complete]
+    parts = [name for name, complete in what_was_written().items() if not complete]
+    said = [f"wrote {' and '.join(whole)}"] if whole else []
+    said += [f"what was written to {' and '.join(parts)} is not complete"] if parts else []
+    return "; ".join(said) or "nothing was written"
 
 
 def _report(fault: Exception, arguments: list[str]) -> int:
@@ -88,7 +118,38 @@ def _report(fault: Exception, arguments: list[str]) -> int:
     if isinstance(fault, OSError) and fault.errno is not None:
         error(_place(fault) + os.strerror(fault.errno))
         return ExitStatus.FAILED
+    if package := _failed_import(fault):
+        error(
+            f"the package {package} cannot be loaded ({_first_cause(fault)}): there is not enough memory (see "
+            "'ulimit -v'), or the installation is damaged; allow more memory, or install lmart anew"
+        )
+        return ExitStatus.FAILED
     raise fault
+
+
+def _failed_import(fault: Exception) -> str:
+    """Return the package other than lmart whose import failed with this exception; empty if it is another failure.
+
+    A library that does not fit into memory is an ImportError, from llvmlite an OSError without a number, and further
+    modules of a package that is loaded in part fail in many ways. In lmart's own modules it is a mistake of ours.
+    """
+    package = ""
+    trace = fault.__traceback__
+    while trace is not None:
+        name = str(trace.tb_frame.f_globals.get("__name__")).partition(".")[0]
+        if trace.tb_frame.f_code.co_name == "<module>" and name not in ("lmart", "__main__"):
+            package = name
+        trace = trace.tb_next
+    if not package and isinstance(fault, ImportError):
+        package = (fault.name or "").partition(".")[0]
+    return "" if package == "lmart" else package
+
+
+def _first_cause(fault: BaseException) -> str:
+    """Return the first line of the exception that started a chain of them."""
+    while (cause := fault.__cause__ or fault.__context__) is not None:
+        fault = cause
+    return next((line.strip()[:200] for line in str(fault).splitlines() if line.strip()), type(fault).__name__)
 
 
 def _report_refusal(fault: LmartError, arguments: list[str]) -> None:

@@ -162,8 +162,9 @@ def threads_option(function: F) -> F:
 
 
 def quiet_option(function: F) -> F:
-    """Add -q/--quiet."""
-    return click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")(function)
+    """Add -q/--quiet; the command gets how often it is given, which is what `Console` takes."""
+    what = "Say nothing but warnings and errors; twice (-qq): nothing but errors."
+    return click.option("-q", "--quiet", count=True, help=what)(function)
 
 
 def thread_count(asked: int | None, notice: Callable[[str], None]) -> int:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lmart.cli.choosing import stood_there
 from lmart.cli.console import Console
 from lmart.cli.data_options import data_options, refuse_two_standard_inputs
 from lmart.cli.options import Whole, quiet_option, thread_count, threads_option
@@ -36,8 +37,8 @@ def _once(context: click.Context, parameter: click.Parameter, values: tuple[str,
 
 
 def _tag(context: click.Context, parameter: click.Parameter, value: str) -> str:
-    if not value or value.split() != [value]:
-        raise click.BadParameter("a run's tag is one word without blanks")
+    if value.split() != [value] or not value.isprintable():
+        raise click.BadParameter("a run's tag is one word without blanks or control characters")
     return value
 
 
@@ -67,7 +68,8 @@ def _tag(context: click.Context, parameter: click.Parameter, value: str) -> str:
     default="scores",
     show_default=True,
     help="scores: one number a row. tsv: qid, document, score and rank, tab-separated. trec: a run for trec_eval, best "
-    "first. jsonl: one JSON object a row. A document is its id from the data, else its number in the query, from 1.",
+    "first. jsonl: one JSON object a row. A document is its id from the data, else its number in the query, from 1; "
+    "one that a query names twice is refused in trec, and warned of in tsv and jsonl.",
 )
 @click.option(
     "--top",
@@ -97,7 +99,7 @@ def _tag(context: click.Context, parameter: click.Parameter, value: str) -> str:
 @click.option(
     "--strict",
     is_flag=True,
-    help="Refuse data with features that the model does not have, instead of leaving them out.",
+    help="Refuse data with features that the model does not have, and tables that lack a column of the model.",
 )
 @data_options
 @threads_option
@@ -114,7 +116,7 @@ def command(
     strict: bool,
     read_options: ReadOptions,
     threads: int | None,
-    quiet: bool,
+    quiet: int,
 ) -> None:
     """Score each row of --data with a model and write the scores, in the order of the rows.
 
@@ -122,7 +124,9 @@ def command(
     keep their order. Labels and query ids may be missing. Rows are read, scored and written block by block, so that
     the data may be larger than memory or come from a pipe; every format but scores holds the rows of one query, or
     with --group-by-qid all of them. A feature that a row does not name counts as it did in training (--absent);
-    features that the model does not know are left out, with a warning.
+    a column of the model that a table lacks counts so too, with a warning. Features that the model does not know are
+    left out, with a warning; of tables only the model's columns and the ids are looked at. Labels are not judged: they
+    may be empty, -1, ? or nan.
 
     --explain and --why take scores apart: each feature's contribution is its Shapley value (exact path-dependent
     TreeSHAP), and base is the mean score of the documents that the model was trained on.
@@ -131,6 +135,8 @@ def command(
         raise click.UsageError("--explain needs --format jsonl: other formats have no place for contributions")
     if why is not None:
         _refuse_beside_why({"--out": out != "-", "--format": form != "scores", "--top": top is not None})
+    if stood_there("tag") and form != "trec":
+        raise click.UsageError("--tag needs --format trec: other formats have no place for the name of a run")
     if top is not None and form == "scores":
         raise click.UsageError("--top needs --format tsv, trec or jsonl: plain scores are one line a row")
     inputs = [model, data, *([read_options.query_sizes] if read_options.query_sizes else [])]
@@ -138,7 +144,7 @@ def command(
 
     from lmart.explain import Explainer
     from lmart.formats.explanations import RowExplanations
-    from lmart.formats.registry import open_rows, read_model
+    from lmart.formats.registry import for_models, open_rows, read_model
     from lmart.model import score_stream
     from lmart.scoring import FeatureMatcher, Scorer
     from lmart.streams import AtomicOutput, check_output
@@ -146,17 +152,20 @@ def command(
 
     keep_memory_constant()
     console = Console(quiet)
-    check_output(out, inputs)
+    check_output("-" if why is not None else out, inputs)
     ensemble = read_model(model)
     explainer = Explainer(ensemble, model) if explain or why is not None else None
     scorer = Scorer(ensemble)
     matcher = FeatureMatcher(ensemble)
     options = dataclasses.replace(
-        read_options,
+        for_models(read_options, [ensemble]).telling(console.notice, console.warning),
         require_labels=False,
         require_queries=False,
+        use_labels=False,
+        refuse_unknown=strict,
         keep_document_ids=form != "scores" or why is not None,
     )
+    warnings: list[str] = []
     with WorkerPool(thread_count(threads, console.notice)) as pool, open_rows(data, options, pool) as reader:
         if why is not None and explainer is not None:
             from lmart.cli.why import print_why
@@ -173,7 +182,8 @@ def command(
                     result.flush()
                     del block, scores  # before the next ones are made
                 writer.finish()
-    for text in matcher.warnings(data):
+                warnings = writer.warnings
+    for text in (*matcher.warnings(data), *warnings):
         console.warning(text)
 
 

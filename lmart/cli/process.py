@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -10,10 +11,14 @@ from contextlib import suppress
 from types import FrameType
 from typing import Any, NoReturn
 
+from lmart.descriptors import remember, what_was_written, write_some
 from lmart.errors import ExitStatus
 
 STOPPING = ("SIGINT", "SIGTERM", "SIGHUP")
 SAME_REQUEST_SECONDS = 1.0
+SIGNALLED = 128  # what the shell adds to the number of the signal
+STANDARD_OUTPUT = "standard output"
+VERY_QUIET = {"-qq"}  # as far as it can be seen before options are read
 # What calls back while machine code is loaded: an exception there leaves half of it, and the next step crashes.
 LOADING = "llvmlite.binding.executionengine"
 
@@ -28,12 +33,47 @@ class Stopped(KeyboardInterrupt):
 
 def status_of(interrupt: KeyboardInterrupt) -> int:
     """Return the exit status that an interrupt ends with: 128 + signal, as the shell counts."""
-    return 128 + getattr(interrupt, "signal_number", signal.SIGINT)
+    return SIGNALLED + getattr(interrupt, "signal_number", signal.SIGINT)
+
+
+def called(interrupt: KeyboardInterrupt) -> str:
+    """Return what happened to the process, as a participle."""
+    number = getattr(interrupt, "signal_number", signal.SIGINT)
+    plain = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+    return plain.get(number) or f"terminated by {signal.Signals(number).name}"
+
+
+def failed(fault: BaseException, begun: bool) -> int:
+    """Say what an exception is that no command has answered, and return the exit status.
+
+    begun : whether the command line was already looked at
+    """
+    interrupt = interrupt_behind(fault)
+    if interrupt is None:
+        sys.excepthook(type(fault), fault, fault.__traceback__)
+        return ExitStatus.FAILED
+    if not begun and not VERY_QUIET.intersection(sys.argv):
+        with suppress(OSError, ValueError):
+            sys.stderr.write(f"lmart: {called(interrupt)} before the work began; nothing was written\n")
+            sys.stderr.flush()
+    return status_of(interrupt)
+
+
+def interrupt_behind(fault: BaseException | None) -> KeyboardInterrupt | None:
+    """Return the interrupt that an exception is, or came from: Python and libraries wrap what is raised inside them."""
+    met: list[BaseException] = []
+    while fault is not None and fault not in met:
+        if isinstance(fault, KeyboardInterrupt):
+            return fault
+        met.append(fault)
+        fault = fault.__cause__ or fault.__context__
+    return None
 
 
 def prepare() -> None:
     """Make the standard streams usable and install the signal handlers; called once, before anything is imported."""
     _open_closed_streams()
+    sys.stdout = _output_without_losses()
     # What a terminal or PYTHONIOENCODING cannot show goes out escaped; a result is never lost to an encoding error.
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -44,22 +84,88 @@ def prepare() -> None:
         if number is not None and signal.getsignal(number) not in (signal.SIG_IGN, None):
             signal.signal(number, _Stopper.stop)
     signal.signal(signal.SIGALRM, _Stopper.again)
-    sys.unraisablehook = _raise_again
+    sys.unraisablehook = _Stopper.unraisable
+
+
+def flush_output() -> None:
+    """Write out what was printed; OSError with the name of standard output when that fails."""
+    try:
+        sys.stdout.flush()
+    except OSError as fault:
+        fault.filename = STANDARD_OUTPUT
+        raise
+    if STANDARD_OUTPUT in what_was_written():
+        remember(STANDARD_OUTPUT, complete=True)
+
+
+def finish(status: int) -> int:
+    """Write out what is left of both standard streams, and from here on answer no signal; return the exit status.
+
+    After an interrupt standard output is left alone: a part is no result, and its reader may be stopped as well.
+    """
+    for stream in (sys.stdout, sys.stderr) if status < SIGNALLED else (sys.stderr,):
+        try:
+            stream.flush()
+        except (OSError, ValueError):  # the command has told it, if it matters
+            status = status or ExitStatus.FAILED
+    _ignore_signals()
+    return status
 
 
 def leave(status: int) -> NoReturn:
-    """End the process with this status, after flushing; nothing is written about a stream that cannot be flushed."""
-    for stream, number in ((sys.stdout, 1), (sys.stderr, 2)):
+    """End the process at once with this status, and without the temporary files that a signal may have left.
+
+    Standard streams are not flushed: `finish` does it. The interpreter's own shutdown is left out: signals would meet
+    it without our answer, and a worker may still be inside a kernel.
+    """
+    _ignore_signals()
+    if (temporaries := sys.modules.get("lmart.streams.temporaries")) is not None:
+        temporaries.remove_all()
+    os._exit(status)
+
+
+def _ignore_signals() -> None:
+    for name in (*STOPPING, "SIGALRM"):
+        if (number := getattr(signal, name, None)) is not None:
+            signal.signal(number, signal.SIG_IGN)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+class _Descriptor(io.RawIOBase):
+    """A standard stream, opened for writing anew, that waits where it is full for the moment."""
+
+    def __init__(self, number: int, name: str) -> None:
+        self._number = number
+        self.name = name
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._number
+
+    def isatty(self) -> bool:
+        return os.isatty(self._number)
+
+    def write(self, data: Any) -> int:
+        remember(STANDARD_OUTPUT, complete=False)
         try:
-            stream.flush()
-        except (OSError, ValueError):
-            status = status or ExitStatus.FAILED
-            # The interpreter flushes once more on its way out: let that succeed.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), number)
-    if status >= 128:
-        # A worker may still be inside a kernel, where the interpreter's orderly shutdown could abort it.
-        os._exit(status)
-    sys.exit(status)
+            return write_some(self._number, data)
+        except OSError as fault:
+            fault.filename = STANDARD_OUTPUT
+            raise
+
+
+def _output_without_losses() -> Any:
+    """Return a standard output that writes all or fails: with PYTHONUNBUFFERED Python's own drops what did not fit."""
+    old = sys.stdout
+    try:
+        number = old.fileno()
+    except (AttributeError, OSError, ValueError):  # replaced by a program that has imported us
+        return old
+    old.flush()
+    buffer: Any = io.BufferedWriter(_Descriptor(number, "<stdout>"))
+    return io.TextIOWrapper(buffer, encoding=old.encoding, errors=old.errors, line_buffering=bool(old.line_buffering))
 
 
 def _open_closed_streams() -> None:
@@ -84,10 +190,11 @@ class _Stopper:
 
     answered = -SAME_REQUEST_SECONDS
     lost = 0  # a request that arrived where nothing can be raised
+    raised = False  # whether the process is being stopped
 
     @classmethod
     def again(cls, signal_number: int, frame: FrameType | None) -> None:
-        cls._raise(cls.lost, frame)
+        cls._raise(cls.lost or signal_number, frame)  # the latter when somebody else sent the alarm
 
     @classmethod
     def stop(cls, signal_number: int, frame: FrameType | None) -> None:
@@ -108,15 +215,16 @@ class _Stopper:
             if frame.f_globals.get("__name__") == LOADING:
                 return cls.later(signal_number)
             frame = frame.f_back
+        cls.raised = True
         raise Stopped(signal_number)
 
-
-def _raise_again(unraisable: Any) -> None:
-    """Send a signal again that arrived where no exception can be raised, such as in a callback of the compiler."""
-    if isinstance(unraisable.exc_value, Stopped):
-        _Stopper.later(unraisable.exc_value.signal_number)
-    else:
-        sys.__unraisablehook__(unraisable)
+    @classmethod
+    def unraisable(cls, unraisable: Any) -> None:
+        """Send a signal again that arrived where no exception can be raised, such as in a callback of the compiler."""
+        if isinstance(unraisable.exc_value, Stopped):
+            cls.later(unraisable.exc_value.signal_number)
+        elif not cls.raised:  # else an object that was half made when the process was stopped
+            sys.__unraisablehook__(unraisable)
 
 
 def keep_memory_constant() -> None:

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
 from lmart.errors import visible
+from lmart.threads import threads_can_start
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
@@ -20,13 +21,22 @@ Text = str | Callable[[], str]
 
 
 class Progress(Protocol):
-    """Something that can be told how far the work is."""
+    """Something that can be told how far the work is, and knows it: `done` of `total` units."""
+
+    total: int
+    unit: str
+    done: int
 
     def update(self, done: int, text: Text = "") -> None:
         """Show that `done` units are done; `text` says how good the result is by now, and is only made when shown."""
 
 
 class _Context:
+    def __init__(self, total: int, unit: str) -> None:
+        self.total = total
+        self.unit = unit
+        self.done = 0
+
     def __enter__(self) -> Self:
         return self
 
@@ -40,7 +50,7 @@ class NoProgress(_Context):
     """Says nothing."""
 
     def update(self, done: int, text: Text = "") -> None:
-        pass
+        self.done = done
 
 
 class PlainProgress(_Context):
@@ -49,14 +59,14 @@ class PlainProgress(_Context):
     def __init__(
         self, total: int, unit: str, write: Callable[[str], None], clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self.total = total
-        self.unit = unit
+        super().__init__(total, unit)
         self._write = write
         self._clock = clock
         self._start = self._next = clock()
         self._unwritten: tuple[int, Text] | None = None
 
     def update(self, done: int, text: Text = "") -> None:
+        self.done = done
         now = self._clock()
         if now < self._next and done < self.total:
             self._unwritten = done, text
@@ -80,8 +90,7 @@ class TerminalProgress(_Context):
     """A bar with the units done, the text and the time left. Rich is imported only for it."""
 
     def __init__(self, total: int, unit: str) -> None:
-        self.total = total
-        self.unit = unit
+        super().__init__(total, unit)
         self._bar: RichProgress | None = None
         self._next = 0.0
         self._unwritten: Text = ""
@@ -97,13 +106,16 @@ class TerminalProgress(_Context):
             TimeRemainingColumn(compact=True, elapsed_when_finished=True),
         )
         console = Console(file=sys.stderr, highlight=False)
-        bar = Progress(*columns, console=console, redirect_stdout=False, redirect_stderr=False)
+        # Rich draws the bar again from a thread of its own; where none can be started, each new text does.
+        threads = threads_can_start()
+        bar = Progress(*columns, console=console, redirect_stdout=False, redirect_stderr=False, auto_refresh=threads)
         bar.add_task("", total=self.total, unit=self.unit)
         bar.start()
         self._bar = bar
         return self
 
     def update(self, done: int, text: Text = "") -> None:
+        self.done = done
         if self._bar is None:
             return
         self._bar.update(self._bar.task_ids[0], completed=done)
@@ -114,7 +126,7 @@ class TerminalProgress(_Context):
             self._next = now + BAR_PAUSE
 
     def _show_text(self, bar: RichProgress) -> None:
-        bar.update(bar.task_ids[0], description=visible(_made(self._unwritten)))
+        bar.update(bar.task_ids[0], description=visible(_made(self._unwritten)), refresh=not bar.live.auto_refresh)
 
     def print_above(self, text: str) -> bool:
         """Print a line over the bar; False, without printing, when no bar is shown."""

@@ -70,7 +70,7 @@ def _facts(report: EvaluationReport, weights: str | None) -> list[tuple[str, str
         ("ties", f"{conventions.ties} ({_TIES[conventions.ties]})"),
     ]
     if any(name.startswith("err") for name in report.values):
-        facts.append(("err", f"stops with probability (2^label - 1) / 2^{report.grade_scale}"))
+        facts.append(("err", f"stops with probability {report.stopping}"))
     if weights is not None:
         facts.append(("weights", f"one a {weights}"))
     return facts
@@ -106,4 +106,4 @@ def _print_on_terminal(facts: Sequence[tuple[str, str]], rows: Sequence[tuple[st
     width = max(len(name) for name, _ in facts)
     for name, value in facts:
         console.print(Text.assemble((f"{name:<{width}}  ", "dim"), value), soft_wrap=True)
-    console.print(table)
+    Console(highlight=False, width=10_000).print(table, soft_wrap=True)  # rich would cut numbers

@@ -3,34 +3,51 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from lmart.errors import DataError
+from lmart.formats.options import ReadOptions
 from lmart.settings import WITH_POSITIONS, TrainSettings
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
     from lmart.boosting import Trainable
     from lmart.coding import CodedDataset
     from lmart.dataset import RankingDataset
     from lmart.sidecars import Sidecars
 
-    Floats = npt.NDArray[np.float64]
-
 _OPTIONS = (
     click.option(
-        "--weights", metavar="FILE", help="One weight a query, or one a row, on a line each, told apart by their count."
+        "--weights",
+        metavar="FILE",
+        help="One weight a query, or one a row, on a line each, told apart by their count. They count in training and "
+        "in every measure of --data that is printed: of training, of --folds and of --tune.",
+    ),
+    click.option(
+        "--valid-weights",
+        metavar="FILE...",
+        multiple=True,
+        help="The same for the measures of the --valid files, one FILE for each, in their order. Without, their "
+        "queries all count the same.",
+    ),
+    click.option(
+        "--valid-query-sizes",
+        metavar="FILE...",
+        multiple=True,
+        help="What --query-sizes is for --data: the number of rows of each query of the --valid files, one FILE for "
+        "each, in their order.",
     ),
     click.option(
         "--init-scores",
         metavar="FILE",
         help="Start from these scores instead of 0, one number a row of --data, a line each. They are not in the "
-        "model: what lmart predict gives is to be added to the same scores of new documents.",
+        "model: what lmart predict gives is to be added to the same scores of new documents. With --early-stop and "
+        "--folds the model holds no tree when no round is better than these scores alone. To go on from an earlier "
+        "run give another --seed: what is drawn by chance begins anew with each run.",
     ),
     click.option(
         "--valid-init-scores",
@@ -54,14 +71,16 @@ class SidecarFiles:
 
     weights: str | None
     init_scores: str | None
-    valid_init_scores: Sequence[str]
     positions: str | None
+    valid_weights: Sequence[str] = ()
+    valid_query_sizes: Sequence[str] = ()
+    valid_init_scores: Sequence[str] = ()
 
     @property
     def paths(self) -> list[str]:
         """All files that are given."""
         single = (self.weights, self.init_scores, self.positions)
-        return [*filter(None, single), *self.valid_init_scores]
+        return [*filter(None, single), *self.valid_weights, *self.valid_query_sizes, *self.valid_init_scores]
 
     def check_usage(self, settings: TrainSettings, n_validation_sets: int, gives_regularization: bool) -> None:
         """Raise a usage error when options do not go together, SettingsError when one does not fit the objective."""
@@ -73,6 +92,15 @@ class SidecarFiles:
                 "--init-scores needs a file of --valid-init-scores for each of --valid, in the same order: there are "
                 f"{n_files} for {n_validation_sets}"
             )
+        for option, files in (
+            ("--valid-weights", self.valid_weights),
+            ("--valid-query-sizes", self.valid_query_sizes),
+        ):
+            if files and len(files) != n_validation_sets:
+                raise click.UsageError(
+                    f"{option} needs a file for each of --valid, in the same order: there are {len(files)} for "
+                    f"{n_validation_sets}"
+                )
         if self.positions is not None:
             settings.check_positions()
         elif gives_regularization:
@@ -82,6 +110,8 @@ class SidecarFiles:
         """Return the files that are given as --report lists them."""
         given = {
             "weights": self.weights,
+            "validation_weights": list(self.valid_weights),
+            "validation_query_sizes": list(self.valid_query_sizes),
             "init_scores": self.init_scores,
             "validation_init_scores": list(self.valid_init_scores),
             "positions": self.positions,
@@ -104,16 +134,36 @@ class SidecarFiles:
             None if self.positions is None else files.read_positions(self.positions, *own),
         )
 
-    def read_for_validation(self, validation_sets: Sequence[RankingDataset | CodedDataset]) -> list[Floats] | None:
-        """Read what the scores of the validation sets start from; None: all from 0."""
-        from lmart.formats.sidecars import read_init_scores
+    def options_of_validation(self, read_options: ReadOptions, n_validation_sets: int) -> list[ReadOptions]:
+        """Return how each validation set is read: as the training set, but with the query sizes of its own."""
+        sizes: Sequence[str | None] = self.valid_query_sizes or [None] * n_validation_sets
+        return [replace(read_options, query_sizes=path) for path in sizes]
 
-        if self.init_scores is None:
-            return None
-        return [
-            read_init_scores(path, len(one.labels), one.source, one.input_rows)
-            for path, one in zip(self.valid_init_scores, validation_sets, strict=True)
-        ]
+    def read_for_validation(self, validation_sets: Sequence[RankingDataset | CodedDataset]) -> list[Sidecars]:
+        """Read what stands beside each validation set: its weights, and what its scores start from."""
+        from lmart.formats import sidecars as files
+        from lmart.sidecars import Sidecars
+
+        nothing = [None] * len(validation_sets)
+        found = []
+        for one, weights, start in zip(
+            validation_sets, self.valid_weights or nothing, self.valid_init_scores or nothing, strict=True
+        ):
+            rows = one.input_rows
+            by_query = None if weights is None else files.read_weights(weights, one.query_offsets, rows).per_query
+            scores = None if start is None else files.read_init_scores(start, len(one.labels), one.source, rows)
+            found.append(Sidecars(by_query, scores))
+        return found
+
+
+@contextmanager
+def reading_validation() -> Iterator[None]:
+    """Name, in a refusal of a validation set, the option that holds for it: --valid-query-sizes."""
+    try:
+        yield
+    except DataError as fault:
+        said = fault.message.replace("--query-sizes", "--valid-query-sizes")
+        raise DataError(said, fault.path, fault.line, fault.more) from None
 
 
 def sidecar_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -123,12 +173,15 @@ def sidecar_options(function: Callable[..., Any]) -> Callable[..., Any]:
     def packed(
         *args: Any,
         weights: str | None,
+        valid_weights: Sequence[str],
+        valid_query_sizes: Sequence[str],
         init_scores: str | None,
         valid_init_scores: Sequence[str],
         positions: str | None,
         **others: Any,
     ) -> Any:
-        files = SidecarFiles(weights, init_scores, valid_init_scores, positions)
+        of_validation = valid_weights, valid_query_sizes, valid_init_scores
+        files = SidecarFiles(weights, init_scores, positions, *of_validation)
         return function(*args, beside=files, **others)
 
     wrapped: Callable[..., Any] = packed

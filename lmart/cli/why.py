@@ -11,13 +11,15 @@ import numpy as np
 
 from lmart.cli import reports
 from lmart.dataset import SparseRows, join_rows, take_rows
-from lmart.errors import DataError, quote
+from lmart.errors import DataError, quote, visible
 from lmart.explain import Explainer
 from lmart.formats.rows import RowReader
 from lmart.scoring import FeatureMatcher, Scorer
 from lmart.threads import WorkerPool
 
 NAMED = 3  # documents named in a message
+SHORTEST_NAME = 12  # to which a feature's name is cut on a narrow terminal; numbers are never cut
+BETWEEN = 3  # blanks between columns on a terminal
 HEADER = ("feature", "value of A", "value of B", "adds to A", "adds to B", "A - B")
 
 
@@ -49,9 +51,8 @@ def print_why(
     if both[0] == both[1]:
         raise DataError(f"{quote(names[0])} and {quote(names[1])} are the same document; name two", reader.path)
     column_map = matcher.column_map(reader.feature_ids, reader.feature_names)
-    if strict:
-        matcher.refuse_unknown(reader.path)
-    matcher.refuse_foreign(reader.path)
+    matcher.tables = reader.table.of_tables
+    matcher.refuse(reader.path, strict)
     scores = scorer.score(query.rows, column_map, pool)
     ranks = np.empty(len(scores), np.int64)
     ranks[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
@@ -65,7 +66,7 @@ def print_why(
     values = _values(two, column_map.tolist(), ensemble.n_features, ensemble.absent)
     rows = [
         (
-            ensemble.feature_name(column),
+            visible(ensemble.feature_name(column)),
             _shown_value(values[0][column]),
             _shown_value(values[1][column]),
             *map(_shown, (adds_a[column], adds_b[column], differences[column])),
@@ -78,9 +79,9 @@ def print_why(
         ("base", "", "", _shown(explainer.base), _shown(explainer.base), _shown(0.0)),
         ("score", "", "", _shown(score_a), _shown(score_b), _shown(score_a - score_b)),
     ]
-    facts = [("query", query_id)]
+    facts = [("query", visible(query_id))]
     for letter, place in zip("AB", both.tolist(), strict=True):
-        name = query.document_ids[place] or f"number {place + 1}"
+        name = visible(query.document_ids[place]) or f"number {place + 1}"
         facts.append((f"document {letter}", f"{name} (rank {ranks[place]} of {len(scores)})"))
     if alike := ensemble.n_features - len(rows):
         facts.append(
@@ -185,6 +186,17 @@ def format_why(
     return "\n".join([*lines, "", line(HEADER), *map(line, rows), "", *map(line, closing)]) + "\n"
 
 
+def shortened(name: str, room: int) -> str:
+    """Return the name in at most `room` columns of a terminal: its beginning and its end, where it is longer."""
+    from rich.cells import cell_len
+
+    first, last = name, ""
+    while cell_len(first) + cell_len(last) + (3 if len(first) + len(last) < len(name) else 0) > room:
+        kept = len(first) + len(last) - 1
+        first, last = name[: (kept + 1) // 2], name[len(name) - kept // 2 :]
+    return name if first == name else f"{first}...{last}"
+
+
 def _print_on_terminal(
     facts: Sequence[tuple[str, str]], rows: Sequence[tuple[str, ...]], closing: Sequence[tuple[str, ...]]
 ) -> None:
@@ -193,18 +205,22 @@ def _print_on_terminal(
     from rich.table import Table
     from rich.text import Text
 
+    console = Console(highlight=False)
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    numbers = list(zip(*((HEADER, *rows, *closing)), strict=True))[1:]
+    room = console.width - 2 - sum(max(map(len, cells)) + BETWEEN for cells in numbers)
     table.add_column(HEADER[0], no_wrap=True)
     for name in HEADER[1:]:
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
         style = "green" if float(row[-1]) > 0 else "red"
-        table.add_row(*map(Text, row[:-1]), Text(row[-1], style=style))
+        feature = shortened(row[0], max(room, SHORTEST_NAME))
+        table.add_row(Text(feature), *map(Text, row[1:-1]), Text(row[-1], style=style))
     table.add_section()
     for row in closing:
         table.add_row(*(Text(cell, style="bold") for cell in row))
-    console = Console(highlight=False)
     width = max(len(name) for name, _ in facts)
     for name, value in facts:
         console.print(Text.assemble((f"{name:<{width}}  ", "dim"), value), soft_wrap=True)
-    console.print(table)
+    # As wide as it needs: a terminal that is narrower still breaks lines, rich would cut numbers.
+    Console(highlight=False, width=10_000).print(table, soft_wrap=True)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from lmart.dataset import RankingDataset, SparseRows, take_rows
 from lmart.errors import DataError
 from lmart.formats.cells import Columns, Values, address
+from lmart.formats.lines import MANY_MORE
 from lmart.formats.rows import FeatureTable, Floats, Longs, RowBlock, RowReader
 from lmart.growing import GrowingArray
 from lmart.kernels.features import renumber_columns
@@ -120,7 +121,7 @@ class DatasetBuilder(HeadBuilder):
             document_ids = None if document_ids is None else [document_ids[doc] for doc in doc_order.tolist()]
         names = table.names_of(order)
         return RankingDataset(
-            rows, table.ids[order], labels, offsets, query_ids, names, document_ids, input_rows, source=source
+            rows, table.ids[order], labels, offsets, query_ids, names, document_ids, input_rows, source, table.of_tables
         )
 
 
@@ -138,12 +139,12 @@ class SizedRows(RowReader):
 
     def __iter__(self) -> Iterator[RowBlock]:
         for block in self._reader:
-            yield self._sizes.divide(block)
-        self._sizes.check_end()
+            yield self._sizes.divide(block, self.path)
+        self._sizes.check_end(self.path)
 
     def volatile_batches(self) -> Iterator[list[RowBlock]]:
         for blocks in self._reader.volatile_batches():
-            yield [self._sizes.divide(block) for block in blocks]
+            yield [self._sizes.divide(block, self.path) for block in blocks]
 
     @property
     def progress(self) -> float:
@@ -151,34 +152,65 @@ class SizedRows(RowReader):
 
 
 class QuerySizes:
-    """How many rows each query has, handed out to rows as they come."""
+    """How many rows each query has, handed out to rows as they come; the file is read no further than they reach."""
 
-    def __init__(self, path: str, sizes: Longs) -> None:
+    def __init__(self, path: str, sizes: Longs | Iterator[Longs]) -> None:
         self.path = path
-        self._ends: Longs = np.cumsum(sizes)
+        self._more = sizes if isinstance(sizes, Iterator) else iter([sizes])
+        self._ends: Longs = np.zeros(0, np.int64)  # rows up to the end of each query, from the one at hand on
+        self._n_ended = 0  # queries before these
+        self._last_end = 0  # where the last of those ends
+        self._total = 0  # rows of the queries read
         self._row = 0
+        self._first_source: str | None = None
+        self._read_to(1)  # a faulty file is refused before the data is read
 
-    def divide(self, block: RowBlock) -> RowBlock:
-        """Return the block with query ids; DataError when there are more rows than the sizes say."""
+    def divide(self, block: RowBlock, source: str = "the data") -> RowBlock:
+        """Return the block with query ids; DataError when `source` has more rows than the sizes say."""
         stop = self._row + len(block)
-        if not len(self._ends) or stop > self._ends[-1]:
-            raise self._mismatch(f"more than {self._ends[-1] if len(self._ends) else 0}")
-        first = int(np.searchsorted(self._ends, self._row, "right"))
+        self._first_source = self._first_source or source
+        self._read_to(stop)
+        if stop > self._total:
+            several = source != self._first_source
+            raise self._mismatch(f"the data up to {source}" if several else source, f"more than {self._total}")
         last = int(np.searchsorted(self._ends, stop, "left"))
-        starts = np.concatenate([[self._row], self._ends[first:last], [stop]]) - self._row
-        continues = self._row > 0 and (first == 0 or self._row > self._ends[first - 1])
+        starts = np.concatenate([[self._row], self._ends[:last], [stop]]) - self._row
+        continues = self._row > self._last_end
+        ids = [str(self._n_ended + number + 1) for number in range(last + 1)]
         self._row = stop
-        ids = [str(number + 1) for number in range(first, last + 1)]
+        self._drop_ended()
         return RowBlock(block.features, block.labels, ids, starts, continues, block.document_ids, block.first_line)
 
-    def check_end(self) -> None:
-        """Raise DataError when there were fewer rows than the sizes say."""
-        if not len(self._ends) or self._row != self._ends[-1]:
-            raise self._mismatch(str(self._row))
+    def check_end(self, source: str = "the data") -> None:
+        """Raise DataError when `source` had fewer rows than the sizes say."""
+        n_more = 0
+        while n_more < MANY_MORE and (more := next(self._more, None)) is not None:
+            self._total += int(more.sum())
+            n_more += len(more)
+        if self._row != self._total:
+            raise self._mismatch(source, str(self._row), n_more >= MANY_MORE)
 
-    def _mismatch(self, rows: str) -> DataError:
-        total = int(self._ends[-1]) if len(self._ends) else 0
+    def _read_to(self, row: int) -> None:
+        """Read sizes until they reach so many rows, if they do."""
+        parts = [self._ends]
+        while self._total < row and (more := next(self._more, None)) is not None:
+            parts.append(self._total + np.cumsum(more))
+            self._total += int(more.sum())
+        if len(parts) > 1:
+            self._ends = np.concatenate(parts)
+
+    def _drop_ended(self) -> None:
+        n_ended = int(np.searchsorted(self._ends, self._row, "right"))
+        if n_ended:
+            self._last_end = int(self._ends[n_ended - 1])
+            self._ends = self._ends[n_ended:]
+            self._n_ended += n_ended
+
+    def _mismatch(self, source: str, rows: str, may_be_more: bool = False) -> DataError:
+        total = f"{'more than ' if may_be_more else ''}{self._total}"
+        data = "standard input" if source == "-" else source
         return DataError(
-            f"the query sizes sum to {total}, but the data has {rows} rows; give the sizes that belong to this data",
+            f"the query sizes sum to {total}, but {data} has {rows} rows; give the sizes that belong to it, or first "
+            "put the queries of each file into it, with 'lmart convert DATA OUT --query-sizes FILE'",
             self.path,
         )

@@ -10,7 +10,6 @@ from typing import Protocol
 import numpy as np
 
 from lmart.dataset import RankingDataset, SparseRows
-from lmart.errors import DataError
 from lmart.formats.delimited import DelimitedWriter
 from lmart.formats.letor import LetorWriter
 from lmart.formats.options import ReadOptions
@@ -49,10 +48,7 @@ def convert_data(
         return dataset.feature_names
     with open_rows(src, options, pool) as reader, AtomicOutput(dst) as output:
         blocks = iter(reader)
-        first = next(blocks, None)
-        if first is None:
-            raise DataError("there are no rows in it; check the step that made it", src)
-        blocks = itertools.chain([first], blocks)
+        blocks = itertools.chain([next(blocks)], blocks)  # which tells the names
         names = None if reader.feature_names is None else tuple(reader.feature_names)
         if target != "letor" and names is None:
             blocks = _without_empty_document_ids(list(blocks))  # the header needs all features

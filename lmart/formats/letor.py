@@ -12,11 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from lmart.dataset import SparseRows
-from lmart.errors import OutputError, quote
+from lmart.errors import DataError, OutputError, quote
 from lmart.formats.cells import CellBatch
 from lmart.formats.letor_faults import (
     Layout,
     explain,
+    ignored_index,
+    is_placeholder,
     label_fault,
     no_query_fault,
     not_letor_fault,
@@ -29,6 +31,9 @@ from lmart.formats.text import Buffers, TextReader, cut_at_newlines, powers
 from lmart.kernels import decimals, features, parsing
 from lmart.streams import AtomicOutput
 
+# Lines with nothing but a comment: those in which `words_of` finds nothing.
+_NO_ROWS = re.compile(rb"(?:\n++|[ \t]*+\r*+(?:#[^\n]*+)?+\n)*+")
+
 
 class LetorReader(TextReader):
     """Reads LETOR text; the first row of a file decides whether its rows have labels and query ids."""
@@ -37,6 +42,7 @@ class LetorReader(TextReader):
 
     def parse(self, buffer: bytearray, stop: int) -> list[RowBlock]:
         if self._layout is None:
+            self._apply_column_options()
             if self.table.names is not None:
                 message = "LETOR text has numbered features but other inputs have names; give them the same format"
                 raise self.fault(1, message)
@@ -77,9 +83,21 @@ class LetorReader(TextReader):
         for chunk in with_odd:
             out = all_outputs[chunk]
             numbers = out.odd[: out.counts[parsing.ODD_NUMBERS]]
+            if not self.options.use_labels:
+                numbers = self._without_placeholders(text, numbers)
             calls.append((text, numbers, self.options.allow_infinite, powers(), out.labels, batch.place(chunk)[1]))
         for chunk, n_left in zip(with_odd, self.pool.run(decimals.read_numbers, calls), strict=True):
             all_outputs[chunk].counts[parsing.ODD_NUMBERS] = n_left
+
+    @staticmethod
+    def _without_placeholders(text: npt.NDArray[np.uint8], numbers: Longs) -> Longs:
+        """Move the numbers that are to be read to the front and return them: all but labels that nobody needs."""
+        kept = numbers[:, 0] >= 0
+        for i in np.flatnonzero(~kept).tolist():
+            kept[i] = not is_placeholder(text[numbers[i, 1] : numbers[i, 2]].tobytes())
+        n_kept = int(kept.sum())
+        numbers[:n_kept] = numbers[kept]
+        return numbers[:n_kept]
 
     def _collect(
         self, buffer: bytearray, bound: tuple[int, int], out: Buffers, batch: CellBatch, chunk: int, layout: Layout
@@ -89,10 +107,16 @@ class LetorReader(TextReader):
         columns, values = batch.place(chunk)
         faulty = {line: (start, stop) for line, start, stop in out.faults[: min(n_faults, len(out.faults))].tolist()}
         if n_unknown:
-            resolved = self.table.register(out.unknown[:n_unknown])
+            unknown = out.unknown[:n_unknown]
+            resolved = self.table.register_but(unknown) if self.table.ignored else self.table.register(unknown)
             features.resolve_columns(columns, 0, n_cells, resolved)
-        for line, start, stop in self.finish_numbers(buffer, out.odd[:n_odd], out.labels, values):
+        odd = out.odd[:n_odd]
+        if self.table.ignored:
+            odd = odd[(odd[:, 0] < 0) | (columns[odd[:, 0]] >= 0)]
+        for line, start, stop in self.finish_numbers(buffer, odd, out.labels, values):
             faulty.setdefault(line, (buffer.rfind(b"\n", 0, start) + 1, buffer.find(b"\n", stop)))
+        if n_unknown and self.table.ignored:
+            n_cells = _leave_out(out.offsets[: n_rows + 1], columns[:n_cells], values)
         if n_unsorted:
             unsorted = out.unsorted[:n_unsorted]
             repeated = np.empty(n_unsorted, np.int64)
@@ -116,9 +140,11 @@ class LetorReader(TextReader):
             offsets = np.append(out.runs[:n_runs, 0], n_rows)
         elif n_rows:
             continues, self._query = self._query is not None, b""
-        documents = self.read_documents(buffer, out.documents[:n_rows]) if self.options.keep_document_ids else None
+        documents = None
+        if self.options.keep_document_ids:
+            documents = self.read_documents(buffer, out.documents[:n_rows], bound[0])
         rows = SparseRows(out.offsets[: n_rows + 1], *batch.close_up(chunk, n_cells))
-        labels = out.labels[:n_rows] if layout.has_label else None
+        labels = out.labels[:n_rows] if layout.has_label and self.options.use_labels else None
         return RowBlock(rows, labels, query_ids, offsets, continues, documents, self.line + 1)
 
     def _add_fault(self, line: int, text: bytes, layout: Layout) -> None:
@@ -127,26 +153,47 @@ class LetorReader(TextReader):
             message = f"the line cannot be read: {quote(text)}; rows are 'label qid:ID index:value ...'"
         self.faults.append(self.fault(self.line + line + 1, message))
 
+    def end(self) -> None:
+        if self.alone and (unmet := self.table.never_met()):
+            self.options.warning(f"{self.path}: {unmet}")
+
+    def _apply_column_options(self) -> None:
+        """Note the features to leave out; DataError for column options that mean nothing in LETOR text."""
+        options = self.options
+        named = {
+            "--label-column": options.label_column,
+            "--query-column": options.query_column,
+            "--document-column": options.document_column,
+        }
+        if not options.beside_others:
+            for option, name in named.items():
+                if name is not None:
+                    what = "LETOR text has no columns: the label stands first, then qid:ID, the document in the comment"
+                    raise DataError(f"{what}; leave out {option}", self.path)
+        for name in options.ignore_columns:
+            index = ignored_index(name)
+            if index is not None:
+                self.table.ignored.setdefault(index, False)
+            elif not options.beside_others:
+                what = f"there is no feature {quote(name)} to ignore: LETOR text has features by index"
+                raise DataError(f"{what}; give --ignore-columns numbers", self.path)
+
     def _find_layout(self, buffer: bytearray, stop: int) -> Layout | None:
         """Return what the first row shows, None when there is no row yet; DataError when the file cannot be read so."""
-        start = 0
-        number = self.line
-        while start < stop:
-            number += 1
-            end = buffer.find(b"\n", start)
-            line = bytes(buffer[start:end])
-            start = end + 1
-            words = words_of(line.split(b"#", 1)[0])
-            if words:
-                return self._layout_of(line, words, number)
-        return None
+        match = _NO_ROWS.match(buffer, 0, stop)
+        start = match.end() if match is not None else 0
+        if start == stop:
+            return None
+        line = bytes(buffer[start : buffer.find(b"\n", start)])
+        number = self.line + buffer.count(b"\n", 0, start) + 1
+        return self._layout_of(line, words_of(line.split(b"#", 1)[0]), number)
 
     def _layout_of(self, line: bytes, words: list[bytes], number: int) -> Layout:
         options = self.options
         has_label = not (words[0].startswith(b"qid:") or re.match(rb"-?\d+:", words[0]))
         rest = words[1:] if has_label else words
         has_query = bool(rest) and rest[0].startswith(b"qid:")
-        if has_label and b"\0" not in line and label_fault(words[0]) is not None:
+        if has_label and b"\0" not in line and self._is_no_label(words[0]):
             raise self.fault(number, not_letor_fault(line, words))
         if not has_label and options.require_labels:
             what = f"no label: a row starts with it, here stands {quote(words[0])}"
@@ -159,6 +206,22 @@ class LetorReader(TextReader):
         if options.require_queries and options.query_sizes is None:
             raise self.fault(number, nul_fault(line) if b"\0" in line else no_query_fault(rest))
         return Layout(has_label, False)
+
+    def _is_no_label(self, word: bytes) -> bool:
+        return label_fault(word) is not None and (self.options.use_labels or not is_placeholder(word))
+
+
+def _leave_out(offsets: Longs, columns: npt.NDArray[np.int32], values: npt.NDArray[np.float64]) -> int:
+    """Take the cells with column -1 out of rows, in place; return how many are left.
+
+    offsets : int64[n_rows + 1], columns : int32[n_cells], values : float64[>= n_cells], all in and out
+    """
+    kept = columns >= 0
+    n_kept = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])
+    count = int(n_kept[-1])
+    columns[:count], values[:count] = columns[kept], values[: len(columns)][kept]
+    offsets[:] = n_kept[offsets]
+    return count
 
 
 def _label_of(line: bytes) -> float:

@@ -28,6 +28,11 @@ class Layout:
     has_query: bool
 
 
+def ignored_index(name: str) -> int | None:
+    """Return the index of a feature named in --ignore-columns, None when it is no index."""
+    return int(name) if name.isascii() and name.isdigit() and _whole(name.encode()) <= LARGEST_INDEX else None
+
+
 def words_of(text: bytes) -> list[bytes]:
     """Return the fields between blanks and tabs; carriage returns at the end are part of the line's end."""
     return [word for word in re.split(rb"[ \t]+", text.rstrip(b"\r")) if word]
@@ -45,7 +50,7 @@ def explain(line: bytes, layout: Layout, options: ReadOptions) -> str | None:
     if not words:
         return None
     if layout.has_label:
-        if fault := label_fault(words[0]):
+        if (options.use_labels or not is_placeholder(words[0])) and (fault := label_fault(words[0])):
             return fault
         words = words[1:]
     if layout.has_query:
@@ -61,7 +66,7 @@ def explain(line: bytes, layout: Layout, options: ReadOptions) -> str | None:
         fault = _pair_fault(word, words[i + 1] if i + 1 < len(words) else b"", options)
         if fault is None:
             index = _whole(word.split(b":", 1)[0])
-            if index in seen and options.duplicates != "last":
+            if index in seen and options.duplicates != "last" and not _is_ignored(index, options):
                 fault = f"index {index} stands twice in the row, again in {quote(word)}"
                 fault += "; take one out, or use --duplicates last"
             seen.add(index)
@@ -103,6 +108,13 @@ def label_fault(word: bytes) -> str | None:
     return f"label {label} is beyond the largest number; a label is a number from 0 up" if np.isinf(value) else None
 
 
+def is_placeholder(word: bytes) -> bool:
+    """Say whether the word may stand where a label is not needed: any number, or what says that there is none."""
+    if word.lower() in (b"?", b"-", b"na", b"n/a", b"null", b"none"):
+        return True
+    return any(pattern.match(word) for pattern in (_NUMBER, _MISSING, _INFINITE))
+
+
 def _pair_fault(word: bytes, following: bytes, options: ReadOptions) -> str | None:
     shown = quote(word)
     index, colon, value = word.partition(b":")
@@ -124,7 +136,13 @@ def _pair_fault(word: bytes, following: bytes, options: ReadOptions) -> str | No
         if following:
             return f"no value after the colon in {quote(word + b' ' + following)}; write 'index:value' without blanks"
         return f"no value after the colon in {shown}; the value is missing, or the line is cut off"
+    if _is_ignored(_whole(index), options):
+        return None
     return value_fault(value, shown, options)
+
+
+def _is_ignored(index: int, options: ReadOptions) -> bool:
+    return any(ignored_index(name) == index for name in options.ignore_columns)
 
 
 def _whole(digits: bytes) -> int:

@@ -6,6 +6,7 @@ everything checked; a damaged file is refused in one line.
 
 from __future__ import annotations
 
+import codecs
 import itertools
 import json
 import math
@@ -19,7 +20,7 @@ import numpy.typing as npt
 from lmart.ensemble import Ensemble, FlatTrees, Tree, structure_fault
 from lmart.errors import DataError, LmartError, ModelError, quote
 from lmart.gains import Gain
-from lmart.streams import AtomicOutput, read_all
+from lmart.streams import LARGEST_WHOLE, AtomicOutput, read_pieces
 
 FORMAT = "lmart"
 VERSION = 1
@@ -36,6 +37,9 @@ INTEGERS = frozenset({int})
 BOOLEANS = frozenset({bool})
 MEANT = {NUMBERS: "a number", INTEGERS: "a whole number in range", BOOLEANS: "true or false"}
 INT32 = (-(2**31), 2**31 - 1)
+
+BLANKS = " \t\r\n"  # of JSON
+LONGEST_START = 1 << 16  # bytes by which a model must have begun
 
 
 def model_to_json(ensemble: Ensemble) -> str:
@@ -87,10 +91,26 @@ def write_model(ensemble: Ensemble, path: str) -> None:
 def read_model(path: str) -> Ensemble:
     """Read and check a model file, plain or compressed; `-` is standard input. ModelError when it is no sound model."""
     try:
-        content = read_all(path)
+        content = _read(path)
     except DataError as fault:
         raise ModelError(fault.message, fault.path) from None
     return model_from_json(content, path)
+
+
+def _read(path: str) -> bytes:
+    """Return the content of a file; only the beginning when that shows already that it is no model."""
+    parts: list[bytes] = []
+    begun = False
+    for piece in read_pieces(path, LARGEST_WHOLE):
+        parts.append(piece)
+        if not begun:
+            head = b"".join(parts)[:LONGEST_START]
+            text = head.removeprefix(codecs.BOM_UTF8).lstrip(BLANKS.encode())
+            begun = text.startswith(b"{")
+            waits = not text or codecs.BOM_UTF8.startswith(head)  # for more than blanks, or for the rest of the mark
+            if not begun and not (waits and len(head) < LONGEST_START):
+                return head[: head.rfind(b"\n") + 1] or head
+    return b"".join(parts)
 
 
 def model_from_json(content: bytes, path: str) -> Ensemble:
@@ -134,7 +154,7 @@ def model_from_json(content: bytes, path: str) -> Ensemble:
 
 def _parse(content: bytes, path: str) -> Any:
     """Return what the JSON text says; one clear line for everything that is not strict JSON."""
-    if not content.strip():
+    if not content.removeprefix(codecs.BOM_UTF8).strip(BLANKS.encode()):
         raise ModelError("the file is empty; give a model written by 'lmart train'", path)
     try:
         text = content.decode("utf-8-sig")
@@ -143,7 +163,7 @@ def _parse(content: bytes, path: str) -> Any:
         raise ModelError(
             "this is no model: it is not UTF-8 text; give a model written by 'lmart train'", path, line
         ) from None
-    start = text.lstrip(" \t\r\n")[:200].split("\n", 1)[0].rstrip()
+    start = text.lstrip(BLANKS)[:200].split("\n", 1)[0].rstrip(BLANKS)
     if not start.startswith("{"):
         raise ModelError(
             f"this is no lmart model: it starts with {quote(start, 40)}; give a model written by 'lmart train'", path
@@ -163,7 +183,7 @@ def _parse(content: bytes, path: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=unique, parse_constant=refuse_literal)
     except json.JSONDecodeError as fault:
-        rest = text[fault.pos :].strip()
+        rest = text[fault.pos :].strip(BLANKS)
         if not rest or fault.msg.startswith("Unterminated string"):
             raise ModelError(
                 "the model ends in the middle; the file was cut, copy it again", path, fault.lineno
@@ -222,7 +242,8 @@ def _feature_names(listed: Any, n_features: int, path: str) -> tuple[str, ...] |
     if len(listed) != n_features:
         raise ModelError(f"there are {len(listed)} feature names for {n_features} feature ids", path)
     if len(set(listed)) != len(listed):
-        twice = next(name for place, name in enumerate(listed) if name in listed[:place])
+        seen: set[str] = set()
+        twice = next(name for name in listed if name in seen or seen.add(name))  # type: ignore[func-returns-value]
         raise ModelError(f"two features have the name {quote(twice)}", path)
     return tuple(listed)
 

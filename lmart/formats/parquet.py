@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -13,10 +14,12 @@ import numpy as np
 from lmart.dataset import SparseRows
 from lmart.errors import DataError, OutputError, quote
 from lmart.formats.columns import ColumnPlan, plan_columns
+from lmart.formats.ids import encoding_fault, has_control, id_fault
 from lmart.formats.options import ReadOptions
 from lmart.formats.rows import FeatureTable, Floats, Longs, QueryLedger, RowBlock, RowReader, refuse
 from lmart.kernels.decimals import DOCUMENT, FEATURE, LABEL, QUERY
 from lmart.streams import AtomicOutput, InputStream
+from lmart.threads import threads_can_start
 
 MAGIC = b"PAR1"
 BLOCK_ROWS = 1 << 14
@@ -26,7 +29,7 @@ def _pyarrow(error: type[DataError] | type[OutputError], path: str) -> Any:
     try:
         import pyarrow
         import pyarrow.parquet
-    except ImportError:
+    except ModuleNotFoundError:
         raise error("Parquet needs the package pyarrow: pip install 'lmart[parquet]'", path) from None
     return pyarrow
 
@@ -42,36 +45,78 @@ class ParquetReader(RowReader):
         self._options = options
         self._ledger = ledger
         self._arrow = _pyarrow(DataError, self.path)
+        self._threads = threads_can_start()
         self._query: str | None = None
         self._row = 0
-        try:
-            with self._failures():
-                self._file = self._arrow.parquet.ParquetFile(_seekable(stream, head))
-        finally:
-            stream.close()
+        self._stream = stream
+        with self._failures():
+            alone = {} if self._threads else {"pre_buffer": False}  # which starts threads
+            self._file = self._arrow.parquet.ParquetFile(_seekable(stream, head), **alone)
 
     def close(self) -> None:
         self._file.close()
+        self._stream.close()
 
     def _failures(self) -> _ArrowFailures:
         return _ArrowFailures(self._arrow, self.path)
 
     def __iter__(self) -> Iterator[RowBlock]:
-        with self._failures():
-            names = [field.name for field in self._file.schema_arrow]
+        originals, types = self._schema()
+        names = [name if has_control(name) else name.strip() for name in originals]  # as the header of CSV is taken
         plan = plan_columns(names, self._options, self.table, self.path)
-        used = [name for name, kind in zip(names, plan.kinds.tolist(), strict=True) if kind]
+        self._refuse_types(plan, types)
+        used = [name for name, kind in zip(originals, plan.kinds.tolist(), strict=True) if kind]
+        counts = Counter(originals)
+        if repeated := [name for name in used if counts[name] > 1]:  # pyarrow cannot tell them apart
+            raise DataError(f"two columns are named {quote(repeated[0])}; rename one", self.path)
         with self._failures():
-            batches = self._file.iter_batches(BLOCK_ROWS, columns=used)
+            batches = self._file.iter_batches(BLOCK_ROWS, columns=used, use_threads=self._threads)
         while True:
             with self._failures():
                 batch = next(batches, None)
             if batch is None:
+                self._stream.refuse_changed()
                 return
             if batch.num_rows:
-                yield self._block_of(batch, plan)
+                yield self._block_of(batch, plan, originals)
 
-    def _block_of(self, batch: Any, plan: ColumnPlan) -> RowBlock:
+    def _schema(self) -> tuple[list[str], list[Any]]:
+        """Return the names of the columns as they are written, and their types."""
+        with self._failures():
+            fields = list(self._file.schema_arrow)
+        try:
+            return [field.name for field in fields], [field.type for field in fields]
+        except UnicodeDecodeError:
+            raise DataError("a column name is not valid UTF-8; rename it, or write the file again", self.path) from None
+
+    def _refuse_types(self, plan: ColumnPlan, types: Sequence[Any]) -> None:
+        """Raise DataError for the columns whose type cannot be what they are to be, one line each."""
+        found = []
+        for name, kind, type_ in zip(plan.names, plan.kinds.tolist(), types, strict=True):
+            plain = self._plain_type(type_)
+            if kind in (FEATURE, LABEL) and not self._is_number(plain):
+                what = f"column {quote(name)} holds {type_}, no numbers"
+                remedy = "leave it out with --ignore-columns, or turn it into numbers"
+                found.append(f"{what}; {remedy if kind == FEATURE else 'a label is a number from 0 up'}")
+            elif kind in (QUERY, DOCUMENT) and not (self._is_number(plain) or self._is_text(plain)):
+                what = "query ids" if kind == QUERY else "document ids"
+                found.append(f"column {quote(name)} holds {type_}, no {what}; turn it into text")
+        refuse([DataError(message, self.path) for message in found], self._options.max_errors)
+
+    def _plain_type(self, type_: Any) -> Any:
+        return type_.value_type if self._arrow.types.is_dictionary(type_) else type_
+
+    def _is_number(self, type_: Any) -> bool:
+        types = self._arrow.types
+        checks = (types.is_integer, types.is_floating, types.is_boolean, types.is_null, types.is_decimal)
+        return any(check(type_) for check in checks)
+
+    def _is_text(self, type_: Any) -> bool:
+        types = self._arrow.types
+        names = ("is_string", "is_large_string", "is_string_view", "is_binary", "is_large_binary", "is_binary_view")
+        return any(getattr(types, name)(type_) for name in names if hasattr(types, name))
+
+    def _block_of(self, batch: Any, plan: ColumnPlan, originals: Sequence[str]) -> RowBlock:
         n = batch.num_rows
         faults: list[DataError] = []
         values = np.empty((n, plan.n_features))
@@ -80,14 +125,14 @@ class ParquetReader(RowReader):
         document_ids: list[str] | None = None
         offsets: Longs = np.array([0, n], np.int64)
         continues = self._row > 0
-        for f, (name, kind) in enumerate(zip(plan.names, plan.kinds.tolist(), strict=True)):
+        for f, (name, original, kind) in enumerate(zip(plan.names, originals, plan.kinds.tolist(), strict=True)):
             if kind == FEATURE:
-                values[:, plan.places[f]] = column = self._numbers(batch, name)
+                values[:, plan.places[f]] = column = self._numbers(batch.column(original))
                 if not self._options.allow_infinite:
                     message = f"value {{}} is infinite, in column {quote(name)}; use --allow-inf to take it"
                     self._note(faults, np.isinf(column), column, message)
             elif kind == LABEL:
-                labels = self._numbers(batch, name)
+                labels = self._numbers(batch.column(original))
                 message = f"label {{}} in column {quote(name)} is missing or no label; a label is a number from 0 up"
                 self._note(faults, ~((labels >= 0) & (labels < np.inf)), labels, message)
                 if not faults and self._options.gain_fault(labels):
@@ -95,9 +140,13 @@ class ParquetReader(RowReader):
                         if reason := self._options.gain_fault(labels[i : i + 1]):
                             faults.append(DataError(reason, self.path, self._row + i + 1))
             elif kind == QUERY:
-                query_ids, offsets, continues = self._runs(self._texts(batch, name, "query id"), name, faults)
-            elif kind == DOCUMENT and self._options.keep_document_ids:
-                document_ids = [text or "" for text in self._texts(batch, name, "document id")]
+                texts = self._texts(batch.column(original), name, "query id", faults)
+                query_ids, offsets, continues = self._runs(texts, name, faults)
+            elif kind == DOCUMENT:
+                document_ids = [text or "" for text in self._texts(batch.column(original), name, "document id", faults)]
+                for i, text in enumerate(document_ids):
+                    if fault := id_fault(text, "document id", self._options):
+                        faults.append(DataError(fault, self.path, self._row + i + 1))
         refuse(faults, self._options.max_errors)
         block = RowBlock(
             SparseRows(*plan.cells(n), values.reshape(-1)),
@@ -107,46 +156,62 @@ class ParquetReader(RowReader):
         return block
 
     def _note(self, faults: list[DataError], wrong: Any, column: Floats, message: str) -> None:
-        for i in np.flatnonzero(wrong)[: self._options.max_errors].tolist():
-            faults.append(DataError(message.format(quote(str(column[i]))), self.path, self._row + i + 1))
+        rows = np.flatnonzero(wrong)
+        most = len(rows) > 1 and 2 * len(rows) > len(wrong) - rows[0]
+        for i in rows[: 1 if most else self._options.max_errors].tolist():
+            text = message.format(quote(str(column[i])))
+            if most:  # one line for the column
+                what, _, remedy = text.rpartition("; ")
+                text = f"{what}, as in most rows; {remedy}"
+            faults.append(DataError(text, self.path, self._row + i + 1))
 
-    def _numbers(self, batch: Any, name: str) -> Floats:
-        column = batch.column(name)
-        types = self._arrow.types
-        kind = column.type
-        if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_null(kind)):
-            what = f"column {quote(name)} holds {kind}, no numbers"
-            raise DataError(f"{what}; leave it out with --ignore-columns, or turn it into numbers", self.path)
+    def _numbers(self, column: Any) -> Floats:
         with self._failures():
+            if self._arrow.types.is_dictionary(column.type):
+                column = column.dictionary_decode()
+            if self._arrow.types.is_decimal(column.type):
+                column = column.cast("string")  # the way to the nearest number
             numbers: Floats = column.cast("float64", safe=False).fill_null(float("nan")).to_numpy(zero_copy_only=False)
         return numbers + 0.0  # no minus zero
 
-    def _texts(self, batch: Any, name: str, what: str) -> list[str | None]:
-        column = batch.column(name)
-        types = self._arrow.types
-        if types.is_dictionary(column.type):
+    def _texts(self, column: Any, name: str, what: str, faults: list[DataError]) -> list[str | None]:
+        """Return ids as text, None for nulls; numbers as they are written. Adds a fault for each that is not UTF-8."""
+        if self._arrow.types.is_dictionary(column.type):
             column = column.dictionary_decode()
-        kind = column.type
-        if types.is_floating(kind):
+        if self._arrow.types.is_floating(column.type):
             numbers = [None if x is None or math.isnan(x) else x for x in column.to_pylist()]
             if any(x is not None and (abs(x) >= 2**53 or x != int(x)) for x in numbers):
-                raise DataError(f"column {quote(name)} holds {kind}, no {what}s; turn it into text", self.path)
+                raise DataError(f"column {quote(name)} holds {column.type}, no {what}s; turn it into text", self.path)
             return [None if x is None else str(int(x)) for x in numbers]
-        if not (types.is_integer(kind) or types.is_string(kind) or types.is_large_string(kind) or types.is_null(kind)):
-            raise DataError(f"column {quote(name)} holds {kind}, no {what}s; turn it into text", self.path)
-        return [None if x is None else str(x) for x in column.to_pylist()]
+        try:
+            found = column.to_pylist()
+        except UnicodeDecodeError:
+            found = column.cast("large_binary").to_pylist()
+        texts: list[str | None] = []
+        for i, one in enumerate(found):
+            text = one
+            if isinstance(one, bytes):
+                try:
+                    text = one.decode("utf-8")
+                except UnicodeDecodeError:
+                    faults.append(DataError(encoding_fault(one, what), self.path, self._row + i + 1))
+                    text = one.decode("utf-8", "backslashreplace")
+            texts.append(None if text is None else str(text))
+        return texts
 
     def _runs(self, texts: list[str | None], name: str, faults: list[DataError]) -> tuple[list[str], Longs, bool]:
         query_ids: list[str] = []
         starts: list[int] = []
         continues = texts[0] is not None and texts[0] == self._query
+        missing = np.array([not text for text in texts])
+        self._note(faults, missing, missing, f"no query id in column {quote(name)}: ''; every row needs one")
         for i, text in enumerate(texts):
-            if not text:
-                message = f"no query id in column {quote(name)}: {quote(text or '')}; every row needs one"
-                faults.append(DataError(message, self.path, self._row + i + 1))
-            elif text != self._query or i == 0:
-                if text != self._query and (fault := self._ledger.enter(text, self.path, self._row + i + 1)):
-                    faults.append(fault)
+            if text and (text != self._query or i == 0):
+                if text != self._query:
+                    if wrong := id_fault(text, "query id", self._options):
+                        faults.append(DataError(wrong, self.path, self._row + i + 1))
+                    elif fault := self._ledger.enter(text, self.path, self._row + i + 1):
+                        faults.append(fault)
                 starts.append(i)
                 query_ids.append(text)
                 self._query = text
@@ -157,7 +222,7 @@ class _ArrowFailures:
     """Turns pyarrow's exceptions into one line."""
 
     def __init__(self, arrow: Any, path: str) -> None:
-        self._kinds = (arrow.ArrowException, OSError)
+        self._kinds = (arrow.ArrowException, OSError, UnicodeDecodeError)
         self._path = path
 
     def __enter__(self) -> None:
@@ -173,7 +238,7 @@ def _seekable(stream: InputStream, head: bytes) -> Any:
     """Return the path of a plain file, else its whole content; Parquet's index stands at its end."""
     if stream.path != "-" and stream.progress > 0 and os.path.isfile(stream.path):
         with open(stream.path, "rb") as plain:
-            if plain.read(len(MAGIC)) == MAGIC:
+            if plain.read(len(MAGIC)) == MAGIC and stream.is_file(os.fstat(plain.fileno())):
                 return stream.path
     parts = [head]
     buffer = memoryview(bytearray(1 << 20))

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lmart.dataset import SparseRows, join_rows, take_rows
-from lmart.errors import DataError, quote
+from lmart.errors import DataError, counted, quote
 from lmart.formats.explanations import ROWS, RowExplanations
 from lmart.formats.rows import RowBlock
 from lmart.formats.scores import write_scores
@@ -28,6 +28,11 @@ FLOAT32_SAFE = 1e38  # below it, a float32 is neither infinite nor about to beco
 
 class PredictionWriter(abc.ABC):
     """Takes blocks of rows with their scores, in input order; `finish` after the last one."""
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the user should know of what was written."""
+        return []
 
     @abc.abstractmethod
     def write(self, block: RowBlock, scores: Floats) -> None:
@@ -87,6 +92,19 @@ class RankedWriter(PredictionWriter):
         self._query_ids: list[str | None] = []  # of the queries held
         self._first_query = 0  # number of the first of them
         self._held: list[tuple[Longs, Floats, list[str] | None, SparseRows | None]] = []
+        self._repeated: tuple[str | None, str] | None = None  # the first query that names a document twice, and it
+        self._n_repeated = 0  # rows that name a document of a row before them
+
+    @property
+    def warnings(self) -> list[str]:
+        if self._repeated is None:
+            return []
+        query_id, document = self._repeated
+        called = "standard input" if self._source == "-" else self._source
+        what = f"{_named(query_id)} names document {quote(document)} twice"
+        others = self._n_repeated - 1
+        more = f", and {counted(others, 'more row')} a document of their query" if others else ""
+        return [f"{called}: {what}{more}; is the document id right?"]
 
     def write(self, block: RowBlock, scores: Floats) -> None:
         """Take the rows; write the queries that are whole by now."""
@@ -148,12 +166,33 @@ class RankedWriter(PredictionWriter):
             [part[3] for part in self._held if part[3] is not None],
         )
         kept = np.arange(n) if self._top is None else np.flatnonzero(ranked.ranks < self._top)
+        self._note_repeated(ranked, kept)
         for text in self._texts(ranked, kept):
             self._out.write(text)
         self._query_ids = self._query_ids[stop - self._first_query :]
         self._first_query = stop
         self._n_rows += n
         self._held = []
+
+    def _note_repeated(self, ranked: _Ranked, kept: Longs) -> None:
+        """Note rows to be written that name the document of another row of their query."""
+        if ranked.document_ids is None:
+            return
+        queries = ranked.queries[kept].tolist()
+        named = [(query, self._shown_document(ranked, i)) for query, i in zip(queries, kept.tolist(), strict=True)]
+        if len(set(named)) == len(named):
+            return
+        seen: set[tuple[int, str]] = set()
+        for query, document in named:
+            if document is None:
+                continue
+            if (query, document) in seen:
+                self._n_repeated += 1
+                self._repeated = self._repeated or (ranked.query_ids[query], document)
+            seen.add((query, document))
+
+    def _shown_document(self, ranked: _Ranked, i: int) -> str | None:
+        return ranked.document_id(i)
 
     def _texts(self, ranked: _Ranked, kept: Longs) -> Iterator[str]:
         yield "".join(self._lines(ranked, kept))
@@ -168,6 +207,10 @@ class RankedWriter(PredictionWriter):
                 raise DataError(
                     f"the {kind} {quote(one)} holds a blank, which {what} cannot hold; use --format jsonl", self._source
                 )
+
+
+def _named(query_id: str | None) -> str:
+    return "the data" if query_id is None else f"query {quote(query_id)}"
 
 
 def _places(queries: Longs, order: Longs) -> Longs:
@@ -207,6 +250,10 @@ class TrecWriter(RankedWriter):
             raise DataError("a TREC run needs query ids, and there are none; use another --format", self._source)
         self._refuse_blanks(ranked.query_ids, "query id", " \t\n\r\v\f", "a TREC run")
         self._refuse_blanks(ranked.document_ids or (), "document id", " \t\n\r\v\f", "a TREC run")
+        if self._repeated is not None:
+            query_id, document = self._repeated
+            what = f"{_named(query_id)} names document {quote(document)} twice, which a TREC run cannot hold"
+            raise DataError(f"{what}; keep one of its rows, or use another --format", self._source)
         order = kept[np.lexsort((ranked.ranks[kept], ranked.queries[kept]))]
         queries, ranks = ranked.queries[order].tolist(), ranked.ranks[order].tolist()
         shown = falling(ranked.scores[order].tolist(), ranks)
@@ -264,14 +311,16 @@ class JsonLinesWriter(RankedWriter):
             lines = zip(self._lines(ranked, rows), members, strict=True)
             yield "".join([f"{line[:-2]}, {more}}}\n" for line, more in lines])
 
+    def _shown_document(self, ranked: _Ranked, i: int) -> str | None:
+        return (ranked.document_ids[i] if ranked.document_ids is not None else "") or None
+
     def _lines(self, ranked: _Ranked, kept: Longs) -> list[str]:
         names = [json.dumps(one) for one in ranked.query_ids]
         queries, scores = ranked.queries[kept].tolist(), ranked.scores[kept].tolist()
         ranks, rows = (ranked.ranks[kept] + 1).tolist(), (ranked.rows[kept] + 1).tolist()
-        documents = ranked.document_ids
         return [
             f'{{"row": {row}, "qid": {names[query]}, '
-            f'"docid": {json.dumps((documents[i] if documents is not None else "") or None)}, '
+            f'"docid": {json.dumps(self._shown_document(ranked, i))}, '
             f'"score": {score!r}, "rank": {rank}}}\n'
             for i, row, query, score, rank in zip(kept.tolist(), rows, queries, scores, ranks, strict=True)
         ]

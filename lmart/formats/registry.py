@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from lmart.dataset import RankingDataset
 from lmart.ensemble import Ensemble
@@ -25,15 +26,29 @@ from lmart.threads import WorkerPool
 
 __all__ = ["ReadOptions", "RowBlock", "RowReader", "detect_format", "open_rows", "read_dataset", "read_model"]
 
+Blocks = TypeVar("Blocks", RowBlock, list[RowBlock])
+
 _HEAD = 1 << 16
 _TEXT_READERS: dict[str, Callable[..., RowReader]] = {"letor": LetorReader, "csv": DelimitedReader, "tsv": TsvReader}
+_BLANKS = b" \t\r\n"
+_JSON = re.compile(rb"\s*(\{\s*(\"|\}|$)|\[\s*([\[{\"]|$))")
+_MODEL = re.compile(rb'\s*\{\s*"format"\s*:\s*"lmart"')
+_FOREIGN = {
+    b"ARROW1": "Arrow (Feather)",
+    b"Obj\x01": "Avro",
+    b"SQLite format 3\0": "an SQLite database",
+    b"\x89HDF": "HDF5",
+    b"\x93NUMPY": "a NumPy array",
+    b"\xd0\xcf\x11\xe0": "an Excel workbook",
+}
+_READ = "give LETOR, CSV, TSV or Parquet"
 _LETOR_CELL = re.compile(rb"(^|[ \t])(qid|\d+):")
 
 
 def open_rows(path: str, options: ReadOptions, pool: WorkerPool | None = None) -> RowReader:
     """Open one input for reading in blocks, in constant memory. DataError when it cannot be read."""
     table, ledger = FeatureTable(), QueryLedger(options.group_by_qid)
-    return _open(path, options, pool or WorkerPool(1), table, ledger, _query_sizes(options))
+    return _open(path, options, pool or WorkerPool(1), table, ledger, _query_sizes(options), alone=True)
 
 
 class Batch(NamedTuple):
@@ -60,15 +75,13 @@ def read_batches(
     """
     ledger, sizes = QueryLedger(options.group_by_qid), _query_sizes(options)
     for path, spool in zip(paths, spools or [None] * len(paths), strict=True):
-        empty = True
         with _open(path, options, pool, table, ledger, sizes, spool, room) as reader:
             for blocks in reader.volatile_batches():
-                empty = False
                 yield Batch(path, blocks, reader.progress if len(paths) == 1 else 0.0)
-        if empty:
-            raise DataError("there are no rows in it; check the step that made it", path)
     if sizes is not None:
-        sizes.check_end()
+        sizes.check_end(source_name(paths))
+    if not options.beside_others and (unmet := table.never_met()):
+        options.warning(f"{source_name(paths)}: {unmet}")
 
 
 def source_name(paths: Sequence[str]) -> str:
@@ -91,6 +104,15 @@ def read_dataset(paths: Sequence[str], options: ReadOptions, pool: WorkerPool | 
     return builder.finish(table, source_name(paths), options.group_by_qid)
 
 
+def for_models(options: ReadOptions, models: Sequence[Ensemble]) -> ReadOptions:
+    """Return the options for data that only these models are to score: of tables only their features are parsed."""
+    named = {model.feature_names is not None for model in models}
+    if len(named) > 1:  # matched by name for one, by number for the other
+        return options
+    known = {model.feature_name(column) for model in models for column in range(model.n_features)}
+    return dataclasses.replace(options, known_features=frozenset(known))
+
+
 def detect_format(path: str) -> str:
     """Return the name of the format of a file, by its name, else by its content. DataError when it cannot be read.
 
@@ -103,7 +125,7 @@ def detect_format(path: str) -> str:
         head = _read_head(stream)
     finally:
         stream.close()
-    return "lmart" if head.lstrip().startswith(b"{") else _data_format(path, head, ReadOptions())
+    return "lmart" if head.lstrip(_BLANKS).startswith(b"{") else _data_format(path, head, ReadOptions())
 
 
 def read_model(path: str, format: str | None = None) -> Ensemble:
@@ -138,13 +160,16 @@ def _open(
     sizes: QuerySizes | None,
     spool: Spool | None = None,
     room: CellRoom | None = None,
+    alone: bool = False,
 ) -> RowReader:
     stream = open_input(path, spool)
     try:
         head = _read_head(stream)
         kind = options.format or _data_format(path, head, options)
+        _refuse_foreign(path, head, kind)
+        reader: RowReader
         if kind == "parquet":
-            reader: RowReader = ParquetReader(stream, head, options, table, ledger)
+            reader = ParquetReader(stream, head, options, table, ledger)
         elif kind in _TEXT_READERS:
             reader = _TEXT_READERS[kind](stream, head, options, pool, table, ledger, room)
         else:
@@ -152,7 +177,53 @@ def _open(
     except BaseException:
         stream.close()
         raise
+    reader.alone = alone
+    reader = _CheckedRows(reader, stream)
     return reader if sizes is None else SizedRows(reader, sizes)
+
+
+class _CheckedRows(RowReader):
+    """The rows of a reader. DataError when there are none, and in place of others when the file changed meanwhile."""
+
+    def __init__(self, reader: RowReader, stream: InputStream) -> None:
+        self.path = reader.path
+        self.table = reader.table
+        self._reader = reader
+        self._stream = stream
+
+    def close(self) -> None:
+        self._reader.close()
+
+    def __iter__(self) -> Iterator[RowBlock]:
+        return self._checked(iter(self._reader))
+
+    def volatile_batches(self) -> Iterator[list[RowBlock]]:
+        return self._checked(self._reader.volatile_batches())
+
+    def _checked(self, blocks: Iterator[Blocks]) -> Iterator[Blocks]:
+        try:
+            first = next(blocks, None)
+            if first is None:
+                raise DataError("there are no rows in it; check the step that made it", self.path)
+            yield first
+            del first  # no block is held while the next one is made
+            yield from blocks
+        except DataError:
+            self._stream.refuse_changed()
+            raise
+
+    @property
+    def progress(self) -> float:
+        return self._reader.progress
+
+
+def _refuse_foreign(path: str, head: bytes, kind: str) -> None:
+    """Raise DataError when the data begins like a format that is not read as data."""
+    if _JSON.match(head) and not _MODEL.match(head) and kind != "parquet":
+        raise DataError(f"JSON is not read as data; {_READ}", path)
+    for magic, what in _FOREIGN.items():
+        if head.startswith(magic):
+            raise DataError(f"is {what}, which is not read as data; {_READ}", path)
 
 
 def _read_head(stream: InputStream) -> bytes:
@@ -170,7 +241,7 @@ def _read_head(stream: InputStream) -> bytes:
 def _first_line(head: bytes, may_be_cut: bool) -> bytes | None:
     lines = head.split(b"\n")
     for line in lines if may_be_cut else lines[:-1]:
-        if line.strip() and not line.lstrip().startswith(b"#"):
+        if (text := line.strip(_BLANKS)) and not text.startswith(b"#"):
             return line
     return None
 
@@ -185,7 +256,9 @@ def _data_format(path: str, head: bytes, options: ReadOptions) -> str:
     line = (_first_line(head, True) or b"").removeprefix(b"\xef\xbb\xbf").strip(b"\r\n")
     if _LETOR_CELL.search(line):
         return "letor"
-    wanted = {*LABEL_NAMES, *QUERY_NAMES, *(x.lower() for x in (options.label_column, options.query_column) if x)}
+    chosen = (options.label_column, options.query_column, options.document_column)
+    features = (name.lower() for name in options.known_features or () if not name.isdigit())
+    wanted = {*LABEL_NAMES, *QUERY_NAMES, *(name.lower() for name in chosen if name), *features}
     for name, delimiter in DELIMITERS.items():
         try:
             fields = next(csv.reader([line.decode("utf-8")], delimiter=delimiter, strict=True), [])
@@ -193,7 +266,7 @@ def _data_format(path: str, head: bytes, options: ReadOptions) -> str:
             continue
         if len(fields) > 1 and wanted & {field.strip().lower() for field in fields}:
             return name
-    if named is not None or head.lstrip().startswith(b"{"):
+    if named is not None or head.lstrip(_BLANKS).startswith(b"{"):
         return named.name if named is not None and named.kind == "model" else "lmart"
     return "letor"
 

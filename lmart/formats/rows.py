@@ -18,6 +18,7 @@ from lmart.kernels.parsing import COLUMN, ID, LENGTH, MASK, N_SPELLINGS, SPELLIN
 Floats = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
 
+NAMED = 3  # ids named in a message
 DIRECT_IDS = 1 << 20  # feature ids below it are found by the reading kernel itself, those above afterwards
 
 
@@ -70,6 +71,8 @@ class FeatureTable:
 
     def __init__(self) -> None:
         self.names: list[str] | None = None
+        self.of_tables: dict[str, Longs] = {}  # by input with a header: the ids that it has a column for
+        self.ignored: dict[int, bool] = {}  # ids of LETOR text that are to be left out, and whether they were met
         self._count = 0
         self._ids = np.empty(64, np.int64)
         self._keys = np.full(256, -1, np.int64)
@@ -126,6 +129,26 @@ class FeatureTable:
             start = stop
         return columns
 
+    def register_but(self, ids: Longs) -> npt.NDArray[np.int32]:
+        """Return the column of each id, as `register`, but -1 for those that are ignored; note that they were met."""
+        left_out = np.isin(ids, list(self.ignored))
+        for one in np.unique(ids[left_out]).tolist():
+            self.ignored[one] = True
+        columns = np.full(len(ids), -1, np.int32)
+        columns[~left_out] = self.register(ids[~left_out])
+        return columns
+
+    def never_met(self) -> str | None:
+        """Return a warning that no row of LETOR text had some of the ids to ignore; None if all were met.
+
+        Tables refuse such names by their header; in sparse text an index that no row has may only be rare.
+        """
+        never = [] if self.of_tables else [str(index) for index, met in self.ignored.items() if not met]
+        if not never:
+            return None
+        which = "feature" if len(never) == 1 else "features"
+        return f"no row has the {which} to ignore {', '.join(map(quote, never[:NAMED]))}; check --ignore-columns"
+
     def find(self, ids: Longs) -> npt.NDArray[np.int32]:
         """Return the column of each id, int32[n], -1 for those never met."""
         columns = np.empty(len(ids), np.int32)
@@ -137,11 +160,11 @@ class FeatureTable:
         if self.names is None:
             self.names = []
         position = {name: i for i, name in enumerate(self.names)}
+        before = len(position)
         for name in names:
-            if name not in position:
-                position[name] = len(self.names)
-                self.names.append(name)
-                self.register(np.array([len(self.names)]))
+            position.setdefault(name, len(position))
+        self.names += list(position)[before:]
+        self.register(np.arange(before + 1, len(position) + 1))
         return np.array([position[name] for name in names], np.int32)
 
     def _reserve(self, count: int) -> None:
@@ -190,6 +213,7 @@ class RowReader(abc.ABC):
 
     path: str
     table: FeatureTable
+    alone = False  # no other input follows it
 
     @property
     def feature_ids(self) -> Longs:

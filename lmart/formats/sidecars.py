@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from lmart.errors import DataError, SettingsError, counted, quote
+from lmart.formats.lines import WORD_COMMENT, Lines, far_too_many, read_lines, read_numbers
 from lmart.formats.scores import read_scores
 from lmart.monotone import parse_monotone
 from lmart.sidecars import Positions
-from lmart.streams import read_all
 
 Floats = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
@@ -20,33 +21,43 @@ Longs = npt.NDArray[np.int64]
 LARGEST_WEIGHT = 1e100  # far from where sums of weighted numbers end
 LARGEST_SCORE = 1e100  # of those that training starts from; as far from where differences of scores end
 
-_NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z")
+LARGEST_QUERY = 10**12  # rows, so that sums of sizes stay whole numbers of the machine
+_NO_NUMBER = "holds no number; give a file of one number a line"
+_POSITIONS_ARE = "give one position for each row of the data"
+_SIZES_ARE = "give the row count of each query, one a line"
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_CONSTRAINT_COMMENT = re.compile(rb"\A#.*|(?<=:[+-])[ \t]+#.*|(?<=:1)[ \t]+#.*|(?<=:[+-]1)[ \t]+#.*")
 
 
-def _numbers(path: str) -> list[tuple[int, bytes]]:
-    """Return (line, text) of a file of one number a line; blank lines and what follows a '#' do not count."""
-    found = []
-    for line, text in enumerate(read_all(path).removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
-        token = text.split(b"#", 1)[0].strip()
-        if token:
-            found.append((line, token))
+def read_query_sizes(path: str) -> Iterator[Longs]:
+    """Yield the number of rows of each query, one a line: int64 arrays to be laid end to end, all numbers > 0.
+
+    The file is read as far as they are asked for. DataError for anything else, and when there is none.
+    """
+    found = False
+    for lines in read_lines(path):
+        found = True
+        if max(map(len, lines.texts)) > 18 or not all(map(bytes.isdigit, lines.texts)):
+            raise _wrong_size(lines, path)
+        sizes = np.array(list(map(int, lines.texts)), np.int64)
+        if sizes.min() < 1 or sizes.max() > LARGEST_QUERY:
+            raise _wrong_size(lines, path)
+        yield sizes
     if not found:
-        raise DataError("holds no number; give a file of one number a line", path)
-    return found
+        raise DataError(_NO_NUMBER, path)
 
 
-def read_query_sizes(path: str) -> Longs:
-    """Read the number of rows of each query, one a line: int64[n_queries], all > 0. DataError for anything else."""
-    sizes = []
-    for line, token in _numbers(path):
-        if not token.isdigit() or len(token) > 18:
-            what = f"query size {quote(token)} is not a whole number"
-            raise DataError(f"{what}; give the row count of each query, one a line", path, line)
+def _wrong_size(lines: Lines, path: str) -> DataError:
+    """Return the refusal of the first line that is no size of a query."""
+    for token, line in zip(*lines, strict=True):
+        what = f"query size {quote(token)}"
+        if not token.isdigit():
+            return DataError(f"{what} is not a whole number; {_SIZES_ARE}", path, line)
+        if len(token) > 18 or int(token) > LARGEST_QUERY:
+            return DataError(f"{what} is above {LARGEST_QUERY}; {_SIZES_ARE}", path, line)
         if int(token) == 0:
-            what = f"query size {quote(token)}: a query has at least one row"
-            raise DataError(f"{what}; leave empty queries out", path, line)
-        sizes.append(int(token))
-    return np.array(sizes, np.int64)
+            return DataError(f"{what}: a query has at least one row; leave empty queries out", path, line)
+    raise AssertionError("no line is at fault")
 
 
 @dataclass(frozen=True)
@@ -69,21 +80,17 @@ def read_weights(path: str, query_offsets: Longs, input_rows: Longs | None = Non
     DataError (with all three numbers) when the count fits neither, and for a weight that is negative, above
     LARGEST_WEIGHT or no number, or when all are zero. When every query has one row, both readings mean the same.
     """
-    weights = []
-    for line, token in _numbers(path):
-        value = float(token) if _NUMBER.match(token) else np.nan
-        if not 0.0 <= value <= LARGEST_WEIGHT:
-            what = f"weight {quote(token)} is not a number from 0 to {LARGEST_WEIGHT:g}"
-            raise DataError(f"{what}; give one weight a line", path, line)
-        weights.append(value + 0.0)
     n_queries, n_documents = len(query_offsets) - 1, int(query_offsets[-1])
-    if len(weights) not in (n_queries, n_documents):
+    given, more = read_numbers(path, (0.0, LARGEST_WEIGHT), _fault_of_weight, n_documents)
+    if not len(given):
+        raise DataError(_NO_NUMBER, path)
+    if len(given) not in (n_queries, n_documents):
         raise DataError(
-            f"there are {len(weights)} weights, but the data has {n_queries} queries and {n_documents} rows; "
-            "give one weight a query or one a row",
+            f"there are {'more than ' if more else ''}{len(given)} weights, but the data has {n_queries} queries and "
+            f"{n_documents} rows; give one weight a query or one a row",
             path,
         )
-    given = np.array(weights)
+    given += 0.0  # no minus zero
     if not given.any():
         raise DataError("all weights are zero; give at least one above zero", path)
     sizes = np.diff(query_offsets)
@@ -95,18 +102,17 @@ def read_weights(path: str, query_offsets: Longs, input_rows: Longs | None = Non
     return Weights(given, sums / np.maximum(sizes, 1), "row")
 
 
+def _fault_of_weight(token: bytes) -> str:
+    return f"weight {quote(token)} is not a number from 0 to {LARGEST_WEIGHT:g}; give one weight a line"
+
+
 def read_init_scores(path: str, n_documents: int, source: str, input_rows: Longs | None = None) -> Floats:
     """Read the scores that training starts from, in the form of `read_scores`: float64[n_documents].
 
     source : the data they belong to; input_rows : as in its RankingDataset
     DataError as `read_scores`, and for a score beyond LARGEST_SCORE.
     """
-    scores = read_scores(path, n_documents, source)
-    beyond = np.flatnonzero(np.abs(scores) > LARGEST_SCORE)
-    if len(beyond):
-        row = int(beyond[0])
-        what = f"score {quote(repr(float(scores[row])))} is too large to start from"
-        raise DataError(f"{what}; use scores from -{LARGEST_SCORE:g} to {LARGEST_SCORE:g}", path, row + 1)
+    scores = read_scores(path, n_documents, source, LARGEST_SCORE)
     return scores if input_rows is None else scores[input_rows]
 
 
@@ -116,54 +122,59 @@ def read_positions(path: str, n_documents: int, source: str, input_rows: Longs |
     source : the data they belong to; input_rows : as in its RankingDataset
     DataError names the line that is empty, has more than one word, or is not text, or both counts when they differ.
     """
-    lines = read_all(path).removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    while lines and not lines[-1].strip():
-        lines.pop()
     places: dict[bytes, int] = {}
-    words = [line.strip() for line in lines]
-    codes = np.array([places.setdefault(word, len(places)) for word in words], np.int32)
-    for word in places:
-        fault = _fault_of_position(word)
-        if fault:
-            raise DataError(f"{fault}; give one position for each row of the data", path, words.index(word) + 1)
-    if len(codes) != n_documents:
-        held, rows = counted(len(codes), "position"), counted(n_documents, "row")
-        raise DataError(f"holds {held}, but {source} has {rows}; give one for each row, in the same order", path)
+    parts = [np.zeros(0, np.int32)]
+    count, more = 0, False
+    for lines in read_lines(path, WORD_COMMENT, f"the line is empty; {_POSITIONS_ARE}"):
+        n_known = len(places)
+        parts.append(np.array([places.setdefault(word, len(places)) for word in lines.texts], np.int32))
+        for word in dict.fromkeys(lines.texts):
+            if places[word] >= n_known and (fault := _fault_of_position(word)):
+                raise DataError(f"{fault}; {_POSITIONS_ARE}", path, lines.numbers[lines.texts.index(word)])
+        count += len(lines.texts)
+        if far_too_many(count, n_documents):
+            more = True
+            break
+    codes = np.concatenate(parts)
+    if count != n_documents:
+        held, rows = counted(count, "position"), counted(n_documents, "row")
+        what = f"holds {'more than ' if more else ''}{held}, but {source} has {rows}"
+        raise DataError(f"{what}; give one for each row, in the same order", path)
     names = tuple(word.decode("utf-8") for word in places)
     return Positions(names, codes if input_rows is None else codes[input_rows])
 
 
 def _fault_of_position(word: bytes) -> str:
-    if not word:
-        return "the line is empty"
     try:
         text = word.decode("utf-8")
     except UnicodeDecodeError:
         return f"position {quote(word)} is not UTF-8"
-    return f"there is more than one word in {quote(word)}" if len(text.split()) > 1 else ""
+    if len(text.split()) > 1:
+        return f"there is more than one word in {quote(word)}"
+    return f"position {quote(word)} holds a control character" if _CONTROL.search(text) else ""
 
 
 def read_monotone(path: str) -> dict[str, int]:
-    """Read monotone constraints, FEATURE:+1 or FEATURE:-1 a line; blank lines and lines that begin with '#' do not
-    count.
+    """Read monotone constraints, FEATURE:+1 or FEATURE:-1 a line; blank lines and comments after '#', at the start of a
+    line or after a constraint, do not count.
 
     DataError for any other line, a feature that is named twice, and when there is none.
     """
     found: dict[str, int] = {}
-    for line, raw in enumerate(read_all(path).removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
-        text = raw.decode("utf-8", "backslashreplace").strip()
-        if not text or text.startswith("#"):
-            continue
-        try:
-            own = parse_monotone(text)
-        except SettingsError:
-            own = {}
-        if len(own) != 1:
-            raise DataError(f"{quote(text)} is no constraint; give FEATURE:+1 or FEATURE:-1 on each line", path, line)
-        if own.keys() & found.keys():
-            (feature,) = own
-            raise DataError(f"feature {quote(feature)} stands there twice; leave one", path, line)
-        found |= own
+    for lines in read_lines(path, _CONSTRAINT_COMMENT):
+        for raw, line in zip(*lines, strict=True):
+            text = raw.decode("utf-8", "backslashreplace")
+            try:
+                own = parse_monotone(text)
+            except SettingsError:
+                own = {}
+            if len(own) != 1:
+                what = f"{quote(text)} is no constraint"
+                raise DataError(f"{what}; give FEATURE:+1 or FEATURE:-1 on each line", path, line)
+            if own.keys() & found.keys():
+                (feature,) = own
+                raise DataError(f"feature {quote(feature)} stands there twice; leave one", path, line)
+            found |= own
     if not found:
         raise DataError("holds no constraint; give FEATURE:+1 or FEATURE:-1 on each line", path)
     return found

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from lmart.dataset import SparseRows
-from lmart.errors import DataError, quote
+from lmart.errors import DataError
 from lmart.formats.cells import CellRoom, ReusedRoom, joined
+from lmart.formats.ids import decode_documents, encoding_fault, id_fault
 from lmart.formats.options import ReadOptions
 from lmart.formats.rows import FeatureTable, Floats, Longs, QueryLedger, RowBlock, RowReader, refuse
 from lmart.kernels import decimals, parsing
@@ -22,7 +23,7 @@ from lmart.threads import WorkerPool
 FIRST_BLOCK = 1 << 16  # small: it teaches the table which features there are
 BLOCK = 1 << 23
 CHUNK = 1 << 19
-LONGEST_LINE = 1 << 30
+LONGEST_LINE = 1 << 26
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -39,7 +40,8 @@ class Buffers:
         self._rows = self._numbers = -1
 
     def reserve(self, rows: int, numbers: int, max_errors: int) -> None:
-        """Make room for `rows` rows with `numbers` cells and labels together, and for `max_errors` faults."""
+        """Make room for `rows` rows with `numbers` cells and labels together, and for `max_errors` faults,
+        at most one a row."""
         if rows > self._rows:
             self._rows = rows
             self.labels = np.empty(rows)
@@ -51,7 +53,7 @@ class Buffers:
             self._numbers = numbers
             self.unknown = np.empty(numbers, np.int64)
             self.odd = np.empty((numbers, 5), np.int64)
-        self.faults = np.empty((max_errors, 3), np.int64)
+        self.faults = np.empty((min(max_errors, rows), 3), np.int64)
         self.counts = np.zeros(parsing.N_COUNTS, np.int64)
 
 
@@ -79,8 +81,12 @@ class _Reading:
         """Return how many bytes were read, 0 at the end of the stream; DataError."""
         self.run()
         self._view.release()
-        if self._fault is not None:
-            raise self._fault
+        fault, self._fault = self._fault, None
+        if fault is not None:
+            try:
+                raise fault
+            finally:
+                del fault  # else it holds this frame, and this frame the fault
         return self._count
 
 
@@ -145,7 +151,7 @@ class TextReader(RowReader):
         except DataError as fault:
             if not self.faults:
                 raise
-            self.faults.append(fault)
+            self.faults.append(fault.with_traceback(None))  # whose frames hold this reader
         refuse(self.faults, self.options.max_errors)
 
     def end(self) -> None:
@@ -168,27 +174,40 @@ class TextReader(RowReader):
         filled = len(head)
         cut = buffer.rfind(b"\n", 0, filled) + 1
         while True:
-            rest = buffer[cut:filled]
-            if len(rest) > LONGEST_LINE:
-                raise self.fault(self.line + 1, f"the line is longer than {LONGEST_LINE} bytes; is it the right file?")
-            size = len(rest) + (BLOCK if cut else len(rest) + FIRST_BLOCK)
-            if len(spare) < size + 1 + parsing.MARGIN:
-                spare = bytearray(size + size // 8 + 1 + parsing.MARGIN)  # not again for a slightly longer rest
-            spare[: len(rest)] = rest
-            self._progress = self._stream.progress
-            self._next = _Reading(self._stream, memoryview(spare)[:size], len(rest))
-            if cut:
-                yield buffer, cut
-            buffer, spare = spare, buffer
+            if filled - cut > LONGEST_LINE:
+                what = f"the line is longer than {LONGEST_LINE >> 20} MiB"
+                raise self.fault(self.line + 1, f"{what}; is it the right file, and are its line ends newlines?")
+            start, room = filled, len(buffer) - parsing.MARGIN - 1
+            if cut or filled == room:
+                start = filled - cut
+                room = start + (self._next_size() if cut else max(start, FIRST_BLOCK))
+                if len(spare) < room + 1 + parsing.MARGIN:
+                    spare = bytearray(room + room // 8 + 1 + parsing.MARGIN)  # not again for a slightly longer rest
+                spare[:start] = memoryview(buffer)[cut:filled]
+                self._progress = self._stream.progress
+                self._next = _Reading(self._stream, memoryview(spare)[:room], start)
+                if cut:
+                    yield buffer, cut
+                buffer, spare = spare, buffer
+            else:  # more of a long line, behind what is there
+                self._next = _Reading(self._stream, memoryview(buffer)[:room], start)
             count = self._next.result()
-            filled = len(rest) + count
+            filled = start + count
             if not count:
                 self._progress = self._stream.progress
                 if filled:
                     buffer[filled] = 10
                     yield buffer, filled + 1
                 return
-            cut = buffer.rfind(b"\n", len(rest), filled) + 1
+            cut = buffer.rfind(b"\n", start, filled) + 1
+
+    def _next_size(self) -> int:
+        """Return how much to read next: a block, or what is left of a plain file, as room costs time too."""
+        progress = self._stream.progress if self._stream.can_read_ahead else 0.0
+        if progress <= 0.0:
+            return BLOCK
+        left = int(self._stream.taken * (1.0 / progress - 1.0)) + 1
+        return min(BLOCK, max(left, FIRST_BLOCK))
 
     def run(self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> None:
         """Call the function for each of the arguments, side by side, and meanwhile read ahead if that cannot wait."""
@@ -232,15 +251,23 @@ class TextReader(RowReader):
         try:
             query_id = raw.decode("utf-8")
         except UnicodeDecodeError:
-            self.faults.append(self.fault(line, f"query id {quote(raw)} is not valid UTF-8; convert the file to UTF-8"))
+            self.faults.append(self.fault(line, encoding_fault(raw, "query id")))
             return raw.decode("utf-8", "backslashreplace")
-        if fault := self._ledger.enter(query_id, self.path, line):
+        if message := id_fault(query_id, "query id", self.options):
+            self.faults.append(self.fault(line, message))
+        elif fault := self._ledger.enter(query_id, self.path, line):
             self.faults.append(fault)
         return query_id
 
-    def read_documents(self, buffer: bytearray, documents: Longs) -> list[str]:
-        """Return the document ids at the places int64[n, 2]; bytes that are no UTF-8 are escaped."""
-        return [buffer[start:stop].decode("utf-8", "backslashreplace") for start, stop in documents.tolist()]
+    def read_documents(self, buffer: bytearray, documents: Longs, begin: int) -> list[str]:
+        """Return the document ids at the places int64[n, 2] of a chunk that begins at `begin`; adds their faults."""
+        texts, faults = decode_documents(
+            [bytes(buffer[start:stop]) for start, stop in documents.tolist()], self.options
+        )
+        for row, message in faults[: self.options.max_errors]:
+            line = self.line + buffer.count(b"\n", begin, int(documents[row, 0])) + 1
+            self.faults.append(self.fault(line, message))
+        return texts
 
     def finish_numbers(
         self, buffer: bytearray, numbers: Longs, labels: Floats, values: Floats

@@ -67,6 +67,8 @@ class TrialsFile:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise OutputError("is in use by another run; wait for its end or choose another name", self.path) from None
+        if os.pread(self._descriptor, 1, 0) not in (b"", b"{"):  # before a large file is read whole
+            raise self._foreign()
         content = self._read()
         *lines, rest = content.split(b"\n")
         if lines:

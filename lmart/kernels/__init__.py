@@ -2,7 +2,50 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 
-on_compile: Callable[[str], None] | None = None
-"""Called once with a sentence for the user when a kernel has to be compiled, then forgotten."""
+
+def _warn(text: str) -> None:
+    warnings.warn(text, RuntimeWarning, stacklevel=4)
+
+
+class Messages:
+    """What compiling and caching kernels has to tell the user; the same text is passed on only once.
+
+    Without a listener, as when lmart is used from Python, warnings become Python warnings and notices are dropped.
+    """
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
+        self._held: list[str] | None = None
+        self._notice: Callable[[str], None] | None = None
+        self._warning: Callable[[str], None] = _warn
+
+    def hold(self) -> None:
+        """Keep warnings until `listen` is called: the command line imports kernels before it knows about --quiet."""
+        self._held = []
+        self._warning = self._held.append
+
+    def listen(self, notice: Callable[[str], None], warning: Callable[[str], None]) -> None:
+        """Pass all further messages to these functions, in place of earlier ones, and the warnings kept so far."""
+        held, self._held = self._held or (), None
+        self._said.clear()
+        self._notice, self._warning = notice, warning
+        for text in held:
+            self.warning(text)
+
+    def notice(self, text: str) -> None:
+        """Pass on something worth knowing."""
+        if text not in self._said and self._notice is not None:
+            self._said.add(text)
+            self._notice(text)
+
+    def warning(self, text: str) -> None:
+        """Pass on that something is wrong which costs time, but changes no result."""
+        if text not in self._said:
+            self._said.add(text)
+            self._warning(text)
+
+
+messages = Messages()

@@ -1,24 +1,24 @@
-"""The decorators of all kernels, and the files that keep their machine code between runs.
+"""The decorators of all kernels, and the cache that keeps their machine code between runs.
 
-Numba's own cache refuses to start without a writable folder, dies of a damaged file, and can hand out the code of
-another signature when processes fill it together. Here each kernel and signature has a file of its own, named by
-everything its code depends on, checked by digest, and replaced as a whole; whatever goes wrong costs a compilation.
-Processes that start together compile in turn, so that the first one's work serves all.
+Numba's own cache needs a writable folder, fails on a damaged file, and can crash or return the code of another
+signature when several processes fill it together (numba issue 4807, https://github.com/numba/numba/issues/4807). Here
+each kernel and signature has a file of its own. Its name is a digest of everything that the code depends on, its
+content is checked by digest, and it is replaced as a whole. An error costs a compilation, never a result, and is
+reported once. Without the cache `lmart train` compiles for about 15 seconds at each start.
+
+This file is the only one that uses private parts of numba. Where a version lacks one of them, kernels are compiled by
+plain `njit`, anew in each process, which is also reported.
 """
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import gc
 import hashlib
+import importlib
 import os
 import pickle
-import stat
 import sys
-import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterable
 from functools import cache, wraps
 from pathlib import Path
@@ -28,46 +28,85 @@ import llvmlite
 import numba
 import numpy as np
 from numba import njit
-from numba.core import compiler, serialize, types
-from numba.core.caching import _Cache
-from numba.core.runtime import nrt
 
-import lmart.kernels
+from lmart.kernels import messages
+from lmart.kernels.code_files import NotTrusted, Turn, read_code, readable_folders, writable_folder, write_code
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+TESTED = "numba>=0.60,<0.70"  # as in pyproject.toml
 compile_when_called: Any = njit  # its types know only some of its options
-unliteral: Any = types.unliteral
 config: Any = numba.config  # its names are made at run time
-CompileResult: Any = compiler.CompileResult
-dumps: Any = serialize.dumps
-DIGEST_SIZE = hashlib.sha256().digest_size
 KERNELS = Path(__file__).parent  # a kernel may call kernels of any file in it
 ALLOCATING = frozenset({"empty", "zeros", "ones", "full", "arange", "copy"})  # names of what makes an array in a kernel
-LONGEST_WAIT = 120.0  # seconds for another process to compile
+missing: list[str] = []  # private parts that this version of numba lacks
+
+
+def _part(module: str, *names: str) -> Any:
+    """Return a private part of numba, or None, noted in `missing`, when this version has none by this name."""
+    try:
+        found: Any = importlib.import_module(module)
+        for name in names:
+            found = getattr(found, name)
+    except (ImportError, AttributeError):
+        missing.append(".".join((module, *names)))
+        return None
+    return found
+
+
+unliteral = _part("numba.core.types", "unliteral")
+dumps = _part("numba.core.serialize", "dumps")
+rebuild = _part("numba.core.compiler", "CompileResult", "_rebuild")
+initialize_runtime = _part("numba.core.runtime.nrt", "rtsys", "initialize")
+CacheBase = _part("numba.core.caching", "_Cache") or object
+_part("numba.core.compiler", "CompileResult", "_reduce")
+_part("numba.core.codegen", "CPUCodegen", "magic_tuple")
+for _option in ("nogil", "error_model", "no_cfunc_wrapper", "no_cpython_wrapper", "no_rewrites", "_nrt"):
+    _part("numba.core.cpu", "CPUTargetOptions", _option)
+for _method in ("compile", "get_call_template", "_insert", "_compile_for_args"):
+    _part("numba.core.dispatcher", "Dispatcher", _method)
 
 
 def kernel(function: F) -> F:
-    """Compile on first use, keep the machine code on disk, and release the interpreter lock while it runs.
+    """Compile a function on its first call, keep the machine code on disk, release the interpreter lock while it runs.
 
-    Division follows IEEE (x / 0 is inf), no operation is reordered or fused, so results do not depend on the processor.
-    A kernel may call kernels of any file in `lmart/kernels`: a change in one of these files compiles all kernels anew.
+    Floating-point division follows IEEE (x / 0 is inf), and no operation is reordered or fused, so results do not
+    depend on the processor. A kernel may call kernels of any file in `lmart/kernels`: a change in one of these files
+    compiles all kernels anew.
     """
     return _compiled(function, for_kernels=False)
 
 
 def inner_kernel(function: F) -> F:
-    """As `kernel`, for one that only kernels call: compiles sooner, for want of a way in from Python."""
+    """As `kernel`, for a function that only kernels call: it compiles faster, because Python cannot call it."""
     return _compiled(function, for_kernels=True)
 
 
 def _compiled(function: F, for_kernels: bool) -> F:
+    """Return what takes the place of a kernel: a numba dispatcher, or with NUMBA_DISABLE_JIT=1 a Python function.
+
+    for_kernels : whether only kernels call it
+    """
     if config.DISABLE_JIT:  # plain Python, in which NumPy would warn of what IEEE and unsigned numbers do anyway
         return np.errstate(all="ignore")(function)
-    # Each wrapper is a copy of the kernel to compile: none for C, which never calls, and only one for Python. Rewrites
-    # are for x ** 2 and arithmetic on whole arrays, which kernels spell out; counts of references (nrt), for arrays of
-    # a kernel's own.
-    compiled: Any = compile_when_called(
+    if not missing:
+        try:
+            return cast(F, _with_cache(function, for_kernels))
+        except (TypeError, AttributeError) as error:  # such as a new abstract method of numba's class of caches
+            missing.append(str(error))
+    messages.warning(
+        f"numba {numba.__version__} is not a version that lmart knows ({missing[0]} is missing or differs), so machine "
+        f"code is not kept and every run compiles again; install {TESTED}"
+    )
+    return cast(F, compile_when_called(nogil=True, error_model="numpy")(function))
+
+
+def _with_cache(function: Callable[..., Any], for_kernels: bool) -> Any:
+    """Return a dispatcher of numba that uses our cache."""
+    # Fewer variants to compile: no wrapper for C, from where nothing is called, and one for Python, but none for inner
+    # kernels. Rewrites only help x ** 2 and expressions of whole arrays, which kernels avoid. Reference counting (nrt)
+    # is only needed where a kernel allocates.
+    compiled = compile_when_called(
         nogil=True,
         error_model="numpy",
         no_cfunc_wrapper=True,
@@ -75,17 +114,21 @@ def _compiled(function: F, for_kernels: bool) -> F:
         no_rewrites=True,
         _nrt=not ALLOCATING.isdisjoint(function.__code__.co_names),
     )(function)
-    compiled._cache = KernelCache(function)
-    compiled.compile = _ending_the_turn(compiled.compile)
+    own_cache = KernelCache(function)
+    compiled._cache = own_cache
+    compiled.compile = _in_turn(compiled.compile, own_cache)
     compiled.get_call_template = _without_literals(compiled.get_call_template)
     if for_kernels:
         compiled._insert = lambda *entry: None  # there is no address that Python could call
         compiled._compile_for_args = _refuse_python
-    return cast(F, compiled)
+    return compiled
 
 
 def _without_literals(get_call_template: Callable[..., Any]) -> Callable[..., Any]:
-    """Have one signature serve calls with variables and with numbers, for which Numba compiles one of their own."""
+    """Return `get_call_template` so that calls with constants and with variables share a signature.
+
+    Numba would compile one of its own for each constant.
+    """
 
     def get_call_template_of_variables(arguments: Iterable[Any], named: dict[str, Any]) -> Any:
         variables = {name: unliteral(argument) for name, argument in named.items()}
@@ -98,160 +141,156 @@ def _refuse_python(*arguments: Any, **named: Any) -> Any:
     raise TypeError("an inner kernel is called by kernels only")
 
 
-class KernelCache(_Cache):
-    """The machine code of one kernel on disk, one file a signature, in the place of Numba's own cache."""
+class KernelCache(CacheBase):  # type: ignore[misc, valid-type]  # known at run time only
+    """The machine code of one kernel on disk, one file per signature, in place of numba's own cache.
+
+    function : the kernel's Python function
+    """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._source = Path(function.__code__.co_filename)
         self._name = f"{self._source.stem}.{function.__name__}"
         self._place = f"{function.__qualname__}:{function.__code__.co_firstlineno}"
+        self.was_asked = False  # by numba, for any signature
 
     @property
     def cache_path(self) -> str | None:
-        folder = writable_folder(self._source.parent)
+        """The folder that code is written to; None when there is none."""
+        folder = self._writable_folder()
         return None if folder is None else str(folder)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the compiled code of a signature, or None when it has to be compiled."""
-        # Numba would load all that compiling may need, which takes longer than to load the code that is kept.
-        nrt.rtsys.initialize(target_context)
+        """Return the compiled code of a signature (a CompileResult), or None when it has to be compiled.
+
+        Before None is returned, this thread waits for its turn to compile.
+        """
+        self.was_asked = True
+        # Numba would import all that compiling may need, which takes longer than to load the code that is kept.
+        initialize_runtime(target_context)
         name = self._file_name(sig, target_context.codegen())
+        if name is None:
+            return None
         found = self._find(name, target_context)
         if found is None:
-            folder = writable_folder(self._source.parent)
-            _tell_once(folder is not None)
-            if folder is not None and _take_turn(folder):
+            folder = self._writable_folder()
+            self._report_compiling(folder)
+            # Another process may have written it while we waited.
+            if folder is not None and _depth.value and turn.take(folder):
                 found = self._find(name, target_context)
         return found
 
     def _find(self, name: str, target_context: Any) -> Any:
-        for folder in readable_folders(self._source.parent):
-            with contextlib.suppress(Exception):  # absent, damaged, of another Numba: compile
-                kept = (folder / name).read_bytes()
-                digest, payload = kept[:DIGEST_SIZE], kept[DIGEST_SIZE:]
-                if hashlib.sha256(payload).digest() == digest:
-                    return CompileResult._rebuild(target_context, *pickle.loads(payload))
+        """Return the code that a file of this name holds in the first folder that has a sound one, else None."""
+        for folder in readable_folders(self._source.parent, config.CACHE_DIR):
+            path = folder / name
+            try:
+                payload = read_code(path)
+                if payload is not None:
+                    return rebuild(target_context, *pickle.loads(payload))
+            except (FileNotFoundError, PermissionError, MemoryError) as error:
+                if isinstance(error, MemoryError):
+                    raise
+            except NotTrusted as objection:
+                messages.warning(f"machine code in '{folder}' is not used: of '{name}', {objection}; remove it")
+            except Exception as error:  # whatever fails inside numba: compile
+                messages.warning(f"machine code in '{folder}' cannot be loaded ({_reason(error)}); compiling again")
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep the compiled code of a signature, if it can be kept."""
-        folder = writable_folder(self._source.parent)
-        if folder is None or data.lifted or data.library.has_dynamic_globals:
+        """Write the compiled code of a signature (`data`, a CompileResult) to its file, if there is a folder."""
+        folder = self._writable_folder()
+        name = self._file_name(sig, data.codegen)
+        if folder is None or name is None:
             return
-        with contextlib.suppress(Exception):  # a full disk costs the next run time, not this one its result
-            payload = dumps(data._reduce())
-            _replace(folder / self._file_name(sig, data.codegen), hashlib.sha256(payload).digest() + payload)
+        try:
+            if data.lifted or data.library.has_dynamic_globals:
+                return
+            write_code(folder / name, dumps(data._reduce()))
+        except OSError as error:
+            messages.warning(
+                f"machine code cannot be kept in '{folder}' ({_reason(error)}), so the next run compiles again; free "
+                "space there, or set NUMBA_CACHE_DIR to another folder"
+            )
+        except Exception as error:  # inside numba
+            messages.warning(
+                f"numba {numba.__version__} cannot save machine code ({_reason(error)}), so every run compiles again; "
+                f"install {TESTED}"
+            )
 
-    def _file_name(self, sig: Any, codegen: Any) -> str:
+    def _file_name(self, sig: Any, codegen: Any) -> str | None:
+        """Return the name of a signature's file, which changes with everything that its machine code depends on.
+
+        None, reported, when the source cannot be read, as in an installation of compiled Python files only.
+        """
+        try:
+            sources = (_source_digest(self._source), _sources_digest(KERNELS))
+        except OSError as error:
+            messages.warning(
+                f"machine code cannot be kept: '{error.filename}' cannot be read ({_reason(error)}), so every run "
+                "compiles again; install lmart with its source files"
+            )
+            return None
         parts = (
             (numba.__version__, llvmlite.__version__, sys.version, config.OPT, config.BOUNDSCHECK),
             (sig, codegen.magic_tuple()),
-            (_source_digest(self._source), _sources_digest(KERNELS), self._place),
+            (*sources, self._place),
         )
         return f"{self._name}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}.kernel"
 
+    def _writable_folder(self) -> Path | None:
+        return writable_folder(self._source.parent, config.CACHE_DIR)
+
+    def _report_compiling(self, folder: Path | None) -> None:
+        if folder is None:
+            messages.notice(
+                "compiling, and no folder can keep the result; set NUMBA_CACHE_DIR to a writable one to start quicker"
+            )
+        else:
+            messages.notice("compiling what this command needs, once on this machine")
+
     def enable(self) -> None:
-        pass
+        """Do nothing: it is always on."""
 
     def disable(self) -> None:
-        pass
+        """Do nothing: it is always on."""
 
     def flush(self) -> None:
-        pass
+        """Do nothing: files of other versions are not read."""
 
 
-class _Turn(threading.local):
-    """This thread's turn to compile into a folder: a lock on the folder, which ends with the process."""
+class _Depth(threading.local):
+    """How many kernels this thread is compiling: one that calls another compiles it on the way."""
 
-    depth = 0  # kernels under compilation: one that calls another compiles it on the way
-    descriptor: int | None = None
-
-
-_turn = _Turn()
+    value = 0
 
 
-def _take_turn(folder: Path) -> bool:
-    """Wait until no other process compiles into the folder; False when the turn is ours already, or cannot be had."""
-    if _turn.descriptor is not None or not _turn.depth:
-        return False
-    deadline = time.monotonic() + LONGEST_WAIT
-    try:
-        descriptor = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return False
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _turn.descriptor = descriptor
-            return True
-        except BlockingIOError:
-            if time.monotonic() < deadline:
-                time.sleep(0.02)  # not a blocking call, which a signal could not end
-                continue
-        except OSError:  # a file system without locks
-            pass
-        os.close(descriptor)
-        return False
+_depth = _Depth()
+turn = Turn()
 
 
-def _ending_the_turn(compile_signature: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _in_turn(compile_signature: Callable[[Any], Any], own_cache: KernelCache) -> Callable[[Any], Any]:
+    """Return numba's `compile_signature` so that it ends this thread's turn, and collects no garbage meanwhile."""
+
     @wraps(compile_signature)
     def compile_and_end(sig: Any) -> Any:
-        _turn.depth += 1
+        _depth.value += 1
         collects = gc.isenabled()
         gc.disable()  # the compiler makes little garbage among very many objects that stay
         try:
-            return compile_signature(sig)
+            entry = compile_signature(sig)
         finally:
             if collects:
                 gc.enable()
-            _turn.depth -= 1
-            if not _turn.depth and _turn.descriptor is not None:
-                os.close(_turn.descriptor)
-                _turn.descriptor = None
+            _depth.value -= 1
+            if not _depth.value:
+                turn.end()
+        if not own_cache.was_asked:
+            messages.warning(
+                f"numba {numba.__version__} does not use lmart's cache, so every run compiles again; install {TESTED}"
+            )
+        return entry
 
     return compile_and_end
-
-
-@cache
-def writable_folder(package: Path) -> Path | None:
-    """Return the folder to keep the machine code of a package's kernels in; None when there is none."""
-    for folder, ours_only in _candidates(package):
-        with contextlib.suppress(OSError):
-            folder.mkdir(mode=0o700 if ours_only else 0o777, parents=True, exist_ok=True)
-            if not ours_only or _is_ours(folder):
-                tempfile.TemporaryFile(dir=folder).close()
-                return folder
-    return None
-
-
-@cache
-def readable_folders(package: Path) -> tuple[Path, ...]:
-    """Return the folders to look into, which may hold code that an administrator compiled for all."""
-    if config.CACHE_DIR and writable_folder(package) == Path(config.CACHE_DIR, "lmart"):
-        return (Path(config.CACHE_DIR, "lmart"),)
-    return tuple(folder for folder, ours_only in _candidates(package) if not ours_only or _is_ours(folder))
-
-
-def _candidates(package: Path) -> Iterable[tuple[Path, bool]]:
-    """Yield the folders in order of preference, and whether each must belong to this user alone."""
-    if config.CACHE_DIR:
-        yield Path(config.CACHE_DIR, "lmart"), False
-    yield package / "__pycache__", False
-    user = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
-    if user.is_absolute() and user.parent.is_dir():  # a home that does not exist is not made
-        yield user / "lmart", True
-    with contextlib.suppress(OSError):  # no folder for temporary files
-        yield Path(tempfile.gettempdir(), f"lmart-kernels-{os.getuid()}"), True
-
-
-def _is_ours(folder: Path) -> bool:
-    """Machine code is run as it is read: from a shared place, only what no other user could have written."""
-    try:
-        status = folder.lstat()
-    except OSError:
-        return False
-    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022
 
 
 @cache
@@ -267,23 +306,9 @@ def _sources_digest(folder: Path) -> str:
     return hashlib.sha256(repr(named).encode()).hexdigest()
 
 
-def _replace(path: Path, content: bytes) -> None:
-    descriptor, temporary = tempfile.mkstemp(prefix=path.name, dir=path.parent)
-    try:
-        with open(descriptor, "wb") as file:
-            file.write(content)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
-def _tell_once(kept: bool) -> None:
-    tell, lmart.kernels.on_compile = lmart.kernels.on_compile, None
-    if tell is None:
-        return
-    if kept:
-        tell("compiling what this command needs, once on this machine")
-    else:
-        tell("compiling, and no folder can keep the result; set NUMBA_CACHE_DIR to a writable one to start quicker")
+def _reason(error: Exception) -> str:
+    """Return what went wrong as a clause: in the words of the system, or of the exception, with its name."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return os.strerror(error.errno)
+    text = str(error).strip().partition("\n")[0]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -277,6 +277,22 @@ def _missing_word(text: Bytes, start: int, delimiter: int) -> int:
     return start
 
 
+@inner_kernel
+def _truth_word(text: Bytes, start: int, delimiter: int) -> tuple[float, int]:
+    """Return 1 or 0 and the end of `true` or `false` in any case, if one of them is the field; else 0 and `start`."""
+    p = start
+    while text[p] > 32 and text[p] != delimiter:
+        p += 1
+    if p - start == 4 and int(text[start]) | 32 == 116 and int(text[start + 1]) | 32 == 114:  # t, r
+        if int(text[start + 2]) | 32 == 117 and int(text[start + 3]) | 32 == 101:  # u, e
+            return 1.0, p
+    if p - start == 5 and int(text[start]) | 32 == 102 and int(text[start + 1]) | 32 == 97:  # f, a
+        if int(text[start + 2]) | 32 == 108 and int(text[start + 3]) | 32 == 115:  # l, s
+            if int(text[start + 4]) | 32 == 101:  # e
+                return 0.0, p
+    return 0.0, start
+
+
 @kernel
 def parse_delimited(
     text: Bytes,
@@ -296,7 +312,8 @@ def parse_delimited(
     faults: Longs,
     counts: Longs,
 ) -> None:
-    """Read whole lines of fields without quotes. A line with a fault is noted and leaves no row; blank lines are none.
+    """Read whole lines of which no field is in quotes. A line with a fault is noted and leaves no row; blank lines are
+    none.
 
     text      : uint8[>= stop], in; text[stop - 1] is a newline
     delimiter : comma or tab
@@ -304,7 +321,8 @@ def parse_delimited(
     places    : int32[n_fields], in, where in its row a feature is put
     powers    : uint64[651, 2], in
     labels    : float64[rows], out
-    values    : float64[rows * n_features], out, row by row; nan where a field is empty, nan, na or null
+    values    : float64[rows * n_features], out, row by row; nan where a field is empty, nan, na or null; 1 and 0 for
+                true and false
     runs      : int64[rows, 4], out, runs of equal query ids: row, start and stop of the id in text, line
     hard      : int64[rows * n_fields, 4], out, numbers left to float(): place in `values` (~row: in `labels`), start,
                 stop, line
@@ -348,7 +366,9 @@ def parse_delimited(
                     if status == WRONG:
                         q = _missing_word(text, p, delimiter)
                         value = math.nan
-                        wrong = q == p
+                        if q == p:
+                            value, q = _truth_word(text, p, delimiter)
+                            wrong = q == p
                     elif status == HARD:
                         hard[n_hard, 0] = ~rows if kind == LABEL else rows * n_features + places[f]
                         hard[n_hard, 1] = p

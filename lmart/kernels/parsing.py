@@ -72,27 +72,69 @@ def count_marks(text: Bytes, start: int, stop: int) -> tuple[int, int]:
 
 
 @inner_kernel
-def _find_document(text: Bytes, start: int) -> tuple[int, int]:
-    """Return where the document id of a comment stands; `start` is behind its '#'. The forms: `docid = X`, `X`."""
+def _document_key(text: Bytes, start: int) -> int:
+    """Return how many bytes the key of a document id has that stands at `start`, in any letter case; 0: none does.
+
+    The keys: docid, docno, doc_id, document_id.
+    """
+    low = 0x20  # makes a capital letter small
+    p = start
+    if int(text[p]) | low != 100 or int(text[p + 1]) | low != 111 or int(text[p + 2]) | low != 99:  # doc
+        return 0
+    p += 3
+    if int(text[p]) | low == 110 and int(text[p + 1]) | low == 111:  # no
+        return p + 2 - start
+    if int(text[p]) | low == 117 and int(text[p + 1]) | low == 109 and int(text[p + 2]) | low == 101:  # ume
+        if int(text[p + 3]) | low != 110 or int(text[p + 4]) | low != 116 or text[p + 5] != 95:  # nt_
+            return 0
+        p += 5
+    if text[p] == 95:
+        p += 1
+    if int(text[p]) | low == 105 and int(text[p + 1]) | low == 100:  # id
+        return p + 2 - start
+    return 0
+
+
+@inner_kernel
+def _skip_blanks(text: Bytes, start: int) -> int:
     p = start
     while text[p] == 32 or text[p] == 9:
         p += 1
-    q = p
-    while text[q] > 32 and text[q] != 61:
-        q += 1
-    if q - p == 5:
-        same = int(text[p]) | 32 == 100 and int(text[p + 1]) | 32 == 111 and int(text[p + 2]) | 32 == 99
-        same = same and int(text[p + 3]) | 32 == 105 and int(text[p + 4]) | 32 == 100
-        r = q
-        while text[r] == 32 or text[r] == 9:
-            r += 1
-        if same and text[r] == 61:
-            p = r + 1
-            while text[p] == 32 or text[p] == 9:
-                p += 1
+    return p
+
+
+@inner_kernel
+def _find_document(text: Bytes, start: int) -> tuple[int, int]:
+    """Return where the document id of a comment stands; `start` is behind its '#'.
+
+    It is the word behind the first `docid =`, or another key of `_document_key`, with '=' or ':', with blanks or
+    without, at any place of the comment; a ',' or ';' between it and what follows is no part of it. In a comment
+    without such a key it is the first word, unless that is a key itself: one that '=' follows.
+    """
+    p = start
+    may_start = True
+    while text[p] != 10:
+        if may_start:
+            length = _document_key(text, p)
+            if length:
+                q = _skip_blanks(text, p + length)
+                if text[q] == 61 or text[q] == 58:
+                    p = _skip_blanks(text, q + 1)
+                    q = p
+                    while text[q] > 32:
+                        q += 1
+                    separated = q > p + 1 and (text[q - 1] == 44 or text[q - 1] == 59)
+                    if separated and text[_skip_blanks(text, q)] > 32:
+                        q -= 1
+                    return p, q
+        may_start = text[p] <= 32 or text[p] == 35 or text[p] == 44 or text[p] == 59  # '#' ',' ';'
+        p += 1
+    p = _skip_blanks(text, start)
     q = p
     while text[q] > 32:
         q += 1
+    if text[_skip_blanks(text, q)] == 61:
+        return p, p
     return p, q
 
 

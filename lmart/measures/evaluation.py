@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from lmart.dataset import query_ranges
 from lmart.errors import DataError
-from lmart.gains import discount_table, grade_scale, stop_probabilities
+from lmart.gains import discount_table, grade_scale, refuse_labels_above, stop_probabilities
 from lmart.measures.values import Conventions, Measure
 from lmart.threads import WorkerPool
 
@@ -30,7 +30,8 @@ class EvaluationReport:
     values          : mean over the queries by str(measure), None when no query counts
     per_query       : float64[n_queries] by str(measure), nan where the query is skipped
     n_empty_queries : queries without a relevant document (label > 0)
-    grade_scale     : L of err, whose stopping probability is (2^label - 1) / 2^L
+    grade_scales    : L of each measure of err by str(measure), whose stopping probability is (2^label - 1) / 2^L
+    grade_scale     : L of the first of them, or what it would be
     """
 
     values: dict[str, float | None]
@@ -40,6 +41,14 @@ class EvaluationReport:
     n_empty_queries: int
     grade_scale: int
     conventions: Conventions
+    grade_scales: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def stopping(self) -> str:
+        """How likely a reader of err stops at a document, as a formula; with one of each measure when L differs."""
+        if len(set(self.grade_scales.values())) < 2:
+            return f"(2^label - 1) / 2^{self.grade_scale}"
+        return ", ".join(f"(2^label - 1) / 2^{scale} in {name}" for name, scale in self.grade_scales.items())
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain JSON values, without the queries one by one."""
@@ -47,8 +56,7 @@ class EvaluationReport:
             "queries": self.n_queries,
             "documents": self.n_documents,
             "empty_queries": self.n_empty_queries,
-            "conventions": self.conventions.to_json()
-            | {"relevant": "label > 0", "err": f"(2^label - 1) / 2^{self.grade_scale}"},
+            "conventions": self.conventions.to_json() | {"relevant": "label > 0", "err": self.stopping},
             "metrics": dict(self.values),
         }
 
@@ -61,8 +69,9 @@ class Evaluator:
     measures      : all with the same conventions
     pool          : where queries are measured side by side; the values never depend on it
     weights       : one number >= 0 a query, or one a document, whose mean in a query is the query's weight; None: all 1
+    scale         : L of a measure of err that names none itself; None: 4, or the largest label when that is more
 
-    DataError when a gain table has no entry for a label, or the weights do not fit.
+    DataError when a gain table has no entry for a label, a label is above the L of err, or the weights do not fit.
 
     >>> labels, offsets = np.array([0.0, 1.0]), np.array([0, 2])
     >>> Evaluator(labels, offsets, parse_measures("ndcg@10,mrr")).evaluate(np.array([2.0, 1.0])).values
@@ -76,6 +85,7 @@ class Evaluator:
         measures: Sequence[Measure],
         pool: WorkerPool | None = None,
         weights: Floats | None = None,
+        scale: int | None = None,
     ) -> None:
         conventions = {measure.conventions for measure in measures}
         if len(conventions) != 1:
@@ -90,15 +100,19 @@ class Evaluator:
         self.relevant = np.asarray(labels > 0, np.float64)
         self.n_relevant = _query_sums(self.relevant, self.query_offsets)
         self.empty = self.n_relevant == 0
-        self.grade_scale = grade_scale(labels)
+        own_scale = scale or grade_scale(labels)
+        self._scales = {str(one): one.largest_label or own_scale for one in measures if one.name == "err"}
+        for largest in set(self._scales.values()):
+            refuse_labels_above(labels, largest)
+        self.grade_scale = next(iter(self._scales.values()), own_scale)
         self._ranges = query_ranges(self.query_offsets, DOCUMENTS_A_CALL)
         self._order = np.arange(len(labels), dtype=np.int32)
-        self._worths: dict[str, Floats] = {}
+        self._worths: dict[tuple[str, int], Floats] = {}
         self._ideal: dict[int, Floats] = {}
         self._ideal_order: npt.NDArray[np.int32] | None = None
         self._discounts = {measure: self._discount(measure) for measure in measures}
         for measure in measures:
-            self._worth(measure.name)
+            self._worth(measure)
             if measure.name == "ndcg":
                 self._ideal_dcg(measure)
 
@@ -122,6 +136,7 @@ class Evaluator:
             int(np.count_nonzero(self.empty)),
             self.grade_scale,
             self.conventions,
+            self._scales,
         )
 
     def _measure(self, measure: Measure, scores: Floats) -> Floats:
@@ -149,7 +164,7 @@ class Evaluator:
         from lmart.kernels import measures
 
         values = np.empty(len(self.sizes))
-        ranked = measures.RankedDocuments(order, scores, self._worth(measure.name), self.query_offsets)
+        ranked = measures.RankedDocuments(order, scores, self._worth(measure), self.query_offsets)
         cutoff = measure.cutoff or len(self.labels)
         by_name = {
             "map": measures.precision_sums,
@@ -163,20 +178,21 @@ class Evaluator:
         self.pool.run(call, [(a, b, cutoff, average, values) for a, b in self._ranges])
         return values
 
-    def _worth(self, name: str) -> Floats:
+    def _worth(self, measure: Measure) -> Floats:
         """Return what each document is worth to a measure, float64[n_documents]; computed at the first call."""
-        if name not in self._worths:
+        name, scale = measure.name, self._scales.get(str(measure), 0)
+        if (name, scale) not in self._worths:
             gain = self.conventions.gain
             if name == "ndcg":
                 worth = gain.scaled(self.labels, self.query_offsets)
             elif name == "dcg":
                 worth = gain.of_labels(self.labels)
             elif name == "err":
-                worth = stop_probabilities(self.labels)
+                worth = stop_probabilities(self.labels, scale)
             else:
                 worth = self.relevant
-            self._worths[name] = np.ascontiguousarray(worth, np.float64)
-        return self._worths[name]
+            self._worths[name, scale] = np.ascontiguousarray(worth, np.float64)
+        return self._worths[name, scale]
 
     def _discount(self, measure: Measure) -> Floats:
         """Return what each rank that the measure looks at is worth."""
@@ -193,7 +209,7 @@ class Evaluator:
         """Return the DCG of the best order of each query, summed as that of any other order."""
         cutoff = measure.cutoff or len(self.labels)
         if cutoff not in self._ideal:
-            worth = self._worth("ndcg")
+            worth = self._worth(measure)
             if self._ideal_order is None:
                 self._ideal_order = self._order.copy()
                 self._sort(worth, self._ideal_order)

@@ -84,6 +84,18 @@ class Objective(ABC):
         lowest = np.minimum.reduceat(self.relevance, starts[filled]) if filled.any() else np.zeros(0)
         return int(len(starts) - np.count_nonzero(highest > lowest))
 
+    def can_learn(self) -> bool:
+        """Return whether any query of weight above 0 has two documents of different relevance."""
+        task = self.task
+        starts = task.query_offsets[:-1][np.diff(task.query_offsets) > 0]
+        if not len(starts):
+            return False
+        weights = task.query_weights[np.diff(task.query_offsets) > 0]
+        if task.row_weights is not None:
+            weights = weights * np.maximum.reduceat(task.row_weights, starts)
+        differ = np.maximum.reduceat(self.relevance, starts) > np.minimum.reduceat(self.relevance, starts)
+        return bool((differ & (weights > 0)).any())
+
     def compute_gradients(self, scores: Float64Array, round_number: int = 1) -> Gradients:
         """Return the gradients and hessians at the given scores, float64[n_documents].
 

@@ -9,13 +9,16 @@ from lmart.objectives.pairs import PairObjective
 
 
 class ExpectedReciprocalRank(PairObjective):
-    """The mean of 1 / rank where a reader stops, who stops at a document by its label, whatever its gain."""
+    """The mean of 1 / rank where a reader stops, who stops at a document by its label, whatever its gain.
+
+    The largest label is that of the settings, which is one for all parts of the data; without, that of these documents.
+    """
 
     weigh_pairs = staticmethod(expected_reciprocal_rank_changes)
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
-        self.relevance = stop_probabilities(task.labels)
+        self.relevance = stop_probabilities(task.labels, task.settings.largest_label)
 
 
 OBJECTIVE = ExpectedReciprocalRank

@@ -1,19 +1,30 @@
 """Inputs and outputs: files, pipes, standard streams, compressed or not."""
 
 from lmart.streams.common import reason
-from lmart.streams.inputs import InputStream, open_input, read_all
-from lmart.streams.outputs import AtomicOutput, check_output
+from lmart.streams.inputs import (
+    LARGEST_WHOLE,
+    InputStream,
+    changed_while_read,
+    open_input,
+    read_all,
+    read_pieces,
+)
+from lmart.streams.outputs import AtomicOutput, AtomicOutputs, check_output
 from lmart.streams.spool import Spool, can_be_reread, can_spool, state_of
 
 __all__ = [
+    "LARGEST_WHOLE",
     "AtomicOutput",
+    "AtomicOutputs",
     "InputStream",
     "Spool",
     "can_be_reread",
     "can_spool",
+    "changed_while_read",
     "check_output",
     "open_input",
     "read_all",
+    "read_pieces",
     "reason",
     "state_of",
 ]

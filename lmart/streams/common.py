@@ -18,6 +18,6 @@ def zstandard(error: type[DataError] | type[OutputError], path: str) -> Any:
     """Return the package zstandard; `error` when it is not installed."""
     try:
         import zstandard as package
-    except ImportError:
+    except ModuleNotFoundError:
         raise error("zstd needs the package zstandard: pip install 'lmart[zstd]'", path) from None
     return package

@@ -17,13 +17,32 @@ from typing import Any, BinaryIO, Protocol
 from lmart.errors import DataError
 from lmart.streams.common import reason, zstandard
 from lmart.streams.spool import Spool
+from lmart.threads import start_thread
 
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
-_FOREIGN = {b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"PK\x03\x04": "zip", b"7z\xbc\xaf\x27\x1c": "7z"}
-_MAGICS = (GZIP_MAGIC, ZSTD_MAGIC, *_FOREIGN)
+_FOREIGN = {
+    b"BZh": "bzip2",
+    b"\xfd7zXZ\x00": "xz",
+    b"PK\x03\x04": "zip",
+    b"7z\xbc\xaf\x27\x1c": "7z",
+    b"\x1f\x9d": "compress",
+    b"\x04\x22\x4d\x18": "lz4",
+}
+_MAGICS = {GZIP_MAGIC: "gzip", ZSTD_MAGIC: "zstd", **_FOREIGN}
 _PIECE = 1 << 18  # compressed bytes taken at a time
 _LARGEST_PIECE = 1 << 20  # decompressed bytes handed on at a time
+# The longest slice of a zstd frame decompressed at once: four bytes can stand for 128 KiB.
+_SHORT_SLICE, _LONG_SLICE = 1 << 6, 1 << 12
+
+LARGEST_WHOLE = 1 << 30  # bytes of an input that is held in memory whole
+HARMLESS = 1 << 26  # bytes up to which it does not matter how small they were compressed
+LARGEST_RATIO = 200  # beyond, of what is held whole; numbers written as text compress far less
+
+
+def changed_while_read(path: str) -> DataError:
+    """Return the refusal of a file that is not what it was when its reading began."""
+    return DataError("the file changed while it was read; start again once it is complete", path)
 
 
 class InputStream(Protocol):
@@ -39,8 +58,21 @@ class InputStream(Protocol):
     def can_read_ahead(self) -> bool:
         """Whether reading never waits for another program, nor for work that is better done by the reader itself."""
 
+    @property
+    def taken(self) -> int:
+        """The bytes read so far from the file or pipe itself, before decompression."""
+
     def read_block(self, view: memoryview) -> int:
-        """Fill `view` with what can be had without waiting, at least one byte; 0 at the end. DataError on failure."""
+        """Fill `view` with what can be had without waiting, at least one byte; 0 at the end.
+
+        DataError when it cannot be read; at the end also when a plain file changed since it was opened.
+        """
+
+    def refuse_changed(self) -> None:
+        """Raise DataError when it is a plain file that changed since it was opened, or before its end was read."""
+
+    def is_file(self, status: os.stat_result) -> bool:
+        """Say whether it is the very file that has the status."""
 
     def close(self) -> None:
         """Close the input; may be called twice."""
@@ -59,6 +91,8 @@ class _Raw:
         self._descriptor = -1
         self._own = False
         self._stream: BinaryIO | None = None
+        self._ended = False
+        self._closing = threading.Lock()  # a descriptor that is closed may soon be another file's
         try:
             if self._replays:
                 pass
@@ -71,16 +105,17 @@ class _Raw:
             what = "there is no such file; check the name"
             raise DataError(what if path else "the name of an input is empty; give a file name or '-'", path) from None
         except OSError as error:
-            raise DataError(f"cannot be read: {reason(error)}", path) from None
+            raise self._failure(error) from None
         except ValueError:
             raise DataError("this name holds a NUL character; check the name", path) from None
-        status = None if self._descriptor < 0 else os.fstat(self._descriptor)
-        self.regular = status is not None and stat.S_ISREG(status.st_mode)
-        self.size = status.st_size if status is not None and self.regular else 0
-        self.taken = 0
-        if status is not None and stat.S_ISDIR(status.st_mode):
-            self.close()
-            raise DataError("is a folder; give a file", path)
+        self.regular = False
+        self.size = self.taken = self._first = 0
+        if self._descriptor >= 0:
+            try:
+                self._look()
+            except BaseException:
+                self.close()
+                raise
 
     def _open_standard_input(self) -> None:
         if sys.stdin is None or sys.stdin.closed:
@@ -90,27 +125,91 @@ class _Raw:
         except (OSError, io.UnsupportedOperation):
             self._stream = sys.stdin.buffer
 
+    def _look(self) -> None:
+        """See what kind of file it is, and what a plain file is like before it is read."""
+        status = self._status()
+        if stat.S_ISDIR(status.st_mode):
+            raise DataError("is a folder; give a file", self.path)
+        self.regular = stat.S_ISREG(status.st_mode)
+        if self.regular:
+            self.size = status.st_size
+            self._state = status.st_size, status.st_mtime_ns
+            if not self._own:  # standard input may begin anywhere in a file
+                with suppress(OSError):
+                    self._first = os.lseek(self._descriptor, 0, os.SEEK_CUR)
+
+    def _status(self) -> os.stat_result:
+        try:
+            return os.fstat(self._descriptor)
+        except OSError as error:
+            raise self._failure(error) from None
+
+    def _failure(self, error: OSError) -> DataError:
+        return DataError(f"cannot be read: {reason(error)}", self.path)
+
     def read_some(self, view: memoryview) -> int:
         """Read once; 0 at the end."""
         if self._spool is not None and self._replays:
-            return self._spool.read_into(view)
+            count = self._spool.read_into(view)
+            self.taken += count
+            return count
+        if self._ended:
+            return 0
         try:
             if self._stream is not None:
                 piece = self._stream.read(len(view))
                 count = len(piece)
                 view[:count] = piece
             else:
-                count = os.readv(self._descriptor, [view])
-                self.taken += count
+                count = self._read_descriptor(view)
         except OSError as error:
-            raise DataError(f"cannot be read: {reason(error)}", self.path) from None
+            raise self._failure(error) from None
+        self.taken += count
         if self._spool is not None:
             self._spool.write(view[:count])
+        if not count and view:
+            self._end()
         return count
+
+    def _read_descriptor(self, view: memoryview) -> int:
+        while True:
+            try:
+                return os.readv(self._descriptor, [view])
+            except BlockingIOError:  # whoever started us made the pipe non-blocking
+                select.select([self._descriptor], [], [])
+
+    def _end(self) -> None:
+        """Close an input that was read to its end, so that all that can go wrong with it is known by then."""
+        self.refuse_changed()
+        if self.regular and self._first + self.taken < self.size:  # an end before its end
+            raise changed_while_read(self.path)
+        self._ended = True
+        with self._closing:
+            if self._own:
+                self._own = False
+                try:
+                    os.close(self._descriptor)
+                except OSError as error:
+                    raise self._failure(error) from None
+
+    def refuse_changed(self) -> None:
+        """Raise DataError when a plain file, not yet read to its end, is not as it was when it was opened.
+
+        A file that only lost or changed its name is read on as it was.
+        """
+        with self._closing:
+            if self.regular and not self._ended:
+                status = self._status()
+                if (status.st_size, status.st_mtime_ns) != self._state:
+                    raise changed_while_read(self.path)
+
+    def is_file(self, status: os.stat_result) -> bool:
+        """Say whether this is the very file that has the status."""
+        return self._descriptor >= 0 and os.path.samestat(status, self._status())
 
     def more_is_there(self) -> bool:
         """Say whether a further read would not have to wait."""
-        if self.regular or self._replays or self._stream is not None:
+        if self.regular or self._replays or self._ended or self._stream is not None:
             return True
         try:
             return bool(select.select([self._descriptor], [], [], 0)[0])
@@ -127,9 +226,13 @@ class _Raw:
         return filled
 
     def close(self) -> None:
-        if self._own:
-            self._own = False
-            os.close(self._descriptor)
+        """Close it before its end was read: what was read is right whatever comes of it."""
+        with self._closing:
+            self._ended = True
+            if self._own:
+                self._own = False
+                with suppress(OSError):
+                    os.close(self._descriptor)
 
 
 class _Prefixed:
@@ -148,6 +251,16 @@ class _Prefixed:
     def can_read_ahead(self) -> bool:
         return self._raw.regular
 
+    @property
+    def taken(self) -> int:
+        return self._raw.taken
+
+    def refuse_changed(self) -> None:
+        self._raw.refuse_changed()
+
+    def is_file(self, status: os.stat_result) -> bool:
+        return self._raw.is_file(status)
+
     def read_block(self, view: memoryview) -> int:
         if not self._prefix:
             return self._raw.read_block(view)
@@ -160,6 +273,25 @@ class _Prefixed:
 
     def close(self) -> None:
         self._raw.close()
+
+
+class _PiecesOnDemand(queue.Queue["tuple[bytes, float] | BaseException | None"]):
+    """In place of a queue that a thread fills: decompresses in the thread that asks, where no other can be started."""
+
+    def __init__(self, raw: _Prefixed, pieces: Iterator[bytes]) -> None:
+        super().__init__()
+        self._raw = raw
+        self._iterator = pieces
+
+    def get(self, block: bool = True, timeout: float | None = None) -> tuple[bytes, float] | BaseException | None:
+        """Return the next piece and the share that was read by then, None at the end, or why there is no more."""
+        try:
+            for piece in self._iterator:
+                return piece, self._raw.progress
+            self._raw.close()
+        except Exception as error:  # raised in read_block, after what came before it
+            return error
+        return None
 
 
 class _Decompressed:
@@ -178,25 +310,47 @@ class _Decompressed:
         work = _gunzip if kind == "gzip" else _unzstd
         if kind == "zstd":
             zstandard(DataError, self.path)
-        self._thread = threading.Thread(target=self._work, args=(work,), name="lmart-decompress", daemon=True)
-        self._thread.start()
+        self._on_demand = False
+        if not start_thread(self._work, "lmart-decompress", work):
+            self._on_demand = True
+            self._pieces = _PiecesOnDemand(raw, work(raw))
 
     @property
     def progress(self) -> float:
         return self._progress
 
+    @property
+    def taken(self) -> int:
+        return self._raw.taken
+
+    def refuse_changed(self) -> None:
+        self._raw.refuse_changed()
+
+    def is_file(self, status: os.stat_result) -> bool:
+        return self._raw.is_file(status)
+
     def _work(self, decompress: Any) -> None:
         last: BaseException | None = None
+        try:
+            self._decompress(decompress)
+        except BaseException as error:  # raised in read_block, in the thread that reads
+            last = error
+        finally:  # without an end the reader would wait for ever
+            if not self._closed:
+                self._pieces.put(last)
+            del last  # else the fault holds this frame, and this frame the fault
+
+    def _decompress(self, decompress: Any) -> None:
         try:
             for piece in decompress(self._raw):
                 if self._closed:
                     break
                 self._pieces.put((piece, self._raw.progress))
-        except BaseException as error:  # raised in read_block, in the thread that reads
-            last = error
-        self._raw.close()
-        if not self._closed:
-            self._pieces.put(last)
+        except DataError:
+            self._raw.refuse_changed()  # of which the damage comes
+            raise
+        finally:
+            self._raw.close()
 
     def read_block(self, view: memoryview) -> int:
         filled = 0
@@ -212,7 +366,10 @@ class _Decompressed:
                         break
                     self._ended = True
                     if piece is not None:
-                        raise piece
+                        try:
+                            raise piece
+                        finally:
+                            del piece  # else the fault holds this frame, and this frame the fault
                     break
                 self._piece = memoryview(piece[0])
                 self._progress = piece[1]
@@ -224,6 +381,9 @@ class _Decompressed:
 
     def close(self) -> None:
         self._closed = True
+        if self._on_demand:
+            self._raw.close()
+            return
         with suppress(queue.Empty):
             while True:  # wakes a thread that waits for room
                 self._pieces.get_nowait()
@@ -269,22 +429,33 @@ def _unzstd(raw: _Prefixed) -> Iterator[bytes]:
     """Yield what the frames of a zstd stream hold, one after the other."""
     package = zstandard(DataError, raw.path)
     frame: Any = None
+    length = _LONG_SLICE
+    parts: list[bytes] = []
+    held = 0
     for compressed in _pieces_of(raw, 1 << 15):
-        piece = compressed
-        while piece:
+        at = 0
+        while at < len(compressed):
             if frame is None:
                 frame = package.ZstdDecompressor(max_window_size=1 << 31).decompressobj()
+            piece = compressed[at : at + length]
+            at += len(piece)
             try:
                 out = frame.decompress(piece)
             except package.ZstdError as error:
                 what = str(error).rsplit(": ", 1)[-1]
                 raise DataError(f"the zstd data is damaged ({what}); copy the file again", raw.path) from None
-            if out:
-                yield out
-            piece = b""
+            length = _SHORT_SLICE if len(out) > _LARGEST_PIECE else min(2 * length, _LONG_SLICE)
             if frame.eof:
-                piece = frame.unused_data
+                at -= len(frame.unused_data)
                 frame = None
+            parts.append(out)
+            held += len(out)
+            if held >= _LARGEST_PIECE:
+                yield b"".join(parts)
+                parts, held = [], 0
+        if held:
+            yield b"".join(parts)
+            parts, held = [], 0
     if frame is not None:
         raise DataError("the zstd data is cut off before its end; copy the file again", raw.path)
 
@@ -305,9 +476,8 @@ def open_input(path: str, spool: Spool | None = None) -> InputStream:
             if not count:
                 break
             prefix += one[:count]
-        for magic, kind in _FOREIGN.items():
-            if prefix.startswith(magic):
-                raise DataError(f"is compressed with {kind}; decompress it first, or use gzip or zstd", path)
+        if fault := _fault_of_prefix(prefix):
+            raise DataError(fault, path)
         plain = _Prefixed(raw, prefix)
         if prefix.startswith(GZIP_MAGIC):
             return _Decompressed(plain, "gzip")
@@ -319,18 +489,40 @@ def open_input(path: str, spool: Spool | None = None) -> InputStream:
         raise
 
 
-def read_all(path: str, limit: int | None = None) -> bytes:
-    """Return the whole content, decompressed, of a small input; DataError as open_input, or above `limit`."""
+def _fault_of_prefix(prefix: bytes) -> str | None:
+    """Return what is wrong with an input that begins so, None if nothing is; it is shorter only if that is all."""
+    for magic, kind in _FOREIGN.items():
+        if prefix.startswith(magic):
+            return f"is compressed with {kind}; decompress it first, or use gzip or zstd"
+    if prefix.startswith(GZIP_MAGIC[:1]) and not prefix.startswith(GZIP_MAGIC) and len(prefix) > 1:
+        return "looks like gzip data whose beginning is damaged; copy the file again"
+    kind = next((kind for magic, kind in _MAGICS.items() if magic.startswith(prefix) and magic != prefix), "")
+    if kind and prefix and not (prefix.isascii() and prefix.decode().isprintable()):
+        return f"holds only the first bytes of {kind} data; copy the file again"
+    return None
+
+
+def read_pieces(path: str, limit: int | None = None) -> Iterator[bytes]:
+    """Yield the content of an input, decompressed, in pieces of up to 1 MiB; DataError as `open_input`.
+
+    limit : of what the caller keeps whole in memory; DataError above it, and for a small file that holds very much
+    """
     stream = open_input(path)
     try:
-        parts: list[bytes] = []
         size = 0
         buffer = memoryview(bytearray(1 << 20))
         while count := stream.read_block(buffer):
-            parts.append(bytes(buffer[:count]))
             size += count
             if limit is not None and size > limit:
                 raise DataError(f"is larger than {limit} bytes; is it the right file?", path)
-        return b"".join(parts)
+            if limit is not None and size > max(HARMLESS, LARGEST_RATIO * stream.taken):
+                what = f"is more than {LARGEST_RATIO} times as large as its compressed data"
+                raise DataError(f"{what}; is it the right file?", path)
+            yield bytes(buffer[:count])
     finally:
         stream.close()
+
+
+def read_all(path: str, limit: int = LARGEST_WHOLE) -> bytes:
+    """Return the whole content, decompressed, of a small input; DataError as `read_pieces`."""
+    return b"".join(read_pieces(path, limit))

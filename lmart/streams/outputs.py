@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import io
 import os
 import stat
 import sys
-import tempfile
 import zlib
 from collections.abc import Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
-from lmart.errors import OutputError, quote, visible
+from lmart.descriptors import remember, write_some
+from lmart.errors import OutputError, visible
+from lmart.streams import temporaries
 from lmart.streams.common import reason, zstandard
+from lmart.streams.targets import check_target, is_of_another, resolve, standard_descriptor
 
 
 class AtomicOutput:
     """An output that appears whole or not at all: `with AtomicOutput(path) as out: out.write(text_or_bytes)`.
 
-    A file is written under a temporary name in its folder and renamed at the end; it keeps the mode of the file it
-    replaces, and a link is followed to its target. '-' is standard output; it, devices and pipes are written directly.
-    Names that end in .gz or .zst are compressed, without time or name inside. OutputError with path and reason on
-    failure; a closed pipe stays BrokenPipeError.
+    A file is written beside its place and renamed at the end. It keeps the mode and owner of the file it replaces, but
+    for another user's file in a folder like /tmp, and a link is followed to its target. When only the renaming fails,
+    the finished file is kept, and the error names it. '-' is standard output; it, devices and pipes are written
+    directly. Names that end in .gz or .zst are compressed, without time or name inside. OutputError with path and
+    reason on failure; a closed pipe stays BrokenPipeError.
     """
 
     def __init__(self, path: str) -> None:
@@ -34,6 +36,7 @@ class AtomicOutput:
         self._temporary: str | None = None
         self._descriptor = -1
         self._own = False
+        self._direct = True
         self._stream: Any = None
         self._compressor: Any = None
         self._pending: list[bytes] = []
@@ -61,22 +64,25 @@ class AtomicOutput:
         finally:
             self._discard()
 
+    @property
+    def _called(self) -> str:
+        return "standard output" if self.path == "-" else self.path
+
     def _failure(self, error: OSError) -> OSError | OutputError:
         if isinstance(error, BrokenPipeError):
             return error
-        name = "standard output" if self.path == "-" else self.path
-        return OutputError(f"cannot be written: {reason(error)}; free space or choose another place", name)
+        return OutputError(f"cannot be written: {reason(error)}; free space or choose another place", self._called)
 
     def _start(self) -> None:
         self._compressor = _compressor(self.path)
-        if self.path == "-" or (number := _standard_descriptor(self.path)) == 1:
+        if self.path == "-" or (number := standard_descriptor(self.path)) == 1:
             self._start_standard_output()
             return
         if number is not None:
             self._descriptor = os.dup(number)
             self._own = True
             return
-        self._target = os.path.realpath(self.path)
+        self._target = resolve(self.path)
         try:
             replaced: os.stat_result | None = os.stat(self._target)
         except FileNotFoundError:
@@ -85,14 +91,9 @@ class AtomicOutput:
             self._descriptor = os.open(self._target, os.O_WRONLY | os.O_CLOEXEC)
             self._own = True
             return
-        folder, name = os.path.split(self._target)
-        # Bytes: a name is limited in bytes, and may be no valid UTF-8.
-        self._descriptor, temporary = tempfile.mkstemp(
-            prefix=b"." + os.fsencode(name)[:200] + b".", suffix=b".tmp", dir=os.fsencode(folder)
-        )
-        self._temporary = os.fsdecode(temporary)
-        self._own = True
-        if replaced is None:
+        self._descriptor, self._temporary = temporaries.create(self._target)
+        self._own, self._direct = True, False
+        if replaced is None or is_of_another(replaced, os.stat(os.path.dirname(self._target))):
             mask = os.umask(0)
             os.umask(mask)
             os.fchmod(self._descriptor, 0o666 & ~mask)
@@ -131,6 +132,8 @@ class AtomicOutput:
         self._put(piece)
 
     def _put(self, piece: bytes) -> None:
+        if self._direct and piece:
+            remember(self._called, complete=False)
         try:
             if self._stream is not None:
                 self._stream.write(piece)
@@ -138,28 +141,42 @@ class AtomicOutput:
                 return
             view = memoryview(piece)
             while view:
-                view = view[os.write(self._descriptor, view) :]
+                view = view[write_some(self._descriptor, view) :]
         except OSError as error:
             raise self._failure(error) from None
 
     def commit(self) -> None:
         """Write the rest and give the file its name; nothing can be written afterwards."""
+        self._finish()
+        _put_in_place([self])
+
+    def _finish(self) -> None:
+        """Write the rest, and wait until it is on the disk."""
         if not self._open:
             return
         self._drain()
         if self._compressor is not None:
             self._put(self._compressor.flush())
         self._open = False
-        if self._temporary is None:
+        if self._direct:
+            remember(self._called, complete=True)
             return
         try:
             os.fsync(self._descriptor)
-            self._own = False
-            os.close(self._descriptor)
-            os.replace(self._temporary, self._target)
         except OSError as error:
             raise self._failure(error) from None
+
+    def _rename(self) -> None:
+        """Give the finished file its name."""
+        if self._direct or not self._own:
+            return
+        self._name()
+        assert self._temporary is not None
+        os.replace(self._temporary, self._target)
+        temporaries.forget(self._temporary)
         self._temporary = None
+        remember(self._called, complete=True)
+        self._close()
         with suppress(OSError):  # the name is safe once its folder is on the disk
             folder = os.open(os.path.dirname(self._target), os.O_RDONLY)
             try:
@@ -167,26 +184,81 @@ class AtomicOutput:
             finally:
                 os.close(folder)
 
-    def _discard(self) -> None:
-        self._open = False
+    def _keep(self) -> str | None:
+        """Let the finished file stay under its temporary name, which is returned; None when it has none."""
+        if not self._direct and self._own:
+            with suppress(OSError):
+                self._name()
+        name, self._temporary = self._temporary, None
+        if name is not None:
+            temporaries.forget(name)
+        return name
+
+    def _name(self) -> None:
+        if self._temporary is None:
+            self._temporary = temporaries.give_name(self._descriptor, self._target)
+
+    def _close(self) -> None:
         if self._own:
             self._own = False
             with suppress(OSError):
                 os.close(self._descriptor)
+
+    def _discard(self) -> None:
+        self._open = False
+        self._close()
         if self._temporary is not None:
-            with suppress(OSError):
-                os.unlink(self._temporary)
+            temporaries.remove(self._temporary)
             self._temporary = None
 
 
-def _standard_descriptor(path: str) -> int | None:
-    """Return the number of the open descriptor that a name such as /dev/stdout or /dev/fd/5 stands for; -1 for none."""
-    if path in ("/dev/stdout", "/dev/stderr"):
-        return 1 if path == "/dev/stdout" else 2
-    folder, number = os.path.split(path)
-    if folder in ("/dev/fd", "/proc/self/fd"):
-        return int(number) if number.isascii() and number.isdigit() and len(number) < 10 else -1
-    return None
+class AtomicOutputs:
+    """Outputs that appear together: `with AtomicOutputs() as outputs: outputs.open(path).write(text)`.
+
+    At the end all of them are written and safe on the disk before the first one gets its name, so that after any
+    failure but that of renaming itself all older files are as they were.
+    """
+
+    def __init__(self) -> None:
+        self._outputs: list[AtomicOutput] = []
+
+    def open(self, path: str) -> AtomicOutput:
+        """Return one more output; OutputError when it cannot be written."""
+        one = AtomicOutput(path)
+        self._outputs.append(one)
+        return one.__enter__()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                # What goes to a pipe or standard output cannot be taken back, so files come first.
+                for one in sorted(self._outputs, key=lambda one: one._direct):
+                    one._finish()
+                _put_in_place(self._outputs)
+        finally:
+            for one in self._outputs:
+                one._discard()
+
+
+def _put_in_place(outputs: Sequence[AtomicOutput]) -> None:
+    """Rename finished files; when one cannot be, keep it and those that follow: they are the result of the work."""
+    for place, one in enumerate(outputs):
+        try:
+            one._rename()
+        except OSError as error:
+            kept = [name for other in outputs[place:] if (name := other._keep()) is not None]
+            if not kept:
+                raise one._failure(error) from None
+            where = " and ".join(map(visible, kept))
+            raise OutputError(
+                f"cannot be replaced: {reason(error)}; what was made is kept as {where}; move it where you want it",
+                one.path,
+            ) from None
 
 
 def _compressor(path: str) -> Any:
@@ -197,68 +269,11 @@ def _compressor(path: str) -> Any:
     return None
 
 
-def check_output(path: str, inputs: Sequence[str] = ()) -> None:
-    """Refuse, before any work, an output that cannot be written or would overwrite one of the inputs: OutputError."""
+def check_output(path: str, inputs: Sequence[str] = (), appended: bool = False) -> None:
+    """Refuse, before any work, an output that cannot be written or would overwrite one of the inputs: OutputError.
+
+    appended : the file is added to, not replaced
+    A temporary file is really made beside it and removed: permissions alone do not tell.
+    """
     _compressor(path)
-    descriptor = 1 if path == "-" else _standard_descriptor(path)
-    if descriptor is not None:
-        _check_descriptor(path, descriptor, inputs)
-        return
-    if not path:
-        raise OutputError("the name of the output is empty; give a file name or '-'")
-    if "\0" in path:
-        raise OutputError("cannot be written: the name holds a NUL character; choose another name", path)
-    target = os.path.realpath(path)
-    folder = os.path.dirname(target)
-    try:
-        there: os.stat_result | None = os.stat(target)
-    except FileNotFoundError:
-        there = None
-    except OSError as error:
-        raise OutputError(f"cannot be written: {reason(error)}; choose another place", path) from None
-    if there is not None and stat.S_ISDIR(there.st_mode):
-        raise OutputError("is a folder; give a file name", path)
-    if there is not None and not stat.S_ISREG(there.st_mode):
-        if not os.access(target, os.W_OK):
-            raise OutputError("cannot be written: permission denied; choose another place", path)
-        _refuse_an_input(path, there, inputs)
-        return
-    if path.endswith("/"):
-        raise OutputError("ends in '/' but is no folder; give a file name", path)
-    if not os.path.isdir(folder):
-        raise OutputError(f"cannot be written: there is no folder {quote(folder)}; make it first", path)
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise OutputError(f"cannot be written: no permission to write in {quote(folder)}; choose another place", path)
-    if there is not None:
-        _refuse_an_input(path, there, inputs)
-
-
-def _check_descriptor(path: str, descriptor: int, inputs: Sequence[str]) -> None:
-    try:
-        closed = fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY
-    except (OSError, ValueError):
-        closed = True
-    called = "standard output" if path == "-" else path
-    if closed:
-        raise OutputError("is not open for writing; choose another place", called)
-    _refuse_an_input(called, os.fstat(descriptor), inputs)
-
-
-def _refuse_an_input(path: str, there: os.stat_result, inputs: Sequence[str]) -> None:
-    if stat.S_ISREG(there.st_mode):
-        mistake = "would overwrite the input"
-    elif stat.S_ISFIFO(there.st_mode):
-        mistake = "would wait for ever, being the input"
-    else:  # a terminal or a socket is read and written
-        return
-    for other in inputs:
-        if _same_file(other, there):
-            raise OutputError(f"{mistake} {visible(other)}; choose another name", path)
-
-
-def _same_file(path: str, there: os.stat_result) -> bool:
-    try:
-        other = os.fstat(0) if path == "-" else os.stat(path)
-    except (OSError, ValueError):
-        return False
-    return (other.st_dev, other.st_ino) == (there.st_dev, there.st_ino)
+    check_target(path, inputs, appended)
