@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from score_data import score_dataset
 from trees import around, ensembles, grow, plain_scores, rows_for, sparse
 
 from lmart.dataset import RankingDataset
 from lmart.ensemble import Ensemble, Tree
 from lmart.errors import DataError, ModelError
-from lmart.scoring import FeatureMatcher, Scorer, score_dataset
+from lmart.scoring import FeatureMatcher, Scorer
 from lmart.threads import WorkerPool
 
 

@@ -26,7 +26,7 @@ from lmart.formats.letor_faults import (
 from lmart.formats.numbers import shortest
 from lmart.formats.rows import Longs, RowBlock
 from lmart.formats.text import Buffers, TextReader, cut_at_newlines, powers
-from lmart.kernels import decimals, features, parsing
+from lmart.kernels import decimals, feature_ids, parsing
 from lmart.streams import AtomicOutput
 
 
@@ -90,13 +90,13 @@ class LetorReader(TextReader):
         faulty = {line: (start, stop) for line, start, stop in out.faults[: min(n_faults, len(out.faults))].tolist()}
         if n_unknown:
             resolved = self.table.register(out.unknown[:n_unknown])
-            features.resolve_columns(columns, 0, n_cells, resolved)
+            feature_ids.resolve_columns(columns, 0, n_cells, resolved)
         for line, start, stop in self.finish_numbers(buffer, out.odd[:n_odd], out.labels, values):
             faulty.setdefault(line, (buffer.rfind(b"\n", 0, start) + 1, buffer.find(b"\n", stop)))
         if n_unsorted:
             unsorted = out.unsorted[:n_unsorted]
             repeated = np.empty(n_unsorted, np.int64)
-            count = features.sort_rows(unsorted, self.table.ids, n_rows, out.offsets, columns, values, repeated)
+            count = feature_ids.sort_rows(unsorted, self.table.ids, n_rows, out.offsets, columns, values, repeated)
             n_cells = int(out.offsets[n_rows])
             if self.options.duplicates != "last":
                 for _, line, start, stop in unsorted[repeated[:count]][: self.options.max_errors].tolist():
