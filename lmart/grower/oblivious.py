@@ -18,8 +18,9 @@ from lmart.grower.tree import (
     run_by_size,
     split_leaf,
 )
-from lmart.kernels import split_gain as kernels
-from lmart.kernels.split_gain import Split
+from lmart.kernels import split_search as kernels
+from lmart.kernels.histogram import complete_histogram, subtract_histogram
+from lmart.kernels.split_gain import Split, split_gain_of
 from lmart.threads import WorkerPool
 
 
@@ -36,7 +37,8 @@ def grow_oblivious(params: GrowParams) -> GrownTree | None:
     root = Leaf(0, 0, 0, params.histograms.take())
     assert root.histogram is not None
     root.total = source.histogram(0, root.histogram, params.pool)
-    kernels.complete_histogram(root.histogram, root.total, params.search, 0, params.edges.n_features)
+    features = (params.edges.bin_offsets, source.most_frequent_bins, 0, params.edges.n_features)
+    complete_histogram(root.histogram, root.total, *features)
     tree = GrowingTree(root)
     levels = settings.leaves.bit_length() - 1
     if settings.max_depth:
@@ -120,7 +122,7 @@ class _Level:
         left = int(histogram[start : start + split_bin + 1].sum())
         if missing_left and edges.has_missing[feature]:
             left += int(histogram[stop - 1])
-        in_units = kernels.split_gain_of(left, leaf.total, search.l2, search.min_hessian)
+        in_units = split_gain_of(left, leaf.total, search.l2, search.min_hessian)
         return Split(self._params.units.split_gain(in_units), feature, split_bin, missing_left, left)
 
     def _is_allowed(self, leaf: Leaf, split: Split) -> bool:
@@ -131,10 +133,11 @@ class _Level:
         return self._source.has_enough(leaf.number, split, self._min_documents)
 
     def _split_leaf(self, leaf: Leaf, left: int, right: int, buffer: Int64Array | None, pool: WorkerPool) -> None:
-        source, search = self._source, self._search
+        source, offsets = self._source, self._edges.bin_offsets
         split_leaf(source, leaf, left, right, pool)
         if buffer is not None:
             larger, smaller = hand_on_histogram(source, leaf, buffer, pool)
             ranges = feature_ranges(self._edges, pool)
-            calls = [(larger.histogram, buffer, smaller.total, search, a, b) for a, b in ranges]
-            pool.run(kernels.subtract_histogram, calls)
+            histograms = (larger.histogram, buffer, smaller.total)
+            calls = [(*histograms, offsets, source.most_frequent_bins, a, b) for a, b in ranges]
+            pool.run(subtract_histogram, calls)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from operator import attrgetter
+
 import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
 from lmart.bin_edges import BinEdges
 from lmart.grower.tree import LOW_HALF, GrowParams, Leaf
-from lmart.kernels import split_gain as kernels
+from lmart.kernels import split_search as kernels
+from lmart.kernels.histogram import complete_histogram, subtract_histogram
 from lmart.kernels.split_gain import Split
 from lmart.threads import WorkerPool, chunks
 
 SCANNED = 16_384  # least bins in one piece of work
 NO_COUNTS = np.zeros(0, np.int64)
+NO_SPLIT = Split(-np.inf, -1, -1, False, 0)
 
 
 def feature_ranges(edges: BinEdges, pool: WorkerPool) -> list[tuple[int, int]]:
@@ -27,49 +32,49 @@ class SplitFinder:
 
     def __init__(self, params: GrowParams) -> None:
         self._constrained = params.directions is not None
-        self._left_out = None if params.allowed_features is None else ~params.allowed_features
         self._source, self._edges, self._units = params.source, params.edges, params.units
         self._min_documents = params.settings.min_docs
         self._search = params.search
+        self._bin_arrays = (params.edges.bin_offsets, params.source.most_frequent_bins)
 
     def find(self, leaf: Leaf, pool: WorkerPool) -> Split | None:
         """Return the best split of the root that leaves enough documents on each side, or None."""
         histogram, search = leaf.histogram, self._search
         assert histogram is not None
-        split_gains = np.empty(self._edges.n_features)
         ranges = feature_ranges(self._edges, pool)
         if self._constrained:
-            pool.run(kernels.complete_histogram, [(histogram, leaf.total, search, a, b) for a, b in ranges])
-            self._find_constrained(leaf, split_gains, pool)
-        else:
-            pool.run(kernels.best_split_gains, [(histogram, leaf.total, search, a, b, split_gains) for a, b in ranges])
-        return self._choose(leaf, split_gains)
+            pool.run(complete_histogram, [(histogram, leaf.total, *self._bin_arrays, a, b) for a, b in ranges])
+            return self._find_constrained(leaf, pool)
+        split_gains = np.empty(self._edges.n_features)
+        calls = [(histogram, leaf.total, search, a, b, split_gains) for a, b in ranges]
+        return self._choose(leaf, split_gains, _best(pool.run(kernels.find_best_split, calls)))
 
     def find_both(self, larger: Leaf, smaller: Leaf, pool: WorkerPool) -> None:
         """Give two children their best splits, likewise.
 
         The histogram of `larger` is its parent's when this is called, and its own afterwards.
         """
-        search = self._search
         assert larger.histogram is not None and smaller.histogram is not None
-        split_gains = np.empty((2, self._edges.n_features))
         histograms, ranges = (larger.histogram, smaller.histogram), feature_ranges(self._edges, pool)
         if self._constrained:
-            subtractions = [(*histograms, smaller.total, search, a, b) for a, b in ranges]
-            pool.run(kernels.subtract_histogram, subtractions)
-            self._find_constrained(larger, split_gains[0], pool)
-            self._find_constrained(smaller, split_gains[1], pool)
-        else:
-            calls = [(*histograms, larger.total, smaller.total, search, a, b, split_gains) for a, b in ranges]
-            pool.run(kernels.best_split_gains_of_children, calls)
-        larger.split, smaller.split = self._choose(larger, split_gains[0]), self._choose(smaller, split_gains[1])
+            subtractions = [(*histograms, smaller.total, *self._bin_arrays, a, b) for a, b in ranges]
+            pool.run(subtract_histogram, subtractions)
+            larger.split = self._find_constrained(larger, pool)
+            smaller.split = self._find_constrained(smaller, pool)
+            return
+        split_gains = np.empty((2, self._edges.n_features))
+        calls = [(*histograms, larger.total, smaller.total, self._search, a, b, split_gains) for a, b in ranges]
+        splits = pool.run(kernels.find_best_splits_of_children, calls)
+        larger.split = self._choose(larger, split_gains[0], _best([of_range[0] for of_range in splits]))
+        smaller.split = self._choose(smaller, split_gains[1], _best([of_range[1] for of_range in splits]))
 
-    def _find_constrained(self, leaf: Leaf, split_gains: Float64Array, pool: WorkerPool) -> None:
-        """Write the gains of the best splits that the constraints allow."""
+    def _find_constrained(self, leaf: Leaf, pool: WorkerPool) -> Split | None:
+        """Return the best split of a leaf with a complete histogram that the constraints allow, or None."""
         low, high = self._bounds_in_units(leaf)
+        split_gains = np.empty(self._edges.n_features)
         ranges = feature_ranges(self._edges, pool)
         calls = [(leaf.histogram, leaf.total, self._search, low, high, a, b, split_gains) for a, b in ranges]
-        pool.run(kernels.best_constrained_gains, calls)
+        return self._choose(leaf, split_gains, _best(pool.run(kernels.find_best_constrained_split, calls)))
 
     def _bounds_in_units(self, leaf: Leaf) -> tuple[float, float]:
         ratio = self._units.hessian / self._units.gradient
@@ -81,26 +86,27 @@ class SplitFinder:
         bounds = self._bounds_in_units(leaf)
         return kernels.best_split(leaf.histogram, counts, feature, leaf.total, self._search, min_documents, *bounds)
 
-    def _choose(self, leaf: Leaf, split_gains: Float64Array) -> Split | None:
-        """Return the best split by each feature's highest gain, which does not count documents yet.
+    def _choose(self, leaf: Leaf, split_gains: Float64Array, split: Split) -> Split | None:
+        """Return the best split that leaves enough documents on each side, its gain no longer in units.
+
+        leaf        : the leaf to split
+        split_gains : float64[m], the highest gain of each feature, for which no documents are counted yet
+        split       : the split with the highest of them
 
         Features are tried from the highest gain down; only those that could win are counted.
         """
-        if self._left_out is not None:
-            split_gains[self._left_out] = -np.inf
-        if not len(split_gains) or self._source.n_documents(leaf.number) < 2 * self._min_documents:
+        if self._source.n_documents(leaf.number) < 2 * self._min_documents:
             return None
         counted: dict[int, Split] = {}
-        while True:
-            feature = int(split_gains.argmax())
-            if split_gains[feature] == -np.inf:
-                return None
-            split = counted.get(feature) or self._best_split(leaf, feature, NO_COUNTS, 0)
-            if feature in counted or self._has_enough(leaf, split):
+        while split.split_gain > -np.inf:
+            if split.feature in counted or self._has_enough(leaf, split):
                 return split._replace(split_gain=self._units.split_gain(split.split_gain))
-            counts = self._source.bin_counts(leaf.number, feature)
-            counted[feature] = self._best_split(leaf, feature, counts, self._min_documents)
-            split_gains[feature] = counted[feature].split_gain
+            counts = self._source.bin_counts(leaf.number, split.feature)
+            counted[split.feature] = self._best_split(leaf, split.feature, counts, self._min_documents)
+            split_gains[split.feature] = counted[split.feature].split_gain
+            feature = int(split_gains.argmax())
+            split = counted.get(feature) or self._best_split(leaf, feature, NO_COUNTS, 0)
+        return None
 
     def _has_enough(self, leaf: Leaf, split: Split) -> bool:
         """Return whether both sides hold min_docs documents; sums of hessians may show it without a count."""
@@ -109,3 +115,8 @@ class SplitFinder:
         if self._min_documents <= 1 or 0 < needed <= min(left, (leaf.total & LOW_HALF) - left):
             return True
         return self._source.has_enough(leaf.number, split, self._min_documents)
+
+
+def _best(splits: Sequence[Split]) -> Split:
+    """Return the split with the highest gain, the first of equal ones; one without gain when there are none."""
+    return max(splits, key=attrgetter("split_gain"), default=NO_SPLIT)

@@ -119,13 +119,15 @@ class GrowParams:
     @cached_property
     def search(self) -> SplitSearch:
         """What the search for splits has in common for all leaves."""
-        edges, settings, unit = self.edges, self.settings, self.units.hessian
-        directions = np.zeros(edges.n_features, np.int8) if self.directions is None else self.directions
+        edges, settings, unit, m = self.edges, self.settings, self.units.hessian, self.edges.n_features
+        allowed = np.ones(m, np.bool_) if self.allowed_features is None else self.allowed_features
+        directions = np.zeros(m, np.int8) if self.directions is None else self.directions
         return SplitSearch(
             edges.bin_offsets,
             self.source.most_frequent_bins,
             edges.has_missing,
             edges.all_finite,
+            allowed,
             directions,
             self.directions is not None,
             settings.l2 / unit,

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from lmart.array_types import Float64Array, Int32Array, Int64Array, UInt16Array, UInt32Array
-from lmart.kernels.compiler import kernel
+from lmart.array_types import Float64Array, Int32Array, Int64Array, UInt8Array, UInt16Array, UInt32Array
+from lmart.kernels.compiler import inner_kernel, kernel
 from lmart.kernels.instructions import prefetch
 
 # How many documents ahead of the one that is added its bins are fetched, and where these start.
@@ -120,3 +120,64 @@ def merge_histograms(histogram: Int64Array, worker_histograms: Int64Array, first
         for b in range(np.uint64(first), np.uint64(last)):
             histogram[b] += worker_histogram[b]
             worker_histogram[b] = 0
+
+
+@inner_kernel
+def fill_most_frequent_bin(histogram: Int64Array, start: int, stop: int, most_frequent_bin: int, total: int) -> None:
+    """Write a feature's most frequent bin: the leaf's total less the other bins. A second time it does nothing.
+
+    histogram         : int64[n_bins], packed sums, in and out
+    start, stop       : int64, the feature's bins
+    most_frequent_bin : int64, counted from `start`
+    total             : int64, packed sum of the leaf
+    """
+    others = np.int64(0)
+    for b in range(np.uint64(start), np.uint64(stop)):
+        others += histogram[b]
+    histogram[start + most_frequent_bin] += total - others
+
+
+@kernel
+def complete_histogram(
+    histogram: Int64Array, total: int, bin_offsets: Int64Array, most_frequent_bins: UInt8Array, first: int, last: int
+) -> None:
+    """Fill in the most frequent bins of features first:last.
+
+    histogram          : int64[n_bins], packed sums, in and out
+    total              : int64, packed sum of the leaf
+    bin_offsets        : int64[m + 1], the bins of feature f are bin_offsets[f]:bin_offsets[f + 1], in
+    most_frequent_bins : uint8[m], counted from the feature's first bin, in
+    first, last        : int64, the features of this call
+
+    Parallel: the caller runs ranges of features side by side.
+    """
+    for f in range(first, last):
+        fill_most_frequent_bin(histogram, bin_offsets[f], bin_offsets[f + 1], most_frequent_bins[f], total)
+
+
+@kernel
+def subtract_histogram(
+    parent: Int64Array,
+    child: Int64Array,
+    child_total: int,
+    bin_offsets: Int64Array,
+    most_frequent_bins: UInt8Array,
+    first: int,
+    last: int,
+) -> None:
+    """Complete a child's histogram and turn its parent's into the other child's.
+
+    parent             : int64[n_bins], packed sums, complete, in; parent - child, exactly, out
+    child              : int64[n_bins], packed sums, in; the most frequent bins are filled in
+    child_total        : int64, packed sum of the child
+    bin_offsets        : int64[m + 1], the bins of feature f are bin_offsets[f]:bin_offsets[f + 1], in
+    most_frequent_bins : uint8[m], counted from the feature's first bin, in
+    first, last        : int64, the features of this call
+
+    Parallel: the caller runs ranges of features side by side.
+    """
+    for f in range(first, last):
+        start, stop = bin_offsets[f], bin_offsets[f + 1]
+        fill_most_frequent_bin(child, start, stop, most_frequent_bins[f], child_total)
+        for b in range(np.uint64(start), np.uint64(stop)):
+            parent[b] -= child[b]

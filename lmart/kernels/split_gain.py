@@ -1,4 +1,4 @@
-"""Split gains of a leaf's histogram: the best split of each feature, with or without monotone constraints.
+"""The gain of a split, with or without monotone constraints, and the highest gain of a feature.
 
 Sums are packed (see `histogram`). G and H are the sums of gradients and hessians of a leaf, in units of the high and
 the low half; GL and HL are those of the left child of a split, GR and HR those of the right one. Split gains are in
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lmart.array_types import BoolArray, Float64Array, Int8Array, Int64Array, UInt8Array
+from lmart.array_types import BoolArray, Int8Array, Int64Array, UInt8Array
 from lmart.kernels.compiler import inner_kernel, kernel
 
 ROUNDING = 1e-13  # a split gain below this share of its terms is a rounding error
@@ -46,6 +46,7 @@ class SplitSearch(NamedTuple):
     most_frequent_bins : uint8[m], the bin of each feature that `histogram.add_documents` leaves out
     has_missing        : bool[m], the last bin of the feature is that of missing values
     all_finite         : bool[m], no value is infinite, so that 'numbers left, missing values right' has a threshold
+    allowed            : bool[m], the features to split on
     directions         : int8[m], 1: the left child's value may not be above the right one's; -1: not below; 0: either
     constrained        : bool, whether `directions` and bounds of leaf values hold
     l2                 : float64, added to sums of hessians, in units of hessians
@@ -56,25 +57,11 @@ class SplitSearch(NamedTuple):
     most_frequent_bins: UInt8Array
     has_missing: BoolArray
     all_finite: BoolArray
+    allowed: BoolArray
     directions: Int8Array
     constrained: bool
     l2: float
     min_hessian: float
-
-
-@inner_kernel
-def fill_most_frequent_bin(histogram: Int64Array, start: int, stop: int, most_frequent_bin: int, total: int) -> None:
-    """Write a feature's most frequent bin: the leaf's total less the other bins. A second time it does nothing.
-
-    histogram         : int64[n_bins], packed sums, in and out
-    start, stop       : int64, the feature's bins
-    most_frequent_bin : int64, counted from `start`
-    total             : int64, packed sum of the leaf
-    """
-    others = np.int64(0)
-    for b in range(np.uint64(start), np.uint64(stop)):
-        others += histogram[b]
-    histogram[start + most_frequent_bin] += total - others
 
 
 @inner_kernel
@@ -157,97 +144,6 @@ def best_split_gain(
     return best - parent if best - parent > ROUNDING * best else -np.inf
 
 
-@kernel
-def best_split_gains(
-    histogram: Int64Array, total: int, search: SplitSearch, first: int, last: int, split_gains: Float64Array
-) -> None:
-    """Complete a histogram, and write the gain of the best split of each feature in first:last, -inf without a split.
-
-    histogram   : int64[n_bins], packed sums, in; the most frequent bins are filled in
-    total       : int64, packed sum of the leaf
-    search      : SplitSearch without constraints, in
-    first, last : int64, the features of this call
-    split_gains : float64[m], in units, out
-
-    Parallel: the caller runs ranges of features side by side. Cost: O(bins).
-    """
-    left_sums = np.empty(256, np.int64)
-    for f in range(first, last):
-        start, stop = search.bin_offsets[f], search.bin_offsets[f + 1]
-        fill_most_frequent_bin(histogram, start, stop, search.most_frequent_bins[f], total)
-        split_gains[f] = best_split_gain(histogram, f, total, search, left_sums)
-
-
-@kernel
-def best_split_gains_of_children(
-    larger: Int64Array,
-    smaller: Int64Array,
-    larger_total: int,
-    smaller_total: int,
-    search: SplitSearch,
-    first: int,
-    last: int,
-    split_gains: Float64Array,
-) -> None:
-    """Turn the parent's histogram into the larger child's, and write the best gains of both, as `best_split_gains`.
-
-    larger        : int64[n_bins], the parent's packed sums, complete, in; those of the larger child, out
-    smaller       : int64[n_bins], packed sums of the smaller child, in; the most frequent bins are filled in
-    larger_total  : int64, packed sum of the larger child
-    smaller_total : int64, packed sum of the smaller child
-    search        : SplitSearch without constraints, in
-    first, last   : int64, the features of this call
-    split_gains   : float64[2, m], in units, those of the larger child, then those of the smaller one, out
-
-    All is done while the bins of a feature are in the cache. Parallel: the caller runs ranges of features side by side.
-    """
-    left_sums = np.empty(256, np.int64)
-    for f in range(first, last):
-        start, stop = search.bin_offsets[f], search.bin_offsets[f + 1]
-        fill_most_frequent_bin(smaller, start, stop, search.most_frequent_bins[f], smaller_total)
-        for b in range(np.uint64(start), np.uint64(stop)):
-            larger[b] -= smaller[b]
-        split_gains[0, f] = best_split_gain(larger, f, larger_total, search, left_sums)
-        split_gains[1, f] = best_split_gain(smaller, f, smaller_total, search, left_sums)
-
-
-@kernel
-def complete_histogram(histogram: Int64Array, total: int, search: SplitSearch, first: int, last: int) -> None:
-    """Fill in the most frequent bins of features first:last.
-
-    histogram   : int64[n_bins], packed sums, in and out
-    total       : int64, packed sum of the leaf
-    search      : SplitSearch, in
-    first, last : int64, the features of this call
-
-    Parallel: the caller runs ranges of features side by side.
-    """
-    for f in range(first, last):
-        start, stop = search.bin_offsets[f], search.bin_offsets[f + 1]
-        fill_most_frequent_bin(histogram, start, stop, search.most_frequent_bins[f], total)
-
-
-@kernel
-def subtract_histogram(
-    parent: Int64Array, child: Int64Array, child_total: int, search: SplitSearch, first: int, last: int
-) -> None:
-    """Complete a child's histogram and turn its parent's into the other child's.
-
-    parent      : int64[n_bins], packed sums, complete, in; parent - child, exactly, out
-    child       : int64[n_bins], packed sums, in; the most frequent bins are filled in
-    child_total : int64, packed sum of the child
-    search      : SplitSearch, in
-    first, last : int64, the features of this call
-
-    Parallel: the caller runs ranges of features side by side.
-    """
-    for f in range(first, last):
-        start, stop = search.bin_offsets[f], search.bin_offsets[f + 1]
-        fill_most_frequent_bin(child, start, stop, search.most_frequent_bins[f], child_total)
-        for b in range(np.uint64(start), np.uint64(stop)):
-            parent[b] -= child[b]
-
-
 @inner_kernel
 def bounded_value(gradient: float, hessian: float, low: float, high: float) -> float:
     """Return the leaf value that lowers the cost most between bounds: -G/H clipped to them.
@@ -268,6 +164,22 @@ def cost_reduction(gradient: float, hessian: float, value: float) -> float:
     value    : float64, in units of gradients by units of hessians
     """
     return -(2.0 * gradient + hessian * value) * value
+
+
+@inner_kernel
+def leaf_gain(gradient: float, hessian: float, constrained: bool, low: float, high: float) -> float:
+    """Return the leaf's own term of a split gain: G^2/H, with constraints the cost reduction of its bounded value.
+
+    gradient    : float64, sum of gradients, in units
+    hessian     : float64, sum of hessians with l2, in units; the term is 0 where it is
+    constrained : bool, whether the bounds hold
+    low, high   : float64, bounds of the value, in units of gradients by units of hessians
+    """
+    if not hessian > 0.0:
+        return 0.0
+    if constrained:
+        return cost_reduction(gradient, hessian, bounded_value(gradient, hessian, low, high))
+    return gradient * gradient / hessian
 
 
 @inner_kernel
@@ -302,102 +214,6 @@ def gain_between_bounds(
 
 
 @kernel
-def best_split(
-    histogram: Int64Array,
-    counts: Int64Array,
-    feature: int,
-    total: int,
-    search: SplitSearch,
-    min_documents: int,
-    low: float,
-    high: float,
-) -> Split:
-    """Return one feature's best split that leaves min_documents on each side; its gain is -inf when there is none.
-
-    histogram     : int64[n_bins], packed sums, complete, in
-    counts        : int64[>= bins of the feature], documents of the leaf in each bin, in; not read if min_documents is 0
-    feature       : int64
-    total         : int64, packed sum of the leaf
-    search        : SplitSearch, in
-    min_documents : int64
-    low, high     : float64, bounds of the leaf values, in units of gradients by units of hessians; not read without
-                    constraints
-
-    Equation: that of the module, strictly above rounding. Ties: lowest bin, then missing values right.
-    """
-    start = search.bin_offsets[feature]
-    n_bins = search.bin_offsets[feature + 1] - start
-    has_missing = search.has_missing[feature]
-    constrained, l2, min_hessian = search.constrained, search.l2, search.min_hessian
-    direction = int(search.directions[feature]) if constrained else 0
-    total_g = np.float64(total >> 32)
-    total_h = np.float64(total & 0xFFFFFFFF)
-    parent = 0.0
-    if total_h + l2 > 0.0 and constrained:
-        parent = cost_reduction(total_g, total_h + l2, bounded_value(total_g, total_h + l2, low, high))
-    elif total_h + l2 > 0.0:
-        parent = total_g * total_g / (total_h + l2)
-    n_documents = np.int64(0)
-    for b in range(n_bins if min_documents > 0 else 0):
-        n_documents += counts[b]
-    best = -np.inf
-    best_size = 0.0
-    best_bin = -1
-    best_missing_left = False
-    best_left_total = 0
-    for side in range(2 if has_missing else 1):
-        running = histogram[start + n_bins - 1] if side == 1 else np.int64(0)
-        n_left = counts[n_bins - 1] if side == 1 and min_documents > 0 else np.int64(0)
-        for b in range(count_cuts(n_bins, has_missing, search.all_finite[feature])):
-            running += histogram[start + b]
-            if min_documents > 0:
-                n_left += counts[b]
-            left_g = np.float64(running >> 32)
-            left_h = np.float64(running & 0xFFFFFFFF)
-            right_h = total_h - left_h
-            enough = n_left >= min_documents and n_documents - n_left >= min_documents
-            if not (enough and left_h >= min_hessian and right_h >= min_hessian):
-                continue
-            if constrained:
-                gain, size = gain_between_bounds(running, total, l2, direction, low, high)
-            else:
-                gain = size = sum_of_squares(left_g, left_h, total_g - left_g, right_h, l2)
-            if gain > best or (gain == best and b < best_bin):
-                best, best_size, best_bin = gain, size, b
-                best_missing_left, best_left_total = side == 1, running
-    if constrained:
-        best_size += abs(parent)
-    split_gain = best - parent if best - parent > ROUNDING * best_size else -np.inf
-    return Split(split_gain, feature, best_bin, best_missing_left, best_left_total)
-
-
-@kernel
-def best_constrained_gains(
-    histogram: Int64Array,
-    total: int,
-    search: SplitSearch,
-    low: float,
-    high: float,
-    first: int,
-    last: int,
-    split_gains: Float64Array,
-) -> None:
-    """Write the gain of the best split of each feature in first:last under constraints, -inf without a split.
-
-    histogram   : int64[n_bins], packed sums, complete, in
-    total       : int64, packed sum of the leaf
-    search      : SplitSearch with constraints, in
-    low, high   : float64, bounds of the leaf values, in units of gradients by units of hessians
-    first, last : int64, the features of this call
-    split_gains : float64[m], in units, out
-
-    Parallel: the caller runs ranges of features side by side. Cost: O(bins).
-    """
-    for f in range(first, last):
-        split_gains[f] = best_split(histogram, histogram, f, total, search, 0, low, high).split_gain
-
-
-@kernel
 def split_gain_of(left_sum: int, total: int, l2: float, min_hessian: float) -> float:
     """Return the gain of a split, 0 where it is not above rounding or a child's sum of hessians is too small.
 
@@ -419,44 +235,3 @@ def split_gain_of(left_sum: int, total: int, l2: float, min_hessian: float) -> f
         return 0.0
     parent = total_g * total_g / (total_h + l2)
     return gain - parent if gain - parent > ROUNDING * gain else 0.0
-
-
-@kernel
-def add_split_gains(
-    histogram: Int64Array,
-    counts: Int64Array,
-    total: int,
-    search: SplitSearch,
-    min_documents: int,
-    first: int,
-    last: int,
-    split_gains: Float64Array,
-) -> None:
-    """Add a leaf's gain of each split of features first:last, where the leaf allows it.
-
-    histogram     : int64[n_bins], packed sums, complete, in
-    counts        : int64[>= bins of the feature], documents of the leaf in each bin, in; not read if min_documents is 0
-    total         : int64, packed sum of the leaf
-    search        : SplitSearch without constraints, in
-    min_documents : int64, 0 when there is more than one feature
-    first, last   : int64, the features of this call
-    split_gains   : float64[2, n_bins], in units, by the bin that a split is behind, in and out: [0] missing values go
-                    right, [1] left; untouched where there is no split
-
-    Parallel: the caller runs ranges of features side by side. Cost: O(bins).
-    """
-    for f in range(first, last):
-        start = search.bin_offsets[f]
-        n_bins = search.bin_offsets[f + 1] - start
-        n_documents = np.int64(0)
-        for b in range(n_bins if min_documents > 0 else 0):
-            n_documents += counts[b]
-        for side in range(2 if search.has_missing[f] else 1):
-            running = histogram[start + n_bins - 1] if side == 1 else np.int64(0)
-            n_left = counts[n_bins - 1] if side == 1 and min_documents > 0 else np.int64(0)
-            for b in range(count_cuts(n_bins, search.has_missing[f], search.all_finite[f])):
-                running += histogram[start + b]
-                if min_documents > 0:
-                    n_left += counts[b]
-                if n_left >= min_documents and n_documents - n_left >= min_documents:
-                    split_gains[side, start + b] += split_gain_of(running, total, search.l2, search.min_hessian)

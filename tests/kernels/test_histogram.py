@@ -8,7 +8,7 @@ import reference
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmart.kernels import bin_codes, histogram, split_gain
+from lmart.kernels import bin_codes, histogram
 
 LOW = 0xFFFFFFFF
 
@@ -58,10 +58,8 @@ def test_histograms_are_the_sums_by_bin(n: int, seed: int, width: type, workers:
         histogram.merge_histograms(bins, parts[1:], first, last)
     assert not parts[1:].any()
     assert not bins[bin_offsets[:-1] + common].any()
-    flags = np.zeros(5, np.bool_)
-    search = split_gain.SplitSearch(bin_offsets, common, flags, flags, np.zeros(5, np.int8), False, 0.0, 0.0)
     for _ in range(2):  # a second time it does nothing
         for first, last in ((0, 3), (3, 5)):
-            split_gain.complete_histogram(bins, total, search, first, last)
+            histogram.complete_histogram(bins, total, bin_offsets, common, first, last)
         assert (np.add.reduceat(bins, bin_offsets[:-1]) == total).all()
     assert bins.tolist() == reference.bin_sums(codes.tolist(), packed.tolist(), documents.tolist(), widths)

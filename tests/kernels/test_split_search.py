@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmart.array_types import Float64Array, Int64Array
-from lmart.kernels import histogram, split_gain
+from lmart.kernels import histogram, split_search
 from lmart.kernels.split_gain import Split, SplitSearch
 
 UNIT = 2.0**-20
@@ -39,6 +39,7 @@ def searching(
         np.zeros(m, np.uint8) if most_frequent is None else np.asarray(most_frequent, np.uint8),
         np.full(m, has_missing),
         np.full(m, all_finite),
+        np.ones(m, np.bool_),
         np.array(directions or [0] * m, np.int8),
         directions is not None,
         l2 / UNIT,
@@ -50,7 +51,7 @@ def best_of(
     bins: Int64Array, feature: int, total: int, search: SplitSearch, bounds: tuple[float, float] = ANY
 ) -> Split:
     """Return a feature's best split, documents not counted."""
-    return split_gain.best_split(bins, NO_COUNTS, feature, total, search, 0, *bounds)
+    return split_search.best_split(bins, NO_COUNTS, feature, total, search, 0, *bounds)
 
 
 def split_of(
@@ -72,11 +73,14 @@ def split_of(
     search = searching(widths, l2, limit, [own[0] for own in codes], has_missing)
     bins[search.bin_offsets[:-1] + search.most_frequent_bins] = 0
     total = int(packed.sum())
-    gains = np.empty(m)
+    gains, bests = np.empty(m), []
     for a, b in ((0, 1), (1, m)):
-        split_gain.best_split_gains(bins, total, search, a, b, gains)
+        bests.append(split_search.find_best_split(bins, total, search, a, b, gains))
     assert (bins == whole).all()
     found = []
+    for split, (a, b) in zip(bests, ((0, 1), (1, m)), strict=True):
+        assert split.split_gain == max(gains[a:b])
+        assert split.split_gain == -np.inf or split == best_of(bins, a + int(gains[a:b].argmax()), total, search)
     for f in range(m):
         fast = best_of(bins, f, total, search)
         assert fast.split_gain == gains[f]
@@ -84,7 +88,7 @@ def split_of(
             goes_left = [fast.missing_left if c == missing[f] else c <= fast.bin for c in codes[f]]
             assert fast.left_total == packed[goes_left].sum()
         counts = np.bincount(codes[f], minlength=256)
-        found.append(split_gain.best_split(bins, counts, f, total, search, docs, *ANY))
+        found.append(split_search.best_split(bins, counts, f, total, search, docs, *ANY))
         assert found[f].split_gain <= fast.split_gain
         if docs <= 1 and fast.split_gain > 0:
             assert found[f] == fast
@@ -115,7 +119,8 @@ def test_gains_of_children_are_those_of_histograms_summed_on_their_own(
     totals = int(packed[large].sum()), int(packed[small].sum())
     gains = np.empty((2, m))
     for a, b in ((0, 3), (3, 4)):
-        split_gain.best_split_gains_of_children(parent, child, *totals, search, a, b, gains)
+        bests = split_search.find_best_splits_of_children(parent, child, *totals, search, a, b, gains)
+        assert [split.split_gain for split in bests] == gains[:, a:b].max(axis=1).tolist()
     assert (child == expected[0]).all() and (parent == expected[1]).all()
     for row, (bins, total) in enumerate(zip((parent, child), totals, strict=True)):
         for f in range(m):
@@ -182,6 +187,16 @@ def test_equal_gains_take_the_lowest_feature_and_threshold() -> None:
     assert split_of([same, same], [None, None], [-1.0, 1.0, -1.0, 1.0], [1.0] * 4, 0.0, 0.0, 1)[1:3] == (0, 0)  # type: ignore[index]
 
 
+def test_features_that_are_not_allowed_are_not_split_on() -> None:
+    bins = np.tile(pack([-1.0, 1.0], [1.0, 1.0]), 3)
+    search = searching([2] * 3, 0.0)._replace(allowed=np.array([False, True, True]))
+    gains = np.empty(3)
+    assert split_search.find_best_split(bins, int(bins[:2].sum()), search, 0, 3, gains).feature == 1
+    assert gains[0] == -np.inf and gains[1] == gains[2] > 0
+    none = search._replace(allowed=np.zeros(3, np.bool_))
+    assert split_search.find_best_split(bins, int(bins[:2].sum()), none, 0, 3, gains).split_gain == -np.inf
+
+
 def test_nothing_gained_is_no_split() -> None:
     assert split_of([[0, 1, 0, 1], [0, 0, 1, 1]], [None, None], [1.0] * 4, [1.0] * 4, 0.0, 0.0, 1) is None
     assert split_of([[0, 1], [1, 0]], [None, None], [1.0, -1.0], [0.0, 0.0], 0.0, 0.0, 1) is None
@@ -220,10 +235,11 @@ def test_the_best_constrained_split_is_that_of_brute_force(
     every = reference.bounded_splits(codes, missing, g, h, l2, docs, directions, bounds)
     gains = np.empty(m)
     search = searching([width] * m, l2, has_missing=lost, directions=directions[:m])
-    split_gain.best_constrained_gains(bins, total, search, *bounds, 0, m, gains)
+    winner = split_search.find_best_constrained_split(bins, total, search, *bounds, 0, m, gains)
+    assert winner.split_gain == gains.max()
     for f in range(m):
         counts = np.bincount(codes[f], minlength=256)
-        split = split_gain.best_split(bins, counts, f, total, search, docs, *bounds)
+        split = split_search.best_split(bins, counts, f, total, search, docs, *bounds)
         expected = [split for split in every if split[1] == f]
         best = max((split[0] for split in expected), default=0.0)
         if split.split_gain == -np.inf:
