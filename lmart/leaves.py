@@ -118,6 +118,7 @@ class LocalLeaves:
         self._sampled = Partition(sampled)
         self._worker_histograms = np.zeros((threads - 1, binned.edges.n_bins), np.int64)  # 0 between calls
         self.partitions = (self._sampled, Partition(unsampled)) if len(unsampled) else (self._sampled,)
+        self._n_documents = {0: len(sampled) + len(unsampled)}
 
     @property
     def most_frequent_bins(self) -> UInt8Array:
@@ -141,7 +142,7 @@ class LocalLeaves:
 
     def n_documents(self, leaf: int) -> int:
         """Return the number of documents, also of those that are not in the sums."""
-        return sum(last - first for first, last in (partition.bounds[leaf] for partition in self.partitions))
+        return self._n_documents[leaf]
 
     def has_enough(self, leaf: int, split: Split, min_documents: int) -> bool:
         """Return whether a split would leave min_documents on each side."""
@@ -170,6 +171,9 @@ class LocalLeaves:
         bins, missing_bin = self._binned.bins[split.feature], int(self._binned.edges.missing_bins[split.feature])
         for partition in self.partitions:
             partition.split(leaf, left, right, bins, split, missing_bin, pool)
+        for child in (left, right):
+            bounds = [partition.bounds[child] for partition in self.partitions]
+            self._n_documents[child] = sum([last - first for first, last in bounds])
 
 
 def shares(n: int, least: int, threads: int) -> list[tuple[int, int]]:

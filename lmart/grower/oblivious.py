@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 from lmart.array_types import Int64Array
-from lmart.grower.split_finder import NO_COUNTS, feature_ranges
+from lmart.grower.split_finder import feature_ranges
 from lmart.grower.tree import (
     LOW_HALF,
     GrowingTree,
@@ -91,10 +91,10 @@ class _Level:
         The sums do not count documents, so the features with the highest sums are counted until one is the best so.
         """
         edges, pool, search = self._edges, self._pool, self._search
-        split_gains = np.zeros((2, edges.n_bins))
+        split_gains, no_counts = np.zeros((2, edges.n_bins)), np.zeros(0, np.int64)
         for leaf in leaves:
             ranges = feature_ranges(edges, pool)
-            calls = [(leaf.histogram, NO_COUNTS, leaf.total, search, 0, a, b, split_gains) for a, b in ranges]
+            calls = [(leaf.histogram, no_counts, leaf.total, search, 0, a, b, split_gains) for a, b in ranges]
             pool.run(kernels.add_split_gains, calls)
         if self._left_out is not None:
             split_gains[:, self._left_out] = 0.0

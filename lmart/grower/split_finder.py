@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from operator import attrgetter
 
 import numpy as np
 
-from lmart.array_types import Float64Array, Int64Array
+from lmart.array_types import Float64Array
 from lmart.bin_edges import BinEdges
 from lmart.grower.tree import LOW_HALF, GrowParams, Leaf
 from lmart.kernels import split_search as kernels
@@ -16,7 +17,7 @@ from lmart.kernels.split_gain import Split
 from lmart.threads import WorkerPool, chunks
 
 SCANNED = 16_384  # least bins in one piece of work
-NO_COUNTS = np.zeros(0, np.int64)
+NO_BOUNDS = (-math.inf, math.inf)
 NO_SPLIT = Split(-np.inf, -1, -1, False, 0)
 
 
@@ -77,14 +78,10 @@ class SplitFinder:
         return self._choose(leaf, split_gains, _best(pool.run(kernels.find_best_constrained_split, calls)))
 
     def _bounds_in_units(self, leaf: Leaf) -> tuple[float, float]:
+        if not self._constrained:
+            return NO_BOUNDS
         ratio = self._units.hessian / self._units.gradient
         return leaf.low * ratio, leaf.high * ratio
-
-    def _best_split(self, leaf: Leaf, feature: int, counts: Int64Array, min_documents: int) -> Split:
-        """Return the best split of a feature, its gain in units."""
-        assert leaf.histogram is not None
-        bounds = self._bounds_in_units(leaf)
-        return kernels.best_split(leaf.histogram, counts, feature, leaf.total, self._search, min_documents, *bounds)
 
     def _choose(self, leaf: Leaf, split_gains: Float64Array, split: Split) -> Split | None:
         """Return the best split that leaves enough documents on each side, its gain no longer in units.
@@ -100,12 +97,14 @@ class SplitFinder:
         counted: dict[int, Split] = {}
         while split.split_gain > -np.inf:
             if split.feature in counted or self._has_enough(leaf, split):
-                return split._replace(split_gain=self._units.split_gain(split.split_gain))
-            counts = self._source.bin_counts(leaf.number, split.feature)
-            counted[split.feature] = self._best_split(leaf, split.feature, counts, self._min_documents)
-            split_gains[split.feature] = counted[split.feature].split_gain
-            feature = int(split_gains.argmax())
-            split = counted.get(feature) or self._best_split(leaf, feature, NO_COUNTS, 0)
+                return Split(self._units.split_gain(split.split_gain), *split[1:])
+            assert leaf.histogram is not None
+            feature, counts = split.feature, self._source.bin_counts(leaf.number, split.feature)
+            limits = (self._search, self._min_documents, self._bounds_in_units(leaf))
+            counted[feature], split = kernels.count_feature(
+                leaf.histogram, counts, feature, leaf.total, *limits, split_gains
+            )
+            split = counted.get(split.feature, split)
         return None
 
     def _has_enough(self, leaf: Leaf, split: Split) -> bool:
@@ -119,4 +118,4 @@ class SplitFinder:
 
 def _best(splits: Sequence[Split]) -> Split:
     """Return the split with the highest gain, the first of equal ones; one without gain when there are none."""
-    return max(splits, key=attrgetter("split_gain"), default=NO_SPLIT)
+    return splits[0] if len(splits) == 1 else max(splits, key=attrgetter("split_gain"), default=NO_SPLIT)

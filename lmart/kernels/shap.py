@@ -192,59 +192,59 @@ def list_conditions(trees: Trees, writes: bool, latest: Int64Array, paths: Paths
 
 
 @inner_kernel
-def check_conditions(paths: Paths, begin: int, size: int, cells: Float64Array, buffers: PathBuffers) -> None:
-    """Write which rows of a block meet the conditions of a path, and set the integrals to 0.
-
-    paths   : Paths, in
-    begin   : int64, the first condition of the path
-    size    : int64, conditions of the path
-    cells   : float64[n_features + 1, BLOCK], values of the rows, in
-    buffers : PathBuffers; inside and integrals are out
-    """
-    inside, integrals = buffers.inside, buffers.integrals
-    for j in range(size):
-        low = paths.lows[begin + j]
-        high = paths.highs[begin + j]
-        open_below = low == -np.inf
-        with_missing = paths.missing_inside[begin + j]
-        feature_cells = cells[paths.features[begin + j]]
-        for r in range(BLOCK):
-            x = feature_cells[r]
-            if np.isnan(x):
-                inside[j, r] = 1.0 if with_missing else 0.0
-            else:
-                inside[j, r] = 1.0 if (x > low or open_below) and x <= high else 0.0
-            integrals[j, r] = 0.0
-
-
-@inner_kernel
-def integrate(paths: Paths, begin: int, size: int, quadrature: Quadrature, buffers: PathBuffers) -> None:
-    """Add up the integral of each condition of a path: over t in 0..1, of the product of the other factors.
+def add_contributions(
+    paths: Paths, quadrature: Quadrature, cells: Float64Array, sums: Float64Array, buffers: PathBuffers
+) -> None:
+    """Add what each leaf gives to the contributions of a block of rows.
 
     paths      : Paths, in
-    begin      : int64, the first condition of the path
-    size       : int64, conditions of the path
-    quadrature : Quadrature, in
-    buffers    : PathBuffers, inside in; integrals, 0 in, out; the others are overwritten
+    quadrature : Quadrature, for the longest path, in
+    cells      : float64[n_features + 1, BLOCK], values of the rows, in
+    sums       : float64[n_features + 1, BLOCK], contributions, in and out
+    buffers    : PathBuffers, overwritten
     """
-    points, weights, fractions = quadrature.points, quadrature.weights, paths.fractions
+    # In one piece: the three steps of a short path take little longer than calls that hand over so many arrays.
+    features, lows, highs, fractions = paths.features, paths.lows, paths.highs, paths.fractions
+    points, weights = quadrature.points, quadrature.weights
     inside, factors, before = buffers.inside, buffers.factors, buffers.before
     after, integrals = buffers.after, buffers.integrals
-    for q in range(quadrature.offsets[size], quadrature.offsets[size + 1]):
-        t = points[q]
-        for r in range(BLOCK):
-            after[r] = weights[q]
-            before[0, r] = 1.0
+    for leaf in range(len(paths.leaf_values)):
+        begin = paths.offsets[leaf]
+        size = paths.offsets[leaf + 1] - begin
         for j in range(size):
-            unknown = fractions[begin + j] * (1.0 - t)
+            low = lows[begin + j]
+            high = highs[begin + j]
+            open_below = low == -np.inf
+            with_missing = paths.missing_inside[begin + j]
+            feature_cells = cells[features[begin + j]]
             for r in range(BLOCK):
-                factors[j, r] = unknown + inside[j, r] * t
-                before[j + 1, r] = before[j, r] * factors[j, r]
-        for back in range(size):
-            j = size - 1 - back
+                x = feature_cells[r]
+                if np.isnan(x):
+                    inside[j, r] = 1.0 if with_missing else 0.0
+                else:
+                    inside[j, r] = 1.0 if (x > low or open_below) and x <= high else 0.0
+                integrals[j, r] = 0.0
+        for q in range(quadrature.offsets[size], quadrature.offsets[size + 1]):
+            t = points[q]
             for r in range(BLOCK):
-                integrals[j, r] += before[j, r] * after[r]
-                after[r] *= factors[j, r]
+                after[r] = weights[q]
+                before[0, r] = 1.0
+            for j in range(size):
+                unknown = fractions[begin + j] * (1.0 - t)
+                for r in range(BLOCK):
+                    factors[j, r] = unknown + inside[j, r] * t
+                    before[j + 1, r] = before[j, r] * factors[j, r]
+            for back in range(size):
+                j = size - 1 - back
+                for r in range(BLOCK):
+                    integrals[j, r] += before[j, r] * after[r]
+                    after[r] *= factors[j, r]
+        value = paths.leaf_values[leaf]
+        for j in range(size):
+            fraction = fractions[begin + j]
+            feature_sums = sums[features[begin + j]]
+            for r in range(BLOCK):
+                feature_sums[r] += value * (inside[j, r] - fraction) * integrals[j, r]
 
 
 @kernel
@@ -274,22 +274,18 @@ def explain_rows(
     Parallel: the caller gives each call its own rows; this writes only contributions[first:stop]; the bits of a row do
     not depend on the others. Cost: O(rows x sum over leaves of conditions^2).
     """
-    offsets, columns, values, leaf_values, fractions = (
-        rows.offsets,
-        rows.columns,
-        rows.values,
-        paths.leaf_values,
-        paths.fractions,
-    )
+    offsets, columns, values = rows.offsets, rows.columns, rows.values
     n_features = contributions.shape[1]
     longest = len(quadrature.offsets) - 2
     cells = np.empty((n_features + 1, BLOCK), np.float64)
     sums = np.empty((n_features + 1, BLOCK), np.float64)
-    inside = np.empty((longest + 1, BLOCK), np.float64)
-    integrals = np.empty((longest + 1, BLOCK), np.float64)
-    factors = np.empty((longest + 1, BLOCK), np.float64)
-    before = np.empty((longest + 1, BLOCK), np.float64)
-    buffers = PathBuffers(inside, factors, before, np.empty(BLOCK, np.float64), integrals)
+    buffers = PathBuffers(
+        np.empty((longest + 1, BLOCK), np.float64),
+        np.empty((longest + 1, BLOCK), np.float64),
+        np.empty((longest + 1, BLOCK), np.float64),
+        np.empty(BLOCK, np.float64),
+        np.empty((longest + 1, BLOCK), np.float64),
+    )
     for start in range(first, stop, BLOCK):
         n = min(BLOCK, stop - start)
         for f in range(n_features):
@@ -299,17 +295,7 @@ def explain_rows(
         for r in range(n):
             for cell in range(offsets[start + r], offsets[start + r + 1]):
                 cells[column_map[columns[cell]], r] = values[cell]
-        for leaf in range(len(leaf_values)):
-            begin = paths.offsets[leaf]
-            size = paths.offsets[leaf + 1] - begin
-            check_conditions(paths, begin, size, cells, buffers)
-            integrate(paths, begin, size, quadrature, buffers)
-            value = leaf_values[leaf]
-            for j in range(size):
-                fraction = fractions[begin + j]
-                feature_sums = sums[paths.features[begin + j]]
-                for r in range(BLOCK):
-                    feature_sums[r] += value * (inside[j, r] - fraction) * integrals[j, r]
+        add_contributions(paths, quadrature, cells, sums, buffers)
         for r in range(n):
             for f in range(n_features):
                 contributions[start + r, f] = sums[f, r]

@@ -209,6 +209,36 @@ def find_best_constrained_split(
 
 
 @kernel
+def count_feature(
+    histogram: Int64Array,
+    counts: Int64Array,
+    feature: int,
+    total: int,
+    search: SplitSearch,
+    min_documents: int,
+    bounds: tuple[float, float],
+    split_gains: Float64Array,
+) -> tuple[Split, Split]:
+    """Write the gain of a feature whose documents were counted; return its best split, and the best split of all now.
+
+    histogram     : int64[n_bins], packed sums, complete, in
+    counts        : int64[>= bins of the feature], documents of the leaf in each bin, in
+    feature       : int64
+    total         : int64, packed sum of the leaf
+    search        : SplitSearch, in
+    min_documents : int64, of each side of the feature's split
+    bounds        : (float64, float64), of the leaf values, in units of gradients by units of hessians
+    split_gains   : float64[m], in units, the highest gain of each feature; that of `feature` is overwritten
+
+    For the best split of all no documents are counted. Ties: lowest feature.
+    """
+    low, high = bounds
+    counted = best_split(histogram, counts, feature, total, search, min_documents, low, high)
+    split_gains[feature] = counted.split_gain
+    return counted, best_of_features(histogram, total, search, low, high, 0, len(split_gains), split_gains)
+
+
+@kernel
 def add_split_gains(
     histogram: Int64Array,
     counts: Int64Array,
