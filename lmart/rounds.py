@@ -124,7 +124,9 @@ def _pack(gradients: Gradients, n_sampled: int, pool: WorkerPool) -> tuple[Units
     if gradient == 0.0:
         return None, packed
     largest_sum = 2.0**31 - 1 - n_sampled / 2  # rounding adds up to half a unit a document
-    scales = [2.0 ** (math.frexp(largest_sum / total)[1] - 1) if total > 0 else 1.0 for total in (gradient, hessian)]
-    calls = [(*gradients, *scales, start, stop, packed) for start, stop in pieces]
+    gradient_scale, hessian_scale = (
+        2.0 ** (math.frexp(largest_sum / total)[1] - 1) if total > 0 else 1.0 for total in (gradient, hessian)
+    )
+    calls = [(*gradients, gradient_scale, hessian_scale, start, stop, packed) for start, stop in pieces]
     largest_hessian = max(pool.run(kernels.pack_gradients, calls))
-    return Units(1.0 / scales[0], 1.0 / scales[1], largest_hessian), packed
+    return Units(1.0 / gradient_scale, 1.0 / hessian_scale, largest_hessian), packed

@@ -94,7 +94,7 @@ class _Level:
         split_gains, no_counts = np.zeros((2, edges.n_bins)), np.zeros(0, np.int64)
         for leaf in leaves:
             ranges = feature_ranges(edges, pool)
-            calls = [(leaf.histogram, no_counts, leaf.total, search, 0, a, b, split_gains) for a, b in ranges]
+            calls = [(leaf.known_histogram, no_counts, leaf.total, search, 0, a, b, split_gains) for a, b in ranges]
             pool.run(kernels.add_split_gains, calls)
         if self._left_out is not None:
             split_gains[:, self._left_out] = 0.0
@@ -109,15 +109,14 @@ class _Level:
             split_gains[:, start:stop] = 0.0
             for leaf in leaves:
                 counts = self._source.bin_counts(leaf.number, feature)
-                call = (leaf.histogram, counts, leaf.total, search, self._min_documents, feature, feature + 1)
+                call = (leaf.known_histogram, counts, leaf.total, search, self._min_documents, feature, feature + 1)
                 pool.run(kernels.add_split_gains, [(*call, split_gains)])
             counted.add(feature)
         return None
 
     def _split_of(self, leaf: Leaf, feature: int, split_bin: int, missing_left: bool) -> Split:
         """Return the split of a leaf at a bin, with its gain."""
-        edges, histogram, search = self._edges, leaf.histogram, self._search
-        assert histogram is not None
+        edges, histogram, search = self._edges, leaf.known_histogram, self._search
         start, stop = edges.bin_offsets[feature : feature + 2].tolist()
         left = int(histogram[start : start + split_bin + 1].sum())
         if missing_left and edges.has_missing[feature]:
@@ -138,6 +137,6 @@ class _Level:
         if buffer is not None:
             larger, smaller = hand_on_histogram(source, leaf, buffer, pool)
             ranges = feature_ranges(self._edges, pool)
-            histograms = (larger.histogram, buffer, smaller.total)
+            histograms = (larger.known_histogram, buffer, smaller.total)
             calls = [(*histograms, offsets, source.most_frequent_bins, a, b) for a, b in ranges]
             pool.run(subtract_histogram, calls)

@@ -40,8 +40,7 @@ class SplitFinder:
 
     def find(self, leaf: Leaf, pool: WorkerPool) -> Split | None:
         """Return the best split of the root that leaves enough documents on each side, or None."""
-        histogram, search = leaf.histogram, self._search
-        assert histogram is not None
+        histogram, search = leaf.known_histogram, self._search
         ranges = feature_ranges(self._edges, pool)
         if self._constrained:
             pool.run(complete_histogram, [(histogram, leaf.total, *self._bin_arrays, a, b) for a, b in ranges])
@@ -55,8 +54,7 @@ class SplitFinder:
 
         The histogram of `larger` is its parent's when this is called, and its own afterwards.
         """
-        assert larger.histogram is not None and smaller.histogram is not None
-        histograms, ranges = (larger.histogram, smaller.histogram), feature_ranges(self._edges, pool)
+        histograms, ranges = (larger.known_histogram, smaller.known_histogram), feature_ranges(self._edges, pool)
         if self._constrained:
             subtractions = [(*histograms, smaller.total, *self._bin_arrays, a, b) for a, b in ranges]
             pool.run(subtract_histogram, subtractions)
@@ -74,7 +72,7 @@ class SplitFinder:
         low, high = self._bounds_in_units(leaf)
         split_gains = np.empty(self._edges.n_features)
         ranges = feature_ranges(self._edges, pool)
-        calls = [(leaf.histogram, leaf.total, self._search, low, high, a, b, split_gains) for a, b in ranges]
+        calls = [(leaf.known_histogram, leaf.total, self._search, low, high, a, b, split_gains) for a, b in ranges]
         return self._choose(leaf, split_gains, _best(pool.run(kernels.find_best_constrained_split, calls)))
 
     def _bounds_in_units(self, leaf: Leaf) -> tuple[float, float]:

@@ -81,6 +81,12 @@ class Leaf:
     low: float = -math.inf
     high: float = math.inf
 
+    @property
+    def known_histogram(self) -> Int64Array:
+        """The histogram of a leaf that has one."""
+        assert self.histogram is not None
+        return self.histogram
+
 
 class Histograms:
     """Buffers for histograms, kept from leaf to leaf and from tree to tree: fresh memory costs more than adding to it.
