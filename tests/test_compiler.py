@@ -679,6 +679,7 @@ class TestMessages:
         own.warning("broken")
         first: list[str] = []
         own.listen(first.append, first.append)
+        assert first == ["broken"]
         own.warning("broken")
         assert first == ["broken"]
         second: list[str] = []
