@@ -14,21 +14,21 @@ def run() -> None:
     # lmart needs no BLAS. OpenBLAS, which NumPy loads, would start a thread for each processor, and where none can be
     # started it writes to standard error and sends us an interrupt. (OMP_NUM_THREADS would also slow down pyarrow.)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from lmart.cli import process
+    from lmart.cli import signals
 
     begun = False
     try:
         try:
-            process.prepare()
+            signals.prepare()
             from lmart.cli.main import main
 
             begun = True
             main.main()
         except SystemExit as ending:
-            status = process.finish(ending.code if isinstance(ending.code, int) else 1)
+            status = signals.finish(ending.code if isinstance(ending.code, int) else 1)
     except BaseException as fault:
-        status = process.failed(fault, begun)
-    process.leave(status)
+        status = signals.failed(fault, begun)
+    signals.leave(status)
 
 
 if __name__ == "__main__":

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    Floats = npt.NDArray[np.float64]
-    Offsets = npt.NDArray[np.int64]
+    from lmart.array_types import Float64Array, Int64Array
 
 LN2_BITS = 160
 SMALLEST_GRADE_SCALE = 4
@@ -52,7 +51,7 @@ class Gain:
     def __str__(self) -> str:
         return self.kind if self.kind != "table" else ",".join(_shortest(g) for g in self.table)
 
-    def check_labels(self, labels: Floats) -> None:
+    def check_labels(self, labels: Float64Array) -> None:
         """Raise DataError when a gain table has no entry for one of the labels."""
         import numpy as np
 
@@ -66,7 +65,7 @@ class Gain:
                 "give a longer --gain table, or use exp2 or linear"
             )
 
-    def of_labels(self, labels: Floats) -> Floats:
+    def of_labels(self, labels: Float64Array) -> Float64Array:
         """Return the gain of each label, float64; infinite where 2^label is. DataError when a table is too short."""
         import numpy as np
 
@@ -74,11 +73,11 @@ class Gain:
         if self.kind == "linear":
             return labels.copy()
         if self.kind == "table":
-            entries: Floats = np.asarray(self.table)[labels.astype(np.int64)]
+            entries: Float64Array = np.asarray(self.table)[labels.astype(np.int64)]
             return entries
         return _power_of_two(np.minimum(labels, 2.0**40), np.zeros(len(labels), np.int64)) - 1.0
 
-    def scaled(self, labels: Floats, query_offsets: Offsets) -> Floats:
+    def scaled(self, labels: Float64Array, query_offsets: Int64Array) -> Float64Array:
         """Return gains in which each query is scaled by a power of two of its own, so that sums cannot overflow.
 
         Ratios of gains inside a query, and with them NDCG and its swaps, stay as they are; a query's largest gain is
@@ -93,20 +92,20 @@ class Gain:
         if self.kind == "exp2":
             return _power_of_two(np.minimum(labels, 2.0**40), exponents) - np.ldexp(1.0, -np.minimum(exponents, 1100))
         half = exponents // 2  # in two steps: 2^-1074 alone would need 2^1074, which is no double
-        scaled: Floats = np.ldexp(np.ldexp(worth, -half), half - exponents)
+        scaled: Float64Array = np.ldexp(np.ldexp(worth, -half), half - exponents)
         return scaled
 
-    def units(self, labels: Floats, query_offsets: Offsets) -> Floats:
+    def units(self, labels: Float64Array, query_offsets: Int64Array) -> Float64Array:
         """Return what a gain of 1 is in `scaled`, float64[n_documents]: a power of two by query, at most 2^1000."""
         import numpy as np
 
         if not len(labels):
             return np.zeros(0)
         _, exponents = self._exponents(labels, query_offsets)
-        units: Floats = np.ldexp(1.0, -np.clip(exponents, -1000, 1100))
+        units: Float64Array = np.ldexp(1.0, -np.clip(exponents, -1000, 1100))
         return units
 
-    def _exponents(self, labels: Floats, query_offsets: Offsets) -> tuple[Floats, npt.NDArray[np.int64]]:
+    def _exponents(self, labels: Float64Array, query_offsets: Int64Array) -> tuple[Float64Array, npt.NDArray[np.int64]]:
         """Return what documents are worth, labels for exp2, and the power of two that their query is scaled down by."""
         import numpy as np
 
@@ -124,7 +123,7 @@ def _shortest(number: float) -> str:
     return str(int(number)) if number == math.floor(number) and abs(number) < 1e15 else repr(number)
 
 
-def _power_of_two(labels: Floats, exponents: npt.NDArray[np.int64]) -> Floats:
+def _power_of_two(labels: Float64Array, exponents: npt.NDArray[np.int64]) -> Float64Array:
     """Return 2^(labels - exponents), exact for integer labels, else within 2 units in the last place.
 
     The fraction's power is a Taylor sum of single multiplications and additions, so no processor rounds otherwise.
@@ -138,16 +137,16 @@ def _power_of_two(labels: Floats, exponents: npt.NDArray[np.int64]) -> Floats:
         power = power * x / k + 1.0
     shift = np.clip(whole.astype(np.int64) - exponents, -1100, 1100)
     with np.errstate(over="ignore", under="ignore"):
-        scaled: Floats = np.ldexp(power, shift)
+        scaled: Float64Array = np.ldexp(power, shift)
     return scaled
 
 
-def grade_scale(labels: Floats) -> int:
+def grade_scale(labels: Float64Array) -> int:
     """Return L of expected reciprocal rank: 4, or the largest label rounded up when that is more."""
     return max(SMALLEST_GRADE_SCALE, math.ceil(float(labels.max(initial=0.0))))
 
 
-def refuse_labels_above(labels: Floats, scale: int, input_rows: Offsets | None = None) -> None:
+def refuse_labels_above(labels: Float64Array, scale: int, input_rows: Int64Array | None = None) -> None:
     """Raise DataError when a label is above the largest label that expected reciprocal rank was told of.
 
     input_rows : int64[n_documents], the row of the input, from 0, of each document; None: the documents' own order
@@ -162,7 +161,7 @@ def refuse_labels_above(labels: Floats, scale: int, input_rows: Offsets | None =
         raise DataError(f"{what}; give a larger max, as in err(max={grade_scale(labels)})")
 
 
-def stop_probabilities(labels: Floats, scale: int | None = None) -> Floats:
+def stop_probabilities(labels: Float64Array, scale: int | None = None) -> Float64Array:
     """Return how likely a reader stops at each document, (2^label - 1) / 2^L (Chapelle et al. 2009), float64[n].
 
     scale : L, a whole number from 1 that no label is above; None: `grade_scale` of these labels
@@ -174,7 +173,7 @@ def stop_probabilities(labels: Floats, scale: int | None = None) -> Floats:
     return Gain("exp2").scaled(scale_of_all, np.array([0, len(scale_of_all)]))[:-1]
 
 
-def discount_table(n: int) -> Floats:
+def discount_table(n: int) -> Float64Array:
     """Return 1/log2(rank + 2) for ranks 0..n-1, float64[n], each correctly rounded (Järvelin and Kekäläinen 2002)."""
     size = 64
     while size < n:
@@ -183,7 +182,7 @@ def discount_table(n: int) -> Floats:
 
 
 @lru_cache(maxsize=8)
-def _discounts(n: int) -> Floats:
+def _discounts(n: int) -> Float64Array:
     import numpy as np
 
     # ln j - ln(j-1) = 2 atanh(1/(2j-1)), summed as integers of 160 fraction bits; int / int rounds correctly.

@@ -11,22 +11,21 @@ from operator import index
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from lmart import frames
-from lmart.dataset import SparseRows
-from lmart.ensemble import Ensemble, Ints
+from lmart.array_types import Float64Array, Int32Array
+from lmart.data import frames
+from lmart.data.dataset import SparseRows
 from lmart.errors import DataError, counted
-from lmart.explain import CHUNK as EXPLAINED
-from lmart.explain import Explainer, Explanation
-from lmart.formats.options import ReadOptions
+from lmart.formats.documents.row_blocks import RowBlock, RowReader
+from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import for_models, open_rows, read_model
-from lmart.formats.rows import RowBlock, RowReader
-from lmart.scoring import CHUNK as SCORED
-from lmart.scoring import FeatureMatcher, Scorer, describe_missing
+from lmart.scoring.ensemble import Ensemble
+from lmart.scoring.explain import CHUNK as EXPLAINED
+from lmart.scoring.explain import Explainer, Explanation
+from lmart.scoring.feature_matching import FeatureMatcher, describe_missing
+from lmart.scoring.scorer import CHUNK as SCORED
+from lmart.scoring.scorer import Scorer
 from lmart.threads import WorkerPool, available_processors
-
-Floats = npt.NDArray[np.float64]
 
 PATIENCE = 10_000  # rows that wait for a first feature of the model before the data is refused
 UNKNOWN = -1  # as the id of a column whose name is no index
@@ -34,14 +33,14 @@ UNKNOWN = -1  # as the id of a column whose name is no index
 
 def score_stream(
     scorer: Scorer, matcher: FeatureMatcher, reader: RowReader, pool: WorkerPool | None = None, strict: bool = False
-) -> Iterator[tuple[RowBlock, Floats]]:
+) -> Iterator[tuple[RowBlock, Float64Array]]:
     """Yield each block of the input with the scores of its rows, float64[n].
 
     matcher : collects the features that only one of data and model has; strict : refuse those
     DataError when the data is damaged, cannot be meant for the model (`FeatureMatcher.refuse`), or is refused by
     `strict`. Where that shows in the first PATIENCE rows, none of them is given out.
     """
-    waiting: list[tuple[RowBlock, Floats]] = []
+    waiting: list[tuple[RowBlock, Float64Array]] = []
     for block in reader:
         column_map = matcher.column_map(reader.feature_ids, reader.feature_names)
         matcher.tables = reader.table.of_tables
@@ -92,7 +91,7 @@ class Model:
         feature_names: Sequence[str] | None = None,
         threads: int | None = None,
         strict: bool | None = None,
-    ) -> Floats:
+    ) -> Float64Array:
         """Return the score of each row, float64[n]; higher ranks first, comparable only within a query.
 
         features : n rows and m columns: an array, in which nan is missing; a DataFrame of pandas or polars or a Table
@@ -139,7 +138,7 @@ class Model:
         feature_ids: Sequence[int] | None,
         feature_names: Sequence[str] | None,
         strict: bool | None,
-    ) -> tuple[SparseRows, Ints]:
+    ) -> tuple[SparseRows, Int32Array]:
         """Return the rows, and the model's feature of each column."""
         ensemble = self.ensemble
         if feature_names is not None and ensemble.feature_names is None:
@@ -202,7 +201,9 @@ class Model:
                 raise DataError(f"{what}; add the columns, or give strict=False: then {counts}", "features")
             warnings.warn(f"features: {what}; {counts}", UserWarning, stacklevel=4)
 
-    def predict_letor(self, path: str | os.PathLike[str], threads: int | None = None, strict: bool = False) -> Floats:
+    def predict_letor(
+        self, path: str | os.PathLike[str], threads: int | None = None, strict: bool = False
+    ) -> Float64Array:
         """Return the score of each row of a data file, float64[n], in the order of its rows.
 
         path    : LETOR text, or any other data that `lmart predict` reads, plain or compressed; labels and query ids

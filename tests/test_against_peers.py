@@ -17,30 +17,29 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
-from build import dataset
-from commands import ROOT, SAMPLE
-from score_data import score_dataset
+from helpers.commands import ROOT, SAMPLE
+from helpers.datasets import dataset
+from helpers.score_data import score_dataset
 
-from lmart import objectives
-from lmart.boosting import train
-from lmart.dataset import RankingDataset
-from lmart.formats.options import ReadOptions
+from lmart.array_types import Float64Array
+from lmart.data.dataset import RankingDataset
+from lmart.data.metadata import Positions, Sidecars
+from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import read_dataset
 from lmart.measures import Conventions, Evaluator, parse_measure
 from lmart.settings import TrainSettings
-from lmart.sidecars import Positions, Sidecars
 from lmart.threads import WorkerPool
+from lmart.training import objectives
+from lmart.training.boosting import train
 
 pytestmark = pytest.mark.peers
 
 POOL = WorkerPool(2)
 SHARED = ROOT.parent / "shared" / "data"
-Floats = npt.NDArray[np.float64]
 
 
-def judged(seed: int, sizes: Sequence[int]) -> tuple[RankingDataset, Floats]:
+def judged(seed: int, sizes: Sequence[int]) -> tuple[RankingDataset, Float64Array]:
     """Queries with one feature, the row's number from 1, so that a tree can give every row a leaf; and scores."""
     rng = np.random.default_rng(seed)
     n = sum(sizes)
@@ -78,7 +77,9 @@ def lightgbm_params(settings: TrainSettings, **more: Any) -> dict[str, Any]:
     } | more
 
 
-def lightgbm_train(data: RankingDataset, settings: TrainSettings, scores: Floats | None = None, **more: Any) -> Any:
+def lightgbm_train(
+    data: RankingDataset, settings: TrainSettings, scores: Float64Array | None = None, **more: Any
+) -> Any:
     lightgbm = pytest.importorskip("lightgbm")
     dense = data.features.dense(data.n_features, 0.0)
     group = np.diff(data.query_offsets)
@@ -181,7 +182,7 @@ def test_trees_are_those_of_lightgbm(normalize: bool) -> None:
     np.testing.assert_allclose(ours.scores, theirs_scored, rtol=1e-3, atol=1e-4)
 
 
-def ndcg(data: RankingDataset, scores: Floats) -> float:
+def ndcg(data: RankingDataset, scores: Float64Array) -> float:
     measure = parse_measure("ndcg@10", Conventions(empty="skip"))
     value = Evaluator(data.labels, data.query_offsets, [measure], POOL).evaluate(scores).values["ndcg@10"]
     assert value is not None

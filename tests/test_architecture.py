@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from commands import PROGRAM, ROOT
+from helpers.commands import PROGRAM, ROOT
 
 HEAVY = {"numpy", "numba", "llvmlite", "rich", "scipy", "pyarrow", "zstandard"}
 

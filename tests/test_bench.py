@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+from helpers.paths import TESTS
 
-BENCH = Path(__file__).parent / "bench"
+BENCH = TESTS / "bench"
 
 
 class Programs(NamedTuple):

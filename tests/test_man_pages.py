@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 import pytest
-from commands import ROOT, run_lines
+from helpers.commands import ROOT, run_lines
 
 from lmart import __version__
 from lmart.cli.main import COMMANDS, main

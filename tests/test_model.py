@@ -10,14 +10,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from trees import grow, plain_scores
+from helpers.paths import ROOT
+from helpers.trees import grow, plain_scores
 
-from lmart.ensemble import Ensemble
 from lmart.errors import DataError, ModelError
-from lmart.formats.model_json import write_model
+from lmart.formats.models.lmart_json import write_model
 from lmart.model import Model, load
+from lmart.scoring.ensemble import Ensemble
 
-SAMPLE = Path(__file__).parent.parent / "data" / "sample" / "test.svm"
+SAMPLE = ROOT / "data" / "sample" / "test.svm"
 
 
 def sample_model(names: tuple[str, ...] | None = None, absent: str = "zero") -> Ensemble:

@@ -9,7 +9,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from commands import ROOT, run, run_lines
+from helpers.commands import ROOT, run, run_lines
 
 from lmart import __version__
 from lmart.errors import ExitStatus
@@ -88,8 +88,18 @@ def test_every_exit_status_and_the_version_are_told() -> None:
 
 
 def test_no_line_of_the_prose_is_too_long() -> None:
-    prose = re.sub(r"^```.*?^```$", "", TEXT, flags=re.MULTILINE | re.DOTALL)
+    prose = re.sub(r"^```.*?^```$|^\|[^\n]*$", "", TEXT, flags=re.MULTILINE | re.DOTALL)
     assert max(map(len, prose.splitlines())) <= 120
+
+
+def test_the_places_named_exist() -> None:
+    section = TEXT.partition("## Where things are")[2].partition("\n## ")[0]
+    for row in re.findall(r"^\| `.*$", section, re.MULTILINE):
+        place, *names = re.findall(r"`([a-z_]+(?:/[a-z_]+)*(?:/|\.py))`", row)
+        folder = ROOT / place if place.endswith("/") else (ROOT / place).parent
+        assert (ROOT / place).exists(), place
+        for name in names:
+            assert (folder / name).exists(), (place, name)
 
 
 def test_ci_can_be_run() -> None:

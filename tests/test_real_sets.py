@@ -7,13 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from reading import SERIAL
+from helpers.paths import ROOT
+from helpers.reading import SERIAL
 
-from lmart.formats.conversion import convert_data
-from lmart.formats.options import ReadOptions
+from lmart.formats.documents.conversion import convert_data
+from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import read_dataset
 
-SHARED = Path(__file__).parent.parent.parent / "shared" / "data"
+SHARED = ROOT.parent / "shared" / "data"
 
 
 @pytest.mark.realdata

@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from commands import PROGRAM, SAMPLE
+from helpers.commands import PROGRAM, SAMPLE
+from helpers.paths import TESTS
 
 SETTINGS = ("--trees", "3", "--sample", "0.5", "--min-docs", "5", "--quiet")
 
@@ -37,8 +38,8 @@ def test_a_plain_processor_gives_the_same_bytes(few: Path, tmp_path: Path) -> No
 
 GRADIENTS = """
 import numpy as np
-from build import random_dataset
-from lmart.objectives import prepare
+from helpers.datasets import random_dataset
+from lmart.training.objectives import prepare
 from lmart.settings import OBJECTIVES, TrainSettings
 from lmart.threads import WorkerPool
 
@@ -52,7 +53,7 @@ for name in OBJECTIVES:
 
 def gradients(**environment: str) -> bytes:
     """Return the gradients and hessians of every objective."""
-    settings = {**os.environ, "PYTHONPATH": str(Path(__file__).parent), **environment}
+    settings = {**os.environ, "PYTHONPATH": str(TESTS), **environment}
     return subprocess.run([sys.executable, "-c", GRADIENTS], env=settings, check=True, capture_output=True).stdout
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
+from helpers.paths import ROOT
 from make_sample import FEATURES, QUERIES, sample_files
 
-SAMPLE = Path(__file__).parent.parent / "data" / "sample"
+SAMPLE = ROOT / "data" / "sample"
 
 
 @pytest.fixture(scope="module")

@@ -14,12 +14,12 @@ import time
 from pathlib import Path
 
 import pytest
-from commands import ROOT, SAMPLE, run, shell
+from helpers.commands import ROOT, SAMPLE, run, shell
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lmart import threads
-from lmart.cli.progress import TerminalProgress
+from lmart.cli.terminal.progress import TerminalProgress
 from lmart.errors import DataError
 from lmart.streams import open_input
 from lmart.threads import WorkerPool, available_processors, chunks

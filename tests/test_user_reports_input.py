@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from commands import SAMPLE, run, start
+from helpers.commands import SAMPLE, run, start
 
 PLAIN = ("--trees", "3", "--leaves", "4", "--min-docs", "1", "--min-hessian", "0", "-q")
 GOOD = "".join(f"{(i * 7) % 3} qid:{i // 4} 1:{i % 5}.5 2:{(i * 3) % 7} 3:{i}e-1\n" for i in range(40))
@@ -304,7 +304,7 @@ def test_several_files_are_one_data_set(train, tmp_path: Path) -> None:
 
 
 def test_process_substitution_and_pipes_work(tmp_path: Path) -> None:
-    from commands import shell
+    from helpers.commands import shell
 
     model = tmp_path / "m.json"
     line = f"lmart train -q --trees 2 --data <(cat {SAMPLE}/train.svm) --out m.json"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from evaluating import SAMPLE, call, close, measured, refused, strict, write
+from helpers.evaluation import SAMPLE, call, close, measured, refused, strict, write
 
 from lmart.cli.main import main
 

@@ -9,9 +9,9 @@ from itertools import permutations
 from pathlib import Path
 
 import pytest
-from commands import run, shell, start
-from evaluating import close
-from training import PLAIN, SMALL, evaluated, features_used, fit, learnable, refused, scores
+from helpers.commands import run, shell, start
+from helpers.evaluation import close
+from helpers.training_runs import PLAIN, SMALL, evaluated, features_used, fit, learnable, refused, scores
 
 DATA = learnable()
 BY_HAND = "0 qid:1 1:0\n1 qid:1 1:1\n2 qid:1 1:2\n"

@@ -9,12 +9,12 @@ import os
 import click
 from click.core import ParameterSource
 
-from lmart.cli.console import Console
-from lmart.cli.data_options import data_options
-from lmart.cli.options import quiet_option, thread_count, threads_option
+from lmart.cli.options.common import quiet_option, thread_count, threads_option
+from lmart.cli.options.data import data_options
+from lmart.cli.terminal.console import Console
 from lmart.errors import quote
 from lmart.formats.names import FORMATS, Format, format_of_name
-from lmart.formats.options import ReadOptions
+from lmart.formats.read_options import ReadOptions
 
 EPILOG = """\b
 Examples:
@@ -143,7 +143,7 @@ def _convert_data(
     threads: int,
     console: Console,
 ) -> None:
-    from lmart.formats.conversion import convert_data
+    from lmart.formats.documents.conversion import convert_data
     from lmart.threads import WorkerPool
 
     options = dataclasses.replace(

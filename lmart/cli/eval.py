@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lmart.cli.choosing import stood_there
-from lmart.cli.console import Console
-from lmart.cli.data_options import data_options, refuse_two_standard_inputs
-from lmart.cli.many_files import ManyFilesCommand
-from lmart.cli.options import GainType, definitions, quiet_option, thread_count, threads_option
-from lmart.cli.process import flush_output
-from lmart.cli.reports import per_query_lines, print_report
+from lmart.cli.model_selection import stood_there
+from lmart.cli.options.common import definitions, quiet_option, thread_count, threads_option
+from lmart.cli.options.data import data_options, refuse_two_standard_inputs
+from lmart.cli.options.multi_file import ManyFilesCommand
+from lmart.cli.options.types import GainType
+from lmart.cli.signals import flush_output
+from lmart.cli.terminal.console import Console
+from lmart.cli.terminal.eval_report import per_query_lines, print_report
 from lmart.errors import DataError, ModelError, SettingsError
-from lmart.formats.options import ReadOptions
+from lmart.formats.read_options import ReadOptions
 from lmart.gains import Gain
 from lmart.measures import (
     EMPTY_CHOICES,
@@ -30,10 +31,11 @@ from lmart.measures import (
 from lmart.threads import WorkerPool
 
 if TYPE_CHECKING:
-    from lmart.dataset import RankingDataset
-    from lmart.ensemble import Ensemble
-    from lmart.formats.sidecars import Weights
-    from lmart.measures.evaluation import EvaluationReport, Evaluator, Floats
+    from lmart.array_types import Float64Array
+    from lmart.data.dataset import RankingDataset
+    from lmart.formats.metadata_files import Weights
+    from lmart.measures.evaluation import EvaluationReport, Evaluator
+    from lmart.scoring.ensemble import Ensemble
 
 WITH_GAIN = {"ndcg", "dcg"}
 DEFAULT_METRICS = "ndcg@1,ndcg@3,ndcg@5,ndcg@10,map,mrr"
@@ -290,7 +292,7 @@ def _prepare(
         raise _at(fault, dataset.source) from None
 
 
-def _evaluate(evaluator: Evaluator, scores: Floats, dataset: RankingDataset) -> EvaluationReport:
+def _evaluate(evaluator: Evaluator, scores: Float64Array, dataset: RankingDataset) -> EvaluationReport:
     try:
         return evaluator.evaluate(scores)
     except DataError as fault:
@@ -301,8 +303,11 @@ def _at(fault: DataError, path: str) -> DataError:
     return fault if fault.path is not None else DataError(fault.message, path, fault.line, fault.more)
 
 
-def _score(ensemble: Ensemble, dataset: RankingDataset, pool: WorkerPool, console: Console, strict: bool) -> Floats:
-    from lmart.scoring import Scorer, match_dataset
+def _score(
+    ensemble: Ensemble, dataset: RankingDataset, pool: WorkerPool, console: Console, strict: bool
+) -> Float64Array:
+    from lmart.scoring.feature_matching import match_dataset
+    from lmart.scoring.scorer import Scorer
 
     matcher = match_dataset(ensemble, dataset)
     matcher.refuse(dataset.source, strict)
@@ -311,8 +316,8 @@ def _score(ensemble: Ensemble, dataset: RankingDataset, pool: WorkerPool, consol
     return Scorer(ensemble).score(dataset.features, matcher.known_columns, pool)
 
 
-def _read_scores(path: str, dataset: RankingDataset) -> Floats:
-    from lmart.formats.scores import read_scores
+def _read_scores(path: str, dataset: RankingDataset) -> Float64Array:
+    from lmart.formats.results.scores import read_scores
 
     scores = read_scores(path, dataset.n_documents, _called(dataset.source))
     return scores if dataset.input_rows is None else scores[dataset.input_rows]
@@ -323,6 +328,6 @@ def _called(source: str) -> str:
 
 
 def _read_weights(path: str, dataset: RankingDataset) -> Weights:
-    from lmart.formats.sidecars import read_weights
+    from lmart.formats.metadata_files import read_weights
 
     return read_weights(path, dataset.query_offsets, dataset.input_rows)

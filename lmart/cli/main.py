@@ -13,9 +13,9 @@ from typing import Any
 import click
 
 from lmart import __version__
-from lmart.cli import process
-from lmart.cli.console import Console, error, write_line
-from lmart.cli.repeated import refuse_repeated
+from lmart.cli import signals
+from lmart.cli.options.repeated import refuse_repeated
+from lmart.cli.terminal.console import Console, error, write_line
 from lmart.descriptors import forget_what_was_written, what_was_written
 from lmart.errors import DataError, ExitStatus, LmartError, quote
 
@@ -59,9 +59,9 @@ class LmartGroup(click.Group):
         forget_what_was_written()
         try:
             status = self._run(arguments, extra, complete_var)
-            process.flush_output()
+            signals.flush_output()
         except (Exception, KeyboardInterrupt) as fault:
-            interrupt = process.interrupt_behind(fault)
+            interrupt = signals.interrupt_behind(fault)
             if interrupt is None and isinstance(fault, Exception):
                 status = _report(fault, arguments)
             elif interrupt is not None:
@@ -83,15 +83,15 @@ class LmartGroup(click.Group):
 def _report_interrupt(interrupt: KeyboardInterrupt, arguments: list[str]) -> int:
     """Say how far the work was and what stands where, unless that is silenced, and return the exit status."""
     console = Console.newest
-    quiet = console.quiet if console is not None else 2 * bool(process.VERY_QUIET.intersection(arguments))
+    quiet = console.quiet if console is not None else 2 * bool(signals.VERY_QUIET.intersection(arguments))
     if quiet < 2:
         command = next((name for name in arguments[:1] if name in COMMANDS), None)
         where = f" during {command}" if command else ""
         if console is not None and (done := console.how_far()):
             where = f" after {done}"
         kept = f"; what was tried is kept in {console.kept}" if console is not None and console.kept else ""
-        write_line(f"lmart: {process.called(interrupt)}{where}; {_what_stands_where()}{kept}")
-    return process.status_of(interrupt)
+        write_line(f"lmart: {signals.called(interrupt)}{where}; {_what_stands_where()}{kept}")
+    return signals.status_of(interrupt)
 
 
 def _what_stands_where() -> str:

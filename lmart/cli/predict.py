@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lmart.cli.choosing import stood_there
-from lmart.cli.console import Console
-from lmart.cli.data_options import data_options, refuse_two_standard_inputs
-from lmart.cli.options import Whole, quiet_option, thread_count, threads_option
-from lmart.cli.process import keep_memory_constant
-from lmart.formats.options import ReadOptions
+from lmart.cli.model_selection import stood_there
+from lmart.cli.options.common import quiet_option, thread_count, threads_option
+from lmart.cli.options.data import data_options, refuse_two_standard_inputs
+from lmart.cli.options.types import Whole
+from lmart.cli.signals import keep_memory_constant
+from lmart.cli.terminal.console import Console
+from lmart.formats.read_options import ReadOptions
 
 if TYPE_CHECKING:
-    from lmart.formats.explanations import RowExplanations
-    from lmart.formats.predictions import PredictionWriter
+    from lmart.formats.results.explanations import RowExplanations
+    from lmart.formats.results.predictions import PredictionWriter
     from lmart.streams import AtomicOutput
 
 EPILOG = """\b
@@ -142,11 +143,12 @@ def command(
     inputs = [model, data, *([read_options.query_sizes] if read_options.query_sizes else [])]
     refuse_two_standard_inputs(inputs)
 
-    from lmart.explain import Explainer
-    from lmart.formats.explanations import RowExplanations
     from lmart.formats.registry import for_models, open_rows, read_model
+    from lmart.formats.results.explanations import RowExplanations
     from lmart.model import score_stream
-    from lmart.scoring import FeatureMatcher, Scorer
+    from lmart.scoring.explain import Explainer
+    from lmart.scoring.feature_matching import FeatureMatcher
+    from lmart.scoring.scorer import Scorer
     from lmart.streams import AtomicOutput, check_output
     from lmart.threads import WorkerPool
 
@@ -168,7 +170,7 @@ def command(
     warnings: list[str] = []
     with WorkerPool(thread_count(threads, console.notice)) as pool, open_rows(data, options, pool) as reader:
         if why is not None and explainer is not None:
-            from lmart.cli.why import print_why
+            from lmart.cli.terminal.explain_report import print_why
 
             print_why(why, scorer, explainer, matcher, reader, pool, options.group_by_qid, strict)
         else:
@@ -202,7 +204,7 @@ def _writer(
     tag: str,
     explanations: RowExplanations | None,
 ) -> PredictionWriter:
-    from lmart.formats import predictions
+    from lmart.formats.results import predictions
 
     if form == "scores":
         return predictions.ScoresWriter(out)

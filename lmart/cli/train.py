@@ -10,26 +10,27 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lmart.cli import choice_reports
-from lmart.cli import choosing as choices
-from lmart.cli.data_options import data_options, refuse_two_standard_inputs
-from lmart.cli.idle_options import idle_options
-from lmart.cli.many_files import ManyFilesCommand
-from lmart.cli.options import definitions, quiet_option, thread_count, threads_option
-from lmart.cli.process import flush_output, keep_memory_constant
-from lmart.cli.setting_options import setting_options
-from lmart.cli.sidecar_options import SidecarFiles, reading_validation, sidecar_options
+from lmart.cli import model_selection as choices
+from lmart.cli.options.common import definitions, quiet_option, thread_count, threads_option
+from lmart.cli.options.data import data_options, refuse_two_standard_inputs
+from lmart.cli.options.idle import idle_options
+from lmart.cli.options.metadata import SidecarFiles, reading_validation, sidecar_options
+from lmart.cli.options.multi_file import ManyFilesCommand
+from lmart.cli.options.settings import setting_options
+from lmart.cli.signals import flush_output, keep_memory_constant
+from lmart.cli.terminal import model_selection_report
+from lmart.constraints import format_monotone, is_list, parse_monotone
 from lmart.errors import counted, quote
-from lmart.formats.options import ReadOptions
+from lmart.formats.read_options import ReadOptions
 from lmart.gains import SMALLEST_GRADE_SCALE
-from lmart.monotone import format_monotone, is_list, parse_monotone
 from lmart.settings import OBJECTIVES, TrainSettings
 
 if TYPE_CHECKING:
-    from lmart.boosting import RoundReport, Trainable, TrainingRun, TrainResult
-    from lmart.cli.console import Console
-    from lmart.coding import CodedDataset
-    from lmart.dataset import RankingDataset
+    from lmart.binning.validation_set import CodedDataset
+    from lmart.cli.terminal.console import Console
+    from lmart.data.dataset import RankingDataset
+    from lmart.training.boosting import Trainable, TrainingRun, TrainResult
+    from lmart.training.rankers import RoundReport
 
 HELP = """Learn a ranking model from judged documents and write it as one JSON file.
 
@@ -151,16 +152,16 @@ def command(
 
     import time
 
-    from lmart.boosting import TrainingRun, resolve_share, without_trees
-    from lmart.cli.console import Console
-    from lmart.formats.model_json import model_to_json
+    from lmart.binning.streaming import read_training_set, read_validation_set
+    from lmart.cli.terminal.console import Console
+    from lmart.formats.metadata_files import read_monotone
+    from lmart.formats.models.lmart_json import model_to_json
     from lmart.formats.registry import for_models, read_dataset
-    from lmart.formats.sidecars import read_monotone
-    from lmart.reading import read_training_set, read_validation_set
-    from lmart.scoring import match_dataset
+    from lmart.scoring.feature_matching import match_dataset
     from lmart.streams import AtomicOutputs, check_output
     from lmart.threads import WorkerPool
-    from lmart.watching import with_label_scale
+    from lmart.training.boosting import TrainingRun, resolve_share, without_trees
+    from lmart.training.score_tracking import with_label_scale
 
     for option, path in (outputs | ({"": "-"} if choosing.chooses else {})).items():
         check_output(path, inputs, appended=option == "--tune-file")
@@ -254,11 +255,11 @@ def command(
             if sidecars.positions is not None:
                 bias = result.position_bias.tolist()
                 content["position_bias"] = dict(zip(sidecars.positions.names, bias, strict=True))
-            files.open(report).write(choice_reports.json_text(content | choice_reports.report(chosen)))
+            files.open(report).write(model_selection_report.json_text(content | model_selection_report.report(chosen)))
         if choosing.oof is not None and chosen.crossed is not None and raw is not None:
-            choice_reports.write_out_of_fold(chosen.crossed, raw[0], files.open(choosing.oof))
+            model_selection_report.write_out_of_fold(chosen.crossed, raw[0], files.open(choosing.oof))
         files.open(out).write(model_to_json(result.ensemble))
-        choice_reports.print_results(chosen, console, to_output="-" not in outputs.values())
+        model_selection_report.print_results(chosen, console, to_output="-" not in outputs.values())
         flush_output()
     console.notice(_summary(result, settings, valid, out))
     if sidecars.init_scores is not None:
@@ -268,7 +269,7 @@ def command(
 def _check_columns(dataset: Trainable, settings: TrainSettings, strict: bool, console: Console) -> None:
     """Warn of each table of --data that lacks a column of the others, or refuse it."""
     from lmart.errors import DataError
-    from lmart.scoring import missing_columns
+    from lmart.scoring.feature_matching import missing_columns
 
     counted_as = "0" if settings.absent == "zero" else "missing"
     for path, what in missing_columns(dataset).items():
@@ -394,7 +395,7 @@ def _report(
     valid: Sequence[str],
     seconds: dict[str, float],
 ) -> dict[str, Any]:
-    from lmart.watching import uses_label_scale
+    from lmart.training.score_tracking import uses_label_scale
 
     extra: dict[str, Any] = {}
     if result.start is not None:

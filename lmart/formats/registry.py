@@ -8,19 +8,21 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
-from lmart.dataset import RankingDataset
-from lmart.ensemble import Ensemble
+from lmart.data.dataset import RankingDataset
 from lmart.errors import DataError, ModelError
-from lmart.formats.assembly import DatasetBuilder, QuerySizes, SizedRows
-from lmart.formats.cells import CellRoom
-from lmart.formats.columns import LABEL_NAMES, QUERY_NAMES
-from lmart.formats.delimited import DELIMITERS, DelimitedReader, TsvReader
-from lmart.formats.letor import LetorReader
+from lmart.formats.documents.cell_buffers import CellRoom
+from lmart.formats.documents.column_roles import LABEL_NAMES, QUERY_NAMES
+from lmart.formats.documents.dataset_builder import DatasetBuilder, QuerySizes, SizedRows
+from lmart.formats.documents.delimited import DelimitedReader, TsvReader
+from lmart.formats.documents.delimited_writer import DELIMITERS
+from lmart.formats.documents.feature_table import FeatureTable
+from lmart.formats.documents.letor import LetorReader
+from lmart.formats.documents.parquet import MAGIC, ParquetReader
+from lmart.formats.documents.row_blocks import QueryLedger, RowBlock, RowReader
+from lmart.formats.metadata_files import read_query_sizes
 from lmart.formats.names import FORMATS, format_of_name
-from lmart.formats.options import ReadOptions
-from lmart.formats.parquet import MAGIC, ParquetReader
-from lmart.formats.rows import FeatureTable, QueryLedger, RowBlock, RowReader
-from lmart.formats.sidecars import read_query_sizes
+from lmart.formats.read_options import ReadOptions
+from lmart.scoring.ensemble import Ensemble
 from lmart.streams import InputStream, Spool, open_input
 from lmart.threads import WorkerPool
 
@@ -132,18 +134,18 @@ def read_model(path: str, format: str | None = None) -> Ensemble:
     """Read a model; ModelError when it is damaged or its format cannot be read."""
     if format not in (None, "lmart"):
         raise ModelError(f"the format '{format}' cannot be read yet; convert the model to lmart's own first", path)
-    from lmart.formats import model_json
+    from lmart.formats.models import lmart_json
 
-    return model_json.read_model(path)
+    return lmart_json.read_model(path)
 
 
 def write_model(ensemble: Ensemble, path: str, format: str = "lmart") -> None:
     """Write a model; ModelError when its format cannot be written."""
     if format != "lmart":
         raise ModelError(f"the format '{format}' cannot be written yet; use lmart", path)
-    from lmart.formats import model_json
+    from lmart.formats.models import lmart_json
 
-    model_json.write_model(ensemble, path)
+    lmart_json.write_model(ensemble, path)
 
 
 def _query_sizes(options: ReadOptions) -> QuerySizes | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lmart.kernels.compiler import kernel
+from lmart.kernels.numba_support.code_cache import kernel
 
 
 @kernel

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lmart.kernels.compiler import inner_kernel, kernel
+from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
 
 TO_WHOLE = 1.5 * 2.0**52  # adding it rounds to a whole number, which the low bits of the sum then hold
 

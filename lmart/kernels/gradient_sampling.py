@@ -9,7 +9,7 @@ import numpy as np
 
 from lmart.array_types import Float64Array, Int32Array, UInt64Array
 from lmart.kernels.bit_mixing import mix_bits
-from lmart.kernels.compiler import inner_kernel, kernel
+from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
 
 
 @kernel

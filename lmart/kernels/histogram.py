@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from lmart.array_types import Float64Array, Int32Array, Int64Array, UInt8Array, UInt16Array, UInt32Array
-from lmart.kernels.compiler import inner_kernel, kernel
-from lmart.kernels.instructions import prefetch
+from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
+from lmart.kernels.numba_support.intrinsics import prefetch
 
 # How many documents ahead of the one that is added its bins are fetched, and where these start.
 BINS_AHEAD = 8

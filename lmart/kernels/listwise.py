@@ -12,9 +12,9 @@ import numpy as np
 
 from lmart.array_types import Float64Array, Int32Array, Int64Array
 from lmart.kernels.bit_mixing import mix_bits
-from lmart.kernels.compiler import kernel
 from lmart.kernels.exact_math import exp_minus_by_squaring
 from lmart.kernels.gradient_arrays import Gradients, PairSums, RankedQueries
+from lmart.kernels.numba_support.code_cache import kernel
 
 GRID = 1.5 * 2.0**7  # adding and subtracting it rounds to whole units of 2^-45: sums below 2^8 are exact
 

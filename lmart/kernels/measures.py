@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lmart.array_types import Float64Array, Int32Array, Int64Array
-from lmart.kernels.compiler import inner_kernel, kernel
+from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
 
 
 class RankedDocuments(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lmart.array_types import Float64Array, Int32Array, Int64Array
-from lmart.kernels.compiler import inner_kernel, kernel
+from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
 
 COUNTED = 256  # documents of a query up to which comparing each with each, in vector code, beats sorting
 

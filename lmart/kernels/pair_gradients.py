@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from lmart.array_types import Float64Array, Int32Array
-from lmart.kernels.compiler import inner_kernel, kernel
 from lmart.kernels.exact_math import TO_WHOLE, exp_minus, log2_of_one_plus, rounding_grid
 from lmart.kernels.gradient_arrays import Gradients, NdcgTables, PairBlock, PairSettings, PairSums, RankedQueries
+from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
 from lmart.kernels.ordering import longest_query
 from lmart.kernels.pair_weights import end_of_ranks, start_of_weights, write_ndcg_changes
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
-from lmart.kernels.compiler import inner_kernel, kernel
 from lmart.kernels.gradient_arrays import NdcgTables, PairBlock, RankedQueries
+from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
 from lmart.kernels.ordering import longest_query
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lmart.array_types import Float64Array, Int32Array, Int64Array, UInt8Array
-from lmart.kernels.compiler import kernel
+from lmart.kernels.numba_support.code_cache import kernel
 
 
 @kernel

@@ -8,7 +8,7 @@ import numpy as np
 
 from lmart.array_types import Float64Array, Int32Array, Int64Array
 from lmart.kernels.bit_mixing import mix_bits
-from lmart.kernels.compiler import inner_kernel, kernel
+from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
 from lmart.kernels.row_arrays import RowArrays, SharedColumnRows
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lmart.array_types import Float64Array, Int32Array, UInt8Array, UInt32Array, UInt64Array
-from lmart.kernels.compiler import inner_kernel, kernel
+from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
 from lmart.kernels.row_arrays import RowArrays
 
 BLOCK = 128  # documents that go together, a byte each: their codes and bitvectors stay in the nearest caches

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array
-from lmart.kernels.compiler import inner_kernel, kernel
+from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
 from lmart.kernels.row_arrays import RowArrays
 
 BLOCK = 16  # rows that go together

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lmart.array_types import BoolArray, Int8Array, Int64Array, UInt8Array
-from lmart.kernels.compiler import inner_kernel, kernel
+from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
 
 ROUNDING = 1e-13  # a split gain below this share of its terms is a rounding error
 

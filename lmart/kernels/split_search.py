@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
-from lmart.kernels.compiler import inner_kernel, kernel
 from lmart.kernels.histogram import fill_most_frequent_bin
+from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
 from lmart.kernels.split_gain import (
     ROUNDING,
     Split,

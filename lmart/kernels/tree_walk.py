@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from lmart.array_types import BoolArray, Float64Array, Int32Array, UInt8Array
-from lmart.kernels.compiler import kernel
+from lmart.kernels.numba_support.code_cache import kernel
 
 
 class BinnedTree(NamedTuple):

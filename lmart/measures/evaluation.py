@@ -11,14 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lmart.dataset import query_ranges
+from lmart.array_types import Float64Array, Int64Array
+from lmart.data.dataset import query_ranges
 from lmart.errors import DataError
 from lmart.gains import discount_table, grade_scale, refuse_labels_above, stop_probabilities
 from lmart.measures.values import Conventions, Measure
 from lmart.threads import WorkerPool
-
-Floats = npt.NDArray[np.float64]
-Longs = npt.NDArray[np.int64]
 
 DOCUMENTS_A_CALL = 16384
 
@@ -35,7 +33,7 @@ class EvaluationReport:
     """
 
     values: dict[str, float | None]
-    per_query: dict[str, Floats]
+    per_query: dict[str, Float64Array]
     n_queries: int
     n_documents: int
     n_empty_queries: int
@@ -80,11 +78,11 @@ class Evaluator:
 
     def __init__(
         self,
-        labels: Floats,
-        query_offsets: Longs,
+        labels: Float64Array,
+        query_offsets: Int64Array,
         measures: Sequence[Measure],
         pool: WorkerPool | None = None,
-        weights: Floats | None = None,
+        weights: Float64Array | None = None,
         scale: int | None = None,
     ) -> None:
         conventions = {measure.conventions for measure in measures}
@@ -107,8 +105,8 @@ class Evaluator:
         self.grade_scale = next(iter(self._scales.values()), own_scale)
         self._ranges = query_ranges(self.query_offsets, DOCUMENTS_A_CALL)
         self._order = np.arange(len(labels), dtype=np.int32)
-        self._worths: dict[tuple[str, int], Floats] = {}
-        self._ideal: dict[int, Floats] = {}
+        self._worths: dict[tuple[str, int], Float64Array] = {}
+        self._ideal: dict[int, Float64Array] = {}
         self._ideal_order: npt.NDArray[np.int32] | None = None
         self._discounts = {measure: self._discount(measure) for measure in measures}
         for measure in measures:
@@ -116,7 +114,7 @@ class Evaluator:
             if measure.name == "ndcg":
                 self._ideal_dcg(measure)
 
-    def evaluate(self, scores: Floats) -> EvaluationReport:
+    def evaluate(self, scores: Float64Array) -> EvaluationReport:
         """Rank each query's documents by `scores` (float64[n_documents], higher first, no nan) and measure.
 
         DataError when a score is nan, or a DCG too large for a number.
@@ -139,7 +137,7 @@ class Evaluator:
             self._scales,
         )
 
-    def _measure(self, measure: Measure, scores: Floats) -> Floats:
+    def _measure(self, measure: Measure, scores: Float64Array) -> Float64Array:
         """Return the measure of each query, with the convention for empty queries applied."""
         values = self._raw(measure, scores, self._order, self.conventions.ties == "average")
         name = measure.name
@@ -158,7 +156,7 @@ class Evaluator:
         values[undefined] = {"zero": 0.0, "one": 1.0, "skip": np.nan}[self.conventions.empty]
         return values
 
-    def _raw(self, measure: Measure, scores: Floats, order: npt.NDArray[np.int32], average: bool) -> Floats:
+    def _raw(self, measure: Measure, scores: Float64Array, order: npt.NDArray[np.int32], average: bool) -> Float64Array:
         """Return what the measure's kernel writes for each query, before it is divided by anything."""
         # numba is loaded only when something is measured: usage errors must come quickly
         from lmart.kernels import measures
@@ -178,7 +176,7 @@ class Evaluator:
         self.pool.run(call, [(a, b, cutoff, average, values) for a, b in self._ranges])
         return values
 
-    def _worth(self, measure: Measure) -> Floats:
+    def _worth(self, measure: Measure) -> Float64Array:
         """Return what each document is worth to a measure, float64[n_documents]; computed at the first call."""
         name, scale = measure.name, self._scales.get(str(measure), 0)
         if (name, scale) not in self._worths:
@@ -194,7 +192,7 @@ class Evaluator:
             self._worths[name, scale] = np.ascontiguousarray(worth, np.float64)
         return self._worths[name, scale]
 
-    def _discount(self, measure: Measure) -> Floats:
+    def _discount(self, measure: Measure) -> Float64Array:
         """Return what each rank that the measure looks at is worth."""
         n_ranks = min(measure.cutoff or len(self.labels), int(self.sizes.max(initial=0)))
         if measure.name in ("ndcg", "dcg"):
@@ -205,7 +203,7 @@ class Evaluator:
             table = np.multiply.accumulate(table) * (1.0 - (measure.persistence or 0.0))
         return table
 
-    def _ideal_dcg(self, measure: Measure) -> Floats:
+    def _ideal_dcg(self, measure: Measure) -> Float64Array:
         """Return the DCG of the best order of each query, summed as that of any other order."""
         cutoff = measure.cutoff or len(self.labels)
         if cutoff not in self._ideal:
@@ -216,12 +214,12 @@ class Evaluator:
             self._ideal[cutoff] = self._raw(measure, worth, self._ideal_order, False)
         return self._ideal[cutoff]
 
-    def _sort(self, scores: Floats, order: npt.NDArray[np.int32]) -> None:
+    def _sort(self, scores: Float64Array, order: npt.NDArray[np.int32]) -> None:
         from lmart.kernels import ordering
 
         self.pool.run(ordering.order_documents, [(scores, self.query_offsets, a, b, order) for a, b in self._ranges])
 
-    def _finite_dcg(self, measure: Measure, values: Floats) -> Floats:
+    def _finite_dcg(self, measure: Measure, values: Float64Array) -> Float64Array:
         bad = ~np.isfinite(values)
         if bad.any():
             q = int(np.argmax(bad))
@@ -232,7 +230,7 @@ class Evaluator:
             )
         return values
 
-    def _mean(self, values: Floats) -> float | None:
+    def _mean(self, values: Float64Array) -> float | None:
         """Return the weighted mean over the queries that count, the same in any order of the queries."""
         counts = ~np.isnan(values)
         weights = np.ones(len(values)) if self.weights is None else self.weights
@@ -246,7 +244,7 @@ class Evaluator:
             return math.fsum(np.ldexp(products, -64).tolist()) / total * 2.0**64
 
 
-def query_weights(weights: Floats, query_offsets: Longs) -> Floats:
+def query_weights(weights: Float64Array, query_offsets: Int64Array) -> Float64Array:
     """Return one weight a query, scaled by a power of two to at most 1, from one a query or one a document.
 
     DataError when there are neither as many as queries nor as many as documents, or one is negative or not finite.
@@ -267,7 +265,7 @@ def query_weights(weights: Floats, query_offsets: Longs) -> Floats:
     return _query_sums(scaled, query_offsets) / np.maximum(np.diff(query_offsets), 1)
 
 
-def _query_sums(values: Floats, query_offsets: Longs) -> Floats:
+def _query_sums(values: Float64Array, query_offsets: Int64Array) -> Float64Array:
     """Return the sum of each query's values, each query on its own, so that neighbours cannot change its rounding."""
     sums = np.zeros(len(query_offsets) - 1)
     filled = np.flatnonzero(np.diff(query_offsets))

@@ -26,7 +26,7 @@ import reference
 from reading import hard_decimals, listed, plain_decimals, rows_of, wrong_decimals
 
 from lmart.errors import DataError
-from lmart.formats import text as text_module
+from lmart.formats.documents import text_reader as text_module
 
 Answer = tuple[list[Any], list[DataError]]
 LAYOUTS = [b"1 qid:1 1:1\n", b"1 qid:1 1:1\n", b"1 qid:1 1:1\n", b"1 1:1\n", b"qid:1 1:1\n", b"1:1\n"]

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from lmart.array_types import Float64Array
+
 CUTOFF = 10
 
 
@@ -19,8 +20,8 @@ class Judged(NamedTuple):
     labels : float64[n]; offsets : int64[n_queries + 1]
     """
 
-    cells: Floats
-    labels: Floats
+    cells: Float64Array
+    labels: Float64Array
     offsets: npt.NDArray[np.int64]
 
     @property
@@ -43,7 +44,7 @@ class Judged(NamedTuple):
 
 def load(paths: Iterable[str]) -> Judged:
     """Read LETOR text, several files as one."""
-    from lmart.formats.options import ReadOptions
+    from lmart.formats.read_options import ReadOptions
     from lmart.formats.registry import read_dataset
 
     data = read_dataset(list(paths), ReadOptions())
@@ -52,7 +53,7 @@ def load(paths: Iterable[str]) -> Judged:
     return Judged(cells, data.labels, data.query_offsets)
 
 
-def ndcg_by_query(data: Judged, scores: npt.ArrayLike) -> Floats:
+def ndcg_by_query(data: Judged, scores: npt.ArrayLike) -> Float64Array:
     """Return NDCG@10 of each query, nan where no document is relevant: gain 2^label - 1, ties in the order given."""
     gains = np.exp2(data.labels) - 1.0
     dcg = _dcg(data, gains, -np.asarray(scores, np.float64))
@@ -65,7 +66,7 @@ def ndcg(data: Judged, scores: npt.ArrayLike) -> float:
     return float(np.nanmean(ndcg_by_query(data, scores)))
 
 
-def _dcg(data: Judged, gains: Floats, keys: Floats) -> Floats:
+def _dcg(data: Judged, gains: Float64Array, keys: Float64Array) -> Float64Array:
     query = data.query_of_document
     order = np.lexsort((keys, query))  # stable, and queries stay where they are
     ranks = np.arange(len(keys)) - data.offsets[query]

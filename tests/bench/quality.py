@@ -34,9 +34,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from judged import Floats, Judged, load, ndcg_by_query
+from judged import Judged, load, ndcg_by_query
 from ranking_peers import PATIENCE, PEERS, RATE, ROUNDS, installed, listed, run
 from turns import machine
+
+from lmart.array_types import Float64Array
 
 SETS = ("mq2008", "lightgbm", "ohsumed2")
 LEAVES = {"lightgbm": 15}  # the set with the fewest documents
@@ -89,7 +91,7 @@ def run_lmart(fold: Fold, test: Judged, seed: int, options: list[str], work: Pat
     return {"round": told["best_round"], "valid": told["validation"][0], "ndcg": listed(values)}
 
 
-def by_query(runs: Runs, tool: str, name: str) -> list[Floats]:
+def by_query(runs: Runs, tool: str, name: str) -> list[Float64Array]:
     """Return, for each fold, the mean over seeds of each query's NDCG@10."""
     return [
         np.mean([np.array(one["ndcg"], np.float64) for one in seeds.values()], axis=0)
@@ -97,12 +99,12 @@ def by_query(runs: Runs, tool: str, name: str) -> list[Floats]:
     ]
 
 
-def mean_of_folds(values: list[Floats]) -> float:
+def mean_of_folds(values: list[Float64Array]) -> float:
     """Return the mean over folds of the means over queries."""
     return float(np.mean([np.nanmean(fold) for fold in values]))
 
 
-def p_value(differences: Floats, weights: Floats | None = None) -> float:
+def p_value(differences: Float64Array, weights: Float64Array | None = None) -> float:
     """Return how often random signs give the (weighted) mean difference at least the size that was seen."""
     weighted = differences if weights is None else differences * weights
     rng = np.random.default_rng(0)

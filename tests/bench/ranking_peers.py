@@ -8,7 +8,9 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
-from judged import Floats, Judged, ndcg, ndcg_by_query
+from judged import Judged, ndcg, ndcg_by_query
+
+from lmart.array_types import Float64Array
 
 RATE, ROUNDS, PATIENCE = 0.05, 500, 50
 
@@ -16,7 +18,7 @@ RATE, ROUNDS, PATIENCE = 0.05, 500, 50
 class Staged(NamedTuple):
     """A trained model: `stages(cells)` yields the scores after 1, 2, ... rounds."""
 
-    stages: Callable[[Floats], Iterator[Floats]]
+    stages: Callable[[Float64Array], Iterator[Float64Array]]
 
 
 class Peer(NamedTuple):
@@ -35,7 +37,7 @@ def lightgbm(**settings: Any) -> Callable[[Judged, int, int, int], Staged]:
         made = tool.Dataset(data.cells, data.labels, group=data.sizes)
         booster = tool.train(params | {"deterministic": True} | settings, made, ROUNDS)
 
-        def stages(cells: Floats) -> Iterator[Floats]:
+        def stages(cells: Float64Array) -> Iterator[Float64Array]:
             scores = np.zeros(len(cells))
             for start in range(booster.num_trees()):
                 scores = scores + booster.predict(cells, start_iteration=start, num_iteration=1, raw_score=True)
@@ -63,7 +65,7 @@ def xgboost(**settings: Any) -> Callable[[Judged, int, int, int], Staged]:
         made = tool.DMatrix(data.cells, data.labels, qid=data.query_of_document)
         booster = tool.train(params | settings, made, ROUNDS)
 
-        def stages(cells: Floats) -> Iterator[Floats]:
+        def stages(cells: Float64Array) -> Iterator[Float64Array]:
             rows = tool.DMatrix(cells, nthread=threads)
             for stop in range(1, booster.num_boosted_rounds() + 1):
                 yield booster.predict(rows, iteration_range=(0, stop), output_margin=True)
@@ -91,7 +93,7 @@ def catboost(loss: str) -> Callable[[Judged, int, int, int], Staged]:
         )
         model.fit(tool.Pool(data.cells, data.labels, group_id=data.query_of_document))
 
-        def stages(cells: Floats) -> Iterator[Floats]:
+        def stages(cells: Float64Array) -> Iterator[Float64Array]:
             yield from model.staged_predict(tool.Pool(cells), prediction_type="RawFormulaVal", thread_count=threads)
 
         return Staged(stages)
@@ -133,6 +135,6 @@ def run(name: str, train: Judged, valid: Judged, test: Judged, leaves: int, seed
     return {"round": best_round, "valid": best, "ndcg": listed(ndcg_by_query(test, kept))}
 
 
-def listed(values: Floats) -> list[float | None]:
+def listed(values: Float64Array) -> list[float | None]:
     """Return the values for JSON, null for nan."""
     return [None if math.isnan(value) else value for value in values.tolist()]

@@ -17,14 +17,14 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from turns import serve
 
-Rows = npt.NDArray[np.float64]
+from lmart.array_types import Float64Array
+
 Score = Callable[[], Any]
 
 
-def lmart(model: str, rows: Rows, threads: int) -> Score:
+def lmart(model: str, rows: Float64Array, threads: int) -> Score:
     from lmart import load
 
     loaded = load(model)
@@ -33,7 +33,7 @@ def lmart(model: str, rows: Rows, threads: int) -> Score:
     return lambda: loaded.predict(rows, ids, threads=threads)
 
 
-def lightgbm(model: str, rows: Rows, threads: int) -> Score:
+def lightgbm(model: str, rows: Float64Array, threads: int) -> Score:
     import lightgbm
 
     loaded = lightgbm.Booster(model_file=model)
@@ -41,7 +41,7 @@ def lightgbm(model: str, rows: Rows, threads: int) -> Score:
     return lambda: loaded.predict(fitting, num_threads=threads)
 
 
-def tl2cgen(model: str, rows: Rows, threads: int) -> Score:
+def tl2cgen(model: str, rows: Float64Array, threads: int) -> Score:
     import tl2cgen
 
     loaded = tl2cgen.Predictor(model, nthread=threads)
@@ -49,7 +49,7 @@ def tl2cgen(model: str, rows: Rows, threads: int) -> Score:
     return lambda: loaded.predict(made)
 
 
-def lleaves(model: str, rows: Rows, threads: int) -> Score:
+def lleaves(model: str, rows: Float64Array, threads: int) -> Score:
     import lleaves
 
     text, compiled = model.split("|")
@@ -59,7 +59,7 @@ def lleaves(model: str, rows: Rows, threads: int) -> Score:
     return lambda: loaded.predict(fitting, n_jobs=threads)
 
 
-def _fitting(rows: Rows, n_columns: int) -> Rows:
+def _fitting(rows: Float64Array, n_columns: int) -> Float64Array:
     """Return the rows with exactly so many columns."""
     if rows.shape[1] == n_columns:
         return rows

@@ -18,24 +18,26 @@ from typing import Any
 
 import fair
 import numpy as np
-from judged import Floats, Judged, load, ndcg
+from judged import Judged, load, ndcg
 from turns import serve
+
+from lmart.array_types import Float64Array
 
 
 class Lmart:
-    """Trains with `lmart.boosting.train`, without validation sets."""
+    """Trains with `lmart.training.boosting.train`, without validation sets."""
 
     def __init__(self, path: str) -> None:
-        from lmart.formats.options import ReadOptions
+        from lmart.formats.read_options import ReadOptions
         from lmart.formats.registry import read_dataset
 
         self.data = read_dataset([path], ReadOptions())
         self.ensemble: Any = None
 
     def train(self, leaves: int, threads: int, rounds: int, settings: dict[str, Any]) -> list[float]:
-        from lmart.boosting import train
         from lmart.settings import TrainSettings
         from lmart.threads import WorkerPool
+        from lmart.training.boosting import train
 
         stamps: list[float] = []
         made = TrainSettings(**({"trees": rounds, "leaves": leaves, "sample": 1.0} | settings))
@@ -43,7 +45,7 @@ class Lmart:
             self.ensemble = train(self.data, [], made, pool, lambda _: stamps.append(time.perf_counter())).ensemble
         return stamps
 
-    def stages(self, test: Judged, step: int) -> Iterator[tuple[int, Floats]]:
+    def stages(self, test: Judged, step: int) -> Iterator[tuple[int, Float64Array]]:
         from dataclasses import replace
 
         scores = np.zeros(len(test.cells))
@@ -52,12 +54,12 @@ class Lmart:
             scores = scores + self._predict(replace(self.ensemble, trees=some), test)
             yield start + len(some), scores
 
-    def scores(self, test: Judged, model: str | None) -> Floats:
+    def scores(self, test: Judged, model: str | None) -> Float64Array:
         import lmart
 
         return self._predict(self.ensemble if model is None else lmart.load(model).ensemble, test)
 
-    def _predict(self, ensemble: Any, test: Judged) -> Floats:
+    def _predict(self, ensemble: Any, test: Judged) -> Float64Array:
         from lmart.model import Model
 
         return Model(ensemble).predict(test.cells, range(test.cells.shape[1]), threads=2)
@@ -82,14 +84,14 @@ class LightGBM:
         self.booster = self.tool.train(params, self.data, rounds, callbacks=stamp, keep_training_booster=False)
         return stamps
 
-    def stages(self, test: Judged, step: int) -> Iterator[tuple[int, Floats]]:
+    def stages(self, test: Judged, step: int) -> Iterator[tuple[int, Float64Array]]:
         cells = test.widened(self.booster.num_feature()).cells
         scores = np.zeros(len(cells))
         for start in range(0, self.booster.num_trees(), step):
             scores = scores + self.booster.predict(cells, start_iteration=start, num_iteration=step)
             yield min(start + step, self.booster.num_trees()), scores
 
-    def scores(self, test: Judged, model: str | None) -> Floats:
+    def scores(self, test: Judged, model: str | None) -> Float64Array:
         booster = self.booster if model is None else self.tool.Booster(model_file=model)
         return booster.predict(test.widened(booster.num_feature()).cells)
 
@@ -118,13 +120,13 @@ class XGBoost:
         self.booster = self.tool.train(params, self.data, rounds, callbacks=[Stamp()])
         return stamps
 
-    def stages(self, test: Judged, step: int) -> Iterator[tuple[int, Floats]]:
+    def stages(self, test: Judged, step: int) -> Iterator[tuple[int, Float64Array]]:
         rows = self.tool.DMatrix(test.widened(self.booster.num_features()).cells)
         rounds = self.booster.num_boosted_rounds()
         for stop in range(step, rounds + 1, step):
             yield stop, self.booster.predict(rows, iteration_range=(0, stop), output_margin=True)
 
-    def scores(self, test: Judged, model: str | None) -> Floats:
+    def scores(self, test: Judged, model: str | None) -> Float64Array:
         booster = self.booster if model is None else self.tool.Booster(model_file=model)
         return booster.predict(self.tool.DMatrix(test.widened(booster.num_features()).cells), output_margin=True)
 

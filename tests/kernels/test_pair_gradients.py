@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import reference
+from helpers.paths import ROOT
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,7 +18,7 @@ from lmart.gains import Gain, discount_table
 from lmart.kernels import measures, ordering, pair_gradients
 from lmart.kernels.gradient_arrays import Gradients, NdcgTables, PairSettings, RankedQueries
 
-LAMBDAS = Path(__file__).parents[2] / ".." / "shared" / "dossier" / "fixtures" / "lambdas.json"
+LAMBDAS = ROOT / ".." / "shared" / "dossier" / "fixtures" / "lambdas.json"
 
 grades = st.integers(0, 4)
 steps = st.integers(-40, 40).map(lambda step: step / 16)  # ties on purpose

@@ -8,9 +8,9 @@ import random
 import numpy as np
 import pytest
 import reference
+from helpers.trees import THRESHOLDS, around, sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trees import THRESHOLDS, around, sparse
 
 from lmart.kernels import scoring
 from lmart.kernels.row_arrays import contiguous_rows

@@ -1,0 +1,165 @@
+"""BinEdges: where the values of each feature are cut into bins, chosen from a sample of rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array, UInt8Array
+from lmart.binning.row_sample import CHUNK, ColumnCounts, RowSample
+from lmart.data.dataset import RankingDataset
+from lmart.kernels import bin_edges as kernels
+from lmart.kernels.row_arrays import SharedColumnRows
+from lmart.threads import WorkerPool, chunks
+
+GATHERED = 1 << 21  # cells whose values are sorted as one piece of work
+
+
+@dataclass(frozen=True)
+class BinEdges:
+    """The bins of the m features that can be split. Value x is in bin b iff edges[b-1] < x <= edges[b].
+
+    columns      : int32[m], their columns in the dataset
+    edges        : float64[all edges], of all features end to end, ascending in a feature
+    edge_offsets : int64[m + 1]
+    has_missing  : bool[m], some document's value is missing; its bin comes after those of the numbers
+    all_finite   : bool[m], no value is infinite
+    absent_bins  : uint8[m], the bin of a document in which the index is not written
+    zero_bins    : uint8[m], the bin of zero
+    """
+
+    columns: Int32Array
+    edges: Float64Array
+    edge_offsets: Int64Array
+    has_missing: BoolArray
+    all_finite: BoolArray
+    absent_bins: UInt8Array
+    zero_bins: UInt8Array
+
+    @property
+    def n_features(self) -> int:
+        """The number of features that can be split."""
+        return len(self.columns)
+
+    @cached_property
+    def missing_bins(self) -> UInt8Array:
+        """uint8[m], the bin of a missing value, whether or not the feature has a bin for it."""
+        return (np.diff(self.edge_offsets) + 1).astype(np.uint8)
+
+    @cached_property
+    def bin_offsets(self) -> Int64Array:
+        """int64[m + 1], where each feature's bins start when all are laid end to end."""
+        widths = np.diff(self.edge_offsets) + 1 + self.has_missing
+        return np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
+
+    @property
+    def n_bins(self) -> int:
+        """The number of bins of all features."""
+        return int(self.bin_offsets[-1])
+
+    def threshold(self, feature: int, split_bin: int) -> float:
+        """Return t such that x <= t iff bin(x) <= split_bin; above every number when it is the last bin of numbers."""
+        edge = int(self.edge_offsets[feature]) + split_bin
+        return float(self.edges[edge]) if edge < self.edge_offsets[feature + 1] else float(np.finfo(np.float64).max)
+
+
+def choose_bin_edges(
+    sample: RowSample,
+    counts: Int64Array,
+    n: int,
+    features: Int32Array,
+    max_bins: int,
+    absent: str,
+    pool: WorkerPool,
+) -> BinEdges:
+    """Return the bin edges of each feature, chosen from a sample of n rows. A feature without two bins is left out.
+
+    sample   : RowSample of the rows
+    counts   : int64[3, n_columns] of all rows, as ColumnCounts has them
+    n        : number of all rows
+    features : int32[n_columns], the dataset's column of each column of the rows
+    max_bins : 2..255, bins of numbers; missing values have their own besides
+    absent   : 'zero' or 'missing', what a cell that is not written means
+    """
+    n_columns = len(features)
+    sample_counts = np.zeros((2, n_columns), np.int64)
+    kernels.count_row_cells(sample.rows, sample_counts[0], sample_counts[1])
+    order = np.argsort(features)  # features from here on
+    numbers, missing = sample_counts[:, order]
+    all_numbers, all_missing, infinite = counts[:, order]
+    n_zeros = len(sample) - numbers - missing if absent == "zero" else np.zeros(n_columns, np.int64)
+    if absent == "missing":
+        all_missing = n - all_numbers
+    calls = [
+        (sample.rows, features, first, numbers[first:last], n_zeros[first:last], max_bins)
+        for first, last in _groups(numbers, GATHERED)
+    ]
+    all_edges = [edges for group in pool.run(_edges_of, calls) for edges in group]
+    has_two_bins = [len(all_edges[f]) > 0 or all_missing[f] > 0 for f in range(n_columns)]
+    used = [f for f in range(n_columns) if has_two_bins[f] and numbers[f] + n_zeros[f] > 0]
+    edges = [all_edges[f] for f in used]
+    zero_bins = np.array([np.searchsorted(feature_edges, 0.0) for feature_edges in edges], np.uint8)
+    edge_offsets = np.concatenate([[0], np.cumsum([len(feature_edges) for feature_edges in edges])]).astype(np.int64)
+    absent_bins = zero_bins if absent == "zero" else (np.diff(edge_offsets) + 1).astype(np.uint8)
+    return BinEdges(
+        np.array(used, np.int32),
+        np.concatenate(edges) if edges else np.zeros(0),
+        edge_offsets,
+        all_missing[used] > 0,
+        infinite[used] == 0,
+        absent_bins,
+        zero_bins,
+    )
+
+
+def _groups(sizes: Int64Array, target: int) -> list[tuple[int, int]]:
+    """Return ranges of features that have about `target` cells together; sizes : int64[m], cells of each feature."""
+    ends = np.cumsum(sizes)
+    marks = np.arange(target, int(ends[-1]) if len(ends) else 0, target)
+    bounds = np.unique(np.concatenate([[0], np.searchsorted(ends, marks) + 1, [len(sizes)]])).tolist()
+    return list(pairwise(bounds))
+
+
+def _edges_of(
+    rows: SharedColumnRows, features: Int32Array, first: int, sizes: Int64Array, n_zeros: Int64Array, max_bins: int
+) -> list[Float64Array]:
+    """Return the edges of adjacent features.
+
+    rows     : of the sample
+    features : int32[n_columns], the feature of each column
+    first    : the first of the features
+    sizes    : int64[k], how many numbers each of the features has in the sample
+    n_zeros  : int64[k], and how many zeros that are not written
+    max_bins : 2..255, bins of numbers
+    """
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    cells = np.empty(starts[-1])
+    kernels.gather_cells(rows, features, first, starts[:-1].copy(), cells)
+    buffer = np.empty(max_bins)
+    edges = []
+    for f, (start, stop) in enumerate(pairwise(starts.tolist())):
+        feature_cells = cells[start:stop]
+        feature_cells.sort()
+        n_edges = kernels.fit_edges(feature_cells, int(n_zeros[f]), max_bins, buffer)
+        edges.append(buffer[:n_edges].copy())
+    return edges
+
+
+def fit_bin_edges(dataset: RankingDataset, max_bins: int, absent: str, seed: int, pool: WorkerPool) -> BinEdges:
+    """Return the bin edges of each feature, chosen from a sample of rows that depends on row numbers and seed only.
+
+    max_bins : 2..255, bins of numbers; missing values have their own besides
+    absent   : 'zero' or 'missing', what a cell that is not written means
+    seed     : of the sample
+    """
+    rows, n = dataset.features, dataset.n_documents
+    sample, counts = RowSample(seed), ColumnCounts()
+    counts.add([rows], dataset.n_features, pool)
+    sample.expect(n)
+    for first, last in chunks(n, 8 * CHUNK):
+        sample.add([rows.between(first + a, first + b) for a, b in chunks(last - first, CHUNK)], first, pool)
+    features = np.arange(dataset.n_features, dtype=np.int32)
+    return choose_bin_edges(sample, counts.finish(len(features)), n, features, max_bins, absent, pool)

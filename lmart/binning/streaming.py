@@ -1,0 +1,141 @@
+"""Judged documents straight into bins: the raw values are never all in memory.
+
+A training set is read twice: once for its labels, its queries and the sample that bin edges are chosen from, and once
+for the codes, unless the sample holds every row. What comes out is what binning the data set in memory gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+import numpy as np
+
+from lmart.array_types import Float64Array, Int64Array, UInt8Array
+from lmart.binning.binned_features import BinnedDataset, Coder, RowsToCode, bin_dataset, lay_out, row_arrays
+from lmart.binning.edges import BinEdges, choose_bin_edges
+from lmart.binning.row_sample import ColumnCounts, RowSample
+from lmart.binning.validation_set import CodedDataset, ValidationCoder, code_dataset
+from lmart.errors import DataError
+from lmart.formats.documents.dataset_builder import HeadBuilder
+from lmart.formats.documents.feature_table import FeatureTable
+from lmart.formats.read_options import ReadOptions
+from lmart.formats.registry import for_models, read_batches, read_dataset, source_name
+from lmart.scoring.ensemble import Ensemble
+from lmart.settings import TrainSettings
+from lmart.streams import Spool, can_be_reread, can_spool, changed_while_read, state_of
+from lmart.threads import WorkerPool
+
+
+def read_training_set(
+    paths: Sequence[str], options: ReadOptions, settings: TrainSettings, pool: WorkerPool
+) -> BinnedDataset:
+    """Read the inputs, in order, as one training set in bins. DataError as `read_dataset`, and when a file changes."""
+    once = [not can_be_reread(path) for path in paths]
+    sizes_once = options.query_sizes is not None and not can_be_reread(options.query_sizes)
+    if options.group_by_qid or sizes_once or (any(once) and not can_spool()):
+        dataset = read_dataset(paths, options, pool)
+        return bin_dataset(dataset, settings.max_bins, settings.absent, settings.seed, pool)
+    with ExitStack() as stack:
+        spools = [Spool(path) if kept else None for path, kept in zip(paths, once, strict=True)]
+        for spool in filter(None, spools):
+            stack.callback(spool.close)
+        return _TwoPasses(paths, options, spools, pool).read(settings)
+
+
+def read_validation_set(
+    path: str, options: ReadOptions, model: Ensemble, edges: BinEdges, pool: WorkerPool, strict: bool = False
+) -> CodedDataset:
+    """Read a validation set into the training set's bins. DataError as `read_dataset` and `FeatureMatcher.refuse`.
+
+    model : has the features of the training set; strict : refuse features that only one of both has
+    """
+    options = for_models(options, [model])
+    if options.group_by_qid:
+        return code_dataset(read_dataset([path], options, pool), model, edges, pool, strict)
+    table, heads, coder = FeatureTable(), HeadBuilder(), ValidationCoder(model, edges, pool)
+    for _, blocks, _ in read_batches([path], options, pool, table):
+        for block in blocks:
+            heads.add(block, path)
+        coder.add([block.features for block in blocks], table.ids, table.names)
+    return coder.finish(*heads.finish_heads(), path, table.of_tables, strict=strict)
+
+
+class _TwoPasses:
+    """One training set on its way into bins."""
+
+    def __init__(
+        self, paths: Sequence[str], options: ReadOptions, spools: Sequence[Spool | None], pool: WorkerPool
+    ) -> None:
+        self._paths = paths
+        self._options = options
+        self._spools = spools
+        self._pool = pool
+        self._table = FeatureTable()
+        self._states = {path: state_of(path) for path, spool in zip(paths, spools, strict=True) if spool is None}
+
+    def read(self, settings: TrainSettings) -> BinnedDataset:
+        labels, query_offsets, edges, codes = self._first_pass(settings)
+        if codes is None:
+            codes = self._second_pass(edges, labels)
+        order, _ = self._table.ascending()
+        ids, names = self._table.ids[order], self._table.names_of(order)
+        features = lay_out(edges, codes, self._pool)
+        source, tables = source_name(self._paths), self._table.of_tables
+        return BinnedDataset(features, ids, labels, query_offsets, names, source=source, table_features=tables)
+
+    def _first_pass(self, settings: TrainSettings) -> tuple[Float64Array, Int64Array, BinEdges, UInt8Array | None]:
+        """Return labels, query offsets and bin edges, and the codes if the sample has every row."""
+        heads, sample, counts = HeadBuilder(), RowSample(settings.seed), ColumnCounts()
+        for path, blocks, progress in read_batches(self._paths, self._options, self._pool, self._table, self._spools):
+            first_row = heads.n_documents
+            for block in blocks:
+                heads.add(block, path)
+            parts = [block.features for block in blocks]
+            counts.add(parts, len(self._table), self._pool)
+            sample.add(parts, first_row, self._pool)
+            if progress > 0.0:
+                sample.expect(int(heads.n_documents / progress))
+        labels, query_offsets = heads.finish_heads()
+        n, (_, places) = len(labels), self._table.ascending()
+        all_counts = counts.finish(len(places))
+        limits = (settings.max_bins, settings.absent)
+        edges = choose_bin_edges(sample, all_counts, n, places, *limits, self._pool)
+        if not sample.has_every_row:
+            return labels, query_offsets, edges, None
+        codes = np.empty((edges.n_features, n), np.uint8)
+        Coder(edges, places, self._pool).code([RowsToCode(sample.rows, 0, n, 0, codes)])
+        return labels, query_offsets, edges, codes
+
+    def _second_pass(self, edges: BinEdges, labels: Float64Array) -> UInt8Array:
+        """Return the codes of all rows, uint8[m, n]."""
+        self._refuse_changed()
+        for spool in filter(None, self._spools):
+            spool.rewind()
+        n, n_columns = len(labels), len(self._table)
+        codes = np.empty((edges.n_features, n), np.uint8)
+        coder = Coder(edges, self._table.ascending()[1], self._pool)
+        row = 0
+        try:
+            for path, blocks, _ in read_batches(self._paths, self._options, self._pool, self._table, self._spools):
+                pieces = []
+                for block in blocks:
+                    stop = row + len(block)
+                    own = np.zeros(len(block)) if block.labels is None else block.labels
+                    if len(self._table) > n_columns or not np.array_equal(labels[row:stop], own):
+                        raise changed_while_read(path)
+                    pieces.append(RowsToCode(row_arrays(block.features), 0, len(block), row, codes))
+                    row = stop
+                coder.code(pieces)
+        except DataError:
+            self._refuse_changed()
+            raise
+        self._refuse_changed()
+        if row < n:
+            raise changed_while_read(self._paths[-1])
+        return codes
+
+    def _refuse_changed(self) -> None:
+        for path, before in self._states.items():
+            if state_of(path) != before:
+                raise changed_while_read(path)

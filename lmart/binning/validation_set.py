@@ -1,0 +1,120 @@
+"""CodedDataset: a validation set in the training set's bins, coded block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from lmart.array_types import Float64Array, Int64Array, UInt8Array
+from lmart.binning.binned_features import Coder, RowsToCode, row_arrays
+from lmart.binning.edges import BinEdges
+from lmart.binning.row_sample import CHUNK
+from lmart.data.dataset import RankingDataset, SparseRows, join_rows, take_rows
+from lmart.scoring.ensemble import Ensemble
+from lmart.scoring.feature_matching import FeatureMatcher
+from lmart.threads import WorkerPool, chunks
+
+
+@dataclass(frozen=True)
+class CodedDataset:
+    """A validation set of n documents in the training set's bins.
+
+    bins          : uint8[m, k] each, the documents' bins, in their order
+    infinite      : the rows with a value of plus infinity, which bins cannot tell from the largest numbers where
+                    training saw none, as they were read
+    infinite_docs : int64[n_infinite], which documents those are
+    columns       : int32[n_columns], the model's feature of each column of `infinite`, -1 where it has none
+    warnings      : what the user should know of how the features match
+    source        : what to call it in messages
+    input_rows    : as in RankingDataset
+    """
+
+    labels: Float64Array
+    query_offsets: Int64Array
+    bins: tuple[UInt8Array, ...]
+    infinite: SparseRows
+    infinite_docs: Int64Array
+    columns: npt.NDArray[np.int32]
+    warnings: tuple[str, ...]
+    source: str
+    input_rows: Int64Array | None = None
+
+
+class ValidationCoder:
+    """Takes the rows of a validation set as they come; `model` has the features of the training set."""
+
+    def __init__(self, model: Ensemble, edges: BinEdges, pool: WorkerPool) -> None:
+        self._matcher = FeatureMatcher(model)
+        self._coder = Coder(edges, np.zeros(0, np.int32), pool)
+        self._m = edges.n_features
+        self._bins: list[UInt8Array] = []
+        self._n = 0
+        self._infinite: list[SparseRows] = []
+        self._infinite_docs: list[Int64Array] = []
+
+    def add(self, parts: Sequence[SparseRows], feature_ids: Int64Array, feature_names: Sequence[str] | None) -> None:
+        """Append adjacent rows; ids and names of their columns may be more than before."""
+        known = len(self._matcher.known_columns)
+        columns = self._matcher.column_map(feature_ids, feature_names)
+        if len(columns) > known:
+            self._coder.set_columns(columns)
+        pieces: list[RowsToCode] = []
+        for rows in parts:
+            start = 0
+            while start < len(rows):
+                filled = self._n % CHUNK
+                if not filled:
+                    self._bins.append(np.empty((self._m, CHUNK), np.uint8))
+                stop = min(len(rows), start + CHUNK - filled)
+                pieces.append(RowsToCode(row_arrays(rows), start, stop, filled - start, self._bins[-1]))
+                self._n += stop - start
+                start = stop
+            above = np.isposinf(rows.values)
+            if above.any():
+                places = np.unique(np.searchsorted(rows.offsets, np.flatnonzero(above), "right") - 1)
+                self._infinite.append(take_rows(rows, places))
+                self._infinite_docs.append(places + self._n - len(rows))
+        self._coder.code(pieces)
+
+    def finish(
+        self,
+        labels: Float64Array,
+        query_offsets: Int64Array,
+        source: str,
+        tables: Mapping[str, Int64Array],
+        input_rows: Int64Array | None = None,
+        strict: bool = False,
+    ) -> CodedDataset:
+        """Return the set; DataError as `FeatureMatcher.refuse`, the training set being the model.
+
+        tables : as `RankingDataset.table_features`
+        """
+        self._matcher.tables = tables
+        self._matcher.refuse(source, strict)
+        if filled := self._n % CHUNK:
+            self._bins[-1] = np.ascontiguousarray(self._bins[-1][:, :filled])
+        return CodedDataset(
+            labels,
+            query_offsets,
+            tuple(self._bins),
+            join_rows(self._infinite),
+            np.concatenate([np.zeros(0, np.int64), *self._infinite_docs]),
+            self._matcher.known_columns,
+            tuple(self._matcher.warnings(source)),
+            source,
+            input_rows,
+        )
+
+
+def code_dataset(
+    dataset: RankingDataset, model: Ensemble, edges: BinEdges, pool: WorkerPool, strict: bool = False
+) -> CodedDataset:
+    """Code a validation set that is in memory; DataError as `ValidationCoder.finish`."""
+    coder = ValidationCoder(model, edges, pool)
+    parts = [dataset.features.between(start, stop) for start, stop in chunks(dataset.n_documents, CHUNK)]
+    coder.add(parts, dataset.feature_ids, dataset.feature_names)
+    heads = dataset.labels, dataset.query_offsets, dataset.source
+    return coder.finish(*heads, dataset.table_features, dataset.input_rows, strict)

@@ -1,0 +1,1 @@
+"""Options of the commands, grouped as the commands take them."""

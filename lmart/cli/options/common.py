@@ -1,0 +1,49 @@
+"""Options that all commands have, and help texts of definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import click
+
+from lmart.cli.options.types import F, Whole
+
+
+def definitions(entries: Mapping[str, str]) -> str:
+    """Return lines of a help text, each name with its meaning beside it, broken to the width of help pages."""
+    import textwrap
+
+    column = 4 + max(map(len, entries))
+    lines = []
+    for name, meaning in entries.items():
+        opening = f"  {name}".ljust(column)
+        lines += textwrap.wrap(f"{meaning}.", 74, initial_indent=opening, subsequent_indent=" " * column)
+    return "\n".join(lines)
+
+
+def threads_option(function: F) -> F:
+    """Add --threads N."""
+    return click.option(
+        "--threads",
+        type=Whole(min=1),
+        metavar="N",
+        default=None,
+        show_default="all processors this process may use",
+        help="Threads to use. The result never depends on it.",
+    )(function)
+
+
+def quiet_option(function: F) -> F:
+    """Add -q/--quiet; the command gets how often it is given, which is what `Console` takes."""
+    what = "Say nothing but warnings and errors; twice (-qq): nothing but errors."
+    return click.option("-q", "--quiet", count=True, help=what)(function)
+
+
+def thread_count(asked: int | None, notice: Callable[[str], None]) -> int:
+    """Return how many threads to use: all this process may have, or fewer if asked; more are capped, with a notice."""
+    from lmart.threads import available_processors
+
+    available = available_processors()
+    if asked is not None and asked > available:
+        notice(f"--threads {asked} is more than this process may use; using {available}")
+    return available if asked is None else min(asked, available)

@@ -1,0 +1,140 @@
+"""Options of the commands that read data; they arrive in the command as one `read_options: ReadOptions`."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+from lmart.cli.options.types import Whole
+from lmart.errors import quote
+from lmart.formats.read_options import ReadOptions
+
+MOST_ERRORS = 1_000_000
+_ITEM = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^",][^,]*)|)\s*(?:,|$)')
+
+
+def _columns(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of comma-separated lists, each name plain or in quotes."""
+    names = []
+    for value in values:
+        place = 0
+        while place < len(value):
+            item = _ITEM.match(value, place)
+            if item is None:
+                raise click.BadParameter(f"the quotes in {quote(value)} do not match; write '\"a,b\",c'")
+            if item[1] is not None:
+                names.append(item[1].replace('""', '"'))
+            elif item[2] is not None:
+                names.append(item[2].rstrip())
+            place = item.end()
+    return tuple(names)
+
+
+_OPTIONS = (
+    click.option(
+        "--group-by-qid",
+        is_flag=True,
+        help="Collect the rows of a query that comes back, instead of refusing the data.",
+    ),
+    click.option(
+        "--duplicates",
+        type=click.Choice(["error", "last"]),
+        default="error",
+        show_default=True,
+        help="What to do when an index stands twice in a row: refuse the data, or take the last value.",
+    ),
+    click.option(
+        "--max-errors",
+        type=Whole(min=1, max=MOST_ERRORS),
+        metavar="N",
+        default=10,
+        show_default=True,
+        help="List at most this many faults of the data before giving up.",
+    ),
+    click.option("--allow-inf", is_flag=True, help="Take infinite values as they are, instead of refusing the data."),
+    click.option(
+        "--query-sizes",
+        metavar="FILE",
+        default=None,
+        help="Take the queries from FILE, the number of rows of each on a line, for data without query ids.",
+    ),
+    click.option(
+        "--label-column",
+        metavar="NAME",
+        default=None,
+        show_default="label, relevance, rel, target or y",
+        help="Column of the labels in CSV, TSV or Parquet.",
+    ),
+    click.option(
+        "--query-column",
+        metavar="NAME",
+        default=None,
+        show_default="qid, query_id, query, group or srch_id",
+        help="Column of the query ids in CSV, TSV or Parquet.",
+    ),
+    click.option(
+        "--document-column",
+        metavar="NAME",
+        default=None,
+        show_default="docid, doc_id, document_id or docno",
+        help="Column of the document ids in CSV, TSV or Parquet.",
+    ),
+    click.option(
+        "--ignore-columns",
+        metavar="NAME,...",
+        multiple=True,
+        callback=_columns,
+        help="Columns of CSV, TSV or Parquet to leave out; in LETOR text, indices. A name may stand in double quotes, "
+        "as in CSV: '\"a,b\",c'; '\"\"' is the column without a name.",
+    ),
+)
+
+
+def data_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say how data is read; the command gets them packed as the keyword `read_options`."""
+
+    @functools.wraps(function)
+    def packed(
+        *args: Any,
+        group_by_qid: bool,
+        duplicates: str,
+        max_errors: int,
+        allow_inf: bool,
+        query_sizes: str | None,
+        label_column: str | None,
+        query_column: str | None,
+        document_column: str | None,
+        ignore_columns: tuple[str, ...],
+        **others: Any,
+    ) -> Any:
+        if group_by_qid and query_sizes is not None:
+            raise click.UsageError(
+                "--group-by-qid collects queries by their ids, and with --query-sizes there are none"
+            )
+        options = ReadOptions(
+            group_by_qid=group_by_qid,
+            duplicates=duplicates,
+            max_errors=max_errors,
+            allow_infinite=allow_inf,
+            query_sizes=query_sizes,
+            label_column=label_column,
+            query_column=query_column,
+            document_column=document_column,
+            ignore_columns=ignore_columns,
+        )
+        return function(*args, read_options=options, **others)
+
+    wrapped: Callable[..., Any] = packed
+    for option in reversed(_OPTIONS):
+        wrapped = option(wrapped)
+    return wrapped
+
+
+def refuse_two_standard_inputs(paths: Sequence[str | None]) -> None:
+    """Raise a usage error when more than one of the inputs is '-'."""
+    if sum(path == "-" for path in paths) > 1:
+        raise click.UsageError("only one input can be '-' (standard input); give the others as files")

@@ -1,0 +1,190 @@
+"""Options of `lmart train` for files beside the data; they arrive in the command as one `beside: SidecarFiles`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lmart.errors import DataError
+from lmart.formats.read_options import ReadOptions
+from lmart.settings import WITH_POSITIONS, TrainSettings
+
+if TYPE_CHECKING:
+    from lmart.binning.validation_set import CodedDataset
+    from lmart.data.dataset import RankingDataset
+    from lmart.data.metadata import Sidecars
+    from lmart.training.boosting import Trainable
+
+_OPTIONS = (
+    click.option(
+        "--weights",
+        metavar="FILE",
+        help="One weight a query, or one a row, on a line each, told apart by their count. They count in training and "
+        "in every measure of --data that is printed: of training, of --folds and of --tune.",
+    ),
+    click.option(
+        "--valid-weights",
+        metavar="FILE...",
+        multiple=True,
+        help="The same for the measures of the --valid files, one FILE for each, in their order. Without, their "
+        "queries all count the same.",
+    ),
+    click.option(
+        "--valid-query-sizes",
+        metavar="FILE...",
+        multiple=True,
+        help="What --query-sizes is for --data: the number of rows of each query of the --valid files, one FILE for "
+        "each, in their order.",
+    ),
+    click.option(
+        "--init-scores",
+        metavar="FILE",
+        help="Start from these scores instead of 0, one number a row of --data, a line each. They are not in the "
+        "model: what lmart predict gives is to be added to the same scores of new documents. With --early-stop and "
+        "--folds the model holds no tree when no round is better than these scores alone. To go on from an earlier "
+        "run give another --seed: what is drawn by chance begins anew with each run.",
+    ),
+    click.option(
+        "--valid-init-scores",
+        metavar="FILE...",
+        multiple=True,
+        help="The same for the --valid files, one FILE for each, in their order.",
+    ),
+    click.option(
+        "--positions",
+        metavar="FILE",
+        help="Where each row of --data was shown when it was clicked or not: any word, one a row, a line each. What "
+        "positions add to clicks is then learned beside the model and kept out of it; --report tells it. With "
+        f"--objective {' or '.join(WITH_POSITIONS)} only.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class SidecarFiles:
+    """The files, by option."""
+
+    weights: str | None
+    init_scores: str | None
+    positions: str | None
+    valid_weights: Sequence[str] = ()
+    valid_query_sizes: Sequence[str] = ()
+    valid_init_scores: Sequence[str] = ()
+
+    @property
+    def paths(self) -> list[str]:
+        """All files that are given."""
+        single = (self.weights, self.init_scores, self.positions)
+        return [*filter(None, single), *self.valid_weights, *self.valid_query_sizes, *self.valid_init_scores]
+
+    def check_usage(self, settings: TrainSettings, n_validation_sets: int, gives_regularization: bool) -> None:
+        """Raise a usage error when options do not go together, SettingsError when one does not fit the objective."""
+        if self.init_scores is None and self.valid_init_scores:
+            raise click.UsageError("--valid-init-scores needs --init-scores: both start from scores, or neither")
+        n_files = len(self.valid_init_scores)
+        if self.init_scores is not None and n_files != n_validation_sets:
+            raise click.UsageError(
+                "--init-scores needs a file of --valid-init-scores for each of --valid, in the same order: there are "
+                f"{n_files} for {n_validation_sets}"
+            )
+        for option, files in (
+            ("--valid-weights", self.valid_weights),
+            ("--valid-query-sizes", self.valid_query_sizes),
+        ):
+            if files and len(files) != n_validation_sets:
+                raise click.UsageError(
+                    f"{option} needs a file for each of --valid, in the same order: there are {len(files)} for "
+                    f"{n_validation_sets}"
+                )
+        if self.positions is not None:
+            settings.check_positions()
+        elif gives_regularization:
+            raise click.UsageError("--position-bias-reg needs --positions")
+
+    def report(self) -> dict[str, Any]:
+        """Return the files that are given as --report lists them."""
+        given = {
+            "weights": self.weights,
+            "validation_weights": list(self.valid_weights),
+            "validation_query_sizes": list(self.valid_query_sizes),
+            "init_scores": self.init_scores,
+            "validation_init_scores": list(self.valid_init_scores),
+            "positions": self.positions,
+        }
+        return {name: paths for name, paths in given.items() if paths}
+
+    def read(self, train_set: Trainable) -> Sidecars:
+        """Read what stands beside the training set; DataError names file and line."""
+        from lmart.data.metadata import Sidecars
+        from lmart.formats import metadata_files as files
+
+        own = train_set.n_documents, train_set.source, train_set.input_rows
+        weights = None
+        if self.weights is not None:
+            read = files.read_weights(self.weights, train_set.query_offsets, train_set.input_rows)
+            weights = read.per_query if read.given_per == "query" else read.per_document
+        return Sidecars(
+            weights,
+            None if self.init_scores is None else files.read_init_scores(self.init_scores, *own),
+            None if self.positions is None else files.read_positions(self.positions, *own),
+        )
+
+    def options_of_validation(self, read_options: ReadOptions, n_validation_sets: int) -> list[ReadOptions]:
+        """Return how each validation set is read: as the training set, but with the query sizes of its own."""
+        sizes: Sequence[str | None] = self.valid_query_sizes or [None] * n_validation_sets
+        return [replace(read_options, query_sizes=path) for path in sizes]
+
+    def read_for_validation(self, validation_sets: Sequence[RankingDataset | CodedDataset]) -> list[Sidecars]:
+        """Read what stands beside each validation set: its weights, and what its scores start from."""
+        from lmart.data.metadata import Sidecars
+        from lmart.formats import metadata_files as files
+
+        nothing = [None] * len(validation_sets)
+        found = []
+        for one, weights, start in zip(
+            validation_sets, self.valid_weights or nothing, self.valid_init_scores or nothing, strict=True
+        ):
+            rows = one.input_rows
+            by_query = None if weights is None else files.read_weights(weights, one.query_offsets, rows).per_query
+            scores = None if start is None else files.read_init_scores(start, len(one.labels), one.source, rows)
+            found.append(Sidecars(by_query, scores))
+        return found
+
+
+@contextmanager
+def reading_validation() -> Iterator[None]:
+    """Name, in a refusal of a validation set, the option that holds for it: --valid-query-sizes."""
+    try:
+        yield
+    except DataError as fault:
+        said = fault.message.replace("--query-sizes", "--valid-query-sizes")
+        raise DataError(said, fault.path, fault.line, fault.more) from None
+
+
+def sidecar_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options; the command gets them packed as the keyword `beside: SidecarFiles`."""
+
+    @functools.wraps(function)
+    def packed(
+        *args: Any,
+        weights: str | None,
+        valid_weights: Sequence[str],
+        valid_query_sizes: Sequence[str],
+        init_scores: str | None,
+        valid_init_scores: Sequence[str],
+        positions: str | None,
+        **others: Any,
+    ) -> Any:
+        of_validation = valid_weights, valid_query_sizes, valid_init_scores
+        files = SidecarFiles(weights, init_scores, positions, *of_validation)
+        return function(*args, beside=files, **others)
+
+    wrapped: Callable[..., Any] = packed
+    for option in reversed(_OPTIONS):
+        wrapped = option(wrapped)
+    return wrapped

@@ -1,0 +1,64 @@
+"""The fields of TrainSettings as options of a command: flags, defaults, ranges and help come from there."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from lmart.cli.options.types import F, GainType, Names, Real, Whole
+from lmart.gains import Gain
+from lmart.settings import AUTO, TrainSettings, options, setting
+
+
+def setting_option(name: str, metavar: str | None = None) -> Callable[[F], F]:
+    """Return the option of one setting; flag, default, range and help are those of its declaration in TrainSettings."""
+    one = setting(name)
+    flag = "--" + name.replace("_", "-")
+    low, high, above = (one.metadata[key] for key in ("low", "high", "above"))
+    shown: dict[str, Any] = {"default": one.default, "show_default": True, "help": one.metadata["meaning"]}
+    if isinstance(one.default, bool):
+        return click.option(f"{flag}/--no-{flag[2:]}", **shown)
+    if isinstance(one.default, Gain):
+        return click.option(flag, type=GainType(), metavar=metavar or "GAIN", **shown)
+    other = AUTO if one.default is None else None
+    if other:
+        shown |= {"default": other}
+    if one.metadata["joined"]:
+        return click.option(flag, type=Names(one.metadata["choices"], AUTO), metavar=metavar or "NAME", **shown)
+    if isinstance(one.default, int) or name == "leaves":
+        return click.option(flag, type=Whole(low, high, other=other), metavar=metavar or "N", **shown)
+    if isinstance(one.default, float) or name == "sample":
+        bound = {"min": low if above is None else above, "max": high, "min_open": above is not None}
+        return click.option(flag, type=Real(**bound, other=other), metavar=metavar or "R", **shown)
+    if one.default == "":
+        shown |= {"show_default": "none"}
+    if one.metadata["choices"]:
+        return click.option(flag, type=click.Choice(one.metadata["choices"]), **shown)
+    return click.option(flag, metavar=metavar or "TEXT", **shown)
+
+
+METAVARS = {
+    "gain": "exp2|linear|G0,G1,...",
+    "metric": "MEASURE",
+    "leaves": "N|auto",
+    "sample": "R|auto",
+    "monotone": "LIST|FILE",
+    "objective": "NAME[+NAME...]|auto",
+}
+
+
+def setting_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add one option a setting that is one; the command gets them as the keyword `settings: TrainSettings`."""
+
+    @functools.wraps(function)
+    def packed(*args: Any, **others: Any) -> Any:
+        values = {one.name: others.pop(one.name) for one in options()}
+        return function(*args, settings=TrainSettings(**values), **others)
+
+    wrapped: Callable[..., Any] = packed
+    for one in reversed(options()):
+        wrapped = setting_option(one.name, METAVARS.get(one.name))(wrapped)
+    return wrapped

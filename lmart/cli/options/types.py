@@ -1,0 +1,110 @@
+"""Types of option values: numbers in a range, gains, names."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from lmart.errors import SettingsError, quote
+from lmart.gains import Gain
+from lmart.settings import range_in_words
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+WHOLE = re.compile(r"[+-]?[0-9]+")
+DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+class Whole(click.IntRange):
+    """A whole number of a range; `other` is a word that stands for None."""
+
+    name = "whole number"
+
+    def __init__(self, *args: Any, other: str | None = None, **named: Any) -> None:
+        super().__init__(*args, **named)
+        self.other = other
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        text = str(value)
+        if text == self.other:
+            return None
+        number = int(text) if WHOLE.fullmatch(text) and len(text) < 1000 else None
+        if number is None or not _inside(number, self):
+            choice = f"{quote(self.other)} or " if self.other else ""
+            self.fail(f"{quote(text)} is not {choice}a whole number {self._describe_range()}".rstrip(), param, ctx)
+        return number
+
+    def _describe_range(self) -> str:
+        return _words(self)
+
+
+class Real(click.FloatRange):
+    """A finite number of a range; `other` is a word that stands for None."""
+
+    name = "number"
+
+    def __init__(self, *args: Any, other: str | None = None, **named: Any) -> None:
+        super().__init__(*args, **named)
+        self.other = other
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        text = str(value)
+        if text == self.other:
+            return None
+        number = float(text) if DECIMAL.fullmatch(text) else math.nan
+        if not math.isfinite(number) or not _inside(number, self):
+            choice = f"{quote(self.other)} or " if self.other else ""
+            self.fail(f"{quote(text)} is not {choice}a number {self._describe_range()}".rstrip(), param, ctx)
+        return number
+
+    def _describe_range(self) -> str:
+        return _words(self)
+
+
+class GainType(click.ParamType):  # type: ignore[type-arg]
+    """A gain, as `Gain.parse` reads it."""
+
+    name = "gain"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Gain:
+        try:
+            return value if isinstance(value, Gain) else Gain.parse(value)
+        except SettingsError as fault:
+            self.fail(fault.message, param, ctx)
+
+
+class Names(click.ParamType):  # type: ignore[type-arg]
+    """Some of several names, with + between; `other` is a word that stands for None."""
+
+    name = "names"
+
+    def __init__(self, choices: tuple[str, ...], other: str) -> None:
+        self.choices = choices
+        self.other = other
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str | None:
+        text = str(value)
+        if text == self.other:
+            return None
+        named = text.split("+")
+        for one in named:
+            if one not in self.choices:
+                listed = ", ".join(map(quote, (*self.choices, self.other)))
+                self.fail(f"{quote(one)} is not one of {listed}", param, ctx)
+        if len(set(named)) < len(named):
+            self.fail(f"{quote(text)} names one twice", param, ctx)
+        return text
+
+
+def _inside(number: float, kind: click.IntRange | click.FloatRange) -> bool:
+    above_low = kind.min is None or (number > kind.min if kind.min_open else number >= kind.min)
+    return above_low and (kind.max is None or number <= kind.max)
+
+
+def _words(kind: click.IntRange | click.FloatRange) -> str:
+    low, above = (None, kind.min) if kind.min_open else (kind.min, None)
+    return range_in_words(low, kind.max, above)

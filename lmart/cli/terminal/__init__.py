@@ -1,0 +1,1 @@
+"""What is shown to people: messages, progress and tables."""

@@ -1,0 +1,92 @@
+"""What is said to the user on standard error: notices, warnings, errors, progress. Results never pass here."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import AbstractContextManager
+from typing import ClassVar
+
+import lmart.kernels
+from lmart.cli.terminal.progress import NoProgress, PlainProgress, Progress, TerminalProgress
+from lmart.errors import visible
+
+lmart.kernels.messages.hold()  # until there is a Console
+
+
+def write_line(text: str) -> None:
+    """Write one line to standard error, escaped where it could not be shown; never fails.
+
+    Losing its log does not stop the work: results go elsewhere.
+    """
+    encoding = getattr(sys.stderr, "encoding", None) or "ascii"
+    line = visible(text) + "\n"
+    try:
+        sys.stderr.write(line.encode(encoding, "backslashreplace").decode(encoding))
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        pass
+
+
+def error(text: str) -> None:
+    """Write `lmart: error: TEXT`."""
+    write_line(f"lmart: error: {text}")
+
+
+def on_terminal() -> bool:
+    """Return whether standard error may get colours, control characters and bars."""
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") in ("dumb", "unknown", ""):
+        return False
+    try:
+        return sys.stderr.isatty()
+    except ValueError:  # closed
+        return False
+
+
+class Console:
+    """`notice` and `warning` write one plain line each, `progress` shows rounds going by.
+
+    quiet : 1 silences notices and progress, 2 warnings too
+    The newest console also passes on what compiling kernels has to tell, and how far the work was when it ends early.
+    """
+
+    newest: ClassVar[Console | None] = None
+
+    def __init__(self, quiet: int = 0) -> None:
+        self.quiet = quiet
+        self.kept = ""  # a file that the work so far stands in even when it is interrupted
+        self._bar: TerminalProgress | None = None
+        self._progress: Progress | None = None
+        lmart.kernels.messages.listen(self.notice, self.warning)
+        Console.newest = self
+
+    def notice(self, text: str) -> None:
+        """Say something worth knowing."""
+        if not self.quiet:
+            self._line(f"lmart: {text}")
+
+    def warning(self, text: str) -> None:
+        """Say something that may be wrong."""
+        if self.quiet < 2:
+            self._line(f"lmart: warning: {text}")
+
+    def progress(self, total: int, unit: str = "trees") -> AbstractContextManager[Progress]:
+        """Return a context whose `update(done, text)` shows progress: a bar on a terminal, else a few lines."""
+        shown: NoProgress | PlainProgress | TerminalProgress
+        if self.quiet:
+            shown = NoProgress(total, unit)
+        elif not on_terminal():
+            shown = PlainProgress(total, unit, self.notice)
+        else:
+            shown = self._bar = TerminalProgress(total, unit)
+        self._progress = shown
+        return shown
+
+    def how_far(self) -> str:
+        """Return how far the newest progress is, such as `3 of 300 trees`; nothing before its first unit."""
+        shown = self._progress
+        return f"{shown.done:,} of {shown.total:,} {shown.unit}" if shown is not None and shown.done else ""
+
+    def _line(self, text: str) -> None:
+        if self._bar is None or not self._bar.print_above(visible(text)):
+            write_line(text)

@@ -1,0 +1,222 @@
+"""What `lmart train` tells of what it chose by folds or trials: tables, the winner's command line, files."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lmart.cli.model_selection import Chosen, stood_there
+from lmart.cli.terminal.console import Console
+from lmart.errors import counted
+from lmart.settings import AUTO, TrainSettings
+
+if TYPE_CHECKING:
+    from lmart.data.dataset import RankingDataset
+    from lmart.streams import AtomicOutput
+    from lmart.training.cross_validation import CrossValidation
+
+NOT_OF_THE_MODEL = ("folds", "oof", "tune", "tune_trials", "tune_file", "early_stop", "report", "threads", "quiet")
+SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def report(chosen: Chosen) -> dict[str, Any]:
+    """Return what --report says of the choice."""
+    content: dict[str, Any] = {}
+    if chosen.trials:
+        from lmart.training.tuning import best_of
+
+        best = best_of(chosen.trials)
+        content["tuning"] = {
+            "searched": [one.name for one in chosen.space],
+            "trials": [one.to_json() for one in chosen.trials],
+            "best": None if best is None else best + 1,
+        }
+    if chosen.crossed is not None:
+        from lmart.training.cross_validation import LEVEL
+
+        one = chosen.crossed
+        content["cross_validation"] = {
+            "trees": one.trees,
+            "mean": one.mean,
+            **({} if one.start is None else {"start": one.start}),
+            "interval": None if one.interval is None else list(one.interval),
+            "interval_is": f"of the mean, {LEVEL:.0%}, by Student's t over the folds, cut to what the measure can be",
+            "standard_error_over_queries": one.standard_error,
+            "folds": [
+                {
+                    "fold": number,
+                    "queries": fold.n_queries,
+                    "documents": fold.n_documents,
+                    "measure": _or_none(fold.measure),
+                    "best_round": fold.best_round,
+                    "best": _or_none(fold.best),
+                    "rounds": fold.rounds,
+                }
+                for number, fold in enumerate(one.folds, 1)
+            ],
+            "curve": one.curve.tolist(),
+            "fold_of_query": (one.fold_of_query + 1).tolist(),
+            "warnings": list(one.warnings),
+        }
+    return content
+
+
+def json_text(content: dict[str, Any]) -> str:
+    """Return the report as strict JSON; bytes of a name that are no UTF-8 stand in it escaped, as in messages."""
+    text = json.dumps(content, indent=1, allow_nan=False)
+    if "\\ud" in text:  # perhaps a lone surrogate, which is what Python makes of such bytes
+        text = json.dumps(_without_surrogates(content), indent=1, allow_nan=False)
+    return text + "\n"
+
+
+def _without_surrogates(value: Any) -> Any:
+    if isinstance(value, str):
+        return SURROGATE.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), value)
+    if isinstance(value, dict):
+        return {_without_surrogates(key): _without_surrogates(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_surrogates(one) for one in value]
+    return value
+
+
+def _or_none(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def write_out_of_fold(crossed: CrossValidation, dataset: RankingDataset, out: AtomicOutput) -> None:
+    """Write the scores of the folds' models, one a row, in input order."""
+    import numpy as np
+
+    from lmart.formats.results.scores import write_scores
+
+    scores = crossed.scores
+    if dataset.input_rows is not None:
+        scores = np.empty_like(scores)
+        scores[dataset.input_rows] = crossed.scores
+    write_scores(scores, out)
+
+
+def print_results(chosen: Chosen, console: Console, to_output: bool) -> None:
+    """Print the tables and the winner's command line: to standard output, or, when that is taken, as notices."""
+    from lmart.cli.terminal.table import print_table, table_lines
+
+    def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        if to_output:
+            print_table(columns, rows)
+        else:
+            lines(table_lines(columns, rows))
+
+    def lines(texts: Sequence[str]) -> None:
+        for text in texts:
+            if to_output:
+                click.echo(text)
+            else:
+                console.notice(text)
+
+    metric = chosen.settings.metric
+    if chosen.crossed is not None:
+        table(*_fold_table(chosen.crossed, metric))
+        lines(
+            [
+                "",
+                f"mean        {chosen.crossed.mean:.6f} with {counted(chosen.crossed.trees, 'tree')}",
+                f"interval    {_interval(chosen.crossed)}",
+                f"std. error  {chosen.crossed.standard_error:.6f} (over queries)",
+            ]
+        )
+    if chosen.trials:
+        if chosen.crossed is not None:
+            lines([""])
+        table(*_trial_table(chosen, metric))
+        none_needed = "no settings are better than the initial scores alone"
+        lines(["", command_line(chosen) if chosen.settings.trees else none_needed])
+
+
+def _interval(crossed: CrossValidation) -> str:
+    from lmart.training.cross_validation import LEVEL
+
+    if crossed.interval is None:
+        return "n/a (fewer than two folds have a measure)"
+    low, high = crossed.interval
+    told = "; too few folds to tell more" if (low, high) == (0.0, 1.0) else ""
+    return f"{low:.6f} to {high:.6f} ({LEVEL:.0%}, Student's t over folds{told})"
+
+
+def _shown(value: float) -> str:
+    return "n/a" if math.isnan(value) else f"{value:.6f}"
+
+
+def _fold_table(crossed: CrossValidation, metric: str) -> tuple[list[str], list[list[str]]]:
+    rows = [
+        [str(n), str(one.n_queries), str(one.n_documents), _shown(one.measure), _shown(one.best), str(one.best_round)]
+        for n, one in enumerate(crossed.folds, 1)
+    ]
+    return ["fold", "queries", "documents", metric, "own best", "trees"], rows
+
+
+def _trial_table(chosen: Chosen, metric: str) -> tuple[list[str], list[list[str]]]:
+    from lmart.training.tuning import best_of
+
+    best = best_of(chosen.trials)
+    names = [one.name for one in chosen.space]
+    rows = [
+        [
+            f"{'* ' if place == best else ''}{place + 1}",
+            "failed" if one.measure is None else f"{one.measure:.6f}",
+            str(one.trees),
+            *(_cell(one.values[name]) for name in names),
+        ]
+        for place, one in enumerate(chosen.trials)
+    ]
+    return ["trial", metric, "trees", *(name.replace("_", "-") for name in names)], rows
+
+
+def _cell(value: Any) -> str:
+    return ("no", "yes")[value] if isinstance(value, bool) else str(value)
+
+
+def command_line(chosen: Chosen) -> str:
+    """Return the command that trains the model anew, without the search, quoted for the shell."""
+    context = click.get_current_context()
+    settings = {one.name: getattr(chosen.settings, one.name) for one in fields(TrainSettings)}
+    searched = {one.name for one in chosen.space}
+    words = ["lmart", "train"]
+    for option in context.command.params:
+        name = option.name or ""
+        if name in NOT_OF_THE_MODEL:
+            continue
+        flag = max(option.opts, key=len)
+        value: Any
+        if name in settings:
+            if not (stood_there(name) or name in searched or name == "trees"):
+                continue
+            value = settings[name]
+            value = AUTO if value is None else value
+        elif stood_there(name) or name == "out":
+            value = context.params[name]
+        else:
+            continue
+        if isinstance(value, bool):
+            words += [flag if value else option.secondary_opts[0]]
+        elif not isinstance(value, tuple):
+            words += _valued(flag, str(value))
+        elif all(_plain(one) for one in value):
+            words += [flag, *value]
+        else:
+            words += [word for one in value for word in _valued(flag, one)]
+    return shlex.join(words)
+
+
+def _plain(value: str) -> bool:
+    return value == "-" or not value.startswith("-")
+
+
+def _valued(flag: str, value: str) -> list[str]:
+    return [flag, value] if _plain(value) else [f"{flag}={value}"]

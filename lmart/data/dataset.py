@@ -1,0 +1,172 @@
+"""RankingDataset: judged documents grouped by query, as every format reads them and every stage takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from lmart.array_types import Float64Array, Int64Array
+
+
+@dataclass(frozen=True)
+class SparseRows:
+    """The written cells of n rows, row by row, columns ascending in a row; what is not written is absent.
+
+    offsets : int64[n + 1], cells of row i are offsets[i]:offsets[i + 1]
+    columns : int32[n_cells], positions in `RankingDataset.feature_ids`
+    values  : float64[n_cells], nan is missing
+    """
+
+    offsets: Int64Array
+    columns: npt.NDArray[np.int32]
+    values: Float64Array
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def dense(self, n_columns: int, absent: float) -> Float64Array:
+        """Return the rows as float64[n, n_columns], `absent` (0 or nan) where nothing is written."""
+        out = np.full((len(self), n_columns), absent)
+        out[np.repeat(np.arange(len(self)), np.diff(self.offsets)), self.columns] = self.values
+        return out
+
+    def between(self, start: int, stop: int) -> SparseRows:
+        """Return rows start:stop; their cells are views of these."""
+        first, last = int(self.offsets[start]), int(self.offsets[stop])
+        return SparseRows(self.offsets[start : stop + 1] - first, self.columns[first:last], self.values[first:last])
+
+
+def join_rows(parts: Sequence[SparseRows]) -> SparseRows:
+    """Return the rows of all parts, one part after the other."""
+    sizes = [np.diff(part.offsets) for part in parts]
+    return SparseRows(
+        np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate([np.zeros(0, np.int64), *sizes]))]),
+        np.concatenate([np.zeros(0, np.int32), *(part.columns for part in parts)]),
+        np.concatenate([np.zeros(0), *(part.values for part in parts)]),
+    )
+
+
+def take_rows(rows: SparseRows, order: Int64Array) -> SparseRows:
+    """Return the rows order[0], order[1], ... as rows of their own."""
+    sizes = np.diff(rows.offsets)[order]
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    cells = np.repeat(rows.offsets[:-1][order] - offsets[:-1], sizes) + np.arange(offsets[-1])
+    return SparseRows(offsets, rows.columns[cells], rows.values[cells])
+
+
+class Judged(Protocol):
+    """Judged documents by query, whatever form their features have; see RankingDataset."""
+
+    @property
+    def labels(self) -> Float64Array: ...
+    @property
+    def query_offsets(self) -> Int64Array: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def input_rows(self) -> Int64Array | None: ...
+
+
+class Counted:
+    """How many documents, queries and features a data set has."""
+
+    feature_ids: Int64Array
+    labels: Float64Array
+    query_offsets: Int64Array
+    feature_names: tuple[str, ...] | None
+    table_features: Mapping[str, Int64Array]
+
+    @property
+    def n_documents(self) -> int:
+        return len(self.labels)
+
+    @property
+    def n_queries(self) -> int:
+        return len(self.query_offsets) - 1
+
+    @property
+    def n_features(self) -> int:
+        return len(self.feature_ids)
+
+
+@dataclass(frozen=True)
+class RankingDataset(Counted):
+    """n documents of n_queries queries. Rows of a query are adjacent; `doc_*` names rows, `rank_*` places.
+
+    features       : SparseRows of n rows
+    feature_ids    : int64[n_features], ascending, the indices as written in the file
+    labels         : float64[n], finite, >= 0
+    query_offsets  : int64[n_queries + 1]
+    query_ids      : n_queries texts
+    feature_names  : n_features texts when the source has names (CSV), else None
+    document_ids   : n texts ('' where there is none) when they were asked for, else None
+    input_rows     : int64[n], the row of the input (from 0, through all inputs) that each document was, when rows were
+                     collected by query; None: documents stand in the order of the input
+    source         : what to call it in messages
+    table_features : for each input that is a table, the ids of the features that it has a column for
+    """
+
+    features: SparseRows
+    feature_ids: Int64Array
+    labels: Float64Array
+    query_offsets: Int64Array
+    query_ids: Sequence[str]
+    feature_names: tuple[str, ...] | None = None
+    document_ids: Sequence[str] | None = None
+    input_rows: Int64Array | None = None
+    source: str = field(default="data", compare=False)
+    table_features: Mapping[str, Int64Array] = field(default_factory=dict, compare=False)
+
+    def __post_init__(self) -> None:
+        n = len(self.labels)
+        if len(self.features) != n or (len(self.query_offsets) and self.query_offsets[-1] != n):
+            raise ValueError("rows, labels and query offsets differ in length")
+        if len(self.query_ids) != self.n_queries:
+            raise ValueError("query ids and query offsets differ in length")
+
+    def feature_name(self, column: int) -> str:
+        """Return what the user calls the feature of a column: its name, else its index as written."""
+        return self.feature_names[column] if self.feature_names is not None else str(int(self.feature_ids[column]))
+
+
+def rows_of(query_offsets: Int64Array, queries: Int64Array) -> Int64Array:
+    """Return the rows of these queries, one query after the other: int64."""
+    starts, sizes = query_offsets[:-1][queries], np.diff(query_offsets)[queries]
+    ends = np.cumsum(sizes)
+    return np.repeat(starts - ends + sizes, sizes) + np.arange(int(sizes.sum()))
+
+
+def select_queries(dataset: RankingDataset, queries: Int64Array) -> RankingDataset:
+    """Return the data set of these queries alone, in the order given, with all features.
+
+    queries : int64, each from 0 to n_queries - 1
+    """
+    rows = rows_of(dataset.query_offsets, queries)
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.diff(dataset.query_offsets)[queries])])
+    ids, documents = dataset.query_ids, dataset.document_ids
+    return RankingDataset(
+        take_rows(dataset.features, rows),
+        dataset.feature_ids,
+        dataset.labels[rows],
+        offsets,
+        [ids[q] for q in queries.tolist()],
+        dataset.feature_names,
+        None if documents is None else [documents[row] for row in rows.tolist()],
+        rows if dataset.input_rows is None else dataset.input_rows[rows],
+        dataset.source,
+    )
+
+
+def query_ranges(query_offsets: Int64Array, documents: int = 8192) -> list[tuple[int, int]]:
+    """Return (first, last) ranges of queries that cover all of them, each of about so many documents."""
+    n_queries = len(query_offsets) - 1
+    if n_queries < 1:
+        return []
+    marks = np.arange(documents, int(query_offsets[-1]), documents)
+    bounds = np.unique(np.concatenate([[0], np.searchsorted(query_offsets, marks), [n_queries]])).tolist()
+    return list(pairwise(bounds))

@@ -1,0 +1,112 @@
+"""Features that Python programs give: arrays, DataFrames, sparse matrices; known by what they can do, not by class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lmart.array_types import Float64Array
+from lmart.data.dataset import SparseRows
+from lmart.errors import quote
+
+NO_NUMBERS = {"c": "complex numbers", "M": "dates", "m": "time spans", "V": "records"}  # by kind of a dtype
+
+
+def column_labels(features: Any) -> list[Any] | None:
+    """Return the labels of the columns of a DataFrame (pandas, polars) or Table (pyarrow), None of anything else.
+
+    ValueError when two columns have one label.
+    """
+    labels = getattr(features, "column_names", getattr(features, "columns", None))
+    if labels is None or not hasattr(features, "__getitem__"):
+        return None
+    listed = list(labels)
+    seen = set()
+    for label in listed:
+        if label in seen:
+            raise ValueError(f"two columns of features are named {quote(str(label))}; rename one")
+        seen.add(label)
+    return listed
+
+
+def is_sparse(features: Any) -> bool:
+    """Say whether it is a sparse matrix, as those of SciPy."""
+    return hasattr(features, "tocsr") or all(hasattr(features, name) for name in ("indptr", "indices", "data", "shape"))
+
+
+def rows_of_frame(features: Any, labels: Sequence[Any]) -> SparseRows:
+    """Return the rows of the columns with these labels, in this order; nulls are missing. ValueError."""
+    columns = [_numbers_of(features[label], f"column {quote(str(label))}") for label in labels]
+    return dense_rows(np.stack(columns, axis=1) if columns else np.zeros((len(features), 0)))
+
+
+def rows_of_array(features: Any) -> tuple[SparseRows, int]:
+    """Return the rows of an array, and how many columns it has; nan and None are missing. ValueError."""
+    values = _as_floats(features, "features")
+    if values.ndim != 2:
+        raise ValueError(f"features has {values.ndim} dimensions; give rows x columns, a single row as [row]")
+    return dense_rows(values), values.shape[1]
+
+
+def rows_of_sparse(features: Any) -> tuple[SparseRows, int]:
+    """Return the rows of a sparse matrix, of the cells that it stores, and how many columns it has. ValueError."""
+    matrix = features.tocsr() if hasattr(features, "tocsr") else features
+    if not _ascend(matrix):
+        if not hasattr(matrix, "sum_duplicates"):
+            raise ValueError("the column indices of features do not ascend in a row; sort them first")
+        matrix = matrix.copy()
+        matrix.sum_duplicates()  # sorts too
+    offsets = np.asarray(matrix.indptr, np.int64)
+    columns, n_columns = np.asarray(matrix.indices)[: offsets[-1]], int(matrix.shape[1])
+    sound = offsets[0] == 0 and (np.diff(offsets) >= 0).all() and len(columns) == offsets[-1]
+    if not sound or (len(columns) and not 0 <= columns.min() <= columns.max() < n_columns):
+        raise ValueError("features is no sound sparse matrix: its indices are out of range")
+    values = _as_floats(matrix.data, "features")[: offsets[-1]]
+    return SparseRows(offsets, columns.astype(np.int32), values), n_columns
+
+
+def dense_rows(values: Float64Array) -> SparseRows:
+    """Return the rows of float64[n, m], every cell of them."""
+    n, m = values.shape
+    columns = np.tile(np.arange(m, dtype=np.int32), n)
+    return SparseRows(np.arange(n + 1, dtype=np.int64) * m, columns, np.ascontiguousarray(values).reshape(-1))
+
+
+def _ascend(matrix: Any) -> bool:
+    columns, offsets = np.asarray(matrix.indices), np.asarray(matrix.indptr)
+    steps = columns[1:] > columns[:-1]
+    starts = offsets[(offsets > 0) & (offsets < len(columns))]
+    steps[starts - 1] = True
+    return bool(steps.all())
+
+
+def _numbers_of(column: Any, what: str) -> Float64Array:
+    """Return the numbers of one column of a DataFrame; nulls are nan."""
+    kind = getattr(getattr(column, "dtype", None), "kind", "")
+    if not hasattr(column, "to_numpy") or kind in NO_NUMBERS:
+        return _as_floats(column, what)
+    try:
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan)  # pandas
+    except TypeError:
+        values = column.to_numpy()
+    except ValueError as fault:
+        raise ValueError(f"{what} holds no numbers: {fault}") from None
+    return _as_floats(values, what)
+
+
+def _as_floats(values: Any, what: str) -> Float64Array:
+    array = np.asarray(values)
+    if array.dtype.kind in NO_NUMBERS:
+        raise ValueError(f"{what} holds {NO_NUMBERS[array.dtype.kind]}; features are real numbers")
+    try:
+        return np.ascontiguousarray(array, np.float64)
+    except (TypeError, ValueError) as fault:
+        if array.dtype.kind != "O":
+            raise ValueError(f"{what} holds no numbers: {fault}") from None
+    try:  # pandas.NA is no number by itself
+        plain = [np.nan if type(one).__name__ == "NAType" else one for one in array.reshape(-1).tolist()]
+        return np.array(plain, np.float64).reshape(array.shape)
+    except (TypeError, ValueError) as fault:
+        raise ValueError(f"{what} holds no numbers: {fault}") from None

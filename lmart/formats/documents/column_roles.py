@@ -1,0 +1,303 @@
+"""Tables with named columns (CSV, TSV, Parquet): which is the label, the query id, the document id, a feature."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from lmart.array_types import Int64Array
+from lmart.errors import DataError, quote
+from lmart.formats.documents.feature_table import FeatureTable
+from lmart.formats.documents.ids import has_control
+from lmart.formats.read_options import ReadOptions
+from lmart.kernels.delimited_text import DOCUMENT, FEATURE, IGNORED, LABEL, QUERY
+
+LABEL_NAMES = ("label", "relevance", "rel", "target", "y")
+QUERY_NAMES = ("qid", "query_id", "query", "group", "srch_id")
+DOCUMENT_NAMES = ("docid", "doc_id", "document_id", "docno")
+LARGEST_INDEX = 2**63 - 1
+
+_USUAL = frozenset((*LABEL_NAMES, *QUERY_NAMES, *DOCUMENT_NAMES))
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_NOTHING = ("", "nan", "na", "null", "inf", "-inf")  # fields of data beside numbers
+# What pandas calls an index without a name in Parquet, and in CSV that was read and written again; and Dask's.
+_INDEX = re.compile(r"__index_level_[0-9]+__|__null_dask_index__|Unnamed: 0(\.[0-9]+)*")
+
+
+@dataclass(frozen=True)
+class ColumnPlan:
+    """What the columns of one table are, and where its features go.
+
+    names    : the columns, in the order of the table      kinds  : uint8[n_fields], codes of kernels.decimals
+    places   : int32[n_fields], place of a feature among the cells of a row, which stand by ascending feature id
+    columns  : int32[n_features], the place in the feature table of each cell of a row
+    """
+
+    names: tuple[str, ...]
+    kinds: npt.NDArray[np.uint8]
+    places: npt.NDArray[np.int32]
+    columns: npt.NDArray[np.int32]
+
+    @property
+    def n_features(self) -> int:
+        return len(self.columns)
+
+    def has(self, kind: int) -> bool:
+        """Say whether there is a column of this kind."""
+        return bool((self.kinds == kind).any())
+
+    @property
+    def place_of_label(self) -> int:
+        """Which column holds the label, from 0."""
+        return int(np.argmax(self.kinds == LABEL))
+
+    def cells(self, n_rows: int) -> tuple[Int64Array, npt.NDArray[np.int32]]:
+        """Return offsets and columns of n_rows rows that have every cell."""
+        return np.arange(n_rows + 1) * self.n_features, np.tile(self.columns, n_rows)
+
+
+def plan_columns(
+    names: Sequence[str], options: ReadOptions, table: FeatureTable, path: str, line: int | None = None
+) -> ColumnPlan:
+    """Find out what each column is; DataError when that is not clear. Registers the features in `table`.
+
+    line : where the header stands in text; None: the names cannot be anything else, as in Parquet
+    """
+
+    def refusal(message: str) -> DataError:
+        return DataError(message, path, line)
+
+    ignored = frozenset(options.ignore_columns)
+    if missing := sorted(ignored - set(names)):
+        raise refusal(f"there is no column {quote(missing[0])} to ignore; the columns are {_listed(names)}")
+    if line is not None and (fault := data_fault(names, options)):
+        raise refusal(fault)
+    superseded = _check_names(names, options, ignored, refusal)
+    special = dict.fromkeys(ignored, IGNORED) | _special_columns(names, options, ignored, refusal)
+    special |= dict.fromkeys(_written_beside(names, options, special, path), IGNORED)
+    kinds = np.array([special.get(name, FEATURE) for name in names], np.uint8)
+    kinds[list(superseded)] = IGNORED
+    features = [name for name, kind in zip(names, kinds.tolist(), strict=True) if kind == FEATURE]
+    features, columns = _register(features, options, table, refusal, path)
+    read = frozenset(features)
+    kinds[[kind == FEATURE and name not in read for name, kind in zip(names, kinds.tolist(), strict=True)]] = IGNORED
+    order = np.argsort(table.ids[columns], kind="stable")
+    rank = np.empty(len(order), np.int32)
+    rank[order] = np.arange(len(order))
+    places = np.zeros(len(names), np.int32)
+    places[kinds == FEATURE] = rank
+    return ColumnPlan(tuple(names), kinds, places, columns[order])
+
+
+def data_fault(names: Sequence[str], options: ReadOptions) -> str | None:
+    """Return what to say of a first line of text that must be data, None if it may be a header.
+
+    Names may be whole numbers without leading zeros, each once: these are indices. Other numbers may be names beside
+    one that cannot be data, such as 'label'.
+    """
+    known = options.known_features or frozenset()
+    numbers = [name for name in names if _NUMBER.fullmatch(name)]
+    words = (name for name in names if not _NUMBER.fullmatch(name))
+    if not numbers or says_columns(words, options):
+        return None
+    only = all(_NUMBER.fullmatch(name) or name.lower() in _NOTHING for name in names)
+    reason = None
+    if strange := [x for x in numbers if not (_is_index(x) or x in known) and (only or not x.isdigit())]:
+        reason = f"{quote(strange[0])} is a number, not a name"
+    elif repeated := _first_repeated(numbers):
+        reason = f"the number {quote(repeated)} stands twice"
+    elif only and (any(name.lower() in _NOTHING for name in names[1:]) or (names[0] and _lacks_label(options))):
+        reason = "every field is a number"
+    what = "the first line looks like data, not a header"
+    return None if reason is None else f"{what}: {reason}; put a header line with the names of the columns before it"
+
+
+def says_columns(names: Iterable[str], options: ReadOptions) -> bool:
+    """Say whether one of the names is that of a column: a usual one, one that was chosen, or one of the model."""
+    chosen = {options.label_column, options.query_column, options.document_column, *options.ignore_columns}
+    known = options.known_features or frozenset()
+    return any(name in chosen or name in known or name.lower() in _USUAL for name in names)
+
+
+def _lacks_label(options: ReadOptions) -> bool:
+    return options.require_labels and options.label_column is None
+
+
+def _first_repeated(names: Sequence[str]) -> str | None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
+
+
+def _check_names(
+    names: Sequence[str], options: ReadOptions, ignored: frozenset[str], refusal: Callable[[str], DataError]
+) -> set[int]:
+    """Refuse names that cannot stand; return which columns a later one of the same name supersedes."""
+    last: dict[str, int] = {}
+    superseded: set[int] = set()
+    for i, name in enumerate(names):
+        if name in ignored:
+            continue
+        if not name:
+            how = "pandas: to_csv(..., index=False), R: row.names = FALSE"
+            what = f"column {i + 1} of the header has no name"
+            raise refusal(f"{what}; give it one, or write the table without row names ({how})")
+        if has_control(name):
+            raise refusal(f"the name of column {i + 1}, {quote(name)}, holds a control character; rename it")
+        if name in last:
+            if options.duplicates != "last" or name.lower() in _USUAL:
+                raise refusal(f"two columns are named {quote(name)}; rename one")
+            superseded.add(last[name])
+        last[name] = i
+    return superseded
+
+
+def _special_columns(
+    names: Sequence[str], options: ReadOptions, ignored: frozenset[str], refusal: Callable[[str], DataError]
+) -> dict[str, int]:
+    """Return which columns hold the label, the query ids and the document ids, by name."""
+    there = [name for name in names if name not in ignored]
+    features = options.known_features or frozenset()
+
+    def find(what: str, chosen: str | None, usual: Sequence[str], option: str) -> list[str]:
+        if chosen is None:
+            return [name for name in there if name.lower() in usual and name not in features]
+        if chosen not in there:
+            raise refusal(f"there is no column {quote(chosen)} for {what}; the columns are {_listed(names)}")
+        return [chosen]
+
+    def only(found: list[str], what: str, option: str) -> list[str]:
+        if len(found) > 1:
+            raise refusal(f"two columns could be {what}, {_listed(found)}; choose one with {option}")
+        return found
+
+    def due(found: list[str], what: str, usual: Sequence[str], option: str) -> None:
+        if not found:
+            remedy = f"choose one with {option}"
+            if any(_NUMBER.fullmatch(name) for name in names):
+                remedy = f"put a header line before it if the first line is data, else {remedy}"
+            raise refusal(f"no column for {what}: none of {', '.join(usual)} among {_listed(names)}; {remedy}")
+
+    labels = find("the label", options.label_column, LABEL_NAMES, "--label-column")
+    if options.use_labels:
+        only(labels, "the label", "--label-column")
+    if options.require_labels:
+        due(labels, "the label", LABEL_NAMES, "--label-column")
+    queries = find("the query", options.query_column, QUERY_NAMES, "--query-column")
+    if options.query_sizes is not None:
+        if options.query_column is not None:
+            raise refusal("the queries come from --query-sizes; leave out --query-column, or --query-sizes")
+        if queries:
+            what = f"the rows have query ids already, in column {quote(queries[0])}"
+            raise refusal(f"{what}; leave out --query-sizes, or the column with --ignore-columns")
+    only(queries, "the query", "--query-column")
+    if options.require_queries and options.query_sizes is None:
+        due(queries, "the query", QUERY_NAMES, "--query-column")
+    if both := set(labels) & set(queries):
+        raise refusal(f"column {quote(min(both))} cannot be both label and query id; choose two")
+    documents = find("the document id", options.document_column, DOCUMENT_NAMES, "--document-column")
+    if options.document_column is not None and (both := set(documents) & {*labels, *queries}):
+        raise refusal(f"column {quote(min(both))} cannot be both document id and label or query id; choose two")
+    documents = [name for name in documents if name not in {*labels, *queries}]
+    only(documents, "the document id", "--document-column")
+    found = dict.fromkeys(documents, DOCUMENT if options.keep_document_ids else IGNORED)
+    return found | dict.fromkeys(labels, LABEL if options.use_labels else IGNORED) | dict.fromkeys(queries, QUERY)
+
+
+def _written_beside(names: Sequence[str], options: ReadOptions, special: dict[str, int], path: str) -> list[str]:
+    """Return the columns that only number the rows: indices that pandas or Dask wrote, and further document ids.
+
+    Tells of them. What the model knows is a feature.
+    """
+    known = options.known_features or frozenset()
+    found = []
+    for name in names:
+        if name in special or name in known:
+            continue
+        why = None
+        if _INDEX.fullmatch(name):
+            why = "it is an index that pandas or Dask wrote beside the data; rename it to use it"
+        elif options.document_column is not None and name.lower() in DOCUMENT_NAMES:
+            why = f"the document ids are in {quote(options.document_column)}"
+        if why is not None:
+            found.append(name)
+            options.notice(f"{_called(path)}: column {quote(name)} is left out: {why}")
+    return found
+
+
+def _called(path: str) -> str:
+    return "standard input" if path == "-" else path
+
+
+def _register(
+    features: list[str],
+    options: ReadOptions,
+    table: FeatureTable,
+    refusal: Callable[[str], DataError],
+    path: str,
+) -> tuple[list[str], npt.NDArray[np.int32]]:
+    """Register the features in the table; return those to read, and the column of each.
+
+    Columns that the model does not know are registered, so that they can be reported, but not read. Where only one of
+    model and table has names, features meet by number, and all are read.
+    """
+    known = options.known_features
+    table.of_tables[path] = np.zeros(0, np.int64)
+    if not features or (known is not None and not known):
+        return [], np.zeros(0, np.int32)
+    numbered = all(_is_index(name) for name in features)
+    read, noted = features, features
+    if known is not None:
+        model_numbered = all(_is_index(name) for name in known)
+        hits = [name for name in features if name in known]
+        if hits:
+            numbered = model_numbered
+            noted = [name for name in features if not numbered or _is_index(name)]
+            if len(noted) < len(features):
+                what = _unknown([name for name in features if not _is_index(name)], features)
+                if options.refuse_unknown:
+                    raise refusal(f"{what}; drop them from the data, or do without --strict")
+                options.warning(f"{_called(path)}: {what}; scored without")
+        if hits or numbered == model_numbered:
+            read = hits
+    if numbered:
+        if table.names is not None:
+            raise refusal("the columns are numbered but other inputs have names; give them the same columns")
+        columns = table.register(np.array([int(name) for name in noted], np.int64))
+    else:
+        if table.names is None and len(table):
+            raise refusal("the columns have names but other inputs have numbers; give them the same columns")
+        columns = table.register_names(noted)
+    table.of_tables[path] = table.ids[columns]
+    if read is noted:
+        return read, columns
+    place = dict(zip(noted, columns.tolist(), strict=True))
+    return read, np.array([place[name] for name in read], np.int32)
+
+
+def _unknown(unknown: list[str], features: Sequence[str]) -> str:
+    """Say which named columns a model of numbered features does not know."""
+    are = "is" if len(unknown) == 1 else "are"
+    return f"{len(unknown)} of {len(features)} features {are} not in the model: {_listed(unknown, 3)}"
+
+
+def list_of_columns(names: Iterable[str]) -> str:
+    """Return names as --ignore-columns takes them."""
+    return ",".join('"' + name.replace('"', '""') + '"' if set(name) & set(',"') else name for name in names)
+
+
+def _is_index(name: str) -> bool:
+    plain = name.isascii() and name.isdigit() and (name == "0" or name[0] != "0")
+    return plain and len(name) < 20 and int(name) <= LARGEST_INDEX
+
+
+def _listed(names: Sequence[str], most: int = 8) -> str:
+    shown = ", ".join(quote(name) for name in names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -1,0 +1,109 @@
+"""Data from one format to another: rows stream from reader to writer, in constant memory where the header allows it."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterator
+from typing import Protocol
+
+import numpy as np
+
+from lmart.data.dataset import RankingDataset, SparseRows
+from lmart.formats.documents.delimited_writer import DelimitedWriter
+from lmart.formats.documents.letor import LetorWriter
+from lmart.formats.documents.parquet import ParquetWriter
+from lmart.formats.documents.row_blocks import RowBlock, RowReader
+from lmart.formats.read_options import ReadOptions
+from lmart.formats.registry import open_rows, read_dataset
+from lmart.streams import AtomicOutput
+from lmart.threads import WorkerPool, chunks
+
+BLOCK_ROWS = 1 << 13
+
+
+class TableWriter(Protocol):
+    """Writes rows as a table whose columns are known from the start."""
+
+    def write(self, block: RowBlock, feature_names: list[str]) -> None: ...
+
+    def finish(self) -> None: ...
+
+
+def convert_data(
+    src: str, dst: str, target: str, absent: float, options: ReadOptions, pool: WorkerPool
+) -> tuple[str, ...] | None:
+    """Write the rows of `src` to `dst` in the format `target`; return the names of the features, None if numbered.
+
+    absent : what a table gets (0 or nan) where a row has no cell
+    A table's header needs all features: LETOR text is held in memory for it, all else is streamed. With group_by_qid
+    labels and query ids are required. DataError when there are no rows.
+    """
+    if options.group_by_qid:
+        options = dataclasses.replace(options, require_labels=True, require_queries=True)
+        dataset = read_dataset([src], options, pool)
+        with AtomicOutput(dst) as output:
+            blocks = _without_empty_document_ids(list(_blocks_of(dataset)))
+            _write(blocks, dataset, dataset.feature_names, output, target, absent)
+        return dataset.feature_names
+    with open_rows(src, options, pool) as reader, AtomicOutput(dst) as output:
+        blocks = iter(reader)
+        blocks = itertools.chain([next(blocks)], blocks)  # which tells the names
+        names = None if reader.feature_names is None else tuple(reader.feature_names)
+        if target != "letor" and names is None:
+            blocks = _without_empty_document_ids(list(blocks))  # the header needs all features
+        _write(blocks, reader, names, output, target, absent)
+        return names
+
+
+def _without_empty_document_ids(blocks: list[RowBlock]) -> Iterator[RowBlock]:
+    if any(text for block in blocks for text in block.document_ids or ()):
+        return iter(blocks)
+    return (dataclasses.replace(block, document_ids=None) for block in blocks)
+
+
+def _write(
+    blocks: Iterator[RowBlock],
+    source: RowReader | RankingDataset,
+    names: tuple[str, ...] | None,
+    output: AtomicOutput,
+    target: str,
+    absent: float,
+) -> None:
+    if target == "letor":
+        letor = LetorWriter(output)
+        for block in blocks:
+            letor.write(block, np.arange(1, len(names) + 1) if names is not None else source.feature_ids)
+        return
+    writer: TableWriter
+    writer = ParquetWriter(output, absent) if target == "parquet" else DelimitedWriter(output, target, absent)
+    feature_ids = source.feature_ids
+    order = np.argsort(feature_ids, kind="stable")
+    number = np.empty(len(order), np.int32)
+    number[order] = np.arange(len(order))
+    header = [names[i] if names is not None else str(feature_ids[i]) for i in order.tolist()]
+    for block in blocks:
+        rows = dataclasses.replace(block.features, columns=number[block.features.columns])
+        writer.write(dataclasses.replace(block, features=rows), header)
+    writer.finish()
+
+
+def _blocks_of(dataset: RankingDataset) -> Iterator[RowBlock]:
+    offsets = dataset.query_offsets
+    for start, stop in chunks(dataset.n_documents, BLOCK_ROWS):
+        first = int(np.searchsorted(offsets, start, "right")) - 1
+        last = int(np.searchsorted(offsets, stop, "left"))
+        cells = dataset.features.offsets[start : stop + 1]
+        yield RowBlock(
+            SparseRows(
+                cells - cells[0],
+                dataset.features.columns[cells[0] : cells[-1]],
+                dataset.features.values[cells[0] : cells[-1]],
+            ),
+            dataset.labels[start:stop],
+            list(dataset.query_ids[first:last]),
+            np.clip(offsets[first : last + 1], start, stop) - start,
+            bool(offsets[first] < start),
+            None if dataset.document_ids is None else list(dataset.document_ids[start:stop]),
+            start + 1,
+        )

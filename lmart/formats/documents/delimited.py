@@ -1,0 +1,377 @@
+"""CSV and TSV with a header: reader and writer. A quote opens a field only at its beginning, as Python's csv has it.
+
+Text where no field begins with a quote is read by kernels, other text by Python's csv. Empty fields, `nan`, `na` and
+`null` are missing values, `true` and `false` are 1 and 0. The fields of a row may stand between blanks.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+
+from lmart.array_types import Int64Array
+from lmart.data.dataset import SparseRows
+from lmart.errors import DataError, quote
+from lmart.formats.documents.cell_buffers import CellBatch
+from lmart.formats.documents.column_roles import ColumnPlan, list_of_columns, plan_columns, says_columns
+from lmart.formats.documents.delimited_diagnostics import (
+    _cell_fault,
+    _is_text_fault,
+    _is_there,
+    _length_fault,
+    _row_fault,
+    _value,
+)
+from lmart.formats.documents.delimited_writer import DELIMITERS
+from lmart.formats.documents.ids import decode_documents, has_control
+from lmart.formats.documents.letor_diagnostics import INNER_RETURN
+from lmart.formats.documents.row_blocks import RowBlock
+from lmart.formats.documents.text_reader import Buffers, TextReader, count_lines, cut_at_newlines, powers
+from lmart.kernels import delimited_text
+
+_KINDS = {"csv": "CSV", "tsv": "TSV"}
+_LETOR = re.compile(r"(^|\s)qid:\S|^\S+\s+[0-9]+:\S")
+LONGEST_RECORD = 1 << 20  # characters of a record of several lines: more must be a quote that was meant as a character
+SAMPLE_ROWS = 1000  # looked at to tell faults of a whole column from those of single cells
+SAMPLE_CELLS = 200_000
+_BLANKS = " \t\r"  # the same for quoted and plain text: other white space is part of an id
+
+
+class DelimitedReader(TextReader):
+    """Reads CSV or TSV; `plan` says what the columns are once the header was read."""
+
+    format = "csv"
+    plan: ColumnPlan | None = None
+    _pending = b""  # the lines of a record that goes on after a newline in quotes
+
+    @property
+    def delimiter(self) -> str:
+        return DELIMITERS[self.format]
+
+    def parse(self, buffer: bytearray, stop: int) -> list[RowBlock]:
+        start = 0
+        while self.plan is None and start < stop:
+            end = buffer.find(b"\n", start) + 1
+            header = bytes(buffer[start:end])
+            start = end
+            if header.strip():
+                self.plan = self._read_header(header)
+            self.line += 1
+        if self.plan is None or start == stop:
+            return []
+        if self._pending or self._opens_quote(buffer, start, stop):
+            return self._parse_quoted(bytes(buffer[start:stop]), self.plan)
+        return self._parse_plain(buffer, start, stop, self.plan)
+
+    def end(self) -> None:
+        if self._pending:
+            message = "a quoted field is not closed before the end of the file; close or double the quote"
+            raise self.fault(self.line + 1, message)
+
+    def _opens_quote(self, buffer: bytearray, start: int, stop: int) -> bool:
+        if buffer.find(b'"', start, stop) < 0:
+            return False
+        begins = (b'\n"', self.delimiter.encode() + b'"')
+        return buffer[start] == ord('"') or any(buffer.find(begin, start, stop) >= 0 for begin in begins)
+
+    def _read_header(self, line: bytes) -> ColumnPlan:
+        number = self.line + 1
+        if b"\0" in line or b"\r" in line.rstrip(b"\r\n"):
+            message = "the header holds a NUL or a carriage return; convert the line ends, or copy the file again"
+            raise self.fault(number, message)
+        try:
+            text = line.decode("utf-8").rstrip("\r\n")
+            fields = next(csv.reader([text], delimiter=self.delimiter, strict=True))
+        except UnicodeDecodeError:
+            raise self.fault(number, "the header is not valid UTF-8; convert the file to UTF-8") from None
+        except csv.Error as error:
+            raise self.fault(number, f"the header cannot be read as {_KINDS[self.format]}: {error}") from None
+        names = [field.strip(_BLANKS) for field in fields]
+        names = [name if has_control(name) else name.strip() for name in names]
+        if fault := self._foreign_header(text.strip(), names):
+            raise self.fault(number, fault)
+        return plan_columns(names, self.options, self.table, self.path, number)
+
+    def _foreign_header(self, text: str, names: Sequence[str]) -> str | None:
+        """Return what to say of a first line that shows another separator or format, None if it shows none."""
+        if text.lower().startswith("sep=") and len(text) <= 5:
+            return f"the line {quote(text)} is for Excel alone; take it out, so that the header comes first"
+        if names[0].startswith("#") and not says_columns(names[:1], self.options):
+            if says_columns([names[0].lstrip("# \t")], self.options):
+                return f"the header begins with {quote(names[0])}; take out the '#'"
+            if not says_columns(names[1:], self.options):
+                return f"the line {quote(text)} is a comment, which {_KINDS[self.format]} does not have; take it out"
+        if len(names) > 1 or says_columns(names, self.options):
+            return None
+        if _LETOR.search(text):
+            return "the line is LETOR text, not a header; name the file .svm, or convert it with --from letor"
+        own = "','" if self.format == "csv" else "tabs"
+        for name, sign in DELIMITERS.items():
+            if sign != self.delimiter and sign in text:
+                shown = "','" if name == "csv" else "tabs"
+                what = f"the names are separated by {shown}, not by {own}"
+                return f"{what}; name the file .{name}, or convert it with --from {name}"
+        for sign in (";", "|", " "):
+            if sign in text and (sign != " " or says_columns(text.split(), self.options)):
+                shown = quote(sign) if sign != " " else "blanks"
+                return f"the names are separated by {shown}, not by {own}; write the table with {own} between fields"
+        return None
+
+    def _parse_plain(self, buffer: bytearray, start: int, stop: int, plan: ColumnPlan) -> list[RowBlock]:
+        text = np.frombuffer(buffer, np.uint8)
+        bounds = cut_at_newlines(buffer, stop, self.pool.threads, start)
+        lines_of = self.pool.run(count_lines, [(text, *bound) for bound in bounds])
+        batch = CellBatch(self._room, [lines * plan.n_features for lines in lines_of], self._lasting)
+        all_outputs = self.buffers(len(bounds))
+        calls = []
+        for chunk, (out, lines) in enumerate(zip(all_outputs, lines_of, strict=True)):
+            out.reserve(lines, lines * (1 + plan.n_features), self.options.max_errors)
+            calls.append(
+                (
+                    text, *bounds[chunk], ord(self.delimiter), plan.kinds, plan.places, plan.n_features,
+                    self.options.allow_infinite, powers(), out.labels, batch.place(chunk)[1], out.runs, out.odd,
+                    out.documents, out.faults, out.counts,
+                )
+            )  # fmt: skip
+        self.run(delimited_text.parse_delimited, calls)
+        first = next((int(out.faults[0, 1]) for out in all_outputs if out.counts[delimited_text.FAULTS]), -1)
+        if first >= 0 and self._find_faulty_columns(self._sample(buffer, start, first, stop), plan):
+            return self._parse_plain(buffer, start, stop, self.plan or plan)
+        parts = []
+        for chunk, (out, lines) in enumerate(zip(all_outputs, lines_of, strict=True)):
+            part = self._collect(buffer, bounds[chunk], out, batch, chunk, plan)
+            self.line += lines
+            if len(part):
+                parts.append(part)
+        return parts
+
+    def _collect(
+        self, buffer: bytearray, bound: tuple[int, int], out: Buffers, batch: CellBatch, chunk: int, plan: ColumnPlan
+    ) -> RowBlock:
+        n_rows, n_runs, n_hard, n_faults = out.counts[: delimited_text.N_COUNTS].tolist()
+        spans = [tuple(fault) for fault in out.faults[: min(n_faults, len(out.faults))].tolist()]
+        for line, start, stop in self.finish_numbers(buffer, out.odd[:n_hard], out.labels, batch.place(chunk)[1]):
+            spans.append((line, buffer.rfind(b"\n", 0, start) + 1, buffer.find(b"\n", stop)))
+        for line, start, stop in spans:
+            self.faults.append(
+                self.fault(self.line + line + 1, self._explain(self._fields(bytes(buffer[start:stop])), plan))
+            )
+        if plan.has(delimited_text.LABEL) and self.options.gain_fault(out.labels[:n_rows]):
+            faulty = {line for line, _, _ in spans}
+            rows_at = enumerate(map(self._fields, bytes(buffer[bound[0] : bound[1]]).split(b"\n")))
+            self.refuse_gains(
+                (self.line + line + 1, _value(fields[plan.place_of_label]))
+                for line, fields in rows_at
+                if line not in faulty and len(fields) == len(plan.names)
+            )
+        query_ids: list[str] | None = None
+        offsets: Int64Array = np.array([0, n_rows], np.int64)
+        continues = False
+        if plan.has(delimited_text.QUERY):
+            query_ids, continues = self.read_runs(buffer, out.runs[:n_runs])
+            offsets = np.append(out.runs[:n_runs, 0], n_rows)
+        elif n_rows:
+            continues, self._query = self._query is not None, b""
+        documents = None
+        if self.options.keep_document_ids and plan.has(delimited_text.DOCUMENT):
+            documents = self.read_documents(buffer, out.documents[:n_rows], bound[0])
+        labels = out.labels[:n_rows] if plan.has(delimited_text.LABEL) else None
+        rows = SparseRows(*plan.cells(n_rows), batch.close_up(chunk, n_rows * plan.n_features)[1])
+        return RowBlock(rows, labels, query_ids, offsets, continues, documents, self.line + 1)
+
+    def _sample(self, buffer: bytearray, start: int, first: int, stop: int) -> Iterator[tuple[int, list[bytes]]]:
+        """Yield line and fields of the rows from `first` on, where a line starts; the text starts at `start`."""
+        line = self.line + buffer.count(b"\n", start, first)
+        while first < stop:
+            end = buffer.find(b"\n", first)
+            line += 1
+            text = bytes(buffer[first:end])
+            if text.strip(_BLANKS.encode()):
+                yield line, self._fields(text)
+            first = end + 1
+
+    def _find_faulty_columns(self, rows: Iterator[tuple[int, list[bytes]]], plan: ColumnPlan) -> bool:
+        """Note one fault for each column that is wrong in most rows, and read it no more; say whether there was one.
+
+        rows : line and fields of each, from the first row with a fault on; only the first ones are looked at
+        DataError when all have another number of fields than the header.
+        """
+        sample = list(islice(rows, max(3, min(SAMPLE_ROWS, SAMPLE_CELLS // len(plan.names)))))
+        whole = [(line, fields) for line, fields in sample if len(fields) == len(plan.names)]
+        if not whole and len(sample) > 1:
+            line, fields = sample[0]
+            raise self.fault(line, _length_fault(fields, plan, all_rows=True))
+        found: list[tuple[int, int, str, bytes]] = []
+        for f, kind in enumerate(plan.kinds.tolist()):
+            if kind in (delimited_text.FEATURE, delimited_text.LABEL, delimited_text.QUERY):
+                there = [(line, row[f]) for line, row in whole if kind != delimited_text.FEATURE or _is_there(row[f])]
+                wrong = [(line, x) for line, x in there if _cell_fault(x, plan.names[f], kind, self.options)]
+                if len(wrong) > 1 and 2 * len(wrong) > len(there):
+                    line, field = wrong[0]
+                    message = _cell_fault(field, plan.names[f], kind, self.options) or ""
+                    found.append((f, line, message, field))
+        texts = [plan.names[f] for f, _, message, _ in found if _is_text_fault(message, plan.kinds[f])]
+        for f, line, message, field in found:
+            what, _, remedy = message.rpartition("; ")
+            whole_message = f"{what}, as in most rows; {remedy}"
+            if _is_text_fault(message, plan.kinds[f]):
+                also = f" {shlex.quote(list_of_columns(texts))}" if plan.names[f] == texts[0] else ""
+                what = f"column {quote(plan.names[f])} holds text, such as {quote(field)}"
+                whole_message = f"{what}; turn it into numbers, or leave it out with --ignore-columns{also}"
+            self.faults.append(self.fault(line, whole_message))
+        if found:
+            kinds = plan.kinds.copy()
+            kinds[[f for f, _, _, _ in found]] = delimited_text.IGNORED
+            self.plan = replace(plan, kinds=kinds)
+        return bool(found)
+
+    def _parse_quoted(self, text: bytes, plan: ColumnPlan) -> list[RowBlock]:
+        text = self._pending + text
+        self._pending = b""
+        rows: list[tuple[int, list[bytes]]] = []
+        failure: DataError | None = None
+        try:
+            rows += (record for record in self._records(text) if record[1] not in ([], [b""]))
+        except DataError as fault:
+            failure = fault
+        faulty = 0
+        while (faulty := self._first_faulty(rows, faulty, plan)) < len(rows):
+            if not self._find_faulty_columns(islice(rows, faulty, None), plan):
+                break
+            plan = self.plan or plan
+        sound = rows[:faulty]
+        for line, fields in rows[faulty:]:
+            message = _row_fault(fields, plan, self.options)
+            if message is None:
+                sound.append((line, fields))
+            else:
+                self.faults.append(self.fault(line, message))
+        if failure is not None:
+            raise failure
+        self.line += text.count(b"\n") - self._pending.count(b"\n")
+        return [self._block_of([row for _, row in sound], [line for line, _ in sound], plan)] if sound else []
+
+    def _first_faulty(self, rows: Sequence[tuple[int, list[bytes]]], start: int, plan: ColumnPlan) -> int:
+        """Return the first row from `start` on that has a fault, the number of rows if none has."""
+        faulty = (i for i in range(start, len(rows)) if _row_fault(rows[i][1], plan, self.options))
+        return next(faulty, len(rows))
+
+    def _records(self, text: bytes) -> Iterator[tuple[int, list[bytes]]]:
+        """Yield line and fields of each record; leaves lines of one that goes on after the text in `_pending`."""
+        lines = _Lines(text.decode("utf-8", "surrogateescape").split("\n")[:-1])
+        reader = csv.reader(lines, delimiter=self.delimiter, strict=True)
+        limit = csv.field_size_limit(max(len(text), 1))  # fields without quotes may be of any length
+        try:
+            while lines.begin_record():
+                line = self.line + lines.first + 1
+                try:
+                    fields = next(reader)
+                except csv.Error as error:
+                    if lines.too_long:
+                        what = f"a quoted field of the record that begins here is not closed within {LONGEST_RECORD}"
+                        raise self.fault(line, f"{what} characters; close or double the quote") from None
+                    if lines.ended:
+                        self._pending = lines.rest().encode("utf-8", "surrogateescape")
+                        return
+                    if "new-line character" in str(error):
+                        raise self.fault(line, INNER_RETURN) from None
+                    message = f"cannot be read as {_KINDS[self.format]}: {error}; check the quotes"
+                    raise self.fault(line, message) from None
+                yield line, [field.strip(_BLANKS).encode("utf-8", "surrogateescape") for field in fields]
+        finally:
+            csv.field_size_limit(limit)
+
+    def _block_of(self, rows: Sequence[Sequence[bytes]], lines: Sequence[int], plan: ColumnPlan) -> RowBlock:
+        kinds = plan.kinds.tolist()
+        values = np.empty((len(rows), plan.n_features))
+        for f, kind in enumerate(kinds):
+            if kind == delimited_text.FEATURE:
+                values[:, plan.places[f]] = [_value(row[f]) for row in rows]
+        values += 0.0  # no minus zero
+        labels = query_ids = documents = None
+        offsets: Int64Array = np.array([0, len(rows)], np.int64)
+        continues = False
+        if delimited_text.LABEL in kinds:
+            f = kinds.index(delimited_text.LABEL)
+            labels = np.array([_value(row[f]) for row in rows]) + 0.0
+            if self.options.gain_fault(labels):
+                self.refuse_gains(zip(lines, labels.tolist(), strict=True))
+        if delimited_text.QUERY in kinds:
+            f = kinds.index(delimited_text.QUERY)
+            continues = rows[0][f] == self._query
+            starts = []
+            query_ids = []
+            for i, row in enumerate(rows):
+                if row[f] != self._query or i == 0:
+                    starts.append(i)
+                    ended = row[f] != self._query
+                    query_ids.append(
+                        self.enter_query(row[f], lines[i]) if ended else row[f].decode("utf-8", "backslashreplace")
+                    )
+                    self._query = row[f]
+            offsets = np.array([*starts, len(rows)], np.int64)
+        else:
+            continues, self._query = self._query is not None, b""
+        if delimited_text.DOCUMENT in kinds and self.options.keep_document_ids:
+            f = kinds.index(delimited_text.DOCUMENT)
+            documents, faults = decode_documents([row[f] for row in rows], self.options)
+            for row_number, message in faults[: self.options.max_errors]:
+                self.faults.append(self.fault(lines[row_number], message))
+        features = SparseRows(*plan.cells(len(rows)), values.reshape(-1))
+        return RowBlock(features, labels, query_ids, offsets, continues, documents, lines[0])
+
+    def _fields(self, line: bytes) -> list[bytes]:
+        line = line.rstrip(_BLANKS.encode() if self.format == "csv" else b"\r ")
+        return [field.strip(b" \t") for field in line.split(self.delimiter.encode())]
+
+    def _explain(self, fields: Sequence[bytes], plan: ColumnPlan) -> str:
+        if any(b"\r" in field for field in fields):
+            return INNER_RETURN
+        message = _row_fault(fields, plan, self.options)
+        return f"the line cannot be read: {quote(self.delimiter.encode().join(fields))}" if message is None else message
+
+
+class TsvReader(DelimitedReader):
+    """Reads TSV."""
+
+    format = "tsv"
+
+
+class _Lines:
+    """Lines for Python's csv, that tell where a record began, and end early in one that never ends."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self._lines = lines
+        self._next = 0
+        self._length = 0
+        self.first = 0  # line of the record at hand, from 0
+        self.ended = False  # more lines were asked for than there are
+        self.too_long = False
+
+    def begin_record(self) -> bool:
+        """Say that a record begins; return whether there is a line for it."""
+        self.first, self._length = self._next, 0
+        return self._next < len(self._lines)
+
+    def rest(self) -> str:
+        """Return the lines from the record at hand on."""
+        return "\n".join([*self._lines[self.first :], ""])
+
+    def __iter__(self) -> _Lines:
+        return self
+
+    def __next__(self) -> str:
+        self.too_long = self._next > self.first and self._length > LONGEST_RECORD
+        self.ended = self._next == len(self._lines)
+        if self.too_long or self.ended:
+            raise StopIteration
+        line = self._lines[self._next]
+        self._next += 1
+        self._length += len(line) + 1
+        return line + "\n"

@@ -1,0 +1,176 @@
+"""What is wrong with a line of LETOR text: read again slowly, to name the token and what to do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lmart.errors import quote
+from lmart.formats.read_options import ReadOptions
+
+LARGEST_INDEX = 2**63 - 1
+INNER_RETURN = 'a carriage return inside the line; convert the line ends, as with \'tr "\\r" "\\n"\''
+
+_NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z")
+_INFINITE = re.compile(rb"[+-]?inf(inity)?\Z", re.IGNORECASE)
+_MISSING = re.compile(rb"[+-]?nan\Z", re.IGNORECASE)
+_CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f]")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What stands before the cells of each row of a file."""
+
+    has_label: bool
+    has_query: bool
+
+
+def ignored_index(name: str) -> int | None:
+    """Return the index of a feature named in --ignore-columns, None when it is no index."""
+    return int(name) if name.isascii() and name.isdigit() and _whole(name.encode()) <= LARGEST_INDEX else None
+
+
+def words_of(text: bytes) -> list[bytes]:
+    """Return the fields between blanks and tabs; carriage returns at the end are part of the line's end."""
+    return [word for word in re.split(rb"[ \t]+", text.rstrip(b"\r")) if word]
+
+
+def explain(line: bytes, layout: Layout, options: ReadOptions) -> str | None:
+    """Return what is wrong with a line (without its newline), the token quoted, and what to do; None if nothing is."""
+    if b"\0" in line:
+        return nul_fault(line)
+    line = line.rstrip(b"\r")
+    if b"\r" in line:
+        return INNER_RETURN
+    body = line.split(b"#", 1)[0]
+    words = words_of(body)
+    if not words:
+        return None
+    if layout.has_label:
+        if (options.use_labels or not is_placeholder(words[0])) and (fault := label_fault(words[0])):
+            return fault
+        words = words[1:]
+    if layout.has_query:
+        if not words or not words[0].startswith(b"qid:"):
+            return no_query_fault(words)
+        if words[0] == b"qid:":
+            return "the query id is empty: 'qid:'; write 'qid:ID' without a blank"
+        if _CONTROL.search(words[0]):
+            return f"query id {quote(words[0][4:])} holds a control character; ids are printable text without blanks"
+        words = words[1:]
+    seen: set[int] = set()
+    for i, word in enumerate(words):
+        fault = _pair_fault(word, words[i + 1] if i + 1 < len(words) else b"", options)
+        if fault is None:
+            index = _whole(word.split(b":", 1)[0])
+            if index in seen and options.duplicates != "last" and not _is_ignored(index, options):
+                fault = f"index {index} stands twice in the row, again in {quote(word)}"
+                fault += "; take one out, or use --duplicates last"
+            seen.add(index)
+        if fault is not None:
+            return fault
+    return None
+
+
+def nul_fault(line: bytes) -> str:
+    """Return what to say of a line with a NUL byte."""
+    at = line.index(b"\0")
+    return f"NUL byte in {quote(line[max(at - 20, 0) : at + 1])}; the file is damaged, or no text"
+
+
+def no_query_fault(rest: Sequence[bytes]) -> str:
+    """Return what to say when no query id stands at its place; `rest` is what stands from there on."""
+    if any(word.startswith(b"qid:") for word in rest):
+        word = next(word for word in rest if word.startswith(b"qid:"))
+        return f"query id {quote(word)} stands after {quote(rest[0])}; it must come right after the label"
+    here = f"here stands {quote(rest[0])}" if rest else "here the line ends"
+    if rest and re.match(rb"qid\b", rest[0], re.IGNORECASE):
+        what = f"no query id: {quote(rest[0])} is not 'qid:ID'"
+        return f"{what}; write 'qid' in small letters, a colon and the id, without blanks"
+    return f"no query id: 'qid:ID' must follow the label, {here}; add it, or give the queries' sizes with --query-sizes"
+
+
+def label_fault(word: bytes) -> str | None:
+    """Return what is wrong with a label, None if nothing is."""
+    label = quote(word)
+    if _MISSING.match(word):
+        return f"label {label} is missing; a label is a number from 0 up"
+    if not _NUMBER.match(word):
+        if _INFINITE.match(word):
+            return f"label {label} is infinite; a label is a number from 0 up"
+        return f"label {label} is not a number; rows are 'label qid:ID index:value ...'"
+    value = float(word)
+    if value < 0:
+        return f"label {label} is negative; a label is a number from 0 up"
+    return f"label {label} is beyond the largest number; a label is a number from 0 up" if np.isinf(value) else None
+
+
+def is_placeholder(word: bytes) -> bool:
+    """Say whether the word may stand where a label is not needed: any number, or what says that there is none."""
+    if word.lower() in (b"?", b"-", b"na", b"n/a", b"null", b"none"):
+        return True
+    return any(pattern.match(word) for pattern in (_NUMBER, _MISSING, _INFINITE))
+
+
+def _pair_fault(word: bytes, following: bytes, options: ReadOptions) -> str | None:
+    shown = quote(word)
+    index, colon, value = word.partition(b":")
+    if not colon:
+        if following.startswith(b":"):
+            return f"blank before the colon in {quote(word + b' ' + following)}; write 'index:value' without blanks"
+        return f"{shown} is not 'index:value'; the value is missing, or the line is cut off"
+    if not index:
+        return f"no index before the colon in {shown}; write 'index:value' without blanks"
+    if index == b"qid":
+        return f"query id {shown} at a wrong place; it must come right after the label, in every row or in none"
+    if index[:1] == b"-" and index[1:].isdigit():
+        return f"index {quote(index)} is negative, in {shown}; indices are whole numbers from 0 up"
+    if not index.isdigit():
+        return f"index {quote(index)} is not a whole number, in {shown}; rows are 'label qid:ID index:value ...'"
+    if _whole(index) > LARGEST_INDEX:
+        return f"index {quote(index)} is above {LARGEST_INDEX}, in {shown}; number the features lower"
+    if not value:
+        if following:
+            return f"no value after the colon in {quote(word + b' ' + following)}; write 'index:value' without blanks"
+        return f"no value after the colon in {shown}; the value is missing, or the line is cut off"
+    if _is_ignored(_whole(index), options):
+        return None
+    return value_fault(value, shown, options)
+
+
+def _is_ignored(index: int, options: ReadOptions) -> bool:
+    return any(ignored_index(name) == index for name in options.ignore_columns)
+
+
+def _whole(digits: bytes) -> int:
+    significant = digits.lstrip(b"0")
+    return int(significant or b"0") if len(significant) < 20 else LARGEST_INDEX + 1
+
+
+def value_fault(value: bytes, shown: str, options: ReadOptions) -> str | None:
+    """Return what is wrong with a value; `shown` is the quoted cell; None if nothing is."""
+    if _MISSING.match(value):
+        return None
+    hint = "write a number as 0.5, or nan where it is missing"
+    if _NUMBER.match(value):
+        if np.isinf(float(value)) and not options.allow_infinite:
+            return f"value {quote(value)} is beyond the largest number, in {shown}; use --allow-inf for infinite ones"
+        return None
+    if _INFINITE.match(value):
+        return None if options.allow_infinite else f"value {quote(value)} is infinite, in {shown}; or use --allow-inf"
+    if re.fullmatch(rb"[+-]?\d+,\d+", value):
+        return f"value {quote(value)} has a comma, in {shown}; write a decimal point"
+    return f"value {quote(value)} is not a number, in {shown}; {hint}"
+
+
+def not_letor_fault(line: bytes, words: Sequence[bytes]) -> str:
+    """Return what to say when already the first row does not start with a label."""
+    what = f"the line is not 'label qid:ID index:value ...': it starts with {quote(words[0])}"
+    if _MISSING.match(words[0]) or _INFINITE.match(words[0]) or _NUMBER.match(words[0]):
+        return label_fault(words[0]) or what
+    if b"," in line or b"\t" in line:
+        return f"{what}; CSV and TSV need a header with a label and a query column, and a name that does not say LETOR"
+    return f"{what}; is it the right file?"

@@ -1,0 +1,118 @@
+"""Blocks of rows, and the interface of the readers that make them."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import TracebackType
+
+from lmart.array_types import Float64Array, Int64Array
+from lmart.data.dataset import SparseRows
+from lmart.errors import DataError, quote
+from lmart.formats.documents.feature_table import FeatureTable
+
+
+@dataclass(frozen=True)
+class RowBlock:
+    """n adjacent rows of the input, in its order.
+
+    features      : the rows; `features.columns` are positions in `RowReader.feature_ids`; the cells of a row stand by
+                    ascending feature id (not by ascending column)
+    labels        : float64[n], or None when the input has none
+    query_ids     : one text a run of equal query ids, or None when the input has none
+    query_offsets : int64[n_runs + 1], where the runs start in the block; [0, n] without query ids
+    continues     : the first run goes on from the last run of the block before
+    document_ids  : n texts, '' where there is none, when they were asked for
+    first_line    : line (1-based) or row of the input where the block starts
+    """
+
+    features: SparseRows
+    labels: Float64Array | None
+    query_ids: list[str] | None
+    query_offsets: Int64Array
+    continues: bool
+    document_ids: list[str] | None
+    first_line: int
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+
+class QueryLedger:
+    """Which query ids were met and where, so that one that comes back is refused."""
+
+    def __init__(self, group_by_qid: bool) -> None:
+        self._group_by_qid = group_by_qid
+        self._first: dict[str, tuple[str, int]] = {}
+
+    def enter(self, query_id: str, path: str, line: int) -> DataError | None:
+        """Note a run of rows of one query; return the fault when the query stood before."""
+        if self._group_by_qid:
+            return None
+        entry = path, line
+        before = self._first.setdefault(query_id, entry)
+        if before is entry:  # not ==: a file may be given twice
+            return None
+        where = f"line {before[1]}" if before[0] == path else f"{before[0]}:{before[1]}"
+        return DataError(
+            f"query {quote(query_id)} comes back: it first stood at {where}, and its rows are not adjacent; "
+            "put them together, or use --group-by-qid",
+            path,
+            line,
+        )
+
+
+class RowReader(abc.ABC):
+    """One input, read block by block in constant memory: iterate over it; a context manager.
+
+    Memory grows only with the number of distinct features, and of queries (a query that comes back is refused).
+    With `group_by_qid` a query may come back; its runs arrive as they stand.
+    """
+
+    path: str
+    table: FeatureTable
+    alone = False  # no other input follows it
+
+    @property
+    def feature_ids(self) -> Int64Array:
+        """int64[n]: id of each column, in the order of first appearance; longer after each block with new features."""
+        return self.table.ids
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """Name of each column, or None when the input has no names but indices."""
+        return self.table.names
+
+    @abc.abstractmethod
+    def __iter__(self) -> Iterator[RowBlock]:
+        """Yield the blocks; DataError at the first block with faults."""
+
+    def volatile_batches(self) -> Iterator[list[RowBlock]]:
+        """Yield adjacent blocks whose arrays last until the next are asked for; faults of the input come together."""
+        return ([block] for block in self)
+
+    @property
+    def progress(self) -> float:
+        """The share of the input that was read, as far as known, else 0."""
+        return 0.0
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Close the input."""
+
+    def __enter__(self) -> RowReader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def refuse(faults: list[DataError], max_errors: int) -> None:
+    """Raise the first fault (by line), with those that follow it, at most `max_errors` in all."""
+    if faults:
+        ordered = sorted(faults, key=lambda fault: fault.line or 0)[:max_errors]
+        first = ordered[0]
+        raise DataError(first.message, first.path, first.line, more=tuple(ordered[1:]))

@@ -1,0 +1,89 @@
+"""How data is to be read: what the options of the commands say, as one value. Light: the command line imports it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from lmart.errors import DataError
+from lmart.gains import Gain
+
+if TYPE_CHECKING:
+    from lmart.array_types import Float64Array
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How to read data.
+
+    group_by_qid      : collect the rows of a query that comes back, instead of refusing it
+    duplicates        : an index that stands twice in a row: 'error', or 'last' (the later one counts)
+    max_errors        : list at most this many faults before giving up
+    allow_infinite    : infinite values are data; else they are refused
+    query_sizes       : file with one row count a query, for data without query ids
+    label_column, query_column, document_column, ignore_columns : column names of CSV, TSV and Parquet; ignore_columns
+                        also of indices in LETOR text
+    format            : name of the format; None: found from name and content
+    require_labels, require_queries : refuse rows without
+    use_labels        : False: labels are neither parsed nor judged, and no block has any
+    keep_document_ids : keep the document ids of LETOR comments and of a docid column
+    ids_for_letor     : refuse query and document ids that cannot stand in LETOR text
+    gain              : refuse labels without an entry in its table
+    known_features    : names of the features that a model has, or their numbers as text; other columns of a table are
+                        not parsed, so they may hold text. None: every column counts
+    refuse_unknown    : refuse columns that `known_features` lacks
+    tell              : called with a line for the user, and whether it is a warning (else a notice)
+    beside_others     : column options need not fit this input, as they may be meant for others: a --valid file
+    """
+
+    group_by_qid: bool = False
+    duplicates: str = "error"
+    max_errors: int = 10
+    allow_infinite: bool = False
+    query_sizes: str | None = None
+    label_column: str | None = None
+    query_column: str | None = None
+    document_column: str | None = None
+    ignore_columns: tuple[str, ...] = ()
+    format: str | None = None
+    require_labels: bool = True
+    require_queries: bool = True
+    use_labels: bool = True
+    keep_document_ids: bool = False
+    ids_for_letor: bool = False
+    gain: Gain | None = None
+    known_features: frozenset[str] | None = None
+    refuse_unknown: bool = False
+    tell: Callable[[str, bool], None] | None = field(default=None, compare=False)
+    beside_others: bool = False
+
+    def telling(self, notice: Callable[[str], None], warning: Callable[[str], None]) -> ReadOptions:
+        """Return the options with functions that take what readers have to say; each line is said once."""
+        told: set[str] = set()
+
+        def tell(text: str, is_warning: bool) -> None:
+            if text not in told:
+                told.add(text)
+                (warning if is_warning else notice)(text)
+
+        return replace(self, tell=tell)
+
+    def notice(self, text: str) -> None:
+        """Tell the user something worth knowing of the data."""
+        if self.tell is not None:
+            self.tell(text, False)
+
+    def warning(self, text: str) -> None:
+        """Tell the user something that may be wrong with the data."""
+        if self.tell is not None:
+            self.tell(text, True)
+
+    def gain_fault(self, labels: Float64Array) -> str | None:
+        """Return what is wrong with the first of the labels that has no gain, None if all have."""
+        try:
+            if self.gain is not None:
+                self.gain.check_labels(labels)
+        except DataError as fault:
+            return fault.message
+        return None

@@ -1,0 +1,247 @@
+"""Decimal text to float64, correctly rounded; and the rows of tables, whose fields are mostly decimals.
+
+Characters are compared by their code: 9 tab, 10 newline, 13 carriage return, 32 space, 35 '#', 43 '+', 45 '-', 46 '.'.
+Every text ends with a newline, so no loop needs to ask whether there is a further byte.
+"""
+
+# ruff: noqa: PLR1714 (plain comparisons compile best)
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from lmart.array_types import Float64Array, Int64Array, UInt8Array, UInt64Array
+from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
+
+# How a number ended: its value is there; Python's float() has to decide the last bit; it is none.
+EXACT, HARD, WRONG = 0, 1, 2
+
+LOWEST_POWER, HIGHEST_POWER = -342, 308
+_POWERS_OF_TEN = 10.0 ** np.arange(23)  # exact
+_MASK32 = np.uint64(0xFFFFFFFF)
+_ALL_ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+def powers_of_five() -> UInt64Array:
+    """Return uint64[651, 2]: the leading 128 bits (high, low word) of 5^q for q = -342..308.
+
+    Truncated for q >= 0, rounded up for q < 0, as the proof of Lemire 2021 (section 5) wants them.
+    """
+    table = np.empty((HIGHEST_POWER - LOWEST_POWER + 1, 2), np.uint64)
+    for q in range(LOWEST_POWER, HIGHEST_POWER + 1):
+        power = 5 ** abs(q)
+        if q >= 0:
+            bits = power.bit_length()
+            leading = power << 128 - bits if bits <= 128 else power >> bits - 128
+        else:
+            bits = (power - 1).bit_length()
+            leading = (1 << bits + 127) // power + 1 if q >= -27 else (1 << 2 * bits + 128) // power + 1
+            leading >>= max(leading.bit_length() - 128, 0)
+        table[q - LOWEST_POWER, 0] = leading >> 64
+        table[q - LOWEST_POWER, 1] = leading & 0xFFFFFFFFFFFFFFFF
+    return table
+
+
+@inner_kernel
+def _multiply(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """Return high and low word of a * b."""
+    shift = np.uint64(32)
+    a0, a1 = a & _MASK32, a >> shift
+    b0, b1 = b & _MASK32, b >> shift
+    low, middle, other, high = a0 * b0, a0 * b1, a1 * b0, a1 * b1
+    carry = (low >> shift) + (middle & _MASK32) + (other & _MASK32)
+    return high + (middle >> shift) + (other >> shift) + (carry >> shift), (carry << shift) | (low & _MASK32)
+
+
+@inner_kernel
+def _scale(mantissa: np.uint64, power: int, powers: UInt64Array) -> tuple[float, bool]:
+    """Return mantissa * 10^power correctly rounded, and whether that is sure; mantissa > 0.
+
+    powers : uint64[651, 2], of powers_of_five, in
+    Source: Lemire, Number parsing at a gigabyte per second, 2021, algorithm 1 (by Eisel and Lemire).
+    """
+    if power < LOWEST_POWER:
+        return 0.0, True
+    if power > HIGHEST_POWER:
+        return math.inf, True
+    zeros = 0
+    word = mantissa
+    for step in (32, 16, 8, 4, 2, 1):
+        if word >> np.uint64(64 - step) == np.uint64(0):
+            word = word << np.uint64(step)
+            zeros += step
+    high, low = _multiply(word, powers[power - LOWEST_POWER, 0])
+    if high & np.uint64(0x1FF) == np.uint64(0x1FF):  # the next bits may carry into the ones that count
+        more, _ = _multiply(word, powers[power - LOWEST_POWER, 1])
+        room = _ALL_ONES - low
+        if more > room:
+            high += np.uint64(1)
+            low = more - room - np.uint64(1)
+        else:
+            low = low + more
+    if low == _ALL_ONES and (power < -27 or power > 55):
+        return 0.0, False
+    top = int(high >> np.uint64(63))
+    kept = high >> np.uint64(top + 9)
+    exponent = ((217706 * power) >> 16) + 63 + top - zeros + 1023
+    if exponent <= 0:  # below the normal numbers
+        if exponent <= -63:
+            return 0.0, True
+        kept = kept >> np.uint64(1 - exponent)
+        kept = (kept + (kept & np.uint64(1))) >> np.uint64(1)
+        return math.ldexp(float(kept), -1074), True
+    odd_tie = low <= np.uint64(1) and -4 <= power <= 23 and kept & np.uint64(3) == np.uint64(1)
+    if odd_tie and kept << np.uint64(top + 9) == high:  # half way: to even
+        kept = kept - np.uint64(1)
+    kept = (kept + (kept & np.uint64(1))) >> np.uint64(1)
+    if exponent >= 0x7FE and (exponent > 0x7FE or kept >= np.uint64(1 << 53)):
+        return math.inf, True
+    return math.ldexp(float(kept), exponent - 1075), True
+
+
+@inner_kernel
+def _ends_token(character: int) -> bool:
+    return character == 32 or character == 10 or character == 9 or character == 13 or character == 35
+
+
+@inner_kernel
+def _parse_word(text: UInt8Array, start: int) -> tuple[float, int]:
+    """Return nan or infinity (always positive) and where the word ends, if it is one of them; else 0 and `start`."""
+    first = int(text[start]) | 32
+    if first != 110 and first != 105:
+        return 0.0, start
+    second = int(text[start + 1]) | 32
+    if second != 97 and second != 110:
+        return 0.0, start
+    third = int(text[start + 2]) | 32
+    if first == 110 and second == 97 and third == 110:
+        return math.nan, start + 3
+    if first == 105 and second == 110 and third == 102:
+        stop = start + 3
+        for character in (105, 110, 105, 116, 121):  # the rest of 'infinity'
+            if int(text[stop]) | 32 != character:
+                break
+            stop += 1
+        if stop == start + 3 or stop == start + 8:
+            return math.inf, stop
+    return 0.0, start
+
+
+@kernel
+def parse_number(text: UInt8Array, start: int, powers: UInt64Array, delimiter: int) -> tuple[int, float, int]:
+    """Read one decimal number, nan or infinity: return how it ended (EXACT, HARD or WRONG), its value, and its end.
+
+    text      : uint8[n], in; a blank, newline, '#' or the delimiter must follow the number
+    powers    : uint64[651, 2], in
+    delimiter : a further character that ends a number (newline: none)
+    The value is correctly rounded to float64; minus zero is given as zero; HARD: up to the caller, by float().
+    Digits up to the 19th are exact; with more, the number is between two neighbours of 19 digits, and sure if both
+    round alike. Cost: O(length).
+    """
+    p = start
+    negative = text[p] == 45
+    if negative or text[p] == 43:
+        p += 1
+    mantissa = np.uint64(0)
+    power = 0
+    digits = 0
+    significant = 0
+    more = False
+    fraction = False
+    while True:
+        digit = int(text[p]) - 48
+        if 0 <= digit <= 9:
+            digits += 1
+            if significant or digit:
+                significant += 1
+            if significant <= 19:
+                mantissa = mantissa * np.uint64(10) + np.uint64(digit)
+                power -= fraction
+            else:
+                more |= digit != 0
+                power += not fraction
+        elif digit == -2 and not fraction:
+            fraction = True
+        else:
+            break
+        p += 1
+    if not digits:
+        if fraction:
+            return WRONG, 0.0, start
+        value, stop = _parse_word(text, p)
+        if stop == p or not (_ends_token(int(text[stop])) or text[stop] == delimiter):
+            return WRONG, 0.0, start
+        return EXACT, -value if negative else value, stop
+    if int(text[p]) | 32 == 101:  # e
+        p += 1
+        down = text[p] == 45
+        if down or text[p] == 43:
+            p += 1
+        digit = int(text[p]) - 48
+        if not 0 <= digit <= 9:
+            return WRONG, 0.0, start
+        exponent = 0
+        while 0 <= digit <= 9:
+            if exponent < 10**12:  # far beyond every power that a text can balance
+                exponent = exponent * 10 + digit
+            p += 1
+            digit = int(text[p]) - 48
+        power += -exponent if down else exponent
+    if not (_ends_token(int(text[p])) or text[p] == delimiter):
+        return WRONG, 0.0, start
+    if mantissa == np.uint64(0):
+        return EXACT, 0.0, p
+    if not more and mantissa <= np.uint64(1 << 53) and -22 <= power <= 22:
+        # Both are exact doubles, so one operation rounds once (Clinger 1990).
+        value = float(mantissa)
+        value = value * _POWERS_OF_TEN[power] if power >= 0 else value / _POWERS_OF_TEN[-power]
+    else:
+        value, sure = _scale(mantissa, power, powers)
+        if sure and more:
+            above, sure = _scale(mantissa + np.uint64(1), power, powers)
+            sure = sure and above == value
+        if not sure:
+            return HARD, 0.0, p
+    return EXACT, -value if negative and value > 0.0 else value, p
+
+
+@kernel
+def read_numbers(
+    text: UInt8Array,
+    numbers: Int64Array,
+    allow_infinite: bool,
+    powers: UInt64Array,
+    labels: Float64Array,
+    values: Float64Array,
+) -> int:
+    """Read numbers that stand alone; return how many are left to the caller, then the first ones of `numbers`.
+
+    text    : uint8[n], in; behind each number is a blank, tab, newline, carriage return or '#'
+    numbers : int64[m, 5], in and out: the place in `values` (~row: in `labels`), start and stop in the text, line, and
+              what is wrong with those left: HARD, or WRONG, also of a label that is not finite or negative, or of an
+              infinity unless it is allowed; those left stay in order
+    powers  : uint64[651, 2], in
+    labels, values : float64, out at the places named
+    Parallel: each call writes only its own outputs. Cost: O(bytes of the numbers).
+    """
+    n_left = 0
+    for i in range(len(numbers)):
+        place, start = numbers[i, 0], numbers[i, 1]
+        status, value, stop = parse_number(text, start, powers, 10)
+        if status != HARD and stop != numbers[i, 2]:
+            status = WRONG
+        elif place < 0:
+            if status == EXACT and not 0.0 <= value < math.inf:
+                status = WRONG
+            labels[~place] = value
+        else:
+            if math.isinf(value) and not allow_infinite:
+                status = WRONG
+            values[place] = value
+        if status != EXACT:
+            for k in range(4):
+                numbers[n_left, k] = numbers[i, k]
+            numbers[n_left, 4] = status
+            n_left += 1
+    return n_left

@@ -1,0 +1,321 @@
+"""The decorators of all kernels, and the cache that keeps their machine code between runs.
+
+Numba's own cache needs a writable folder, fails on a damaged file, and can crash or return the code of another
+signature when several processes fill it together (numba issue 4807, https://github.com/numba/numba/issues/4807). Here
+each kernel and signature has a file of its own. Its name is a digest of everything that the code depends on, its
+content is checked by digest, and it is replaced as a whole. An error costs a compilation, never a result, and is
+reported once. Without the cache `lmart train` compiles for about 15 seconds at each start.
+
+This file is the only one that uses private parts of numba. Where a version lacks one of them, kernels are compiled by
+plain `njit`, anew in each process, which is also reported.
+"""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import importlib
+import os
+import pickle
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from functools import cache, wraps
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import llvmlite
+import numba
+import numpy as np
+from numba import njit
+
+from lmart.kernels import messages
+from lmart.kernels.numba_support.code_files import (
+    NotTrusted,
+    Turn,
+    read_code,
+    readable_folders,
+    writable_folder,
+    write_code,
+)
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+TESTED = "numba>=0.60,<0.70"  # as in pyproject.toml
+compile_when_called: Any = njit  # its types know only some of its options
+config: Any = numba.config  # its names are made at run time
+KERNELS = Path(__file__).parent.parent  # a kernel may call kernels of any file in it
+ALLOCATING = frozenset({"empty", "zeros", "ones", "full", "arange", "copy"})  # names of what makes an array in a kernel
+missing: list[str] = []  # private parts that this version of numba lacks
+
+
+def _part(module: str, *names: str) -> Any:
+    """Return a private part of numba, or None, noted in `missing`, when this version has none by this name."""
+    try:
+        found: Any = importlib.import_module(module)
+        for name in names:
+            found = getattr(found, name)
+    except (ImportError, AttributeError):
+        missing.append(".".join((module, *names)))
+        return None
+    return found
+
+
+unliteral = _part("numba.core.types", "unliteral")
+dumps = _part("numba.core.serialize", "dumps")
+rebuild = _part("numba.core.compiler", "CompileResult", "_rebuild")
+initialize_runtime = _part("numba.core.runtime.nrt", "rtsys", "initialize")
+CacheBase = _part("numba.core.caching", "_Cache") or object
+_part("numba.core.compiler", "CompileResult", "_reduce")
+_part("numba.core.codegen", "CPUCodegen", "magic_tuple")
+for _option in ("nogil", "error_model", "no_cfunc_wrapper", "no_cpython_wrapper", "no_rewrites", "_nrt"):
+    _part("numba.core.cpu", "CPUTargetOptions", _option)
+for _method in ("compile", "get_call_template", "_insert", "_compile_for_args"):
+    _part("numba.core.dispatcher", "Dispatcher", _method)
+
+
+def kernel(function: F) -> F:
+    """Compile a function on its first call, keep the machine code on disk, release the interpreter lock while it runs.
+
+    Floating-point division follows IEEE (x / 0 is inf), and no operation is reordered or fused, so results do not
+    depend on the processor. A kernel may call kernels of any file in `lmart/kernels`: a change in one of these files
+    compiles all kernels anew.
+    """
+    return _compiled(function, for_kernels=False)
+
+
+def inner_kernel(function: F) -> F:
+    """As `kernel`, for a function that only kernels call: it compiles faster, because Python cannot call it."""
+    return _compiled(function, for_kernels=True)
+
+
+def _compiled(function: F, for_kernels: bool) -> F:
+    """Return what takes the place of a kernel: a numba dispatcher, or with NUMBA_DISABLE_JIT=1 a Python function.
+
+    for_kernels : whether only kernels call it
+    """
+    if config.DISABLE_JIT:  # plain Python, in which NumPy would warn of what IEEE and unsigned numbers do anyway
+        return np.errstate(all="ignore")(function)
+    if not missing:
+        try:
+            return cast(F, _with_cache(function, for_kernels))
+        except (TypeError, AttributeError) as error:  # such as a new abstract method of numba's class of caches
+            missing.append(str(error))
+    messages.warning(
+        f"numba {numba.__version__} is not a version that lmart knows ({missing[0]} is missing or differs), so machine "
+        f"code is not kept and every run compiles again; install {TESTED}"
+    )
+    return cast(F, compile_when_called(nogil=True, error_model="numpy")(function))
+
+
+def _with_cache(function: Callable[..., Any], for_kernels: bool) -> Any:
+    """Return a dispatcher of numba that uses our cache."""
+    # Fewer variants to compile: no wrapper for C, from where nothing is called, and one for Python, but none for inner
+    # kernels. Rewrites only help x ** 2 and expressions of whole arrays, which kernels avoid. Reference counting (nrt)
+    # is only needed where a kernel allocates.
+    compiled = compile_when_called(
+        nogil=True,
+        error_model="numpy",
+        no_cfunc_wrapper=True,
+        no_cpython_wrapper=for_kernels,
+        no_rewrites=True,
+        _nrt=not ALLOCATING.isdisjoint(function.__code__.co_names),
+    )(function)
+    own_cache = KernelCache(function)
+    compiled._cache = own_cache
+    compiled.compile = _in_turn(compiled.compile, own_cache)
+    compiled.get_call_template = _without_literals(compiled.get_call_template)
+    if for_kernels:
+        compiled._insert = lambda *entry: None  # there is no address that Python could call
+        compiled._compile_for_args = _refuse_python
+    return compiled
+
+
+def _without_literals(get_call_template: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `get_call_template` so that calls with constants and with variables share a signature.
+
+    Numba would compile one of its own for each constant.
+    """
+
+    def get_call_template_of_variables(arguments: Iterable[Any], named: dict[str, Any]) -> Any:
+        variables = {name: unliteral(argument) for name, argument in named.items()}
+        return get_call_template(tuple(map(unliteral, arguments)), variables)
+
+    return get_call_template_of_variables
+
+
+def _refuse_python(*arguments: Any, **named: Any) -> Any:
+    raise TypeError("an inner kernel is called by kernels only")
+
+
+class KernelCache(CacheBase):  # type: ignore[misc, valid-type]  # known at run time only
+    """The machine code of one kernel on disk, one file per signature, in place of numba's own cache.
+
+    function : the kernel's Python function
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._source = Path(function.__code__.co_filename)
+        self._name = f"{self._source.stem}.{function.__name__}"
+        self._place = f"{function.__qualname__}:{function.__code__.co_firstlineno}"
+        self.was_asked = False  # by numba, for any signature
+
+    @property
+    def cache_path(self) -> str | None:
+        """The folder that code is written to; None when there is none."""
+        folder = self._writable_folder()
+        return None if folder is None else str(folder)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the compiled code of a signature (a CompileResult), or None when it has to be compiled.
+
+        Before None is returned, this thread waits for its turn to compile.
+        """
+        self.was_asked = True
+        # Numba would import all that compiling may need, which takes longer than to load the code that is kept.
+        initialize_runtime(target_context)
+        name = self._file_name(sig, target_context.codegen())
+        if name is None:
+            return None
+        found = self._find(name, target_context)
+        if found is None:
+            folder = self._writable_folder()
+            self._report_compiling(folder)
+            # Another process may have written it while we waited.
+            if folder is not None and _depth.value and turn.take(folder):
+                found = self._find(name, target_context)
+        return found
+
+    def _find(self, name: str, target_context: Any) -> Any:
+        """Return the code that a file of this name holds in the first folder that has a sound one, else None."""
+        for folder in readable_folders(self._source.parent, config.CACHE_DIR):
+            path = folder / name
+            try:
+                payload = read_code(path)
+                if payload is not None:
+                    return rebuild(target_context, *pickle.loads(payload))
+            except (FileNotFoundError, PermissionError, MemoryError) as error:
+                if isinstance(error, MemoryError):
+                    raise
+            except NotTrusted as objection:
+                messages.warning(f"machine code in '{folder}' is not used: of '{name}', {objection}; remove it")
+            except Exception as error:  # whatever fails inside numba: compile
+                messages.warning(f"machine code in '{folder}' cannot be loaded ({_reason(error)}); compiling again")
+        return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Write the compiled code of a signature (`data`, a CompileResult) to its file, if there is a folder."""
+        folder = self._writable_folder()
+        name = self._file_name(sig, data.codegen)
+        if folder is None or name is None:
+            return
+        try:
+            if data.lifted or data.library.has_dynamic_globals:
+                return
+            write_code(folder / name, dumps(data._reduce()))
+        except OSError as error:
+            messages.warning(
+                f"machine code cannot be kept in '{folder}' ({_reason(error)}), so the next run compiles again; free "
+                "space there, or set NUMBA_CACHE_DIR to another folder"
+            )
+        except Exception as error:  # inside numba
+            messages.warning(
+                f"numba {numba.__version__} cannot save machine code ({_reason(error)}), so every run compiles again; "
+                f"install {TESTED}"
+            )
+
+    def _file_name(self, sig: Any, codegen: Any) -> str | None:
+        """Return the name of a signature's file, which changes with everything that its machine code depends on.
+
+        None, reported, when the source cannot be read, as in an installation of compiled Python files only.
+        """
+        try:
+            sources = (_source_digest(self._source), _sources_digest(KERNELS))
+        except OSError as error:
+            messages.warning(
+                f"machine code cannot be kept: '{error.filename}' cannot be read ({_reason(error)}), so every run "
+                "compiles again; install lmart with its source files"
+            )
+            return None
+        parts = (
+            (numba.__version__, llvmlite.__version__, sys.version, config.OPT, config.BOUNDSCHECK),
+            (sig, codegen.magic_tuple()),
+            (*sources, self._place),
+        )
+        return f"{self._name}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}.kernel"
+
+    def _writable_folder(self) -> Path | None:
+        return writable_folder(self._source.parent, config.CACHE_DIR)
+
+    def _report_compiling(self, folder: Path | None) -> None:
+        if folder is None:
+            messages.notice(
+                "compiling, and no folder can keep the result; set NUMBA_CACHE_DIR to a writable one to start quicker"
+            )
+        else:
+            messages.notice("compiling what this command needs, once on this machine")
+
+    def enable(self) -> None:
+        """Do nothing: it is always on."""
+
+    def disable(self) -> None:
+        """Do nothing: it is always on."""
+
+    def flush(self) -> None:
+        """Do nothing: files of other versions are not read."""
+
+
+class _Depth(threading.local):
+    """How many kernels this thread is compiling: one that calls another compiles it on the way."""
+
+    value = 0
+
+
+_depth = _Depth()
+turn = Turn()
+
+
+def _in_turn(compile_signature: Callable[[Any], Any], own_cache: KernelCache) -> Callable[[Any], Any]:
+    """Return numba's `compile_signature` so that it ends this thread's turn, and collects no garbage meanwhile."""
+
+    @wraps(compile_signature)
+    def compile_and_end(sig: Any) -> Any:
+        _depth.value += 1
+        collects = gc.isenabled()
+        gc.disable()  # the compiler makes little garbage among very many objects that stay
+        try:
+            entry = compile_signature(sig)
+        finally:
+            if collects:
+                gc.enable()
+            _depth.value -= 1
+            if not _depth.value:
+                turn.end()
+        if not own_cache.was_asked:
+            messages.warning(
+                f"numba {numba.__version__} does not use lmart's cache, so every run compiles again; install {TESTED}"
+            )
+        return entry
+
+    return compile_and_end
+
+
+@cache
+def _source_digest(source: Path) -> str:
+    return hashlib.sha256(source.read_bytes()).hexdigest()
+
+
+@cache
+def _sources_digest(folder: Path) -> str:
+    """Return a digest of all Python files below a folder, their names included."""
+    sources = sorted(folder.rglob("*.py"))
+    named = [(source.relative_to(folder).as_posix(), _source_digest(source)) for source in sources]
+    return hashlib.sha256(repr(named).encode()).hexdigest()
+
+
+def _reason(error: Exception) -> str:
+    """Return what went wrong as a clause: in the words of the system, or of the exception, with its name."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return os.strerror(error.errno)
+    text = str(error).strip().partition("\n")[0]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

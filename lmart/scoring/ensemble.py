@@ -1,0 +1,175 @@
+"""Tree and Ensemble: the model in memory, flat arrays that can hold what other tools' formats say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """One tree of n inner nodes and n + 1 leaves. Node 0 is the root; a tree of one leaf has no node.
+
+    A document goes left when its value <= threshold; a missing value goes where missing_left says.
+
+    split_columns : int32[n], positions in Ensemble.feature_ids
+    thresholds    : float64[n], finite
+    missing_left  : bool[n]
+    left, right   : int32[n]; c >= 0 is inner node c, c < 0 is leaf ~c (-1 is leaf 0)
+    leaf_values   : float64[n + 1], the learning rate is already in them
+    split_gains   : float64[n] or None; leaf_documents : int64[n + 1] or None, documents it was grown from
+    """
+
+    split_columns: Int32Array
+    thresholds: Float64Array
+    missing_left: BoolArray
+    left: Int32Array
+    right: Int32Array
+    leaf_values: Float64Array
+    split_gains: Float64Array | None = None
+    leaf_documents: Int64Array | None = None
+
+    @property
+    def n_leaves(self) -> int:
+        return len(self.leaf_values)
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """A whole model: score = base_score, then + leaf value of each tree, float64, in tree order.
+
+    feature_ids   : int64[n_features], ascending, as in the training file; feature_names : texts or None
+    absent        : 'zero' or 'missing', what an index that is not in the row means
+    gain          : the gain it was trained with, as text; settings : plain JSON values
+    """
+
+    trees: tuple[Tree, ...]
+    feature_ids: Int64Array
+    feature_names: tuple[str, ...] | None = None
+    base_score: float = 0.0
+    absent: str = "zero"
+    gain: str = "exp2"
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def n_features(self) -> int:
+        return len(self.feature_ids)
+
+    def feature_name(self, column: int) -> str:
+        """Return what the user calls the feature of a column: its name, else its index as written."""
+        return self.feature_names[column] if self.feature_names is not None else str(int(self.feature_ids[column]))
+
+
+@dataclass(frozen=True, eq=False)
+class FlatTrees:
+    """The trees of an ensemble laid end to end; children count from 0 inside each tree, as in Tree.
+
+    node_offsets : int64[n_trees + 1], inner nodes of tree t are node_offsets[t]:node_offsets[t + 1]; its leaves are
+                   node_offsets[t] + t:node_offsets[t + 1] + t + 1, as each tree has one leaf more than inner nodes
+    the rest     : the arrays of Tree, concatenated; split_gains and leaf_documents are not carried
+    """
+
+    node_offsets: Int64Array
+    split_columns: Int32Array
+    thresholds: Float64Array
+    missing_left: BoolArray
+    left: Int32Array
+    right: Int32Array
+    leaf_values: Float64Array
+
+    @property
+    def n_trees(self) -> int:
+        return len(self.node_offsets) - 1
+
+    @property
+    def tree_of_node(self) -> Int64Array:
+        """The tree of each inner node, int64[n_nodes]."""
+        return np.repeat(np.arange(self.n_trees, dtype=np.int64), np.diff(self.node_offsets))
+
+    @property
+    def leaf_offsets(self) -> Int64Array:
+        """Where the leaves of each tree start in leaf_values, int64[n_trees + 1]."""
+        return self.node_offsets + np.arange(len(self.node_offsets), dtype=np.int64)
+
+
+def flatten(trees: Sequence[Tree]) -> FlatTrees:
+    """Lay the trees end to end."""
+    sizes = np.array([len(tree.thresholds) for tree in trees], dtype=np.int64)
+
+    def joined(name: str, dtype: type) -> npt.NDArray[Any]:
+        parts = [getattr(tree, name) for tree in trees]
+        return np.concatenate(parts).astype(dtype, copy=False) if parts else np.zeros(0, dtype)
+
+    return FlatTrees(
+        np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)]),
+        joined("split_columns", np.int32),
+        joined("thresholds", np.float64),
+        joined("missing_left", np.bool_),
+        joined("left", np.int32),
+        joined("right", np.int32),
+        joined("leaf_values", np.float64),
+    )
+
+
+def structure_fault(flat: FlatTrees, n_features: int) -> tuple[int, str] | None:
+    """Return the first tree (from 0) that is no tree, with what is wrong in words; None when all are sound.
+
+    Checked: numbers finite, columns below `n_features`, children in range, each node and leaf the child of exactly one
+    node, every node reachable from its root. The arrays must already agree in length. Cost: a few passes over the
+    nodes, and one step for each level of the deepest tree; no recursion.
+    """
+    faults: list[tuple[int, str]] = []
+
+    def refuse(bad: BoolArray, tree_of: Int64Array, words: str) -> None:
+        if bad.any():
+            faults.append((int(tree_of[int(np.argmax(bad))]), words))
+
+    owner = flat.tree_of_node
+    sizes = np.diff(flat.node_offsets)
+    leaf_owner = np.repeat(np.arange(flat.n_trees, dtype=np.int64), sizes + 1)
+    refuse(~np.isfinite(flat.thresholds), owner, "a threshold is not finite")
+    refuse(~np.isfinite(flat.leaf_values), leaf_owner, "a leaf value is not finite")
+    refuse(
+        (flat.split_columns < 0) | (flat.split_columns >= n_features), owner, "a split is on a feature it does not list"
+    )
+    inner: list[Int64Array] = []  # global numbers of the child where it is an inner node, else -1
+    reached_leaves: list[Int64Array] = []
+    for name, child in (("left", flat.left.astype(np.int64)), ("right", flat.right.astype(np.int64))):
+        room = sizes[owner] if len(owner) else np.zeros(0, np.int64)
+        outside = (child >= room) | (~child > room)
+        refuse(outside, owner, f"a {name} child is neither a node nor a leaf of the tree")
+        refuse(child == 0, owner, f"a {name} child is node 0, which is the root")
+        usable = ~outside
+        start = flat.node_offsets[owner] if len(owner) else np.zeros(0, np.int64)
+        inner.append(np.where(usable & (child > 0), child + start, -1))
+        reached_leaves.append((~child + start + owner)[usable & (child < 0)])
+    n_nodes = len(owner)
+    both = np.concatenate(inner)
+    times = np.bincount(both[both >= 0], minlength=n_nodes)
+    times[flat.node_offsets[:-1][sizes > 0]] += 1
+    refuse(times > 1, owner, "a node is the child of two nodes")
+    leaf_times = np.bincount(np.concatenate(reached_leaves), minlength=len(leaf_owner))
+    refuse(leaf_times > 1, leaf_owner, "a leaf is the child of two nodes")
+    refuse((leaf_times == 0) & (sizes[leaf_owner] > 0), leaf_owner, "a leaf is the child of no node")
+    if not faults:
+        refuse(times == 0, owner, "a node is the child of no node")
+        refuse(~_reachable(flat, inner[0], inner[1]), owner, "nodes form a ring that the root does not reach")
+    return min(faults, key=lambda fault: fault[0]) if faults else None
+
+
+def _reachable(flat: FlatTrees, left: Int64Array, right: Int64Array) -> BoolArray:
+    """Return which nodes can be reached from the roots: level by level, all trees at once, bool[n_nodes]."""
+    seen = np.zeros(len(left), np.bool_)
+    level = flat.node_offsets[:-1][np.diff(flat.node_offsets) > 0]
+    while len(level):
+        seen[level] = True
+        below = np.concatenate([left[level], right[level]])
+        level = below[below >= 0]
+        level = level[~seen[level]]
+    return seen

@@ -1,0 +1,230 @@
+"""Finding the model's feature of each column of the data, and what to report when they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from lmart.array_types import Int32Array, Int64Array
+from lmart.data.dataset import Counted, RankingDataset
+from lmart.errors import DataError, quote
+from lmart.scoring.ensemble import Ensemble
+
+NAMED = 3  # unknown features named in a message
+
+
+class FeatureMatcher:
+    """Finds the model's feature for each column of the data: by name when both have names, else by index.
+
+    Tables say by their header which features they have, so that a feature without a column is told. LETOR text names
+    only what is not zero: that a feature never occurs in it says nothing.
+    """
+
+    def __init__(self, ensemble: Ensemble) -> None:
+        self._ensemble = ensemble
+        self._by_id = {int(index): place for place, index in enumerate(ensemble.feature_ids)}
+        names = ensemble.feature_names
+        self._by_name = None if names is None else {name: place for place, name in enumerate(names)}
+        self._map = np.zeros(0, np.int32)
+        self._ids: Int64Array = np.zeros(0, np.int64)  # of the data's columns
+        self.tables: Mapping[
+            str, Int64Array
+        ] = {}  # by input that is a table: the ids of the features it has a column for
+        self.unknown: list[str] = []
+        self.half_named: str | None = None  # 'data' or 'model' when only that one has names, so that numbers decide
+
+    def column_map(
+        self, feature_ids: Sequence[int] | Int64Array, feature_names: Sequence[str] | None = None
+    ) -> Int32Array:
+        """Return int32[n_columns], the model's feature of each column, -1 where it has none.
+
+        May be called again with more columns than before; `unknown` collects what the user calls the features that
+        the model does not have.
+        """
+        if (feature_names is None) != (self._by_name is None):
+            self.half_named = "model" if feature_names is None else "data"
+        known = len(self._map)
+        n = len(feature_ids)
+        if n > known:
+            added = np.full(n - known, -1, np.int32)
+            for i in range(known, n):
+                index = int(feature_ids[i])
+                if self._by_name is not None and feature_names is not None:
+                    place = self._by_name.get(feature_names[i], -1)
+                else:
+                    place = self._by_id.get(index, -1)
+                added[i - known] = place
+                if place < 0:
+                    self.unknown.append(str(index) if feature_names is None else feature_names[i])
+            self._map = np.concatenate([self._map, added])
+            self._ids = np.asarray(feature_ids, np.int64)
+        return self._map
+
+    @property
+    def known_columns(self) -> Int32Array:
+        """The map of the columns seen so far, as `column_map` returned it last."""
+        return self._map
+
+    def describe_unknown(self) -> str:
+        """Say how many columns the model has no feature for, and name a few."""
+        n = len(self.unknown)
+        features = ("feature" if len(self._map) == 1 else "features") + (" is" if n == 1 else " are")
+        return f"{n} of {len(self._map)} {features} not in the model: {_listed(self.unknown)}"
+
+    def missing(self) -> dict[str, list[str]]:
+        """Return, for each table that lacks columns for features of the model, what the user calls those features.
+
+        Features that trees split on come first.
+        """
+        found = {}
+        for path, ids in self.tables.items():
+            there = np.zeros(self._ensemble.n_features + 1, np.bool_)  # the last one stands for -1
+            there[self._map[np.isin(self._ids, ids)]] = True
+            if lacking := np.flatnonzero(~there[:-1]).tolist():
+                used = self._split_on()
+                lacking.sort(key=lambda place: place not in used)
+                found[path] = [self._ensemble.feature_name(place) for place in lacking]
+        return found
+
+    def _split_on(self) -> set[int]:
+        return {column for tree in self._ensemble.trees for column in tree.split_columns.tolist()}
+
+    def warnings(self, source: str) -> list[str]:
+        """Return what the user should know of the match: numbers instead of names, features that only one of data and
+        model has."""
+        called = _called(source)
+        found = []
+        if self.half_named is not None and len(self.unknown) < len(self._map):
+            found.append(f"features are matched by number, not by name: only the {self.half_named} has names")
+        if self.unknown:
+            found.append(f"{called}: {self.describe_unknown()}; scored without{self._hint()}")
+        used = {self._ensemble.feature_name(place) for place in self._split_on()}
+        for path, names in self.missing().items():
+            what = describe_missing(names, self._ensemble.n_features, "the model", self._ensemble.absent)
+            idle = f"; no tree splits on {'it' if len(names) == 1 else 'them'}"
+            found.append(f"{_called(path)}: {what}{idle if used and names[0] not in used else ''}")
+        return found
+
+    def refuse(self, source: str, strict: bool = False) -> None:
+        """Raise DataError when the data cannot be meant for the model, or when `strict` and one of both has a feature
+        that the other does not have."""
+        self.refuse_misfit(source)
+        if not strict:
+            return
+        if self.unknown:
+            raise DataError(f"{self.describe_unknown()}; drop them from the data, or do without --strict", source)
+        for path, names in self.missing().items():
+            what = describe_missing(names, self._ensemble.n_features, "the model")
+            raise DataError(f"{what}; add {'it' if len(names) == 1 else 'them'}, or do without --strict", path)
+
+    def refuse_misfit(self, source: str) -> None:
+        """Raise DataError when the data cannot be meant for the model."""
+        self.refuse_foreign(source)
+        if off := self.off_by_one:
+            raise DataError(off, source)
+
+    def refuse_foreign(self, source: str) -> None:
+        """Raise DataError when the data has features, or columns, but none of the model's."""
+        if self.foreign:
+            model = self._by_name if self._by_name is not None else self._by_id
+            theirs, ours = quote(self.unknown[0]) if self.unknown else "none", quote(str(next(iter(model))))
+            raise DataError(
+                f"no feature of the data is in the model: the data has {theirs}, the model has {ours}; "
+                "give data with the features that the model was trained on",
+                source,
+            )
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the data has features so far, or is a table, but has none of the model's."""
+        has_some = bool(self.unknown) or bool(self.tables)
+        return has_some and len(self.unknown) == len(self._map) and bool(self._by_id)
+
+    @property
+    def off_by_one(self) -> str | None:
+        """What to say when one of data and model numbers its features from 0 and the other the same ones from 1.
+
+        With names in one of them only, names count from 1, so a feature 0 in the other is enough. Else every feature
+        of the data must be one of the model moved by one, and none of them may be missing: data that merely leaves
+        zeros out looks like that only if the first feature is zero in every row and a new one stands behind the last.
+        """
+        if not len(self._map) or not self._by_id or (self._by_name is not None and self.half_named is None):
+            return None
+        data_has, model_has = bool((self._ids == 0).any()), 0 in self._by_id
+        if data_has == model_has:
+            return None
+        if self.half_named is None:
+            if not self.unknown or len(self._map) != len(self._by_id):
+                return None
+            moved = np.sort(self._ids) + (-1 if model_has else 1)
+            if not np.array_equal(moved, np.sort(self._ensemble.feature_ids)):
+                return None
+        elif self.half_named != ("data" if model_has else "model"):
+            return None
+        last = (int(self._ids.max()), int(self._ensemble.feature_ids[-1]))
+        first = (0, 1) if data_has else (1, 0)
+        names = "" if self.half_named is None else f" (the {self.half_named} by the order of its names)"
+        new = f", or leave out {quote(self.unknown[0])} if it is new" if len(self.unknown) == 1 else ""
+        return (
+            f"the data numbers its features {first[0]} to {last[0]} and the model {first[1]} to {last[1]}{names}, so "
+            f"that each would be taken for its neighbour; number them alike{new if not names else ''}"
+        )
+
+    def _hint(self) -> str:
+        """Return a question where it seems that one of data and model counts from 0 and the other from 1."""
+        if len(self.unknown) > 1 or (self._by_name is not None and self.half_named is None):
+            return ""
+        data_has, model_has = bool((self._ids == 0).any()), 0 in self._by_id
+        if data_has == model_has or self.unknown[0] not in ("0", str(max(self._by_id) + 1)):
+            return ""
+        if not model_has and 1 not in self._by_id:
+            return ""
+        return f"; does the data number its features from {1 - data_has}, the model from {1 - model_has}?"
+
+
+def describe_missing(names: Sequence[str], total: int, whose: str, absent: str | None = None) -> str:
+    """Say how many of the features have no column in a table, and name a few.
+
+    names : of those; total : of all that the table should have; whose : who has those
+    absent : what a missing cell counts as, None to leave it out
+    """
+    n = len(names)
+    counts = "" if absent is None else f"; counted as {'0' if absent == 'zero' else 'missing'}"
+    verb = "has" if n == 1 else "have"
+    return f"{n} of {total} feature{'s' * (total != 1)} of {whose} {verb} no column: {_listed(names)}{counts}"
+
+
+def missing_columns(dataset: Counted) -> dict[str, str]:
+    """Return, for each table of a data set of several inputs that lacks a column for a feature of the others, what to
+    say of it. DataError when one numbers the same features from 0 and another from 1."""
+    found = {}
+    of_tables = {path: np.sort(ids) for path, ids in dataset.table_features.items()}
+    if dataset.feature_names is None:
+        from_zero = [(path, ids) for path, ids in of_tables.items() if len(ids) and ids[0] == 0]
+        for path, ids in of_tables.items():
+            for other, others in from_zero:
+                if np.array_equal(ids, others + 1):
+                    what = f"the features are numbered {ids[0]} to {ids[-1]}, but 0 to {others[-1]} in {_called(other)}"
+                    raise DataError(f"{what}; number them alike", path)
+    names = dataset.feature_names or tuple(map(str, dataset.feature_ids.tolist()))
+    for path, ids in of_tables.items():
+        if lacking := np.flatnonzero(~np.isin(dataset.feature_ids, ids)).tolist():
+            found[path] = describe_missing([names[i] for i in lacking], len(names), "the data")
+    return found
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(quote, names[:NAMED])) + (", ..." if len(names) > NAMED else "")
+
+
+def _called(source: str) -> str:
+    return "standard input" if source == "-" else source
+
+
+def match_dataset(ensemble: Ensemble, dataset: RankingDataset) -> FeatureMatcher:
+    """Return what finds the model's feature of each column of the data set."""
+    matcher = FeatureMatcher(ensemble)
+    matcher.column_map(dataset.feature_ids, dataset.feature_names)
+    matcher.tables = dataset.table_features
+    return matcher

@@ -1,0 +1,224 @@
+"""Scoring: an ensemble prepared for the kernels, and rows scored side by side.
+
+A score is base_score + the leaf value of each tree, added in tree order in float64: the same bits as a plain walk over
+the raw values (`x <= threshold` goes left, nan to the side the node records), for any number of threads.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array, UInt8Array
+from lmart.data.dataset import SparseRows
+from lmart.errors import ModelError
+from lmart.kernels import scoring as kernels
+from lmart.kernels.row_arrays import contiguous_rows
+from lmart.scoring.ensemble import Ensemble, FlatTrees, flatten
+from lmart.threads import WorkerPool, chunks
+
+CODES = 255  # thresholds of one coded column; a node's code is 0..254, and 255 is above all of them
+CHUNK = 1024  # rows of one call
+
+
+class _DistinctThresholds(NamedTuple):
+    """The thresholds of an ensemble without repetition: by ascending feature, then ascending.
+
+    features   : int64[n_distinct]
+    thresholds : float64[n_distinct]
+    starts     : int64[n_features + 1], those of feature f are thresholds[starts[f]:starts[f + 1]]
+    node_ranks : int64[n_nodes], place of each node's threshold among those of its feature
+    """
+
+    features: Int64Array
+    thresholds: Float64Array
+    starts: Int64Array
+    node_ranks: Int64Array
+
+
+class _NodeCodes(NamedTuple):
+    """What each node compares: a document goes left when its code in a coded column is at most that of the node.
+
+    columns : int64[n_nodes], coded columns
+    codes   : int64[n_nodes], 0..254
+    """
+
+    columns: Int64Array
+    codes: Int64Array
+
+
+class _LeafOrder(NamedTuple):
+    """The order of the leaves of each tree, the smaller child of every node first.
+
+    positions : int64[n_leaves], place of each leaf in its tree
+    first     : int64[n_nodes], place of each node's first leaf
+    n_first   : int64[n_nodes], leaves of the smaller child, which come first
+    flip      : bool[n_nodes], whether the right child is the smaller one
+    """
+
+    positions: Int64Array
+    first: Int64Array
+    n_first: Int64Array
+    flip: BoolArray
+
+
+def _distinct_thresholds(flat: FlatTrees, n_features: int) -> _DistinctThresholds:
+    """Number the thresholds of each feature."""
+    columns = flat.split_columns.astype(np.int64)
+    order = np.lexsort((flat.thresholds, columns))
+    by_column, by_threshold = columns[order], flat.thresholds[order]
+    is_new = np.ones(len(order), np.bool_)
+    is_new[1:] = (by_column[1:] != by_column[:-1]) | (by_threshold[1:] != by_threshold[:-1])
+    number = np.cumsum(is_new) - 1  # of the distinct (feature, threshold) pair
+    features = by_column[is_new]
+    starts = np.searchsorted(features, np.arange(n_features + 1))
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = number - starts[by_column]
+    return _DistinctThresholds(features, by_threshold[is_new], starts, ranks)
+
+
+def _plan_coding(flat: FlatTrees, n_features: int, absent: str) -> tuple[kernels.CodingPlan, _NodeCodes]:
+    """Lay out the thresholds of each feature and the coded columns.
+
+    A feature has one coded column for each side that its missing values go to and for each 255 of its thresholds, as
+    far as nodes use them; a missing value is below all codes in the one, above all in the other, so no node asks
+    about it.
+    """
+    distinct = _distinct_thresholds(flat, n_features)
+    sizes = np.diff(distinct.starts)
+    bits = np.array([int(size).bit_length() for size in sizes], dtype=np.int64)
+    padded = (1 << bits) - 1
+    grid_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(padded)])
+    grid = np.full(int(grid_starts[-1]) + 1, np.inf)
+    ranks = np.arange(len(distinct.features)) - distinct.starts[distinct.features]
+    grid[1 + grid_starts[distinct.features] + ranks] = distinct.thresholds
+
+    pieces = int(sizes.max(initial=1)) // CODES + 1
+    columns = flat.split_columns.astype(np.int64)
+    keys = (columns * 2 + flat.missing_left) * pieces + distinct.node_ranks // CODES
+    coded, node_columns = np.unique(keys, return_inverse=True)
+    if len(coded) >= 1 << 23 or int(np.diff(flat.leaf_offsets).max(initial=0)) >= 1 << 26 or len(grid) >= 1 << 32:
+        raise ModelError("the model is too large to score")
+    coded_starts = coded % pieces * CODES
+    coded_features = coded // (2 * pieces)
+    missing_codes = np.where(coded // pieces % 2 == 1, 0, CODES).astype(np.uint8)
+    if absent == "missing":
+        absent_codes = missing_codes.copy()
+    else:
+        negative = distinct.features[distinct.thresholds < 0.0]
+        below = np.bincount(negative, minlength=n_features)[coded_features]
+        absent_codes = np.clip(below - coded_starts, 0, CODES).astype(np.uint8)
+    plan = kernels.CodingPlan(
+        grid_starts[:-1].astype(np.uint32),
+        bits.astype(np.uint8),
+        grid,
+        np.searchsorted(coded_features, np.arange(n_features + 1)).astype(np.uint32),
+        coded_starts.astype(np.uint32),
+        missing_codes,
+        absent_codes,
+    )
+    return plan, _NodeCodes(node_columns.astype(np.int64), distinct.node_ranks % CODES)
+
+
+def _order_leaves(flat: FlatTrees) -> _LeafOrder:
+    """Order the leaves of each tree, those of smaller children first."""
+    owner = flat.tree_of_node
+    node_start, leaf_start = flat.node_offsets[owner], flat.leaf_offsets[owner]
+
+    def numbered(child: Int32Array) -> Int64Array:  # >= 0: a node among all nodes; < 0: ~ a leaf among all leaves
+        wide = child.astype(np.int64)
+        return np.where(wide >= 0, wide + node_start, ~(~wide + leaf_start))
+
+    left, right = numbered(flat.left), numbered(flat.right)
+    levels = [flat.node_offsets[:-1][np.diff(flat.node_offsets) > 0]]  # nodes as far from their roots
+    while len(levels[-1]):
+        below = np.concatenate([left[levels[-1]], right[levels[-1]]])
+        levels.append(below[below >= 0])
+    # Leaves of each node, from below; the entry past the nodes stands for a leaf.
+    sizes = np.ones(len(owner) + 1, np.int64)
+    for level in reversed(levels):
+        sizes[level] = sizes[np.maximum(left[level], -1)] + sizes[np.maximum(right[level], -1)]
+    left_size, right_size = sizes[np.maximum(left, -1)], sizes[np.maximum(right, -1)]
+    flip = right_size < left_size
+    smaller, larger = np.where(flip, right, left), np.where(flip, left, right)
+    n_first = np.minimum(left_size, right_size)
+    # The place of each node's first leaf in its tree, from above.
+    first = np.zeros(len(owner), np.int64)
+    positions = np.zeros(len(flat.leaf_values), np.int64)
+    for level in levels:
+        for child, start in ((smaller[level], first[level]), (larger[level], first[level] + n_first[level])):
+            inner = child >= 0
+            first[child[inner]] = start[inner]
+            positions[~child[~inner]] = start[~inner]
+    return _LeafOrder(positions, first, n_first, flip)
+
+
+def _mask_trees(flat: FlatTrees, nodes: _NodeCodes) -> kernels.MaskedTrees:
+    """Order the leaves of each tree, and write the masks of each node, bitvector byte by byte."""
+    order = _order_leaves(flat)
+    n_nodes = len(order.first)
+    leaf_owner = np.repeat(np.arange(flat.n_trees), np.diff(flat.leaf_offsets))
+    leaf_values = np.empty(len(order.positions))
+    leaf_values[flat.leaf_offsets[leaf_owner] + order.positions] = flat.leaf_values
+
+    last = order.first + order.n_first - 1
+    n_masks = last // 8 - order.first // 8 + 1 if n_nodes else np.zeros(0, np.int64)
+    node = np.repeat(np.arange(n_nodes), n_masks)
+    mask_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(n_masks)])
+    byte = order.first[node] // 8 + np.arange(len(node)) - mask_starts[node]
+    low = np.maximum(order.first[node] - 8 * byte, 0)
+    high = np.minimum(order.first[node] + order.n_first[node] - 8 * byte, 8)
+    mask = 255 ^ ((1 << high) - (1 << low))
+    code = np.where(order.flip, CODES - 1 - nodes.codes, nodes.codes)[node]  # c <= t is 255 - c > 254 - t
+    flip = order.flip[node].astype(np.int64)
+    masks = (nodes.columns[node] << 40) | (byte << 17) | (flip << 16) | (code << 8) | mask
+    return kernels.MaskedTrees(
+        mask_starts[flat.node_offsets].astype(np.uint64),
+        masks.astype(np.uint64),
+        flat.leaf_offsets.astype(np.uint64),
+        leaf_values,
+        _lowest_bits(),
+        int(np.diff(flat.leaf_offsets).max(initial=0) + 7) // 8,
+    )
+
+
+def _lowest_bits() -> UInt8Array:
+    """Return uint8[256], the lowest bit set in each byte."""
+    return np.array([0, *((byte & -byte).bit_length() - 1 for byte in range(1, 256))], np.uint8)
+
+
+class Scorer:
+    """An ensemble prepared for scoring; unchanged by scoring, so that threads may share it."""
+
+    def __init__(self, ensemble: Ensemble) -> None:
+        self.ensemble = ensemble
+        flat = flatten(ensemble.trees)
+        self._plan, nodes = _plan_coding(flat, ensemble.n_features, ensemble.absent)
+        self._trees = _mask_trees(flat, nodes)
+
+    def score(self, rows: SparseRows, column_map: Int32Array, pool: WorkerPool | None = None) -> Float64Array:
+        """Return the score of each row, float64[n]. ModelError when one is too large for a number.
+
+        rows       : n rows
+        column_map : int32[number of columns], the model's feature of each column of the rows, -1 for none, as
+                     `FeatureMatcher` gives it
+        pool       : None scores on the calling thread
+        """
+        n = len(rows)
+        scores = np.empty(n)
+        arrays = contiguous_rows(rows.offsets, rows.columns, rows.values)
+        features = np.where(column_map < 0, self.ensemble.n_features, column_map).astype(np.int32)
+        base_score = float(self.ensemble.base_score)
+        calls = [
+            (arrays, features, self._plan, self._trees, base_score, scores, start, stop)
+            for start, stop in chunks(n, CHUNK)
+        ]
+        if pool is None:
+            for call in calls:
+                kernels.score_rows(*call)
+        else:
+            pool.run(kernels.score_rows, calls)
+        if not np.isfinite(scores).all():
+            raise ModelError("the leaf values of the model add up to more than a number can hold; the model is damaged")
+        return scores

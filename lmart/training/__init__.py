@@ -1,0 +1,1 @@
+"""Training: the boosting loop, what it grows trees with, and how settings are chosen."""

@@ -1,0 +1,232 @@
+"""The boosting loop: from a training set and settings to an ensemble."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from lmart.array_types import Float64Array, Int8Array
+from lmart.binning.binned_features import BinnedDataset, bin_dataset
+from lmart.binning.edges import BinEdges
+from lmart.binning.validation_set import CodedDataset, code_dataset
+from lmart.constraints import parse_monotone
+from lmart.data.dataset import RankingDataset
+from lmart.data.metadata import NO_SIDECARS, Sidecars
+from lmart.errors import DataError, SettingsError, quote
+from lmart.scoring.ensemble import Ensemble
+from lmart.settings import TrainSettings
+from lmart.threads import WorkerPool
+from lmart.training import objectives
+from lmart.training.rankers import Ranker, RoundReport, _Booster
+from lmart.training.score_tracking import Training, Validation, naming, with_label_scale
+
+Trainable = RankingDataset | BinnedDataset
+
+SMALL_DATA = 200_000  # documents up to which `--sample auto` takes all
+LEAST_SHARE = 0.3
+
+
+@dataclass(frozen=True)
+class Start:
+    """The measures of the initial scores alone: of the training set, and of each validation set."""
+
+    training: float | None
+    validation: tuple[float | None, ...]
+
+
+@dataclass(frozen=True)
+class TrainResult:
+    """What a run made.
+
+    ensemble   : exactly the best round's trees when a validation set decides and stopping early is on
+    best_round : number of trees in the ensemble
+    stopped    : 'trees' (all grown), 'early' (no better measure), 'split' (nothing left to split)
+    rankers    : what each objective made, in their order
+    training   : the training set's measure of the ensemble; validation : the same of each validation set
+    start      : the measures before the first round, when there are initial scores
+    scores     : float64[n_documents], the ensemble's scores of the training set, on top of those it started from
+    position_bias : float64[n_positions], of the ensemble's last round, when there are positions
+    rounds     : the last round's number; share : of the documents in each tree
+    n_features_split : features with more than one bin
+    warnings   : what the user should know of how validation sets match the training set
+    seconds    : wall time by stage
+    """
+
+    ensemble: Ensemble
+    best_round: int
+    rounds: int
+    stopped: str
+    n_idle_queries: int
+    n_features_split: int
+    share: float
+    rankers: tuple[Ranker, ...]
+    training: float | None
+    validation: tuple[float | None, ...]
+    start: Start | None
+    scores: Float64Array
+    position_bias: Float64Array
+    warnings: tuple[str, ...]
+    seconds: dict[str, float] = field(compare=False)
+
+
+def without_trees(train_set: Trainable, settings: TrainSettings) -> Ensemble:
+    """Return the model of a training set before the first round."""
+    return Ensemble(
+        (),
+        train_set.feature_ids,
+        train_set.feature_names,
+        absent=settings.absent,
+        gain=str(settings.gain),
+        settings=settings.to_json(),
+    )
+
+
+def resolve_share(settings: TrainSettings, n_documents: int) -> float:
+    """Return the share of documents that each tree is grown from."""
+    if settings.sample is not None:
+        return settings.sample
+    return 1.0 if n_documents <= SMALL_DATA else max(LEAST_SHARE, SMALL_DATA / n_documents)
+
+
+def train(
+    train_set: Trainable,
+    validation_sets: Sequence[RankingDataset | CodedDataset],
+    settings: TrainSettings,
+    pool: WorkerPool,
+    on_round: Callable[[RoundReport], None] = lambda report: None,
+    sidecars: Sidecars = NO_SIDECARS,
+    validation_sidecars: Sequence[Sidecars] | None = None,
+) -> TrainResult:
+    """Train a LambdaMART ensemble (Burges 2010), round by round as `TrainingRun` does; `on_round` is called after each.
+
+    The result depends on the data and the settings alone. Parameters and errors are those of `TrainingRun`; LmartError
+    also when scores grow beyond LARGEST_SCORE.
+    """
+    run = TrainingRun(train_set, validation_sets, settings, pool, sidecars, validation_sidecars)
+    for one in run.rounds():
+        on_round(one)
+    return run.finish()
+
+
+class TrainingRun:
+    """A training run that is ready to grow its first tree.
+
+    Several objectives come one after the other, and the ensemble is the mean of their rankers. The first validation set
+    decides on early stopping; when there are initial scores, they alone, without a tree, are a candidate too.
+
+    settings       : with all that the data decide
+    empty          : the ensemble without trees
+    n_idle_queries : queries without two documents that the objective tells apart
+    can_learn      : whether any other query has a weight above 0
+    start          : the measures of the initial scores alone, when there are some
+    warnings       : what the user should know of how validation sets match the training set
+    """
+
+    def __init__(
+        self,
+        train_set: Trainable,
+        validation_sets: Sequence[RankingDataset | CodedDataset],
+        settings: TrainSettings,
+        pool: WorkerPool,
+        sidecars: Sidecars = NO_SIDECARS,
+        validation_sidecars: Sequence[Sidecars] | None = None,
+    ) -> None:
+        """Put the sets into bins and work out what does not change from round to round.
+
+        train_set, validation_sets : in memory, or in bins already; coded ones must be in the bins of the training set
+        sidecars : of the training set
+        validation_sidecars : of each validation set, its initial scores and weights; None: none
+        DataError when a label has no gain, a validation set shares no feature with the training set, or a constraint
+        names a feature that is not there; SettingsError when the objective knows no positions and there are some, or
+        there are to be no trees and no initial scores.
+        """
+        self._began = time.perf_counter()
+        beside = [NO_SIDECARS] * len(validation_sets) if validation_sidecars is None else validation_sidecars
+        starts_somewhere = any(one.init_scores is not None for one in (sidecars, *beside))
+        if settings.trees == 0 and not starts_somewhere:
+            raise SettingsError("trees is 0, which needs initial scores; use a number from 1 up")
+        settings = settings.for_queries(train_set.n_queries, alone=sidecars.positions is not None)
+        settings = with_label_scale(settings, [train_set, *validation_sets])
+        with naming(train_set.source):
+            each = [replace(settings, objective=name) for name in settings.objectives]
+            self._objectives = [
+                objectives.prepare(train_set, one, pool, sidecars.weights, sidecars.positions) for one in each
+            ]
+        if isinstance(train_set, RankingDataset):
+            binned = bin_dataset(train_set, settings.max_bins, settings.absent, settings.seed, pool).features
+        else:
+            binned = train_set.features
+        edges = binned.edges
+        self.settings = settings
+        self.empty = without_trees(train_set, settings)
+        coded = [
+            code_dataset(one, self.empty, edges, pool) if isinstance(one, RankingDataset) else one
+            for one in validation_sets
+        ]
+        self._watched = [
+            Validation(one, self.empty, edges, settings, pool, own) for one, own in zip(coded, beside, strict=True)
+        ]
+        self._own = Training(train_set, binned, settings, pool, sidecars)
+        self._share = resolve_share(settings, train_set.n_documents)
+        self._n_features = edges.n_features
+        self.n_idle_queries = min(one.n_queries_without_pairs() for one in self._objectives)
+        self.can_learn = any(one.can_learn() for one in self._objectives)
+        self.warnings = tuple(text for one in self._watched for text in one.warnings)
+        self.start = Start(self._own.measure(), self.measure_validation()) if starts_somewhere else None
+        signs = _signs(train_set, settings, edges)
+        self._booster = _Booster(binned, settings, self._share, pool, self._own, self._watched, signs)
+        self._binning_done = time.perf_counter()
+
+    def measure_validation(self) -> tuple[float | None, ...]:
+        """Return the measure of each validation set as its scores are by now."""
+        return tuple(one.measure() for one in self._watched)
+
+    def rounds(self) -> Iterator[RoundReport]:
+        """Grow one tree at a time, and tell of each before the next."""
+        booster = self._booster
+        if self.start is not None and booster.stops_early:
+            booster.begin_with(self.start.validation[0])
+        for left, objective in zip(range(len(self._objectives), 0, -1), self._objectives, strict=True):
+            yield from booster.boost(objective, 1 if booster.stops_early else left)
+
+    def finish(self) -> TrainResult:
+        """Return what all rounds have made."""
+        booster, empty = self._booster, self.empty
+        trees, validation = booster.finish()
+        ensemble = Ensemble(
+            tuple(trees), empty.feature_ids, empty.feature_names, 0.0, empty.absent, empty.gain, empty.settings
+        )
+        return TrainResult(
+            ensemble,
+            len(trees),
+            booster.rounds,
+            booster.stopped,
+            self.n_idle_queries,
+            self._n_features,
+            self._share,
+            tuple(booster.made),
+            self._own.measure(),
+            validation,
+            self.start,
+            self._own.scores,
+            booster.position_bias,
+            self.warnings,
+            {"binning": self._binning_done - self._began, "growing": time.perf_counter() - self._binning_done},
+        )
+
+
+def _signs(train_set: Trainable, settings: TrainSettings, edges: BinEdges) -> Int8Array | None:
+    """Return the monotone constraints of the features in bins, int8[m]; None without any.
+
+    DataError when one is of a feature that the data does not have.
+    """
+    names = train_set.feature_names or tuple(map(str, train_set.feature_ids.tolist()))
+    constraints = parse_monotone(settings.monotone)
+    for name in constraints:
+        if name not in names:
+            raise DataError(f"there is no feature {quote(name)}, which --monotone names", train_set.source)
+    signs = np.array([constraints.get(names[column], 0) for column in edges.columns.tolist()], np.int8)
+    return signs if constraints else None

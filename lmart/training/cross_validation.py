@@ -1,0 +1,319 @@
+"""cross_validate: models that each leave out one fold of the queries, and the number of trees that is best for all."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from lmart.array_types import Float64Array, Int64Array
+from lmart.data.dataset import RankingDataset, rows_of, select_queries, take_rows
+from lmart.data.metadata import NO_SIDECARS, Sidecars
+from lmart.errors import DataError, counted
+from lmart.measures import Conventions, Evaluator, parse_measure
+from lmart.measures.evaluation import query_weights
+from lmart.scoring.ensemble import Tree
+from lmart.scoring.scorer import Scorer
+from lmart.settings import TrainSettings
+from lmart.threads import WorkerPool
+from lmart.training.boosting import TrainingRun
+from lmart.training.rankers import EarlyStopping, RoundReport
+from lmart.training.score_tracking import with_label_scale
+
+LEVEL = 0.95  # of the interval
+
+
+@dataclass(frozen=True)
+class Fold:
+    """What the model that did not see these queries made of them.
+
+    measure    : with the number of trees that is common to all folds; nan when no query has a weight above 0
+    best_round : the number of trees that is best for this fold alone, the first on ties, 0 when none was grown, or
+                 none was better than the initial scores
+    best       : the measure at it; rounds : trees grown
+    """
+
+    n_queries: int
+    n_documents: int
+    measure: float
+    best_round: int
+    best: float
+    rounds: int
+
+
+@dataclass(frozen=True)
+class CrossValidation:
+    """What cross-validation found.
+
+    fold_of_query  : int64[n_queries], from 0
+    trees          : the common number of trees: the first best of `curve`, at least 1, or 0 when there are initial
+                     scores and no round is better than they are alone
+    curve          : float64[n], the mean over folds of the held-out measure after each round
+    start          : the same before the first round, when there are initial scores
+    mean           : of the folds' measures at that number
+    interval       : of the mean, at LEVEL, by Student's t over the folds, cut to what the measure can be; None when
+                     fewer than two folds have a measure
+    standard_error : of the mean over queries, all folds together
+    stopped        : whether the mean had been without a better value for as long as `early_stop` says
+    scores         : float64[n_documents], each by the model that did not see its query, on top of the initial scores
+    warnings       : what the user should know of single folds
+    """
+
+    fold_of_query: Int64Array
+    trees: int
+    curve: Float64Array
+    start: float | None
+    mean: float
+    interval: tuple[float, float] | None
+    standard_error: float
+    stopped: bool
+    folds: tuple[Fold, ...]
+    scores: Float64Array
+    warnings: tuple[str, ...]
+
+
+def deal_queries(dataset: RankingDataset, n_folds: int, seed: int, weights: Float64Array | None = None) -> Int64Array:
+    """Return the fold of each query, int64[n_queries], from 0.
+
+    weights : one a query, or one a document; None: all 1
+    Queries are dealt like cards, in the order of a hash of their id and the seed, those with a relevant document first,
+    and those without weight last: neither the number of queries, nor that of those with weight, nor that of those with
+    weight and a relevant document differs by more than 1 between folds, and a query's place in the data plays no part.
+    DataError when there are more folds than queries.
+    """
+    n = dataset.n_queries
+    if n_folds > n:
+        queries = counted(n, "query", "queries")
+        raise DataError(f"has {queries}, too few for {n_folds:,} folds; use fewer --folds or more data", dataset.source)
+    key = seed.to_bytes(8, "little")
+    marks = [
+        hashlib.blake2b(query_id.encode("utf-8", "surrogatepass"), digest_size=16, key=key).digest()
+        for query_id in dataset.query_ids
+    ]
+    relevant_before = np.concatenate([np.zeros(1, np.int64), np.cumsum(dataset.labels > 0)])
+    barren = np.diff(relevant_before[dataset.query_offsets]) == 0
+    weightless = np.zeros(n, np.bool_) if weights is None else query_weights(weights, dataset.query_offsets) == 0
+    order = sorted(range(n), key=lambda q: (bool(weightless[q]), bool(barren[q]), marks[q], q))
+    folds = np.empty(n, np.int64)
+    folds[order] = np.arange(n) % n_folds
+    return folds
+
+
+class _Fold:
+    """The training of one fold: every tree that it grew, and the held-out measure before and after each."""
+
+    def __init__(
+        self,
+        dataset: RankingDataset,
+        sidecars: Sidecars,
+        held_out: Int64Array,
+        settings: TrainSettings,
+        pool: WorkerPool,
+    ) -> None:
+        """Prepare to train on all queries but those held out: int64, their places."""
+        seen = np.setdiff1d(np.arange(dataset.n_queries), held_out)
+        parts = [select_queries(dataset, queries) for queries in (seen, held_out)]
+        own, others = (sidecars.of_queries(dataset.query_offsets, queries) for queries in (seen, held_out))
+        run = TrainingRun(parts[0], parts[1:], settings, pool, own, [others])
+        self.held_out = held_out
+        self.empty, self.warnings = run.empty, list(run.warnings)
+        if not run.can_learn:
+            weighted = "" if sidecars.weights is None else " with a weight above 0"
+            self.warnings.append(
+                f"nothing to learn from the other folds: no query{weighted} has two documents of different worth"
+            )
+        self.trees: list[Tree] = []
+        self.may_start = run.start is not None
+        self.start = _number(run.measure_validation()[0])
+        self.curve: list[float] = []
+        self._rounds = run.rounds()
+
+    def grow(self) -> RoundReport | None:
+        """Grow one more tree; return what the round made, None when no split is left or there are --trees of them."""
+        report = next(self._rounds, None)
+        if report is not None:
+            self.trees.append(report.tree)
+            self.curve.append(_number(report.validation[0]))
+        return report
+
+    def forget(self) -> None:
+        """Let go of the data: no more trees are wanted."""
+        self._rounds = iter(())
+
+    def measure(self, trees: int) -> float:
+        """Return the measure with so many trees; a model that cannot grow any further stays as it is."""
+        return [self.start, *self.curve][min(trees, len(self.curve))]
+
+    def found(self, dataset: RankingDataset, trees: int) -> Fold:
+        """Return what is told of the fold when all folds have so many trees."""
+        least = 0 if self.may_start or not self.curve else 1
+        best = least + int(np.argmax([self.start, *self.curve][least:]))
+        sizes = np.diff(dataset.query_offsets)[self.held_out]
+        return Fold(
+            len(self.held_out), int(sizes.sum()), self.measure(trees), best, self.measure(best), len(self.curve)
+        )
+
+
+def cross_validate(
+    dataset: RankingDataset,
+    n_folds: int,
+    settings: TrainSettings,
+    pool: WorkerPool,
+    on_round: Callable[[int, RoundReport], None] = lambda fold, report: None,
+    sidecars: Sidecars = NO_SIDECARS,
+) -> CrossValidation:
+    """Train one model a fold on the other folds, and measure it on its own.
+
+    sidecars : of the whole set; weights count in training and in measures, positions in training
+    on_round : called after each round with the fold, from 0, and what the round made
+
+    The number of trees is one for all folds, the best of the mean over the folds: that each fold chose its own would
+    make the mean look better than a model can be whose number of trees must be set beforehand. With `early_stop` all
+    folds grow side by side, each with bins of its own in memory, and stop when the best mean is that many rounds old;
+    else they grow one after the other. DataError when there are more folds than queries, and as `TrainingRun`.
+    """
+    settings = with_label_scale(settings.for_queries(dataset.n_queries, alone=True), [dataset])
+    fold_of_query = deal_queries(dataset, n_folds, settings.seed, sidecars.weights)
+    held_out = [np.flatnonzero(fold_of_query == fold) for fold in range(n_folds)]
+    plain = replace(settings, early_stop=0)
+
+    def prepared(queries: Int64Array) -> _Fold:
+        return _Fold(dataset, sidecars, queries, plain, pool)
+
+    if settings.early_stop:
+        folds = [prepared(queries) for queries in held_out]
+        stopped = _grow_side_by_side(folds, settings, on_round)
+    else:
+        stopped, folds = False, []
+        for number, queries in enumerate(held_out):
+            folds.append(prepared(queries))
+            while (report := folds[-1].grow()) is not None:
+                on_round(number, report)
+            folds[-1].forget()
+    length = max(1, *(len(one.curve) for one in folds))
+    mean_curve = np.array([_mean_of(folds, trees) for trees in range(1, length + 1)])
+    start = _mean_of(folds, 0) if any(one.may_start for one in folds) else None
+    trees = int(np.argmax(mean_curve)) + 1
+    if start is not None and not mean_curve[trees - 1] > start:
+        trees = 0
+
+    scores = np.empty(dataset.n_documents)
+    columns = np.arange(dataset.n_features, dtype=np.int32)
+    for one in folds:
+        rows = rows_of(dataset.query_offsets, one.held_out)
+        ensemble = replace(one.empty, trees=tuple(one.trees[:trees]))
+        scores[rows] = Scorer(ensemble).score(take_rows(dataset.features, rows), columns, pool)
+    if sidecars.init_scores is not None:
+        scores += sidecars.init_scores
+    return CrossValidation(
+        fold_of_query,
+        trees,
+        mean_curve,
+        start,
+        _mean_of(folds, trees),
+        _interval([one.measure(trees) for one in folds], parse_measure(settings.metric).name != "dcg"),
+        _error_over_queries(dataset, scores, settings, pool, sidecars.weights),
+        stopped,
+        tuple(one.found(dataset, trees) for one in folds),
+        scores,
+        tuple(f"fold {number}: {text}" for number, one in enumerate(folds, 1) for text in one.warnings),
+    )
+
+
+def _grow_side_by_side(
+    folds: Sequence[_Fold], settings: TrainSettings, on_round: Callable[[int, RoundReport], None]
+) -> bool:
+    """Grow a tree of every fold in turn until the best mean is `early_stop` rounds old; return whether that was so.
+
+    Else no fold could grow any further.
+    """
+    may_start = any(one.may_start for one in folds)
+    stopping = EarlyStopping(settings.early_stop, _mean_of(folds, 0) if may_start else None)
+    for number in range(1, settings.trees + 1):
+        grew = False
+        for fold, one in enumerate(folds):
+            report = one.grow()
+            if report is not None:
+                grew = True
+                on_round(fold, report)
+        if not grew:
+            return False
+        if stopping.update(number, _mean_of(folds, number)):
+            return True
+    return False
+
+
+def _number(measure: float | None) -> float:
+    return math.nan if measure is None else measure
+
+
+def _mean_of(folds: Sequence[_Fold], trees: int) -> float:
+    """Return the mean measure over the folds that have one, when each has so many trees, or as many as it could."""
+    return _mean([value for value in (one.measure(trees) for one in folds) if not math.isnan(value)])
+
+
+def _interval(measures: Sequence[float], at_most_1: bool) -> tuple[float, float] | None:
+    """Return the interval of the mean of these measures, none of which is below 0; nan is none."""
+    known = [one for one in measures if not math.isnan(one)]
+    if len(known) < 2:
+        return None
+    mean = _mean(known)
+    margin = student_quantile(LEVEL, len(known) - 1) * _standard_error(known)
+    return max(mean - margin, 0.0), min(mean + margin, 1.0) if at_most_1 else mean + margin
+
+
+def _error_over_queries(
+    dataset: RankingDataset,
+    scores: Float64Array,
+    settings: TrainSettings,
+    pool: WorkerPool,
+    weights: Float64Array | None,
+) -> float:
+    """Return the standard error of the mean over queries, or of their weighted mean (Cochran 1977, 6.13)."""
+    measure = parse_measure(settings.metric, Conventions(gain=settings.gain))
+    fixed = (dataset.labels, dataset.query_offsets, [measure], pool, weights, settings.largest_label)
+    report = Evaluator(*fixed).evaluate(scores)
+    values = report.per_query[str(measure)]
+    if weights is None:
+        return _standard_error(values.tolist())
+    counts = query_weights(weights, dataset.query_offsets)
+    mean, n = report.values[str(measure)] or 0.0, int(np.count_nonzero(counts))
+    squares = math.fsum(((counts * (values - mean)) ** 2).tolist())
+    return math.sqrt(squares * n / max(1, n - 1)) / math.fsum(counts.tolist())
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
+def _standard_error(values: Sequence[float]) -> float:
+    """Return the standard error of the mean of independent values; 0 of a single one, about which nothing is known."""
+    n, mean = len(values), _mean(values)
+    return math.sqrt(math.fsum((v - mean) ** 2 for v in values) / max(1, n - 1) / n)
+
+
+def student_quantile(level: float, freedom: int) -> float:
+    """Return t for which a Student variable of so many degrees of freedom, >= 1, lies in -t..t at this level.
+
+    By bisection of the finite sums of Abramowitz and Stegun 1964, 26.7.3 and 26.7.4.
+    """
+    low, high = 0.0, math.pi / 2  # of the angle whose tangent is t / sqrt(freedom)
+    for _ in range(60):
+        angle = (low + high) / 2
+        low, high = (angle, high) if _student_share(angle, freedom) < level else (low, angle)
+    return math.sqrt(freedom) * math.tan(low)
+
+
+def _student_share(angle: float, freedom: int) -> float:
+    odd = freedom % 2
+    cosine = math.cos(angle)
+    term, total = (cosine if odd else 1.0), 0.0
+    for k in range(2 + odd, freedom + 1, 2):
+        total += term
+        term *= cosine * cosine * (k - 1) / k
+    if odd:
+        return 2 / math.pi * (angle + math.sin(angle) * total)
+    return math.sin(angle) * total

@@ -1,0 +1,131 @@
+"""Growth leaf by leaf: the leaf with the highest split gain of all, or of its level, is next."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+
+from lmart.array_types import Int64Array
+from lmart.threads import WorkerPool
+from lmart.training.grower.growing_tree import (
+    GrowingTree,
+    GrownTree,
+    GrowParams,
+    Leaf,
+    hand_on_histogram,
+    newton_step,
+    run_by_size,
+    split_leaf,
+)
+from lmart.training.grower.split_finder import SplitFinder
+
+AHEAD = 4  # leaves expanded at a time for each worker, where there is more than one
+
+
+class Expander:
+    """Splits leaves and finds the best split of each child, several leaves per call.
+
+    The result does not depend on the order of expansion, so likely next leaves are expanded speculatively.
+    """
+
+    def __init__(self, params: GrowParams) -> None:
+        self._params, self._source, self._histograms = params, params.source, params.histograms
+        self._finder = SplitFinder(params)
+        self._numbers = itertools.count(1)
+
+    def find_root(self) -> Leaf:
+        """Return the leaf of all documents, with its best split."""
+        root = Leaf(0, 0, 0)
+        if self._may_split(root):
+            root.histogram = self._histograms.take()
+            root.total = self._source.histogram(0, root.histogram, self._params.pool)
+            root.split = self._finder.find(root, self._params.pool)
+        return root
+
+    def expand(self, leaves: list[Leaf]) -> None:
+        """Give leaves their children, and these their best splits."""
+        # Numbers and buffers are taken here, since the leaves are worked on side by side.
+        calls = [(leaf, *self._new_numbers(), self._histograms.take()) for leaf in leaves]
+        n_documents = [self._source.n_documents(leaf.number) for leaf in leaves]
+        run_by_size(self._expand, calls, n_documents, self._params.pool)
+        for leaf in leaves:
+            self._histograms.give_back(leaf)
+            for child in leaf.children or ():
+                if child.split is None:
+                    self._histograms.give_back(child)
+
+    def split(self, leaf: Leaf) -> None:
+        """Give a leaf its children, which are not to be split."""
+        self._split(leaf, *self._new_numbers(), self._params.pool)
+        self._histograms.give_back(leaf)
+
+    def _new_numbers(self) -> tuple[int, int]:
+        return next(self._numbers), next(self._numbers)
+
+    def _may_split(self, leaf: Leaf) -> bool:
+        settings = self._params.settings
+        deep = settings.max_depth and leaf.depth >= settings.max_depth
+        return not deep and self._source.n_documents(leaf.number) >= 2 * settings.min_docs
+
+    def _split(self, leaf: Leaf, left: int, right: int, pool: WorkerPool) -> tuple[Leaf, Leaf]:
+        children = split_leaf(self._source, leaf, left, right, pool)
+        if self._params.directions is not None:
+            hand_down_bounds(leaf, self._params)
+        return children
+
+    def _expand(self, leaf: Leaf, left: int, right: int, buffer: Int64Array, pool: WorkerPool) -> None:
+        children = self._split(leaf, left, right, pool)
+        if any(map(self._may_split, children)):
+            self._finder.find_both(*hand_on_histogram(self._source, leaf, buffer, pool), pool)
+        else:
+            children[0].histogram = buffer  # from where it is given back
+
+
+def hand_down_bounds(leaf: Leaf, params: GrowParams) -> None:
+    """Give the children of a leaf their bounds: those of a split on a constrained feature meet halfway.
+
+    So no leaf on the one side ever gets a value beyond that of a leaf on the other (LightGBM's basic method).
+    """
+    assert leaf.split is not None and leaf.children is not None and params.directions is not None
+    for child in leaf.children:
+        child.low, child.high = leaf.low, leaf.high
+    direction = int(params.directions[leaf.split.feature])
+    if direction:
+        lower, upper = leaf.children[::direction]
+        values = newton_step(lower, params), newton_step(upper, params)
+        lower.high = upper.low = values[0] + (values[1] - values[0]) / 2
+
+
+def grow_best_first(params: GrowParams) -> GrownTree | None:
+    """Split the leaf with the highest gain until there are `leaves`, or no split gains; None without a first split.
+
+    Depthwise: one of the lowest depth, and of these the one with the highest gain. Equal gains: the older leaf first.
+    """
+    settings = params.settings
+    expander = Expander(params)
+    tree = GrowingTree(expander.find_root())
+    candidates: list[tuple[int, float, int, Leaf]] = []  # a heap
+
+    def add_candidate(number: int) -> None:
+        leaf = tree.leaves[number]
+        if leaf.split is not None:
+            level = leaf.depth if settings.tree == "depthwise" else 0
+            heapq.heappush(candidates, (level, -leaf.split.split_gain, number, leaf))
+
+    assert settings.leaves is not None  # for_queries
+    ahead = AHEAD * params.pool.threads if params.pool.threads > 1 else 1
+    add_candidate(0)
+    while candidates and len(tree.leaves) < settings.leaves:
+        left_over = settings.leaves - len(tree.leaves) - 1
+        *_, number, leaf = candidates[0]
+        if leaf.children is None:
+            if left_over:
+                likely = heapq.nsmallest(min(left_over, ahead), candidates)
+                expander.expand([candidate for *_, candidate in likely if candidate.children is None])
+            else:
+                expander.split(leaf)
+        heapq.heappop(candidates)
+        new = tree.split(number)
+        add_candidate(number)
+        add_candidate(new)
+    return tree.finish(params)

@@ -1,0 +1,119 @@
+"""The best split of a leaf."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from operator import attrgetter
+
+import numpy as np
+
+from lmart.array_types import Float64Array
+from lmart.binning.edges import BinEdges
+from lmart.kernels import split_search as kernels
+from lmart.kernels.histogram import complete_histogram, subtract_histogram
+from lmart.kernels.split_gain import Split
+from lmart.threads import WorkerPool, chunks
+from lmart.training.grower.growing_tree import LOW_HALF, GrowParams, Leaf
+
+SCANNED = 16_384  # least bins in one piece of work
+NO_BOUNDS = (-math.inf, math.inf)
+NO_SPLIT = Split(-np.inf, -1, -1, False, 0)
+
+
+def feature_ranges(edges: BinEdges, pool: WorkerPool) -> list[tuple[int, int]]:
+    """Return ranges of features, one for each worker, as long as each has enough bins to be a piece of work."""
+    m = edges.n_features
+    least = -(-m * SCANNED // max(1, edges.n_bins))
+    return [(0, m)] if pool.threads == 1 else chunks(m, max(1, least, -(-m // pool.threads)))
+
+
+class SplitFinder:
+    """Finds the best split of a leaf: the highest gain; ties go to the lowest feature, then the lowest threshold."""
+
+    def __init__(self, params: GrowParams) -> None:
+        self._constrained = params.directions is not None
+        self._source, self._edges, self._units = params.source, params.edges, params.units
+        self._min_documents = params.settings.min_docs
+        self._search = params.search
+        self._bin_arrays = (params.edges.bin_offsets, params.source.most_frequent_bins)
+
+    def find(self, leaf: Leaf, pool: WorkerPool) -> Split | None:
+        """Return the best split of the root that leaves enough documents on each side, or None."""
+        histogram, search = leaf.known_histogram, self._search
+        ranges = feature_ranges(self._edges, pool)
+        if self._constrained:
+            pool.run(complete_histogram, [(histogram, leaf.total, *self._bin_arrays, a, b) for a, b in ranges])
+            return self._find_constrained(leaf, pool)
+        split_gains = np.empty(self._edges.n_features)
+        calls = [(histogram, leaf.total, search, a, b, split_gains) for a, b in ranges]
+        return self._choose(leaf, split_gains, _best(pool.run(kernels.find_best_split, calls)))
+
+    def find_both(self, larger: Leaf, smaller: Leaf, pool: WorkerPool) -> None:
+        """Give two children their best splits, likewise.
+
+        The histogram of `larger` is its parent's when this is called, and its own afterwards.
+        """
+        histograms, ranges = (larger.known_histogram, smaller.known_histogram), feature_ranges(self._edges, pool)
+        if self._constrained:
+            subtractions = [(*histograms, smaller.total, *self._bin_arrays, a, b) for a, b in ranges]
+            pool.run(subtract_histogram, subtractions)
+            larger.split = self._find_constrained(larger, pool)
+            smaller.split = self._find_constrained(smaller, pool)
+            return
+        split_gains = np.empty((2, self._edges.n_features))
+        calls = [(*histograms, larger.total, smaller.total, self._search, a, b, split_gains) for a, b in ranges]
+        splits = pool.run(kernels.find_best_splits_of_children, calls)
+        larger.split = self._choose(larger, split_gains[0], _best([of_range[0] for of_range in splits]))
+        smaller.split = self._choose(smaller, split_gains[1], _best([of_range[1] for of_range in splits]))
+
+    def _find_constrained(self, leaf: Leaf, pool: WorkerPool) -> Split | None:
+        """Return the best split of a leaf with a complete histogram that the constraints allow, or None."""
+        low, high = self._bounds_in_units(leaf)
+        split_gains = np.empty(self._edges.n_features)
+        ranges = feature_ranges(self._edges, pool)
+        calls = [(leaf.known_histogram, leaf.total, self._search, low, high, a, b, split_gains) for a, b in ranges]
+        return self._choose(leaf, split_gains, _best(pool.run(kernels.find_best_constrained_split, calls)))
+
+    def _bounds_in_units(self, leaf: Leaf) -> tuple[float, float]:
+        if not self._constrained:
+            return NO_BOUNDS
+        ratio = self._units.hessian / self._units.gradient
+        return leaf.low * ratio, leaf.high * ratio
+
+    def _choose(self, leaf: Leaf, split_gains: Float64Array, split: Split) -> Split | None:
+        """Return the best split that leaves enough documents on each side, its gain no longer in units.
+
+        leaf        : the leaf to split
+        split_gains : float64[m], the highest gain of each feature, for which no documents are counted yet
+        split       : the split with the highest of them
+
+        Features are tried from the highest gain down; only those that could win are counted.
+        """
+        if self._source.n_documents(leaf.number) < 2 * self._min_documents:
+            return None
+        counted: dict[int, Split] = {}
+        while split.split_gain > -np.inf:
+            if split.feature in counted or self._has_enough(leaf, split):
+                return Split(self._units.split_gain(split.split_gain), *split[1:])
+            assert leaf.histogram is not None
+            feature, counts = split.feature, self._source.bin_counts(leaf.number, split.feature)
+            limits = (self._search, self._min_documents, self._bounds_in_units(leaf))
+            counted[feature], split = kernels.count_feature(
+                leaf.histogram, counts, feature, leaf.total, *limits, split_gains
+            )
+            split = counted.get(split.feature, split)
+        return None
+
+    def _has_enough(self, leaf: Leaf, split: Split) -> bool:
+        """Return whether both sides hold min_docs documents; sums of hessians may show it without a count."""
+        needed = self._min_documents * self._units.largest_hessian
+        left = split.left_total & LOW_HALF
+        if self._min_documents <= 1 or 0 < needed <= min(left, (leaf.total & LOW_HALF) - left):
+            return True
+        return self._source.has_enough(leaf.number, split, self._min_documents)
+
+
+def _best(splits: Sequence[Split]) -> Split:
+    """Return the split with the highest gain, the first of equal ones; one without gain when there are none."""
+    return splits[0] if len(splits) == 1 else max(splits, key=attrgetter("split_gain"), default=NO_SPLIT)

@@ -1,0 +1,20 @@
+"""map: each pair weighs what swapping it would change average precision (Burges 2010, with that measure)."""
+
+from __future__ import annotations
+
+from lmart.kernels.pair_weights import average_precision_changes
+from lmart.training.objectives.base import Task
+from lmart.training.objectives.pairs import PairObjective, binary_relevance
+
+
+class AveragePrecision(PairObjective):
+    """Average precision of the whole list; a document is relevant when its label is above 0, whatever its gain."""
+
+    weigh_pairs = staticmethod(average_precision_changes)
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        self.relevance = binary_relevance(task)
+
+
+OBJECTIVE = AveragePrecision

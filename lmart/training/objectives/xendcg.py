@@ -1,0 +1,37 @@
+"""xendcg: cross entropy between labels and scores of a whole query (Bruch 2021); see kernels.listwise."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lmart.array_types import Float64Array
+from lmart.kernels import listwise
+from lmart.training.objectives.base import Gradients, Objective, Task
+from lmart.training.objectives.random_keys import round_key
+
+
+class CrossEntropy(Objective):
+    """The cross entropy XE-NDCG, a bound of NDCG: -sum phi ln rho, phi shares of gains, rho shares of exp(sigma s).
+
+    phi_i is (G_i + 1 - gamma_i) divided by its sum over the query, G the gain and gamma uniform in [0, 1), drawn anew
+    each round. Neither truncation nor normalising changes it: both shares are of the whole query and add up to 1.
+    """
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        gain_units = task.settings.gain.units(task.labels, task.query_offsets)
+        exponentials = np.empty(len(task.labels))
+        self._queries = listwise.SoftmaxQueries(
+            exponentials, task.gains, gain_units, task.query_weights, task.query_offsets
+        )
+
+    def _write(self, scores: Float64Array, round_number: int, out: Gradients) -> None:
+        task, sigma = self.task, float(self.task.settings.sigma)
+        key = round_key(task.settings.seed, round_number)
+        fixed = (scores, task.query_offsets, sigma)
+        exponentials = self._queries.exponentials
+        task.pool.run(listwise.write_softmax_numerators, [(*fixed, *queries, exponentials) for queries in task.ranges])
+        task.pool.run(listwise.cross_entropy, [(self._queries, sigma, key, *queries, out) for queries in task.ranges])
+
+
+OBJECTIVE = CrossEntropy

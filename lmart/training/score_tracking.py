@@ -1,0 +1,162 @@
+"""Data sets whose scores are kept up to date while trees are added, to be measured after each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+
+from lmart.binning.binned_features import BinnedFeatures
+from lmart.binning.edges import BinEdges
+from lmart.binning.validation_set import CodedDataset
+from lmart.data.dataset import Judged
+from lmart.data.metadata import NO_SIDECARS, Sidecars
+from lmart.errors import DataError
+from lmart.gains import SMALLEST_GRADE_SCALE, grade_scale, refuse_labels_above
+from lmart.kernels.tree_walk import BinnedTree, walk_bins
+from lmart.measures import Conventions, Evaluator, parse_measure
+from lmart.scoring.ensemble import Ensemble
+from lmart.scoring.scorer import Scorer
+from lmart.settings import TrainSettings
+from lmart.threads import WorkerPool, chunks
+from lmart.training.grower import GrownTree
+from lmart.training.tree_round import CHUNK
+
+
+@contextmanager
+def naming(source: str) -> Iterator[None]:
+    """Name the source of the data in a refusal that does not name its file yet."""
+    try:
+        yield
+    except DataError as fault:
+        if fault.path is None:
+            raise DataError(fault.message, source, fault.line, fault.more) from None
+        raise
+
+
+def uses_label_scale(settings: TrainSettings) -> bool:
+    """Return whether what a label is worth depends on the largest label: in the measure err and the objective err."""
+    return parse_measure(settings.metric).name == "err" or "err" in settings.objectives
+
+
+def with_label_scale(settings: TrainSettings, datasets: Sequence[Judged]) -> TrainSettings:
+    """Return the settings with one largest label for all these sets, where it is used and not 4.
+
+    A number that stands in the measure, as in err@10(max=5), counts for the objective too. DataError when a label is
+    above the number given.
+    """
+    if not uses_label_scale(settings):
+        return replace(settings, largest_label=None)
+    given = parse_measure(settings.metric).largest_label or settings.largest_label
+    if given is not None:
+        for one in datasets:
+            with naming(one.source):
+                refuse_labels_above(one.labels, given, one.input_rows)
+        return replace(settings, largest_label=given)
+    largest = max(grade_scale(one.labels) for one in datasets)
+    return settings if largest == SMALLEST_GRADE_SCALE else replace(settings, largest_label=largest)
+
+
+class Watched:
+    """A data set whose scores are kept up to date, to be measured after each round."""
+
+    def __init__(
+        self, dataset: Judged, settings: TrainSettings, pool: WorkerPool, sidecars: Sidecars = NO_SIDECARS
+    ) -> None:
+        """Take the set: its measures start from the initial scores of `sidecars`, and are means by their weights."""
+        conventions = Conventions(gain=settings.gain)
+        self._measure = parse_measure(settings.metric, conventions)
+        with naming(dataset.source):
+            self._evaluator = Evaluator(
+                dataset.labels,
+                dataset.query_offsets,
+                [self._measure],
+                pool,
+                sidecars.weights,
+                settings.largest_label,
+            )
+        init_scores = sidecars.init_scores
+        self._source = dataset.source
+        self.nothing_relevant = bool(self._evaluator.empty.all())
+        self._start = np.zeros(len(dataset.labels)) if init_scores is None else init_scores
+        self.restart()
+
+    def restart(self, times: int = 1) -> None:
+        """Begin again from so many times the initial scores."""
+        self.scores = self._start * times
+
+    def measure(self) -> float | None:
+        with naming(self._source):
+            return self._evaluator.evaluate(self.scores).values[str(self._measure)]
+
+
+class Training(Watched):
+    """The training set. While trees grow, its scores come from where its documents end up."""
+
+    def __init__(
+        self,
+        dataset: Judged,
+        binned: BinnedFeatures,
+        settings: TrainSettings,
+        pool: WorkerPool,
+        sidecars: Sidecars,
+    ) -> None:
+        super().__init__(dataset, settings, pool, sidecars)
+        self._binned, self._pool = binned, pool
+
+    def add(self, grown: GrownTree) -> None:
+        tree = _binned_tree(grown, self._binned.edges)
+        pieces = chunks(len(self.scores), CHUNK)
+        self._pool.run(walk_bins, [(self._binned.bins, tree, a, b, self.scores) for a, b in pieces])
+
+
+class Validation(Watched):
+    """A validation set in the training set's bins."""
+
+    def __init__(
+        self,
+        dataset: CodedDataset,
+        model: Ensemble,
+        edges: BinEdges,
+        settings: TrainSettings,
+        pool: WorkerPool,
+        sidecars: Sidecars = NO_SIDECARS,
+    ) -> None:
+        super().__init__(dataset, settings, pool, sidecars)
+        self._model = model
+        self.warnings = list(dataset.warnings)
+        if self.nothing_relevant:
+            self.warnings.append(f"{dataset.source}: no query has a relevant document, so every measure of it is 0")
+        self._set = dataset
+        self._edges = edges
+        self._pool = pool
+
+    def add(self, grown: GrownTree) -> None:
+        tree, coded = grown.tree, self._set
+        exact = self.scores[coded.infinite_docs]
+        binned_tree = _binned_tree(grown, self._edges)
+        calls, start = [], 0
+        for bins in coded.bins:
+            n = bins.shape[1]
+            calls.append((bins, binned_tree, 0, n, self.scores[start : start + n]))
+            start += n
+        self._pool.run(walk_bins, calls)
+        if len(exact):
+            one_tree = Scorer(replace(self._model, trees=(tree,)))
+            self.scores[coded.infinite_docs] = exact + one_tree.score(coded.infinite, coded.columns, self._pool)
+
+
+def _binned_tree(grown: GrownTree, edges: BinEdges) -> BinnedTree:
+    """Return a tree as `walk_bins` takes it."""
+    tree = grown.tree
+    return BinnedTree(
+        grown.split_features,
+        grown.split_bins,
+        edges.missing_bins,
+        tree.missing_left,
+        tree.left,
+        tree.right,
+        tree.leaf_values,
+    )

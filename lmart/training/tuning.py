@@ -1,0 +1,280 @@
+"""search: try settings, each by a measure of queries that its models did not see, and remember what was tried.
+
+Settings are proposed by optuna's tree-structured Parzen estimator (Bergstra et al. 2011). Every proposal follows from
+the seed and the trials before it alone, so that a search that was stopped goes on as if it had not been.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import math
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from lmart.data.dataset import RankingDataset
+from lmart.data.metadata import NO_SIDECARS, Sidecars
+from lmart.errors import DataError, LmartError, quote
+from lmart.settings import TrainSettings
+from lmart.threads import WorkerPool
+from lmart.training.boosting import train
+from lmart.training.cross_validation import cross_validate
+from lmart.training.rankers import RoundReport
+
+RANDOM_TRIALS = 10  # drawn evenly before the estimator has something to go by
+DRAWS = 20  # until something is found that was not tried before
+DIGITS = 3  # of a proposed number: more would only make it harder to read
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """A setting that is searched: from `low` to `high`, evenly or by the logarithm, or one of `choices`."""
+
+    name: str
+    low: float = 0.0
+    high: float = 0.0
+    log: bool = False
+    choices: tuple[Any, ...] = ()
+
+    @property
+    def whole(self) -> bool:
+        return isinstance(self.low, int)
+
+    def holds(self, value: Any) -> bool:
+        """Return whether a value read from a file may stand for this setting."""
+        if self.choices:
+            return any(value is one or (isinstance(one, str) and value == one) for one in self.choices)
+        return type(value) is int if self.whole else _is_number(value)
+
+    def nearest(self, value: Any) -> Any:
+        """Return the value, or the end of the range that is nearer."""
+        return value if self.choices else min(max(value, self.low), self.high)
+
+
+# Ranges reach as far as settings have been seen to pay on real sets, not as far as they may be set.
+# The objective is not among them: it says what is wanted, and on those sets the default did as well or better by MAP,
+# MRR and ERR than the objectives of these names.
+DIMENSIONS = (
+    Dimension("learning_rate", 0.02, 0.3, log=True),
+    Dimension("leaves", 4, 128, log=True),
+    Dimension("min_docs", 1, 200, log=True),
+    Dimension("l2", 0.001, 100.0, log=True),
+    Dimension("truncation", 3, 100, log=True),
+    Dimension("normalize", choices=(True, False)),
+)
+
+
+def dimensions(given: Sequence[str]) -> tuple[Dimension, ...]:
+    """Return what is searched when the settings `given` are fixed."""
+    return tuple(one for one in DIMENSIONS if one.name not in given)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Settings that were tried.
+
+    values  : what the searched settings were; trees : the best number of them
+    measure : with so many trees, on queries that the models did not see; None when the training failed
+    seconds : it took
+    """
+
+    values: dict[str, Any]
+    measure: float | None
+    trees: int
+    seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the trial as plain JSON values."""
+        return {"values": self.values, "measure": self.measure, "trees": self.trees, "seconds": self.seconds}
+
+
+def read_trial(record: dict[str, Any], space: Sequence[Dimension], path: str, line: int) -> Trial:
+    """Return the trial of a record of `to_json`; DataError when it is none of this search."""
+    values, measure, trees, seconds = (record.get(key) for key in ("values", "measure", "trees", "seconds"))
+    sound = (
+        isinstance(values, dict)
+        and list(values) == [one.name for one in space]
+        and all(one.holds(values[one.name]) for one in space)
+        and (measure is None or _is_number(measure))
+        and type(trees) is int
+        and trees >= 0
+        and _is_number(seconds)
+    )
+    if not sound:
+        what = f"{quote(str(record))} is no trial of this search"
+        raise DataError(f"{what}; delete the line or choose another name", path, line)
+    return Trial(values or {}, measure, trees or 0, max(float(seconds or 0.0), 0.0))
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and abs(value) < math.inf
+
+
+def best_of(trials: Sequence[Trial]) -> int | None:
+    """Return the place of the best trial, the first on ties; None when none has a measure."""
+    measured = [(-one.measure, place) for place, one in enumerate(trials) if one.measure is not None]
+    return min(measured)[1] if measured else None
+
+
+class _OutOfTime(Exception):
+    """Ends a trial, which then does not count."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """How settings are measured: by cross-validation when there are folds, else on the validation set.
+
+    sidecars : of the training set; validation_sidecars : of the validation set
+    """
+
+    train_set: RankingDataset
+    validation_set: RankingDataset | None
+    n_folds: int | None
+    pool: WorkerPool
+    sidecars: Sidecars = NO_SIDECARS
+    validation_sidecars: Sidecars = NO_SIDECARS
+
+    def measure(self, settings: TrainSettings, on_round: Callable[[int, RoundReport], None]) -> tuple[float, int]:
+        """Return the measure of the settings and the number of trees that it is reached with."""
+        if self.n_folds is not None:
+            found = cross_validate(self.train_set, self.n_folds, settings, self.pool, on_round, self.sidecars)
+            return found.mean, found.trees
+        assert self.validation_set is not None
+        result = train(
+            self.train_set,
+            [self.validation_set],
+            settings,
+            self.pool,
+            lambda one: on_round(0, one),
+            self.sidecars,
+            [self.validation_sidecars],
+        )
+        fewest = 1 if result.start is None else 0
+        return result.validation[0] or 0.0, max(fewest, result.best_round)
+
+    def digest(self) -> str:
+        """Return a mark of all data that measures depend on."""
+        mark = hashlib.blake2b(digest_size=16)
+        for dataset in (self.train_set, self.validation_set):
+            if dataset is None:
+                continue
+            mark.update(repr((dataset.n_documents, dataset.feature_names, list(dataset.query_ids))).encode())
+            rows = dataset.features
+            for array in (rows.offsets, rows.columns, rows.values, dataset.feature_ids, dataset.query_offsets):
+                mark.update(np.ascontiguousarray(array).data)
+            mark.update(np.ascontiguousarray(dataset.labels).data)
+        positions = self.sidecars.positions
+        codes = None if positions is None else positions.codes
+        starts = self.sidecars.init_scores, self.validation_sidecars.init_scores
+        weights = self.sidecars.weights, self.validation_sidecars.weights
+        beside = (*starts, codes, *weights)
+        for name, values in zip(("init", "valid", "positions", "weights", "valid weights"), beside, strict=True):
+            if values is not None:
+                mark.update(name.encode() + np.ascontiguousarray(values).tobytes())
+        return mark.hexdigest()
+
+
+def search(
+    measured: Measured,
+    base: TrainSettings,
+    space: Sequence[Dimension],
+    trials: Sequence[Trial],
+    most_trials: int | None,
+    most_seconds: float | None,
+    on_trial: Callable[[Trial], None],
+    on_round: Callable[[int, RoundReport], None] = lambda fold, report: None,
+) -> list[Trial]:
+    """Try settings until there are so many trials, or so many seconds were spent; return all, the earlier ones first.
+
+    base     : the first trial, which always takes place; all others are this with other values of the searched settings
+    trials   : what an earlier search has tried; it counts, and so do its seconds
+    on_trial : called after each new trial; on_round : as `cross_validate` takes it
+    A trial that runs when the time is up does not count. LmartError when optuna is not installed, or the first trial
+    fails; later ones that fail are remembered.
+    """
+    load_optuna()
+    found = list(trials)
+    began = time.monotonic() - math.fsum(one.seconds for one in trials)
+
+    def out_of_time() -> bool:
+        return most_seconds is not None and bool(found) and time.monotonic() - began >= most_seconds
+
+    def watch(fold: int, report: RoundReport) -> None:
+        on_round(fold, report)
+        if out_of_time():
+            raise _OutOfTime
+
+    while (most_trials is None or len(found) < most_trials) and not out_of_time():
+        values = propose(space, found, base)
+        if values is None:
+            break
+        start = time.monotonic()
+        measure, trees = None, 0
+        try:
+            measure, trees = measured.measure(replace(base, **values), watch)
+        except _OutOfTime:
+            break
+        except LmartError:
+            if not found:
+                raise
+        found.append(Trial(values, measure, trees, time.monotonic() - start))
+        on_trial(found[-1])
+    return found
+
+
+def propose(space: Sequence[Dimension], trials: Sequence[Trial], base: TrainSettings) -> dict[str, Any] | None:
+    """Return the next values to try: those of `base` first, then ones not tried before; None when there seem none."""
+    if not trials:
+        return {one.name: getattr(base, one.name) for one in space}
+    optuna = load_optuna()
+    kinds = optuna.distributions
+    ranges: dict[str, Any] = {}
+    for one in space:
+        if one.choices:
+            ranges[one.name] = kinds.CategoricalDistribution(one.choices)
+        else:
+            kind = kinds.IntDistribution if one.whole else kinds.FloatDistribution
+            ranges[one.name] = kind(one.low, one.high, log=one.log)
+    tried = [one.values for one in trials]
+    for draw in range(DRAWS):
+        study = optuna.create_study(direction="maximize", sampler=_sampler(optuna, base.seed, len(trials), draw))
+        for trial in trials:
+            # The first trial may lie outside the ranges.
+            places = {one.name: one.nearest(trial.values[one.name]) for one in space}
+            state = optuna.trial.TrialState.FAIL if trial.measure is None else optuna.trial.TrialState.COMPLETE
+            study.add_trial(
+                optuna.trial.create_trial(state=state, value=trial.measure, params=places, distributions=ranges)
+            )
+        drawn = study.ask(ranges).params
+        values = {one.name: _rounded(drawn[one.name]) for one in space}
+        if values not in tried:
+            return values
+    return None
+
+
+def _rounded(value: Any) -> Any:
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
+
+
+def _sampler(optuna: Any, seed: int, number: int, draw: int) -> Any:
+    mark = hashlib.blake2b(f"{seed} {number} {draw}".encode(), digest_size=4).digest()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # `multivariate` is called experimental
+        return optuna.samplers.TPESampler(
+            seed=int.from_bytes(mark, "little"), multivariate=True, n_startup_trials=RANDOM_TRIALS
+        )
+
+
+def load_optuna() -> Any:
+    """Return the package optuna, made silent; LmartError when it is not installed."""
+    try:
+        optuna: Any = importlib.import_module("optuna")
+    except ModuleNotFoundError:
+        raise LmartError("tuning needs the package optuna: pip install 'lmart[tune]'") from None
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    return optuna

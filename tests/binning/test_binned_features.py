@@ -1,0 +1,157 @@
+"""Bin edges of a data set, and its documents in bins."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import reference
+from helpers.datasets import dataset, random_dataset
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lmart.binning.binned_features import Coder, RowsToCode, bin_features, code_features, row_arrays
+from lmart.binning.edges import BinEdges, fit_bin_edges
+from lmart.binning.row_sample import RowSample
+from lmart.data.dataset import RankingDataset, SparseRows
+from lmart.threads import WorkerPool
+
+POOL = WorkerPool(1)
+LARGEST = float(np.finfo(np.float64).max)
+numbers = st.one_of(
+    st.floats(allow_nan=True, allow_infinity=False),
+    st.integers(-3, 3).map(float),
+    st.integers(2**53, 2**53 + 40).map(float),
+)
+
+
+def edges_of(data: RankingDataset, absent: str = "zero", max_bins: int = 255) -> BinEdges:
+    return fit_bin_edges(data, max_bins, absent, 0, POOL)
+
+
+def sparse(rows: list[dict[int, float]], n_columns: int) -> RankingDataset:
+    offsets = np.cumsum([0, *map(len, rows)])
+    columns = np.array([c for row in rows for c in sorted(row)], np.int32)
+    values = np.array([row[c] for row in rows for c in sorted(row)], np.float64)
+    n = len(rows)
+    ids = np.arange(1, n_columns + 1)
+    return RankingDataset(SparseRows(offsets, columns, values), ids, np.zeros(n), np.array([0, n]), ["q"])
+
+
+@given(st.lists(numbers, min_size=1, max_size=60), st.sampled_from([2, 5, 255]))
+def test_thresholds_split_the_raw_values_as_the_bins_do(column: list[float], max_bins: int) -> None:
+    data = dataset([0] * len(column), ["q"] * len(column), [[x] for x in column])
+    edges = edges_of(data, max_bins=max_bins)
+    if not edges.n_features:
+        assert len({x + 0.0 for x in column if not math.isnan(x)}) + any(map(math.isnan, column)) < 2 or all(
+            map(math.isnan, column)
+        )
+        return
+    codes = code_features(data, edges, POOL)[0]
+    n_cuts = int(edges.missing_bins[0]) - 1 + bool(edges.has_missing[0])
+    for code in range(n_cuts):
+        threshold = edges.threshold(0, code)
+        assert math.isfinite(threshold)
+        for x, own in zip(column, codes, strict=True):
+            if math.isnan(x):
+                assert own == edges.missing_bins[0]
+            else:
+                assert (x <= threshold) == (own <= code)
+
+
+def test_absent_is_zero_or_missing_and_nan_is_always_missing() -> None:
+    rows = [{0: 1.0}, {}, {0: -1.0}, {0: math.nan}, {0: 0.0}]
+    data = sparse(rows, 1)
+    for absent, expected in (("zero", [2, 1, 0, 3, 1]), ("missing", [2, 3, 0, 3, 1])):
+        edges = edges_of(data, absent)
+        assert code_features(data, edges, POOL).tolist() == [expected]
+        assert edges.has_missing.tolist() == [True]
+
+
+def test_written_and_dropped_zeros_are_the_same() -> None:
+    written = sparse([{0: 1.0, 1: 0.0}, {0: 0.0, 1: 2.0}], 2)
+    dropped = sparse([{0: 1.0}, {1: 2.0}], 2)
+    for one, other in zip(
+        (edges_of(written), bin_features(written, edges_of(written), POOL).bins),
+        (edges_of(dropped), bin_features(dropped, edges_of(dropped), POOL).bins),
+        strict=True,
+    ):
+        if isinstance(one, BinEdges):
+            assert isinstance(other, BinEdges) and one.edges.tolist() == other.edges.tolist()
+        else:
+            assert (one == other).all()
+
+
+def test_constant_columns_are_left_out_and_a_missing_bin_saves_one() -> None:
+    nan = math.nan
+    data = dataset([0, 1, 2], ["q"] * 3, [[1, 5, nan, 2], [1, 6, nan, nan], [1, 7, nan, 2]])
+    edges = edges_of(data)
+    assert edges.columns.tolist() == [1, 3]
+    assert edges.has_missing.tolist() == [False, True]
+    assert edges.bin_offsets.tolist() == [0, 3, 5]
+    assert edges.threshold(1, 0) == LARGEST
+
+
+def test_infinite_values_keep_their_side() -> None:
+    data = dataset([0] * 4, ["q"] * 4, [[-math.inf], [-1.0], [1.0], [math.inf]])
+    edges = edges_of(data)
+    assert edges.edges.tolist() == [-LARGEST, 0.0, 1.0] and not edges.all_finite[0]
+
+
+def test_unknown_columns_are_skipped_and_absent_ones_filled() -> None:
+    train = dataset([0, 1], ["q"] * 2, [[1.0, 2.0], [3.0, 4.0]])
+    edges = edges_of(train)
+    other = dataset([0, 1], ["q"] * 2, [[9.0, 3.5], [9.0, 0.5]])
+    for columns, expected in (([-1, 1], [[0, 0], [1, 0]]), ([7, -1], [[0, 0], [0, 0]])):
+        bins = np.empty((2, 2), np.uint8)
+        Coder(edges, np.array(columns, np.int32), POOL).code([RowsToCode(row_arrays(other.features), 0, 2, 0, bins)])
+        assert bins.tolist() == expected
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_both_layouts_hold_the_same_codes(threads: int) -> None:
+    data = random_dataset(5, n_queries=80)
+    with WorkerPool(threads) as pool:
+        binned = bin_features(data, edges_of(data), pool)
+    offsets = binned.edges.bin_offsets
+    for row in range(0, data.n_documents, 7):
+        listed = binned.other_bins[binned.row_offsets[row] : binned.row_offsets[row + 1]].tolist()
+        own = binned.bins[:, row].astype(int)
+        expected = [int(offsets[f]) + c for f, c in enumerate(own) if c != binned.most_frequent_bins[f]]
+        assert listed == expected
+    assert binned.bin_counts.sum(axis=1).tolist() == [data.n_documents] * binned.edges.n_features
+
+
+def test_more_than_65536_bins_are_numbered_wider() -> None:
+    rng = np.random.default_rng(0)
+    data = dataset([0] * 300, ["q"] * 300, rng.normal(size=(300, 260)))
+    binned = bin_features(data, edges_of(data), POOL)
+    assert binned.edges.n_bins > 65536 and binned.other_bins.dtype == np.uint32
+
+
+def test_a_big_set_is_sampled_by_row_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lmart.binning.row_sample.SAMPLE_LIMIT", 100)
+    data = random_dataset(3, n_queries=60)
+    edges = edges_of(data)
+    assert 25 < np.diff(edges.edge_offsets).max() < 100
+    assert edges.edges.tolist() == edges_of(data).edges.tolist()
+
+
+@pytest.mark.parametrize("size", [1, 7, 64])
+def test_rows_that_come_bit_by_bit_leave_the_sample_of_all(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr("lmart.binning.row_sample.SAMPLE_LIMIT", 40)
+    rng = np.random.default_rng(size)
+    rows = [{c: float(rng.normal()) for c in range(6) if rng.random() < 0.8} for _ in range(500)]
+    features = sparse(rows, 6).features
+    sample = RowSample(9)
+    for first in range(0, 500, 3 * size):
+        stops = range(first, min(500, first + 3 * size), size)
+        sample.add([features.between(a, min(a + size, 500)) for a in stops], first, POOL)
+        sample.expect(500)
+    offsets, starts, columns, values = sample.rows
+    expected = reference.sample_rows(500, 40, 9)
+    assert len(sample) == len(expected) and not sample.has_every_row
+    for i, row in enumerate(expected):
+        own = columns[starts[i] : starts[i] + offsets[i + 1] - offsets[i]].tolist()
+        assert dict(zip(own, values[offsets[i] : offsets[i + 1]].tolist(), strict=True)) == rows[row]

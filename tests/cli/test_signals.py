@@ -1,0 +1,370 @@
+"""Signals: a run ends within a tree, with the right status and one line, and leaves nothing half-written behind."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from helpers.commands import SAMPLE, run, shell, start
+
+from lmart.cli import signals as own_process
+from lmart.errors import ExitStatus
+
+TRAIN = SAMPLE / "train.svm"
+SAID = {
+    signal.SIGINT: "interrupted",
+    signal.SIGTERM: "terminated",
+    signal.SIGHUP: "terminated by SIGHUP",
+}
+STATUS = {signal.SIGINT: ExitStatus.INTERRUPTED, signal.SIGTERM: ExitStatus.TERMINATED, signal.SIGHUP: 129}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Compile once, in this process, what the runs below need."""
+    run("train", "--data", TRAIN, "--trees", "2", "--out", tmp_path_factory.mktemp("once") / "m.json")
+
+
+@contextmanager
+def long_training(folder: Path, *more: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A run that would take minutes, once its first tree is grown."""
+    arguments = ("train", "--data", TRAIN, "--trees", "1000000", "--out", "m.json", "--threads", "2", *more)
+    with start(*arguments, folder=folder) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if b"/1000000 trees" in line:
+                break
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("number", STATUS)
+def test_training_is_stopped(tmp_path: Path, number: signal.Signals) -> None:
+    (tmp_path / "m.json").write_text("old")
+    with long_training(tmp_path) as process:
+        began = time.monotonic()
+        process.send_signal(number)
+        process.send_signal(number)  # `timeout` and terminals may send it twice
+        stdout, stderr = process.communicate(timeout=60)
+        assert time.monotonic() - began < 5
+    assert (process.returncode, stdout) == (STATUS[number], b"")
+    *progress, last = stderr.decode().splitlines()
+    assert all(line.startswith("lmart: ") and " trees" in line for line in progress)
+    assert re.fullmatch(f"lmart: {SAID[number]} after [0-9,]+ of 1,000,000 trees; nothing was written", last)
+    assert [path.name for path in tmp_path.iterdir()] == ["m.json"]
+    assert (tmp_path / "m.json").read_text() == "old"
+
+
+def test_at_any_moment(tmp_path: Path) -> None:
+    """From the start of the interpreter on; whatever happens, no traceback of ours and no file."""
+    moments = random.Random(1)
+    for _ in range(6):
+        with start("train", "--data", TRAIN, "--trees", "1000000", "--out", "m.json", folder=tmp_path) as process:
+            time.sleep(moments.uniform(0.3, 2))
+            process.send_signal(signal.SIGTERM)
+            _, stderr = process.communicate()
+        assert process.returncode in (143, -signal.SIGTERM)  # the latter before our first line runs
+        assert b"Traceback" not in stderr and b"ignored" not in stderr, stderr.decode()
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupt_before_the_first_command_line_is_looked_at(tmp_path: Path) -> None:
+    """While the modules of the command line itself are imported; what interrupts them here is the import of one."""
+    (tmp_path / "click.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    early = tmp_path / "early"
+    early.mkdir()
+    body = "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n"
+    (early / "sitecustomize.py").write_text(
+        "import sys\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name == 'lmart.cli': exec({body!r})\n"
+        "sys.meta_path.insert(0, Finder())\n"
+    )
+    for folder in (tmp_path, early):
+        with start("--help", environment={"PYTHONPATH": str(folder)}, folder=tmp_path) as process:
+            stdout, stderr = process.communicate()
+        assert (process.returncode, stdout) == (130, b"")
+        said = b"lmart: interrupted before the work began; nothing was written\n"
+        assert stderr == (said if folder is tmp_path else b"")  # in the other one nothing can be said yet
+
+
+def test_code_that_is_being_loaded_is_not_left_half_done() -> None:
+    script = """
+import os, signal, time
+from lmart.cli import signals as process
+process.prepare()
+scope = {"__name__": process.LOADING, "os": os, "signal": signal}
+exec("def load():\\n os.kill(os.getpid(), signal.SIGTERM)\\n print('whole')", scope)
+try:
+    scope["load"]()
+    time.sleep(10)
+except process.Stopped as stopped:
+    print(process.status_of(stopped))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, timeout=60)
+    assert done.stdout.split() == [b"whole", b"143"]
+    from llvmlite.binding import executionengine
+
+    assert executionengine.__name__ == "llvmlite.binding.executionengine"
+
+
+def test_while_compiling(tmp_path: Path) -> None:
+    """The compiler calls back from places that cannot raise; the signal is not lost there."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    environment = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    for pause in (0.1, 0.4, 1.1):
+        with start("train", "--data", TRAIN, environment=environment, folder=folder) as process:
+            assert process.stderr is not None
+            while b"compiling" not in process.stderr.readline():
+                assert process.poll() is None
+            time.sleep(pause)
+            process.send_signal(signal.SIGINT)
+            began = time.monotonic()
+            _, stderr = process.communicate()
+            assert time.monotonic() - began < 15
+        assert process.returncode == 130
+        assert b"Traceback" not in stderr and b"ignored" not in stderr, stderr.decode()
+        assert list(folder.iterdir()) == []
+    assert {path.suffix for path in (tmp_path / "cache" / "lmart").iterdir()} <= {".kernel", ".lock"}
+
+
+def test_an_ignored_signal_stays_ignored(tmp_path: Path) -> None:
+    program = "import os, signal; from lmart.cli import signals; signals.prepare(); os.kill(os.getpid(), signal.SIGHUP)"
+    line = f"trap '' HUP; {sys.executable} -c '{program}; print(1)'"
+    done = shell(line, tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"1\n", b"")
+
+
+def test_prediction_is_stopped_while_it_waits_for_input(tmp_path: Path) -> None:
+    run("train", "--data", TRAIN, "--trees", "2", "--out", tmp_path / "m.json")
+    with start("predict", "-m", "m.json", "--data", "-", "--out", "scores", folder=tmp_path) as process:
+        time.sleep(1.5)
+        process.send_signal(signal.SIGINT)
+        process.wait(5)
+        assert process.communicate()[1] == b"lmart: interrupted during predict; nothing was written\n"
+    assert process.returncode == 130
+    assert not (tmp_path / "scores").exists()
+
+
+def planted(
+    body: str, *arguments: str | Path, folder: Path, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    """Run a command with a signal at a planted place.
+
+    body : defines `here(frame, event) -> bool`, asked at each call and return until it is True; the place
+    """
+    program = f"""
+import os, signal, sys, time
+{body}
+met = []
+def look(frame, event, argument):
+    if not met and here(frame, event):
+        met.append(1)
+        os.kill(os.getpid(), NUMBER)
+from lmart.__main__ import run
+sys.setprofile(look)
+run()
+"""
+    command = [sys.executable, "-c", program, *map(str, arguments)]
+    surroundings = {**os.environ, **(environment or {})}
+    return subprocess.run(command, cwd=folder, env=surroundings, capture_output=True, check=False, timeout=120)
+
+
+def at_call(number: int, name: str, file: str, event: str = "call") -> str:
+    """Return a body for `planted`: a function of a file is called, or returned from, after the handlers are in."""
+    return f"""
+NUMBER = {int(number)}
+def here(frame, event):
+    return (event == {event!r} and frame.f_code.co_name == {name!r} and frame.f_code.co_filename.endswith({file!r})
+            and signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL)
+"""
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("model") / "m.json"
+    run("train", "--data", TRAIN, "--trees", "2", "--out", path)
+    return path
+
+
+class TestPlanted:
+    """A signal at one certain place of a run."""
+
+    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+    def test_where_python_wraps_what_is_raised(self, number: signal.Signals, model: Path, tmp_path: Path) -> None:
+        """The class body of a settings class: an exception there comes out as a RuntimeError."""
+        done = planted(at_call(number, "__set_name__", "dataclasses.py"), "eval", "-m", model, folder=tmp_path)
+        assert (done.returncode, done.stdout) == (STATUS[number], b"")
+        assert done.stderr.decode() == f"lmart: {SAID[number]} during eval; nothing was written\n"
+
+    @pytest.mark.parametrize("nameless", [True, False])
+    @pytest.mark.parametrize(
+        ("name", "file", "event"),
+        [
+            ("__exit__", "streams/outputs.py", "call"),
+            ("_discard", "streams/outputs.py", "call"),
+            ("remove", "streams/temporaries.py", "call"),
+            ("create_named", "streams/temporaries.py", "return"),
+            ("create", "streams/temporaries.py", "return"),
+            ("give_name", "streams/temporaries.py", "return"),
+            ("_rename", "streams/outputs.py", "call"),
+        ],
+    )
+    def test_no_temporary_file_stays(
+        self, nameless: bool, name: str, file: str, event: str, model: Path, tmp_path: Path
+    ) -> None:
+        body = at_call(signal.SIGTERM, name, file, event)
+        if not nameless:
+            body += "from lmart.streams import temporaries\ntemporaries._can_be_named_later = lambda target: False\n"
+        (tmp_path / "o").write_text("old")
+        done = planted(body, "predict", "-m", model, "--data", TRAIN, "-o", "o", folder=tmp_path)
+        assert os.listdir(tmp_path) == ["o"]
+        said = done.stderr.decode()
+        if not nameless and name == "give_name":
+            assert (done.returncode, said) == (0, "")  # is not called
+        elif (tmp_path / "o").read_text() == "old":
+            assert (done.returncode, said) == (143, "lmart: terminated during predict; nothing was written\n")
+        else:
+            assert (done.returncode, said) == (143, "lmart: terminated during predict; wrote o\n")
+
+    def test_after_the_last_step_nothing_changes_the_status(self, model: Path, tmp_path: Path) -> None:
+        for name in ("finish", "leave", "remove_all"):
+            event = "return" if name == "finish" else "call"
+            file = "temporaries.py" if name == "remove_all" else "signals.py"
+            done = planted(
+                at_call(signal.SIGTERM, name, file, event), "eval", "-m", model, "--data", TRAIN, folder=tmp_path
+            )
+            assert (done.returncode, done.stderr) == (0, b"") and done.stdout
+
+    def test_an_alarm_set_at_the_end_does_not_go_off(self, model: Path, tmp_path: Path) -> None:
+        body = """
+from lmart.cli import signals as process
+NUMBER = 0
+leave, exit = process.leave, os._exit
+def late(status): time.sleep(0.05); exit(status)
+def put_off(status): process._Stopper.later(signal.SIGINT); os._exit = late; leave(status)
+process.leave = put_off
+def here(frame, event): return False
+"""
+        done = planted(body, "eval", "-m", model, "--data", TRAIN, folder=tmp_path)
+        assert (done.returncode, done.stderr) == (0, b"")
+
+    def test_an_alarm_from_somebody_else_has_its_own_status(self, model: Path, tmp_path: Path) -> None:
+        body = at_call(signal.SIGALRM, "read_model", "lmart_json.py")
+        done = planted(body, "eval", "-m", model, "--data", TRAIN, folder=tmp_path)
+        said = b"lmart: terminated by SIGALRM during eval; nothing was written\n"
+        assert (done.returncode, done.stderr) == (142, said)
+
+    def test_a_result_that_stands_is_not_denied(self, model: Path, tmp_path: Path) -> None:
+        body = at_call(signal.SIGINT, "_summary", "train.py")
+        arguments = ("--data", TRAIN, "--trees", "2", "-o", "m", "--report", "r")
+        done = planted(body, "train", "-q", *arguments, folder=tmp_path)
+        said = b"lmart: interrupted after 2 of 2 trees; wrote r and m\n"
+        assert (done.returncode, done.stderr.splitlines(keepends=True)[-1]) == (130, said)
+
+    def test_a_result_on_standard_output_is_not_denied(self, model: Path, tmp_path: Path) -> None:
+        body = at_call(signal.SIGINT, "finish", "predictions.py")
+        done = planted(body, "predict", "-m", model, "--data", TRAIN, folder=tmp_path)
+        assert done.returncode == 130 and done.stdout
+        said = "lmart: interrupted during predict; what was written to standard output is not complete\n"
+        assert done.stderr.decode() == said
+
+    def test_trials_that_are_kept_are_not_denied(self, tmp_path: Path) -> None:
+        pytest.importorskip("optuna")
+        body = at_call(signal.SIGINT, "on_trial", "model_selection.py", "return")
+        search = ("--folds", "2", "--tune-trials", "3", "--trees", "2", "--tune-file", "t")
+        done = planted(body, "train", "-q", "--data", TRAIN, *search, folder=tmp_path)
+        said = b"lmart: interrupted after 1 of 3 trials; nothing was written; what was tried is kept in t\n"
+        assert (done.returncode, done.stderr) == (130, said)
+        assert os.listdir(tmp_path) == ["t"]
+
+    @pytest.mark.parametrize(("option", "lines"), [("-q", 1), ("-qq", 0)])
+    def test_only_twice_quiet_silences_the_reason(self, option: str, lines: int, model: Path, tmp_path: Path) -> None:
+        for place in (("read_dataset", "registry.py"), ("__set_name__", "dataclasses.py")):
+            body = at_call(signal.SIGTERM, *place)
+            done = planted(body, "eval", option, "-m", model, "--data", TRAIN, folder=tmp_path)
+            assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (143, b"", lines)
+
+
+class TestStopper:
+    def program(self, body: str) -> subprocess.CompletedProcess[str]:
+        head = "import os, signal, time\nfrom lmart.cli import signals as process\nprocess.prepare()\n"
+        return subprocess.run([sys.executable, "-c", head + body], capture_output=True, text=True, check=False)
+
+    def test_contexts_are_left(self) -> None:
+        body = (
+            "try:\n"
+            "    try: os.kill(os.getpid(), signal.SIGTERM); time.sleep(5)\n"
+            "    finally: print('cleaned', flush=True)\n"
+            "except KeyboardInterrupt as interrupt: process.leave(process.status_of(interrupt))"
+        )
+        done = self.program(body)
+        assert (done.returncode, done.stdout, done.stderr) == (143, "cleaned\n", "")
+
+    def test_a_second_signal_does_not_disturb_the_cleaning(self) -> None:
+        body = (
+            "try:\n"
+            "    try: os.kill(os.getpid(), signal.SIGTERM); time.sleep(5)\n"
+            "    finally: os.kill(os.getpid(), signal.SIGTERM); time.sleep(0.1); print('cleaned', flush=True)\n"
+            "except KeyboardInterrupt as interrupt: process.leave(process.status_of(interrupt))"
+        )
+        assert self.program(body).stdout == "cleaned\n"
+
+    def test_a_later_signal_counts_again(self) -> None:
+        body = (
+            "for _ in range(2):\n"
+            "    try: os.kill(os.getpid(), signal.SIGINT); time.sleep(5)\n"
+            "    except KeyboardInterrupt: print('stopped', flush=True); time.sleep(1.05)\n"
+        )
+        assert self.program(body).stdout == "stopped\nstopped\n"
+
+    def test_a_signal_where_nothing_can_be_raised_comes_again(self) -> None:
+        body = (
+            "class Thing:\n"
+            "    def __del__(self): os.kill(os.getpid(), signal.SIGINT); [i for i in range(1000)]\n"
+            "try: Thing(); time.sleep(5)\n"
+            "except KeyboardInterrupt: print('stopped')\n"
+        )
+        done = self.program(body)
+        assert (done.stdout, done.stderr) == ("stopped\n", "")
+
+    def test_what_is_left_half_made_by_a_stop_is_not_told(self) -> None:
+        body = (
+            "class Thing:\n"
+            "    def __init__(self): os.kill(os.getpid(), signal.SIGINT); time.sleep(5); self.owned = True\n"
+            "    def __del__(self): self.owned\n"
+            "try: Thing()\n"
+            "except KeyboardInterrupt: print('stopped')\n"
+        )
+        done = self.program(body)
+        assert (done.stdout, done.stderr) == ("stopped\n", "")
+
+    def test_other_exceptions_there_are_still_told(self) -> None:
+        body = "class Thing:\n    def __del__(self): 1 / 0\nThing()"
+        assert "ZeroDivisionError" in self.program(body).stderr
+
+    def test_statuses(self) -> None:
+        assert own_process.status_of(KeyboardInterrupt()) == ExitStatus.INTERRUPTED
+        assert own_process.status_of(own_process.Stopped(signal.SIGTERM)) == ExitStatus.TERMINATED
+
+    def test_an_interrupt_is_found_behind_what_wraps_it(self) -> None:
+        first, second, third = own_process.Stopped(signal.SIGTERM), RuntimeError(), ValueError()
+        assert own_process.interrupt_behind(first) is first
+        second.__cause__, third.__context__ = first, second
+        assert own_process.interrupt_behind(third) is first
+        assert own_process.interrupt_behind(ValueError()) is None
+        second.__cause__ = third  # a ring
+        assert own_process.interrupt_behind(third) is None

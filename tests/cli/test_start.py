@@ -1,0 +1,89 @@
+"""Starting up: what is set before packages are imported, and packages that cannot be imported."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from helpers.commands import PROGRAM, ROOT, SAMPLE, run
+
+
+def predict(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Score the sample in a process that finds modules in `folder` first."""
+    model = folder / "m.json"
+    if not model.exists():
+        run("train", "-q", "--data", SAMPLE / "train.svm", "--trees", "2", "--out", model)
+    return subprocess.run(
+        [*PROGRAM, "predict", "-q", "-m", str(model), "--data", str(SAMPLE / "test.svm")],
+        env={**os.environ, "PYTHONPATH": f"{folder}:{ROOT}", **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("package", "body", "cause"),
+    [
+        ("numpy", "raise ImportError('libblas.so: failed to map segment')", "libblas.so: failed to map segment"),
+        ("llvmlite", "raise OSError('Could not find/load shared object file')", "Could not find/load shared object"),
+        ("numba", "raise AttributeError('partly initialized\\nmore')", "partly initialized"),
+        (
+            "numba",
+            "try: raise OSError('libx.so: not mapped')\nexcept OSError as e: raise ImportError('read this') from e",
+            "libx.so: not mapped",
+        ),
+        ("numba", "import nothing_of_this_name", "No module named 'nothing_of_this_name'"),
+    ],
+)
+def test_a_package_that_cannot_be_loaded_is_one_line(tmp_path: Path, package: str, body: str, cause: str) -> None:
+    (tmp_path / f"{package}.py").write_text(body)
+    done = predict(tmp_path)
+    (line,) = done.stderr.splitlines()
+    assert (done.returncode, done.stdout) == (1, "")
+    assert line.startswith(f"lmart: error: the package {package} cannot be loaded ({cause}"), line
+    assert "not enough memory" in line
+
+
+def test_too_little_memory_for_the_packages_is_one_line(tmp_path: Path) -> None:
+    predict(tmp_path)
+    (tmp_path / "sitecustomize.py").write_text(
+        "import resource; resource.setrlimit(resource.RLIMIT_AS, (200 << 20, 200 << 20))"
+    )
+    done = predict(tmp_path)
+    (line,) = done.stderr.splitlines()
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "not enough memory" in line
+
+
+@pytest.mark.parametrize(
+    "mistake", ["raise AttributeError('ours')", "from lmart.errors import nothing", "import lmart.nothing", "1 / 0"]
+)
+def test_a_mistake_of_ours_keeps_its_traceback(tmp_path: Path, mistake: str) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'lmart.scoring.scorer':\n"
+        "            import importlib.util\n"
+        f"            return importlib.util.spec_from_file_location(name, {str(tmp_path / 'mistake.py')!r})\n"
+        "sys.meta_path.insert(0, Finder())\n"
+    )
+    (tmp_path / "mistake.py").write_text(mistake)
+    done = predict(tmp_path)
+    assert done.returncode == 1
+    assert "Traceback" in done.stderr and "mistake.py" in done.stderr
+
+
+@pytest.mark.parametrize("given", [None, "3"])
+def test_openblas_starts_no_threads_unless_it_is_told_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str | None
+) -> None:
+    """It would be one a processor, which lmart never uses."""
+    predict(tmp_path)
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    (tmp_path / "numpy.py").write_text("import os\nraise ImportError(os.environ['OPENBLAS_NUM_THREADS'] + ' threads')")
+    done = predict(tmp_path, **({} if given is None else {"OPENBLAS_NUM_THREADS": given}))
+    assert f"({given or 1} threads)" in done.stderr
