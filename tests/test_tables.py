@@ -272,6 +272,22 @@ def test_a_quote_that_is_never_closed_is_refused_at_its_own_line(before: int, mo
     assert fault.line == before + 2
 
 
+@pytest.mark.parametrize("quoted", [False, True])
+def test_rows_of_tabs_alone_count_in_a_faulty_column(quoted: bool) -> None:
+    rows = b"\t\n\t\n0\ta\n1_0\ta\n"
+    text = b"label\tqid\n" + (b'""' if quoted else b"") + rows
+    assert [(fault.line, fault.message.split(";")[0]) for fault in faults_of(text, "tsv")] == [
+        (2, "no label in column 'label': '', as in most rows"),
+        (2, "no query id in column 'qid': ''"),
+        (3, "no query id in column 'qid': ''"),
+    ]
+
+
+def test_faults_before_a_broken_quote_are_told() -> None:
+    text = b'label,qid,x\n2,a,"2"\n0,b,1\n1,a,2\n1,b,0\n"1" ,a,2\n'
+    assert [fault.line for fault in faults_of(text, "csv")] == [4, 5, 6]
+
+
 def test_a_quoted_field_of_several_lines_is_read_however_the_input_is_cut() -> None:
     text = b'label,qid,title,f\n1,a,"x\n""y"",\n",2\n0,a,z" w,3\n1,a,"\n\n",4\n'
     for cut in range(len(text)):
