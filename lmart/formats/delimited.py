@@ -88,6 +88,11 @@ class DelimitedReader(TextReader):
         except UnicodeDecodeError:
             raise self.fault(number, "the header is not valid UTF-8; convert the file to UTF-8") from None
         except csv.Error as error:
+            if "end of data" in str(error):
+                message = (
+                    "a name of the header is in quotes that are not closed in the line; close the quotes, or rename"
+                )
+                raise self.fault(number, message) from None
             raise self.fault(number, f"the header cannot be read as {_KINDS[self.format]}: {error}") from None
         names = [field.strip(_BLANKS) for field in fields]
         names = [name if has_control(name) else name.strip() for name in names]
