@@ -200,7 +200,7 @@ def test_indices_off_by_one_are_refused() -> None:
 class Csr:
     """A sparse matrix by what it has, as SciPy's."""
 
-    def __init__(self, indptr: list[int], indices: list[int], data: list[float], shape: tuple[int, int]) -> None:
+    def __init__(self, indptr: list[int], indices: list[float], data: list[float], shape: tuple[int, ...]) -> None:
         self.indptr, self.indices, self.data = np.array(indptr, np.int32), np.array(indices), np.array(data)
         self.shape = shape
 
@@ -231,6 +231,58 @@ def test_cells_that_a_sparse_matrix_does_not_store_are_absent(absent: str) -> No
 def test_what_is_no_real_number_is_refused(features: object, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         Model(sample_model()).predict(features)
+
+
+def test_numbers_beyond_64_bits_and_rows_of_unequal_lengths_are_refused() -> None:
+    model = Model(sample_model())
+    for features in ([[10**400, 2, 3]], np.array([[10**400, None, 3]], object)):
+        with pytest.raises(ValueError, match="too large for 64 bits"):
+            model.predict(features)
+    with pytest.raises(ValueError, match="features cannot be an array"):
+        model.predict([[1, 2, 3], [1]])
+
+
+def test_masked_cells_are_missing() -> None:
+    model = Model(sample_model())
+    masked = np.ma.masked_array([[0.5, 2.0, 3.0], [7.0, 0.0, 0.7]], [[0, 0, 0], [1, 0, 0]])
+    assert model.predict(masked).tolist() == model.predict([[0.5, 2.0, 3.0], [math.nan, 0.0, 0.7]]).tolist()
+
+
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [
+        ({"b": [1.0]}, "column 'b' of features has 1 rows"),
+        ({"b": [[1.0, 2.0], [3.0, 4.0]]}, "column 'b' of features has 2 dimensions"),
+    ],
+)
+def test_columns_of_a_frame_that_do_not_fit_are_named(cells: dict[object, list[object]], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        Model(sample_model(("a", "b", "c"))).predict(Frame(BY_NAME | cells, like_pandas=False))
+
+
+def test_a_table_that_is_not_computed_yet_is_refused() -> None:
+    class LazyFrame(Frame):
+        def collect(self) -> Frame:
+            return self
+
+    with pytest.raises(ValueError, match=r"features is a LazyFrame.*collect\(\)"):
+        Model(sample_model(("a", "b", "c"))).predict(LazyFrame(BY_NAME))
+
+
+def test_a_sparse_matrix_whose_parts_do_not_fit_is_refused() -> None:
+    model = Model(sample_model())
+    for wrong in (
+        Csr([0, 1], [1], [1.0], (5, 3)),
+        Csr([0, 2], [0, 1], [1.0], (1, 3)),
+        Csr([0, 1, -1, 1], [1], [1.0], (3, 3)),
+        Csr([0, 1], [1.5], [1.0], (1, 3)),
+        Csr([], [], [], (0, 3)),
+    ):
+        with pytest.raises(ValueError, match="no sound sparse matrix"):
+            model.predict(wrong)
+    with pytest.raises(ValueError, match="features has 1 dimensions"):
+        model.predict(Csr([0, 1], [1], [1.0], (3,)))
+    assert model.predict(Csr([0], [], [], (0, 3))).tolist() == []
 
 
 def test_threads_are_all_or_a_number_from_one() -> None:

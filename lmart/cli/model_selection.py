@@ -141,7 +141,8 @@ def check_usage(choosing: Choosing, settings: TrainSettings, valid: Sequence[str
         raise click.UsageError("--tune-file must be a file: it is read and written")
     places: dict[str, str] = {}
     for option, path in outputs.items():
-        other = places.setdefault("-" if path == "-" else os.path.realpath(path), option)
+        standard = path in ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+        other = places.setdefault("-" if standard else os.path.realpath(path), option)
         if other != option:
             raise click.UsageError(f"{option} and {other} are the same file")
     if choosing.tunes:

@@ -339,6 +339,9 @@ def _warn_before(run: TrainingRun, dataset: Trainable, weighted: bool, console: 
     single = int((dataset.query_offsets[1:] - dataset.query_offsets[:-1] == 1).sum())
     if idle == queries:
         hint = "no query has two documents, so check the qid column" if single == queries else "check the labels"
+        largest = run.settings.largest_label
+        if "err" in run.settings.objectives and largest is not None and single < queries:
+            hint += f", or name a smaller one than max={largest}, beside which they may be worth nothing"
         of_all = counted(queries, "query", "queries")
         console.warning(f"nothing to learn: none of {of_all} has a {pair}; {hint}; every score will be 0")
     elif not run.can_learn and weighted:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lmart.array_types import Float64Array
+from lmart.array_types import Float64Array, Int64Array
 from lmart.data.dataset import SparseRows
 from lmart.errors import quote
 
@@ -17,11 +17,13 @@ NO_NUMBERS = {"c": "complex numbers", "M": "dates", "m": "time spans", "V": "rec
 def column_labels(features: Any) -> list[Any] | None:
     """Return the labels of the columns of a DataFrame (pandas, polars) or Table (pyarrow), None of anything else.
 
-    ValueError when two columns have one label.
+    ValueError when two columns have one label, or when the table is yet to be computed.
     """
     labels = getattr(features, "column_names", getattr(features, "columns", None))
     if labels is None or not hasattr(features, "__getitem__"):
         return None
+    if hasattr(features, "collect"):
+        raise ValueError(f"features is a {type(features).__name__}, not computed yet; give what its collect() returns")
     listed = list(labels)
     seen = set()
     for label in listed:
@@ -39,6 +41,11 @@ def is_sparse(features: Any) -> bool:
 def rows_of_frame(features: Any, labels: Sequence[Any]) -> SparseRows:
     """Return the rows of the columns with these labels, in this order; nulls are missing. ValueError."""
     columns = [_numbers_of(features[label], f"column {quote(str(label))}") for label in labels]
+    for label, column in zip(labels, columns, strict=True):
+        if column.shape != columns[0].shape or column.ndim != 1:
+            found = f"{len(column)} rows" if column.ndim == 1 else f"{column.ndim} dimensions"
+            what = f"column {quote(str(label))} of features has {found}"
+            raise ValueError(f"{what}; give columns of one number a row, all of the same length")
     return dense_rows(np.stack(columns, axis=1) if columns else np.zeros((len(features), 0)))
 
 
@@ -52,18 +59,24 @@ def rows_of_array(features: Any) -> tuple[SparseRows, int]:
 
 def rows_of_sparse(features: Any) -> tuple[SparseRows, int]:
     """Return the rows of a sparse matrix, of the cells that it stores, and how many columns it has. ValueError."""
+    if len(features.shape) != 2:
+        raise ValueError(f"features has {len(features.shape)} dimensions; give rows x columns, a single row as [row]")
     matrix = features.tocsr() if hasattr(features, "tocsr") else features
     if not _ascend(matrix):
         if not hasattr(matrix, "sum_duplicates"):
             raise ValueError("the column indices of features do not ascend in a row; sort them first")
         matrix = matrix.copy()
         matrix.sum_duplicates()  # sorts too
-    offsets = np.asarray(matrix.indptr, np.int64)
-    columns, n_columns = np.asarray(matrix.indices)[: offsets[-1]], int(matrix.shape[1])
-    sound = offsets[0] == 0 and (np.diff(offsets) >= 0).all() and len(columns) == offsets[-1]
-    if not sound or (len(columns) and not 0 <= columns.min() <= columns.max() < n_columns):
+    n_rows, n_columns = (int(n) for n in matrix.shape)
+    offsets = _whole(matrix.indptr)
+    columns, values = _whole(matrix.indices), _as_floats(matrix.data, "features")
+    if len(offsets) != n_rows + 1 or offsets[0] != 0 or (np.diff(offsets) < 0).any():
+        raise ValueError("features is no sound sparse matrix: its row offsets do not fit its shape")
+    if offsets[-1] > min(len(columns), len(values)):
+        raise ValueError("features is no sound sparse matrix: it has fewer cells than its row offsets say")
+    columns, values = columns[: offsets[-1]], values[: offsets[-1]]
+    if len(columns) and not 0 <= columns.min() <= columns.max() < n_columns:
         raise ValueError("features is no sound sparse matrix: its indices are out of range")
-    values = _as_floats(matrix.data, "features")[: offsets[-1]]
     return SparseRows(offsets, columns.astype(np.int32), values), n_columns
 
 
@@ -75,11 +88,18 @@ def dense_rows(values: Float64Array) -> SparseRows:
 
 
 def _ascend(matrix: Any) -> bool:
-    columns, offsets = np.asarray(matrix.indices), np.asarray(matrix.indptr)
+    columns, offsets = _whole(matrix.indices), _whole(matrix.indptr)
     steps = columns[1:] > columns[:-1]
     starts = offsets[(offsets > 0) & (offsets < len(columns))]
     steps[starts - 1] = True
     return bool(steps.all())
+
+
+def _whole(numbers: Any) -> Int64Array:
+    array = np.asarray(numbers)
+    if array.ndim != 1 or (array.dtype.kind not in "iu" and len(array)):
+        raise ValueError("features is no sound sparse matrix: its indices are no whole numbers")
+    return array.astype(np.int64, copy=False)
 
 
 def _numbers_of(column: Any, what: str) -> Float64Array:
@@ -97,16 +117,31 @@ def _numbers_of(column: Any, what: str) -> Float64Array:
 
 
 def _as_floats(values: Any, what: str) -> Float64Array:
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError as fault:
+        raise ValueError(f"{what} cannot be an array: {fault}") from None
     if array.dtype.kind in NO_NUMBERS:
         raise ValueError(f"{what} holds {NO_NUMBERS[array.dtype.kind]}; features are real numbers")
     try:
-        return np.ascontiguousarray(array, np.float64)
+        numbers = np.ascontiguousarray(array, np.float64) if array.ndim else array.astype(np.float64)
+    except OverflowError:
+        raise ValueError(f"{what} holds a number that is too large for 64 bits") from None
     except (TypeError, ValueError) as fault:
         if array.dtype.kind != "O":
             raise ValueError(f"{what} holds no numbers: {fault}") from None
-    try:  # pandas.NA is no number by itself
-        plain = [np.nan if type(one).__name__ == "NAType" else one for one in array.reshape(-1).tolist()]
-        return np.array(plain, np.float64).reshape(array.shape)
+        numbers = _numbers_of_objects(array, what)
+    if isinstance(values, np.ma.MaskedArray):
+        numbers = np.where(np.ma.getmaskarray(values), np.nan, numbers)
+    return numbers
+
+
+def _numbers_of_objects(array: npt.NDArray[np.object_], what: str) -> Float64Array:
+    # pandas.NA is no number by itself
+    plain = [np.nan if type(one).__name__ == "NAType" else one for one in array.reshape(-1).tolist()]
+    try:
+        return np.fromiter(map(float, plain), np.float64, len(plain)).reshape(array.shape)
+    except OverflowError:
+        raise ValueError(f"{what} holds a number that is too large for 64 bits") from None
     except (TypeError, ValueError) as fault:
         raise ValueError(f"{what} holds no numbers: {fault}") from None

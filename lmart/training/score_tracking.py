@@ -79,7 +79,9 @@ class Watched:
             )
         init_scores = sidecars.init_scores
         self._source = dataset.source
-        self.nothing_relevant = bool(self._evaluator.empty.all())
+        empty, weights = self._evaluator.empty, self._evaluator.weights
+        self.nothing_relevant = bool(empty.all())
+        self.nothing_counts = weights is not None and not weights[~empty].any()
         self._start = np.zeros(len(dataset.labels)) if init_scores is None else init_scores
         self.restart()
 
@@ -129,6 +131,9 @@ class Validation(Watched):
         self.warnings = list(dataset.warnings)
         if self.nothing_relevant:
             self.warnings.append(f"{dataset.source}: no query has a relevant document, so every measure of it is 0")
+        elif self.nothing_counts:
+            what = f"{dataset.source}: no query with a weight above 0 has a relevant document"
+            self.warnings.append(f"{what}, so every measure of it is 0")
         self._set = dataset
         self._edges = edges
         self._pool = pool

@@ -157,6 +157,7 @@ def test_refusals() -> None:
         (("--early-stop", "3"), "--early-stop needs a --valid file or --folds"),
         (("--folds", "2", "--oof", "./m.json"), "--oof and --out are the same file"),
         (("--folds", "2", "--out", "-", "--oof", "-"), "--oof and --out are the same file"),
+        (("--folds", "2", "--out", "/dev/stdout", "--oof", "-"), "--oof and --out are the same file"),
     ):
         assert said in refused(*options, status=2)
     assert "would overwrite the input" in refused("--folds", "2", "--oof", "d.svm")

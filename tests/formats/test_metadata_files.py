@@ -512,6 +512,15 @@ def test_query_sizes_of_validation_files() -> None:
         assert "there are 2 for 1" in refused("--valid", "v.svm", option, "t", "t", status=2)
 
 
+@pytest.mark.parametrize("by_row", [False, True])
+def test_weights_that_leave_nothing_to_measure_are_told(by_row: bool) -> None:
+    Path("v.svm").write_text("0 qid:1 1:1\n0 qid:1 1:2\n1 qid:2 1:1\n0 qid:2 1:2\n")
+    Path("vw").write_text("1\n1\n0\n0\n" if by_row else "1\n0\n")
+    done = fit(learnable(), *SMALL, "--valid", "v.svm", "--valid-weights", "vw")
+    (line,) = done.warnings
+    assert "v.svm: no query with a weight above 0 has a relevant document, so every measure of it is 0" in line
+
+
 def test_weights_that_leave_nothing_to_learn_from_are_told() -> None:
     Path("w").write_text("0\n0\n1\n")
     done = fit(AGAINST + "1 qid:3 1:1\n1 qid:3 1:2\n", "--weights", "w", "--min-docs", "1")

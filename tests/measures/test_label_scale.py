@@ -97,3 +97,10 @@ def test_models_that_do_not_use_it_do_not_name_it() -> None:
     assert "largest_label" not in fit(TOP, *PLAIN_TREE).model["settings"]
     both = measured("--data", "d.svm", "-m", "m.json", "--metric", "err(max=5),err(max=6)")
     assert both == {"err(max=5)": 0.265625, "err(max=6)": 0.265625 / 2}
+
+
+def test_a_largest_label_far_above_all_labels_is_named_where_nothing_is_learned() -> None:
+    done = fit(GRADED, *PLAIN_TREE, "--objective", "err", "--metric", "err(max=5000)")
+    assert any("nothing to learn" in line and "max=5000" in line for line in done.said)
+    plain = fit("0 qid:1 1:1\n0 qid:1 1:2\n", *PLAIN_TREE, "--metric", "err(max=5000)")
+    assert any("check the labels; every" in line for line in plain.said)

@@ -91,6 +91,11 @@ class DelimitedReader(TextReader):
         except UnicodeDecodeError:
             raise self.fault(number, "the header is not valid UTF-8; convert the file to UTF-8") from None
         except csv.Error as error:
+            if "end of data" in str(error):
+                message = (
+                    "a name of the header is in quotes that are not closed in the line; close the quotes, or rename"
+                )
+                raise self.fault(number, message) from None
             raise self.fault(number, f"the header cannot be read as {_KINDS[self.format]}: {error}") from None
         names = [field.strip(_BLANKS) for field in fields]
         names = [name if has_control(name) else name.strip() for name in names]
@@ -192,7 +197,7 @@ class DelimitedReader(TextReader):
             end = buffer.find(b"\n", first)
             line += 1
             text = bytes(buffer[first:end])
-            if text.strip(_BLANKS.encode()):
+            if text.strip(_BLANKS.replace(self.delimiter, "").encode()):
                 yield line, self._fields(text)
             first = end + 1
 
@@ -252,10 +257,12 @@ class DelimitedReader(TextReader):
                 sound.append((line, fields))
             else:
                 self.faults.append(self.fault(line, message))
+        # The rows before a failure first: their queries and document ids may have faults that come before it.
+        blocks = [self._block_of([row for _, row in sound], [line for line, _ in sound], plan)] if sound else []
         if failure is not None:
             raise failure
         self.line += text.count(b"\n") - self._pending.count(b"\n")
-        return [self._block_of([row for _, row in sound], [line for line, _ in sound], plan)] if sound else []
+        return blocks
 
     def _first_faulty(self, rows: Sequence[tuple[int, list[bytes]]], start: int, plan: ColumnPlan) -> int:
         """Return the first row from `start` on that has a fault, the number of rows if none has."""

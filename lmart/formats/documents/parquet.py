@@ -179,7 +179,10 @@ class ParquetReader(RowReader):
         return numbers + 0.0  # no minus zero
 
     def _texts(self, column: Any, name: str, what: str, faults: list[DataError]) -> list[str | None]:
-        """Return ids as text, None for nulls; numbers as they are written. Adds a fault for each that is not UTF-8."""
+        """Return ids as text without blanks at both ends, as CSV has them, None for nulls; numbers as they are written.
+
+        Adds a fault for each that is not UTF-8.
+        """
         if self._arrow.types.is_dictionary(column.type):
             column = column.dictionary_decode()
         if self._arrow.types.is_floating(column.type):
@@ -200,7 +203,7 @@ class ParquetReader(RowReader):
                 except UnicodeDecodeError:
                     faults.append(DataError(encoding_fault(one, what), self.path, self._row + i + 1))
                     text = one.decode("utf-8", "backslashreplace")
-            texts.append(None if text is None else str(text))
+            texts.append(None if text is None else str(text).strip(" "))
         return texts
 
     def _runs(self, texts: list[str | None], name: str, faults: list[DataError]) -> tuple[list[str], Int64Array, bool]:

@@ -70,6 +70,11 @@ GOOD: Table = {"label": [1, 0, 2], "qid": ["a", "a", "b"], "x": [0.5, None, -3.0
             (("x",), "[[0.5], [nan], [-3.0]]", [1, 0, 2], ["p q", "", "\u00e9"]),
         ),
         (
+            GOOD | {"qid": [" a", "a ", "b"], "docno": [" p q ", " ", "r"]},
+            {},
+            (("x",), "[[0.5], [nan], [-3.0]]", [1, 0, 2], ["p q", "", "r"]),
+        ),
+        (
             GOOD | {"__index_level_0__": [3, 1, 2], "__null_dask_index__": [0, 1, 2], "Unnamed: 0": [1, 2, 3]},
             {},
             (("x",), "[[0.5], [nan], [-3.0]]", [1, 0, 2], None),
@@ -91,7 +96,7 @@ def test_the_same_table_gives_the_same_data_in_each_format(
     dense = repr(data.features.dense(data.n_features, 9.0).tolist())
     documents = None if data.document_ids is None else list(data.document_ids)
     assert (data.feature_names, dense, data.labels.tolist(), documents) == expected
-    assert list(data.query_ids) == list(dict.fromkeys(table.get("qid", ["a"])))
+    assert list(data.query_ids) == list(dict.fromkeys(str(one).strip(" ") for one in table.get("qid", ["a"])))
 
 
 LATIN = b"caf\xe9".decode("utf-8", "surrogateescape")
@@ -270,6 +275,27 @@ def test_a_quote_that_is_never_closed_is_refused_at_its_own_line(before: int, mo
         assert fault.line == before + 2
     (fault,) = faults_of(text + b'1,1,"closed",3\n', "csv", **options)
     assert fault.line == before + 2
+
+
+@pytest.mark.parametrize("quoted", [False, True])
+def test_rows_of_tabs_alone_count_in_a_faulty_column(quoted: bool) -> None:
+    rows = b"\t\n\t\n0\ta\n1_0\ta\n"
+    text = b"label\tqid\n" + (b'""' if quoted else b"") + rows
+    assert [(fault.line, fault.message.split(";")[0]) for fault in faults_of(text, "tsv")] == [
+        (2, "no label in column 'label': '', as in most rows"),
+        (2, "no query id in column 'qid': ''"),
+        (3, "no query id in column 'qid': ''"),
+    ]
+
+
+def test_faults_before_a_broken_quote_are_told() -> None:
+    text = b'label,qid,x\n2,a,"2"\n0,b,1\n1,a,2\n1,b,0\n"1" ,a,2\n'
+    assert [fault.line for fault in faults_of(text, "csv")] == [4, 5, 6]
+
+
+def test_quotes_that_the_header_leaves_open_are_named() -> None:
+    (fault,) = faults_of(b'label,qid,"x\ny"\n1,a,2\n', "csv")
+    assert fault.line == 1 and "quotes that are not closed" in fault.message
 
 
 def test_a_quoted_field_of_several_lines_is_read_however_the_input_is_cut() -> None:
