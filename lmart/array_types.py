@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
+Int8Array: TypeAlias = npt.NDArray[np.int8]
 UInt8Array: TypeAlias = npt.NDArray[np.uint8]
 UInt16Array: TypeAlias = npt.NDArray[np.uint16]
 UInt32Array: TypeAlias = npt.NDArray[np.uint32]

@@ -1,29 +1,49 @@
-"""BinnedFeatures: features as small codes, the only form that training looks at."""
+"""BinnedFeatures: features as bins of one byte, the only form that training looks at."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from lmart.bin_edges import CHUNK, BinEdges, CellArrays, Codes, Floats, Ints, Longs, fit_bin_edges
+from lmart.array_types import Float64Array, Int32Array, Int64Array, UInt8Array, UInt16Array, UInt32Array
+from lmart.bin_edges import CHUNK, BinEdges, fit_bin_edges
 from lmart.dataset import Counted, RankingDataset, SparseRows
-from lmart.kernels import binning as kernels
+from lmart.kernels import bin_codes as kernels
+from lmart.kernels.row_arrays import SharedColumnRows
 from lmart.threads import WorkerPool, chunks
 
-CODED = 2_048  # rows whose codes are one piece of work
+CODED = 2_048  # rows whose bins are one piece of work
+
+
+class RowsToCode(NamedTuple):
+    """Rows start:stop of some rows, and where their bins go.
+
+    rows        : n rows
+    start, stop : rows to be coded
+    shift       : the bins of row r go to column r + shift of `bins`
+    bins        : uint8[m, ...], out
+    """
+
+    rows: SharedColumnRows
+    start: int
+    stop: int
+    shift: int
+    bins: UInt8Array
 
 
 class Coder:
-    """Turns rows into bin codes.
+    """Finds the bins of rows.
 
-    columns : int32[n_columns], the training column of each column of the rows, -1: unknown there
+    edges   : BinEdges of m features
+    columns : int32[n_columns], the training column of each column of the rows, -1 where training did not have it
+    pool    : the workers
     """
 
-    def __init__(self, edges: BinEdges, columns: Ints, pool: WorkerPool) -> None:
+    def __init__(self, edges: BinEdges, columns: Int32Array, pool: WorkerPool) -> None:
         self._pool = pool
         self._edges = edges
         grid = np.full((edges.n_features, 256), np.inf)
@@ -32,87 +52,86 @@ class Coder:
         self._grid = grid.ravel()
         self.set_columns(columns)
 
-    def set_columns(self, columns: Ints) -> None:
-        """Say anew what the columns of the rows are."""
+    def set_columns(self, columns: Int32Array) -> None:
+        """Set the training column of each column of the rows, as in the constructor."""
         edges = self._edges
-        place = np.full(int(edges.columns.max(initial=-1)) + 1, -1, np.int32)
-        place[edges.columns] = np.arange(edges.n_features)
-        known = (columns >= 0) & (columns < len(place))
-        self._used = np.where(known, place[np.where(known, columns, 0)] if len(place) else -1, -1).astype(np.int32)
+        features = np.full(int(edges.columns.max(initial=-1)) + 1, -1, np.int32)
+        features[edges.columns] = np.arange(edges.n_features)
+        known = (columns >= 0) & (columns < len(features))
+        features_of = features[np.where(known, columns, 0)] if len(features) else -1
+        self._features = np.where(known, features_of, -1).astype(np.int32)
 
-    def code(self, pieces: Sequence[tuple[CellArrays, int, int, int, Codes]]) -> None:
-        """Write codes: of each piece (arrays, start, stop, shift, out) rows start..stop into out[:, start + shift ...].
-
-        arrays : offsets, column_starts, columns and values; out : uint8[m, ...]
-        """
-        fixed = (self._used, self._grid, self._edges.missing_codes, self._edges.absent_codes)
+    def code(self, pieces: Sequence[RowsToCode]) -> None:
+        """Write the bins of all pieces, side by side."""
+        edges = self._edges
+        bin_grid = kernels.BinGrid(self._features, self._grid, edges.missing_bins, edges.absent_bins)
         calls = [
-            (*arrays, *fixed, a, b, shift, out)
-            for arrays, start, stop, shift, out in pieces
-            for a, b in pairwise([*range(start, stop, CODED), stop])
+            (piece.rows, bin_grid, start, stop, piece.shift, piece.bins)
+            for piece in pieces
+            for start, stop in pairwise([*range(piece.start, piece.stop, CODED), piece.stop])
         ]
         self._pool.run(kernels.code_cells, calls)
 
 
-def cell_arrays(rows: SparseRows) -> CellArrays:
-    """Return the rows as the kernels take them."""
-    return rows.offsets, rows.offsets[:-1], rows.columns, rows.values
+def row_arrays(rows: SparseRows) -> SharedColumnRows:
+    """Return the rows as the kernels of bins take them."""
+    return SharedColumnRows(rows.offsets, rows.offsets[:-1], rows.columns, rows.values)
 
 
-def code_features(dataset: RankingDataset, edges: BinEdges, columns: Ints, pool: WorkerPool) -> Codes:
-    """Return the bin codes of all documents, uint8[m, n], one feature after the other.
-
-    columns : int32[dataset.n_features], the training column of each of the dataset's columns, -1: unknown there
-    """
-    codes = np.empty((edges.n_features, dataset.n_documents), np.uint8)
-    Coder(edges, columns, pool).code([(cell_arrays(dataset.features), 0, dataset.n_documents, 0, codes)])
-    return codes
+def code_features(dataset: RankingDataset, edges: BinEdges, pool: WorkerPool) -> UInt8Array:
+    """Return the bins of all documents of the training set, uint8[m, n], one feature after the other."""
+    bins = np.empty((edges.n_features, dataset.n_documents), np.uint8)
+    columns = np.arange(dataset.n_features, dtype=np.int32)
+    pieces = [RowsToCode(row_arrays(dataset.features), 0, dataset.n_documents, 0, bins)]
+    Coder(edges, columns, pool).code(pieces)
+    return bins
 
 
 @dataclass(frozen=True)
 class BinnedFeatures:
-    """The training documents in bins, twice: feature by feature to part them, row by row to add them up.
+    """The training documents in bins, twice: feature by feature to split leaves, row by row to sum histograms.
 
-    edges        : BinEdges of m features
-    codes        : uint8[m, n]
-    code_counts  : int64[m, 256], documents with each code
-    common_codes : uint8[m], each feature's most frequent code; a histogram gets that bin from the leaf's total
-    row_offsets  : int64[n + 1]
-    uncommon     : uint16 or uint32[...], row by row bin_offsets[f] + code where the code is not the common one
+    edges              : BinEdges of m features
+    bins               : uint8[m, n]
+    bin_counts         : int64[m, 256], documents in each bin
+    most_frequent_bins : uint8[m], left out of `other_bins`; a histogram recovers them from the leaf's total
+    row_offsets        : int64[n + 1], the other bins of row r are other_bins[row_offsets[r]:row_offsets[r + 1]]
+    other_bins         : uint16 or uint32[...], bin_offsets[f] + bin where the bin is not the most frequent one of f
     """
 
     edges: BinEdges
-    codes: Codes
-    code_counts: Longs
-    common_codes: Codes
-    row_offsets: Longs
-    uncommon: npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
+    bins: UInt8Array
+    bin_counts: Int64Array
+    most_frequent_bins: UInt8Array
+    row_offsets: Int64Array
+    other_bins: UInt16Array | UInt32Array
 
     @property
     def n_documents(self) -> int:
-        return int(self.codes.shape[1])
+        """The number of documents."""
+        return int(self.bins.shape[1])
 
 
-def lay_out(edges: BinEdges, codes: Codes, pool: WorkerPool) -> BinnedFeatures:
-    """Lay the training documents' codes out for growing."""
-    n = codes.shape[1]
-    code_counts = np.zeros((edges.n_features, 256), np.int64)
-    pool.run(kernels.count_codes, list(zip(codes, code_counts, strict=True)))
-    common_codes = code_counts.argmax(axis=1).astype(np.uint8)
+def lay_out(edges: BinEdges, bins: UInt8Array, pool: WorkerPool) -> BinnedFeatures:
+    """Return the training documents laid out for growing trees; bins : uint8[m, n]."""
+    n = bins.shape[1]
+    bin_counts = np.zeros((edges.n_features, 256), np.int64)
+    pool.run(kernels.count_bins, list(zip(bins, bin_counts, strict=True)))
+    most_frequent = bin_counts.argmax(axis=1).astype(np.uint8)
     row_offsets = np.zeros(n + 1, np.int64)
     ranges = chunks(n, CHUNK)
-    pool.run(kernels.count_uncommon, [(codes, common_codes, start, stop, row_offsets[1:]) for start, stop in ranges])
+    pool.run(kernels.count_other_bins, [(bins, most_frequent, start, stop, row_offsets[1:]) for start, stop in ranges])
     np.cumsum(row_offsets, out=row_offsets)
-    uncommon: npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
-    uncommon = np.empty(row_offsets[-1], np.uint16 if edges.n_bins <= 1 << 16 else np.uint32)
-    arrays = (codes, common_codes, edges.bin_offsets, row_offsets)
-    pool.run(kernels.list_uncommon, [(*arrays, start, stop, uncommon) for start, stop in ranges])
-    return BinnedFeatures(edges, codes, code_counts, common_codes, row_offsets, uncommon)
+    other_bins: UInt16Array | UInt32Array
+    other_bins = np.empty(row_offsets[-1], np.uint16 if edges.n_bins <= 1 << 16 else np.uint32)
+    calls = [(bins, most_frequent, edges.bin_offsets, row_offsets, start, stop, other_bins) for start, stop in ranges]
+    pool.run(kernels.list_other_bins, calls)
+    return BinnedFeatures(edges, bins, bin_counts, most_frequent, row_offsets, other_bins)
 
 
 def bin_features(dataset: RankingDataset, edges: BinEdges, pool: WorkerPool) -> BinnedFeatures:
-    """Code the training documents and lay them out for growing."""
-    return lay_out(edges, code_features(dataset, edges, np.arange(dataset.n_features, dtype=np.int32), pool), pool)
+    """Return the training set in bins, laid out for growing trees."""
+    return lay_out(edges, code_features(dataset, edges, pool), pool)
 
 
 @dataclass(frozen=True)
@@ -123,17 +142,22 @@ class BinnedDataset(Counted):
     """
 
     features: BinnedFeatures
-    feature_ids: Longs
-    labels: Floats
-    query_offsets: Longs
+    feature_ids: Int64Array
+    labels: Float64Array
+    query_offsets: Int64Array
     feature_names: tuple[str, ...] | None = None
-    input_rows: Longs | None = None
+    input_rows: Int64Array | None = None
     source: str = "data"
-    table_features: Mapping[str, Longs] = field(default_factory=dict, compare=False)
+    table_features: Mapping[str, Int64Array] = field(default_factory=dict, compare=False)
 
 
 def bin_dataset(dataset: RankingDataset, max_bins: int, absent: str, seed: int, pool: WorkerPool) -> BinnedDataset:
-    """Choose bin edges for a training set in memory, as `fit_bin_edges`, and bin it."""
+    """Choose bin edges for a training set in memory, and return it in bins.
+
+    max_bins : 2..255, bins of numbers; missing values have their own besides
+    absent   : 'zero' or 'missing', what a cell that is not written means
+    seed     : of the sample of rows that the edges are chosen from
+    """
     edges = fit_bin_edges(dataset, max_bins, absent, seed, pool)
     return BinnedDataset(
         bin_features(dataset, edges, pool),

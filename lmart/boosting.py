@@ -227,7 +227,7 @@ class TrainingRun:
         self._own = Training(train_set, binned, settings, pool, sidecars)
         self._share = resolve_share(settings, train_set.n_documents)
         self._n_features = edges.n_features
-        self.n_idle_queries = min(one.n_idle_queries() for one in self._objectives)
+        self.n_idle_queries = min(one.n_queries_without_pairs() for one in self._objectives)
         self.can_learn = any(one.can_learn() for one in self._objectives)
         self.warnings = tuple(text for one in self._watched for text in one.warnings)
         self.start = Start(self._own.measure(), self.measure_validation()) if starts_somewhere else None

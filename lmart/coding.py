@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from lmart.bin_edges import CHUNK, BinEdges, CellArrays, Codes
-from lmart.binning import Coder, cell_arrays
+from lmart.array_types import UInt8Array
+from lmart.bin_edges import CHUNK, BinEdges
+from lmart.binning import Coder, RowsToCode, row_arrays
 from lmart.dataset import RankingDataset, SparseRows, join_rows, take_rows
 from lmart.ensemble import Ensemble
 from lmart.scoring import FeatureMatcher
@@ -23,7 +24,7 @@ Longs = npt.NDArray[np.int64]
 class CodedDataset:
     """A validation set of n documents in the training set's bins.
 
-    codes         : uint8[m, k] each, the documents' codes, in their order
+    bins          : uint8[m, k] each, the documents' bins, in their order
     infinite      : the rows with a value of plus infinity, which bins cannot tell from the largest numbers where
                     training saw none, as they were read
     infinite_docs : int64[n_infinite], which documents those are
@@ -35,7 +36,7 @@ class CodedDataset:
 
     labels: Floats
     query_offsets: Longs
-    codes: tuple[Codes, ...]
+    bins: tuple[UInt8Array, ...]
     infinite: SparseRows
     infinite_docs: Longs
     columns: npt.NDArray[np.int32]
@@ -51,7 +52,7 @@ class ValidationCoder:
         self._matcher = FeatureMatcher(model)
         self._coder = Coder(edges, np.zeros(0, np.int32), pool)
         self._m = edges.n_features
-        self._codes: list[Codes] = []
+        self._bins: list[UInt8Array] = []
         self._n = 0
         self._infinite: list[SparseRows] = []
         self._infinite_docs: list[Longs] = []
@@ -62,15 +63,15 @@ class ValidationCoder:
         columns = self._matcher.column_map(feature_ids, feature_names)
         if len(columns) > known:
             self._coder.set_columns(columns)
-        pieces: list[tuple[CellArrays, int, int, int, Codes]] = []
+        pieces: list[RowsToCode] = []
         for rows in parts:
             start = 0
             while start < len(rows):
                 filled = self._n % CHUNK
                 if not filled:
-                    self._codes.append(np.empty((self._m, CHUNK), np.uint8))
+                    self._bins.append(np.empty((self._m, CHUNK), np.uint8))
                 stop = min(len(rows), start + CHUNK - filled)
-                pieces.append((cell_arrays(rows), start, stop, filled - start, self._codes[-1]))
+                pieces.append(RowsToCode(row_arrays(rows), start, stop, filled - start, self._bins[-1]))
                 self._n += stop - start
                 start = stop
             above = np.isposinf(rows.values)
@@ -96,11 +97,11 @@ class ValidationCoder:
         self._matcher.tables = tables
         self._matcher.refuse(source, strict)
         if filled := self._n % CHUNK:
-            self._codes[-1] = np.ascontiguousarray(self._codes[-1][:, :filled])
+            self._bins[-1] = np.ascontiguousarray(self._bins[-1][:, :filled])
         return CodedDataset(
             labels,
             query_offsets,
-            tuple(self._codes),
+            tuple(self._bins),
             join_rows(self._infinite),
             np.concatenate([np.zeros(0, np.int64), *self._infinite_docs]),
             self._matcher.known_columns,

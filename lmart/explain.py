@@ -11,12 +11,13 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from lmart.array_types import Float64Array, Int32Array, Int64Array
 from lmart.dataset import SparseRows
-from lmart.ensemble import Ensemble, Floats, Ints, flatten
+from lmart.ensemble import Ensemble, FlatTrees, flatten
 from lmart.errors import ModelError
-from lmart.kernels import explaining as kernels
+from lmart.kernels import shap as kernels
+from lmart.kernels.row_arrays import contiguous_rows
 from lmart.threads import WorkerPool, chunks
 
 CHUNK = 64  # rows of one call
@@ -32,7 +33,7 @@ class Explanation(NamedTuple):
     """
 
     base: float
-    contributions: Floats
+    contributions: Float64Array
 
 
 class Explainer:
@@ -49,55 +50,36 @@ class Explainer:
                 path,
             )
         self.ensemble = ensemble
-        flat = flatten(ensemble.trees)
         documents = [
             np.ones(1, np.int64) if tree.leaf_documents is None else tree.leaf_documents for tree in ensemble.trees
         ]
-        trees = (
-            flat.node_offsets,
-            flat.split_columns,
-            flat.thresholds,
-            flat.missing_left,
-            flat.left,
-            flat.right,
-            np.concatenate([np.zeros(0, np.int64), *documents]).astype(np.int64, copy=False),
-        )
-
-        shares = np.zeros(len(flat.leaf_values))
-        offsets = np.zeros(len(shares) + 1, np.int64)
-        for writes in (False, True):
-            n = int(offsets[-1])
-            paths = (np.empty(n, np.int32), np.empty(n), np.empty(n), np.empty(n, np.bool_), np.empty(n))
-            latest = np.full(ensemble.n_features, -1, np.int64)
-            kernels.lay_paths(*trees, writes, latest, offsets, *paths, shares)
-        self._longest = int(np.diff(offsets).max(initial=0))
-        self._paths = (offsets, *paths, flat.leaf_values)
-        self._points = _points(np.diff(offsets), self._longest)
+        leaf_documents = np.concatenate([np.zeros(0, np.int64), *documents]).astype(np.int64, copy=False)
+        self._paths = _find_paths(flatten(ensemble.trees), leaf_documents, ensemble.n_features)
+        self._quadrature = _quadrature(np.diff(self._paths.offsets))
+        mean_values = self._paths.leaf_shares * self._paths.leaf_values
         try:
-            self.base = math.fsum([float(ensemble.base_score), *(shares * flat.leaf_values).tolist()])
+            self.base = math.fsum([float(ensemble.base_score), *mean_values.tolist()])
         except OverflowError:
             what = "the leaf values of the model add up to more than a number can hold; the model is damaged"
             raise ModelError(what, path) from None
 
-    def explain(self, rows: SparseRows, column_map: Ints, pool: WorkerPool | None = None) -> Floats:
+    def explain(self, rows: SparseRows, column_map: Int32Array, pool: WorkerPool | None = None) -> Float64Array:
         """Return what each of the model's features contributes to the score of each row, float64[n, n_features].
 
-        rows, column_map, pool : as in `Scorer.score`
+        rows       : n rows
+        column_map : int32[number of columns], the model's feature of each column of the rows, -1 for none
+        pool       : None explains on the calling thread
+        ModelError when a contribution is too large for a number.
         """
         n = len(rows)
         contributions = np.empty((n, self.ensemble.n_features))
-        shared = (
-            np.ascontiguousarray(rows.offsets, np.int64),
-            np.ascontiguousarray(rows.columns, np.int32),
-            np.ascontiguousarray(rows.values, np.float64),
-            np.where(column_map < 0, self.ensemble.n_features, column_map).astype(np.int32),
-            0.0 if self.ensemble.absent == "zero" else math.nan,
-            *self._paths,
-            *self._points,
-            self._longest,
-            contributions,
-        )
-        calls = [(*shared, start, stop) for start, stop in chunks(n, CHUNK)]
+        arrays = contiguous_rows(rows.offsets, rows.columns, rows.values)
+        features = np.where(column_map < 0, self.ensemble.n_features, column_map).astype(np.int32)
+        absent = 0.0 if self.ensemble.absent == "zero" else math.nan
+        calls = [
+            (arrays, features, absent, self._paths, self._quadrature, contributions, start, stop)
+            for start, stop in chunks(n, CHUNK)
+        ]
         if pool is None:
             for call in calls:
                 kernels.explain_rows(*call)
@@ -108,23 +90,51 @@ class Explainer:
         return contributions
 
 
-def _points(sizes: npt.NDArray[np.int64], longest: int) -> tuple[npt.NDArray[np.int64], Floats, Floats]:
-    """Return offsets by the size of a path, int64[longest + 2], and Gauss-Legendre points and weights on 0..1.
+def _find_paths(flat: FlatTrees, leaf_documents: Int64Array, n_features: int) -> kernels.Paths:
+    """Return the path to each leaf of all trees; leaf_documents : int64[n_leaves]."""
+    trees = kernels.Trees(
+        flat.node_offsets,
+        flat.split_columns,
+        flat.thresholds,
+        flat.missing_left,
+        flat.left,
+        flat.right,
+        leaf_documents,
+    )
+    shares = np.zeros(len(flat.leaf_values))
+    offsets = np.zeros(len(shares) + 1, np.int64)
+    counted = _empty_paths(offsets, flat.leaf_values, shares)
+    kernels.list_conditions(trees, False, np.full(n_features, -1, np.int64), counted)
+    paths = _empty_paths(offsets, flat.leaf_values, shares)
+    kernels.list_conditions(trees, True, np.full(n_features, -1, np.int64), paths)
+    return paths
 
+
+def _empty_paths(offsets: Int64Array, leaf_values: Float64Array, shares: Float64Array) -> kernels.Paths:
+    """Return paths with arrays for offsets[-1] conditions, whose content is still to be written."""
+    n = int(offsets[-1])
+    conditions = (np.empty(n, np.int32), np.empty(n), np.empty(n), np.empty(n, np.bool_), np.empty(n))
+    return kernels.Paths(offsets, *conditions, leaf_values, shares)
+
+
+def _quadrature(sizes: Int64Array) -> kernels.Quadrature:
+    """Return Gauss-Legendre points and weights on 0..1 for paths of these numbers of conditions.
+
+    sizes : int64[n_leaves], conditions of each path
     k points are exact up to degree 2 k - 1; a path of n conditions asks for degree n - 1.
     """
     used = set(sizes.tolist())
-    made: dict[int, tuple[Floats, Floats]] = {0: (np.zeros(0), np.zeros(0))}
+    by_count: dict[int, tuple[Float64Array, Float64Array]] = {0: (np.zeros(0), np.zeros(0))}
     points, weights, counts = [np.zeros(0)], [np.zeros(0)], []
-    for size in range(longest + 1):
+    for size in range(int(sizes.max(initial=0)) + 1):
         count = (size + 1) // 2 if size in used else 0
         if count > ALL_SIZES:
             count = min(-(-count // ALL_SIZES) * ALL_SIZES, MOST_POINTS)
-        if count not in made:
+        if count not in by_count:
             x, w = np.polynomial.legendre.leggauss(count)
-            made[count] = (x + 1.0) / 2.0, w / 2.0
-        points.append(made[count][0])
-        weights.append(made[count][1])
+            by_count[count] = (x + 1.0) / 2.0, w / 2.0
+        points.append(by_count[count][0])
+        weights.append(by_count[count][1])
         counts.append(count)
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
-    return offsets, np.concatenate(points), np.concatenate(weights)
+    return kernels.Quadrature(offsets, np.concatenate(points), np.concatenate(weights))

@@ -1,4 +1,4 @@
-"""GrowingArray: room for what arrives bit by bit."""
+"""GrowableArray: an array that takes elements at its end."""
 
 from __future__ import annotations
 
@@ -8,8 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 
-class GrowingArray:
-    """An array that takes room for what is expected, of which the system gives memory only as it is written."""
+class GrowableArray:
+    """A one-dimensional array that takes elements at its end.
+
+    It allocates more than it holds: the system gives memory only to what is written. It grows by moving to a new
+    array, so views that were given out before keep their memory and their elements.
+    dtype : of the elements
+    """
 
     def __init__(self, dtype: Any) -> None:
         self._array = np.empty(0, dtype)
@@ -19,31 +24,33 @@ class GrowingArray:
         return self._count
 
     def expect(self, count: int) -> None:
-        """Prepare for about `count` elements in all, as long as there is little to copy."""
+        """Prepare for about `count` elements in all, unless much of it is there already and would have to be copied."""
         if count > len(self._array) and self._count < count // 8:
-            fresh = np.empty(count, self._array.dtype)
-            fresh[: self._count] = self._array[: self._count]
-            self._array = fresh
+            self._move(count)
 
     def extend(self, count: int) -> npt.NDArray[Any]:
-        """Return the place for `count` further elements, to be written before the next call."""
+        """Append `count` elements and return the view of them, whose content the caller has to write."""
         needed = self._count + count
         if needed > len(self._array):
-            self._array.resize(max(needed, len(self._array) + len(self._array) // 4), refcheck=False)
-        place = self._array[self._count : needed]
+            self._move(max(needed, 2 * len(self._array)))
+        added = self._array[self._count : needed]
         self._count = needed
-        return place
+        return added
 
     def shrink(self, count: int) -> None:
-        """Forget what stands after the first `count` elements, and keep the room."""
+        """Drop all but the first `count` elements; their memory serves the next ones."""
         self._count = count
 
     @property
     def view(self) -> npt.NDArray[Any]:
-        """The elements so far; valid until the array grows."""
+        """The elements so far; those that are appended later are not in it."""
         return self._array[: self._count]
 
     def finish(self) -> npt.NDArray[Any]:
-        """Return the array, without the room that was not used."""
-        self._array.resize(self._count, refcheck=False)
-        return self._array
+        """Return the elements. The array must not be used any more."""
+        return self.view
+
+    def _move(self, size: int) -> None:
+        larger = np.empty(size, self._array.dtype)
+        larger[: self._count] = self.view
+        self._array = larger

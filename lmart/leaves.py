@@ -5,158 +5,182 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from lmart.array_types import Int32Array, Int64Array, UInt8Array
 from lmart.binning import BinnedFeatures
-from lmart.kernels import histogram as sums
-from lmart.kernels import parting
+from lmart.kernels import histogram as histograms
+from lmart.kernels import row_partition
+from lmart.kernels.split_gain import Split
 from lmart.threads import WorkerPool, chunks
 
-Longs = npt.NDArray[np.int64]
-Ints = npt.NDArray[np.int32]
-
-PARTED = 16_384  # least documents in one piece of work when a leaf is parted
+PARTITIONED = 16_384  # least documents in one piece of work when a leaf is split
 ADDED = 2_048  # and when it is added up; where there are not two of them, another worker's histogram does not pay
 MERGED = 32_768  # bins in one piece of work
 
 
 class LeafSource(Protocol):
-    """The documents of a growing tree. Sums are integers, so they may be taken in parts and added in any order.
+    """The documents of a growing tree. Sums are integers, so they may be taken piece by piece and added in any order.
 
-    Leaf 0 is the root; `split` gives its two sides new numbers, and leaves the documents of both to the old one too.
+    Leaf 0 is the root; `split` gives its children new numbers, and the old leaf still covers the documents of both.
     Calls for different leaves may be made side by side, each with a pool of its own to help it.
-    common_codes : uint8[m], the bin of each feature that histograms may leave out, where they hold 0: it is the leaf's
-        sum less the other bins
+    most_frequent_bins : uint8[m], each feature's most frequent bin. Histograms need not accumulate it (they hold 0
+        there); it is recovered as the leaf's total minus all other bins
     """
 
     @property
-    def common_codes(self) -> npt.NDArray[np.uint8]: ...
+    def most_frequent_bins(self) -> UInt8Array:
+        """uint8[m], each feature's most frequent bin."""
+        ...
 
-    def histogram(self, leaf: int, out: Longs, pool: WorkerPool) -> int:
-        """Write the packed sums by bin, int64[n_bins], and return the packed sum over the leaf."""
+    def histogram(self, leaf: int, out: Int64Array, pool: WorkerPool) -> int:
+        """Write the packed sums by bin to out, int64[n_bins], and return the packed sum over the leaf."""
         ...
 
     def n_documents(self, leaf: int) -> int:
         """Return the number of documents, also of those that are not in the sums."""
         ...
 
-    def has_enough(self, leaf: int, feature: int, code: int, missing_left: bool, min_docs: int) -> bool:
-        """Return whether a split would leave min_docs documents on each side."""
+    def has_enough(self, leaf: int, split: Split, min_documents: int) -> bool:
+        """Return whether a split would leave min_documents on each side."""
         ...
 
-    def code_counts(self, leaf: int, feature: int) -> Longs:
-        """Return the number of documents with each code of a feature, int64[256]."""
+    def bin_counts(self, leaf: int, feature: int) -> Int64Array:
+        """Return the number of documents in each bin of a feature, int64[256]."""
         ...
 
-    def split(
-        self, leaf: int, left: int, right: int, feature: int, code: int, missing_left: bool, pool: WorkerPool
-    ) -> None:
-        """Give the documents with codes up to `code` to the new leaf `left`, and the others to `right`."""
+    def split(self, leaf: int, left: int, right: int, split: Split, pool: WorkerPool) -> None:
+        """Give the documents of a leaf to the new leaves `left` and `right`."""
         ...
 
 
 class Partition:
-    """Rows in the order of their leaves: leaf l has documents[slice(*bounds[l])], ascending until it is split."""
+    """Rows in the order of their leaves: leaf l has documents[slice(*bounds[l])], ascending until it is split.
 
-    def __init__(self, documents: Ints) -> None:
+    documents : int32[n], rows, which the partition reorders
+    """
+
+    def __init__(self, documents: Int32Array) -> None:
         self.documents = documents
         self.bounds = {0: (0, len(documents))}
         self._right = np.empty(len(documents), np.int32)
 
-    def of(self, leaf: int) -> Ints:
+    def of(self, leaf: int) -> Int32Array:
+        """Return the rows of a leaf, a view."""
         return self.documents[slice(*self.bounds[leaf])]
 
     def split(
-        self,
-        leaves: tuple[int, int, int],
-        codes: npt.NDArray[np.uint8],
-        code: int,
-        missing: int,
-        missing_left: bool,
-        pool: WorkerPool,
+        self, leaf: int, left: int, right: int, bins: UInt8Array, split: Split, missing_bin: int, pool: WorkerPool
     ) -> None:
-        """Part the first of three leaves into the others. The other arguments are those of `part_documents`."""
-        leaf, left, new = leaves
+        """Split the rows of a leaf between two new leaves.
+
+        leaf, left, right : numbers of the leaf and of its children
+        bins              : uint8[n_rows], the bin of each row in the split's feature
+        split             : the split
+        missing_bin       : the bin of missing values of this feature
+        pool              : the workers
+        """
         first, last = self.bounds[leaf]
-        own, right = self.documents[first:last], self._right[first:last]
-        pieces = shares(len(own), PARTED, pool.threads)
-        fixed = (codes, code, missing, missing_left, own)
-        counts = pool.run(parting.part_documents, [(*fixed, a, b, right) for a, b in pieces])
+        documents, right_documents = self.documents[first:last], self._right[first:last]
+        pieces = shares(len(documents), PARTITIONED, pool.threads)
+        calls = [
+            (bins, split.bin, missing_bin, split.missing_left, documents, start, stop, right_documents)
+            for start, stop in pieces
+        ]
+        counts = pool.run(row_partition.partition_rows, calls)
         middle = sum(counts)
-        at = 0
+        end = 0  # of the documents that are in place
         for (start, _), count in zip(pieces, counts, strict=True):
-            if start != at:
-                own[at : at + count] = own[start : start + count]
-            at += count
+            if start != end:
+                documents[end : end + count] = documents[start : start + count]
+            end += count
         for (start, stop), count in zip(pieces, counts, strict=True):
-            own[at : at + stop - start - count] = right[start : stop - count]
-            at += stop - start - count
+            documents[end : end + stop - start - count] = right_documents[start : stop - count]
+            end += stop - start - count
         self.bounds[left] = (first, first + middle)
-        self.bounds[new] = (first + middle, last)
+        self.bounds[right] = (first + middle, last)
 
 
 class LocalLeaves:
     """A LeafSource over the binned documents in this process's memory.
 
-    packed  : int64[n], packed gradient and hessian of each document
-    taken   : int32[k], the rows that are in the sums; rest : int32[n - k], those that only follow and are counted
-    threads : of the largest pool that helps
+    binned    : the documents
+    packed    : int64[n], packed gradient and hessian of each document
+    sampled   : int32[k], the rows that are in the sums
+    unsampled : int32[n - k], those that only follow and are counted
+    threads   : of the largest pool that helps
     """
 
-    def __init__(self, binned: BinnedFeatures, packed: Longs, taken: Ints, rest: Ints, threads: int) -> None:
+    def __init__(
+        self, binned: BinnedFeatures, packed: Int64Array, sampled: Int32Array, unsampled: Int32Array, threads: int
+    ) -> None:
         self._binned = binned
         self._packed = packed
-        self._taken = Partition(taken)
-        self._others = np.zeros((threads - 1, binned.edges.n_bins), np.int64)  # 0 between calls
-        self.partitions = (self._taken, Partition(rest)) if len(rest) else (self._taken,)
+        self._sampled = Partition(sampled)
+        self._worker_histograms = np.zeros((threads - 1, binned.edges.n_bins), np.int64)  # 0 between calls
+        self.partitions = (self._sampled, Partition(unsampled)) if len(unsampled) else (self._sampled,)
+        self._n_documents = {0: len(sampled) + len(unsampled)}
 
     @property
-    def common_codes(self) -> npt.NDArray[np.uint8]:
-        return self._binned.common_codes
+    def most_frequent_bins(self) -> UInt8Array:
+        """uint8[m], each feature's most frequent bin."""
+        return self._binned.most_frequent_bins
 
-    def histogram(self, leaf: int, out: Longs, pool: WorkerPool) -> int:
-        binned, documents = self._binned, self._taken.of(leaf)
+    def histogram(self, leaf: int, out: Int64Array, pool: WorkerPool) -> int:
+        """Write the packed sums by bin to out, int64[n_bins], and return the packed sum over the leaf."""
+        binned, documents = self._binned, self._sampled.of(leaf)
         out.fill(0)
-        fixed = (documents, self._packed, binned.row_offsets, binned.uncommon)
         pieces = shares(len(documents), ADDED, pool.threads)
-        others = self._others[: max(0, len(pieces) - 1)]
-        totals = pool.run(sums.add_documents, [(*fixed, a, b) for a, b in pieces], [out, *others])
+        others = self._worker_histograms[: max(0, len(pieces) - 1)]
+        calls = [
+            (documents, self._packed, binned.row_offsets, binned.other_bins, start, stop) for start, stop in pieces
+        ]
+        totals = pool.run(histograms.add_documents, calls, [out, *others])
         if len(others):
-            pool.run(sums.merge, [(out, others, a, b) for a, b in chunks(len(out), MERGED)])
+            merges = [(out, others, first, last) for first, last in chunks(len(out), MERGED)]
+            pool.run(histograms.merge_histograms, merges)
         return sum(totals)
 
     def n_documents(self, leaf: int) -> int:
-        return sum(last - first for first, last in (part.bounds[leaf] for part in self.partitions))
+        """Return the number of documents, also of those that are not in the sums."""
+        return self._n_documents[leaf]
 
-    def has_enough(self, leaf: int, feature: int, code: int, missing_left: bool, min_docs: int) -> bool:
-        left = right = 0
-        missing = int(self._binned.edges.missing_codes[feature])
-        for part in self.partitions:
-            fixed = (self._binned.codes[feature], code, missing, missing_left, part.of(leaf), min_docs)
-            left, right = parting.count_sides(*fixed, left, right)
-        return min(left, right) >= min_docs
+    def has_enough(self, leaf: int, split: Split, min_documents: int) -> bool:
+        """Return whether a split would leave min_documents on each side."""
+        n_left = n_right = 0
+        bins, missing_bin = self._binned.bins[split.feature], int(self._binned.edges.missing_bins[split.feature])
+        for partition in self.partitions:
+            documents = partition.of(leaf)
+            n_left, n_right = row_partition.count_children(
+                bins, split.bin, missing_bin, split.missing_left, documents, min_documents, n_left, n_right
+            )
+        return min(n_left, n_right) >= min_documents
 
-    def code_counts(self, leaf: int, feature: int) -> Longs:
+    def bin_counts(self, leaf: int, feature: int) -> Int64Array:
+        """Return the number of documents in each bin of a feature, int64[256]."""
         if leaf == 0 and self.n_documents(0) == self._binned.n_documents:
-            whole: Longs = self._binned.code_counts[feature]
+            whole: Int64Array = self._binned.bin_counts[feature]
             return whole
         counts = np.zeros(256, np.int64)
-        for part in self.partitions:
-            documents = part.of(leaf)
-            parting.count_leaf_codes(self._binned.codes[feature], documents, 0, len(documents), counts)
+        for partition in self.partitions:
+            documents = partition.of(leaf)
+            row_partition.count_leaf_bins(self._binned.bins[feature], documents, 0, len(documents), counts)
         return counts
 
-    def split(
-        self, leaf: int, left: int, right: int, feature: int, code: int, missing_left: bool, pool: WorkerPool
-    ) -> None:
-        missing = int(self._binned.edges.missing_codes[feature])
-        for part in self.partitions:
-            part.split((leaf, left, right), self._binned.codes[feature], code, missing, missing_left, pool)
+    def split(self, leaf: int, left: int, right: int, split: Split, pool: WorkerPool) -> None:
+        """Give the documents of a leaf to the new leaves `left` and `right`."""
+        bins, missing_bin = self._binned.bins[split.feature], int(self._binned.edges.missing_bins[split.feature])
+        for partition in self.partitions:
+            partition.split(leaf, left, right, bins, split, missing_bin, pool)
+        for child in (left, right):
+            bounds = [partition.bounds[child] for partition in self.partitions]
+            self._n_documents[child] = sum([last - first for first, last in bounds])
 
 
 def shares(n: int, least: int, threads: int) -> list[tuple[int, int]]:
-    """Return pieces of work that cover range(n): about eight a thread, but none shorter than `least`; one where there
-    is one thread or hardly more than one piece."""
+    """Return ranges that cover range(n): about eight a thread, but none shorter than `least`.
+
+    One where there is one thread or hardly more than one range.
+    """
     if threads == 1 or n < 2 * least:
         return [(0, n)] if n else []
     return chunks(n, max(least, -(-n // (8 * threads))))

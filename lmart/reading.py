@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lmart.bin_edges import BinEdges, ColumnCounts, RowSample, choose_bin_edges
-from lmart.binning import BinnedDataset, Coder, bin_dataset, cell_arrays, lay_out
+from lmart.binning import BinnedDataset, Coder, RowsToCode, bin_dataset, lay_out, row_arrays
 from lmart.coding import CodedDataset, ValidationCoder, code_dataset
 from lmart.ensemble import Ensemble
 from lmart.errors import DataError
@@ -107,7 +107,7 @@ class _TwoPasses:
         if not sample.has_every_row:
             return labels, query_offsets, edges, None
         codes = np.empty((edges.n_features, n), np.uint8)
-        Coder(edges, places, self._pool).code([(sample.arrays, 0, n, 0, codes)])
+        Coder(edges, places, self._pool).code([RowsToCode(sample.rows, 0, n, 0, codes)])
         return labels, query_offsets, edges, codes
 
     def _second_pass(self, edges: BinEdges, labels: Floats) -> Codes:
@@ -127,7 +127,7 @@ class _TwoPasses:
                     own = np.zeros(len(block)) if block.labels is None else block.labels
                     if len(self._table) > n_columns or not np.array_equal(labels[row:stop], own):
                         raise changed_while_read(path)
-                    pieces.append((cell_arrays(block.features), 0, len(block), row, codes))
+                    pieces.append(RowsToCode(row_arrays(block.features), 0, len(block), row, codes))
                     row = stop
                 coder.code(pieces)
         except DataError:

@@ -6,23 +6,18 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from lmart.array_types import BoolArray, Float64Array, Int8Array, Int32Array, Int64Array
 from lmart.bin_edges import BinEdges
 from lmart.binning import BinnedFeatures
 from lmart.grower import GrownTree, Histograms, Units, grow_tree
-from lmart.kernels import histogram as sums
-from lmart.kernels import parting, sampling
+from lmart.kernels import gradient_sampling, row_partition
+from lmart.kernels import histogram as kernels
+from lmart.kernels.bit_mixing import round_key
 from lmart.leaves import LocalLeaves, Partition
 from lmart.objectives import Gradients
 from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool, chunks
-
-Floats = npt.NDArray[np.float64]
-Longs = npt.NDArray[np.int64]
-Ints = npt.NDArray[np.int32]
-Flags = npt.NDArray[np.bool_]
-Signs = npt.NDArray[np.int8]
 
 CHUNK = 32_768  # rows in one piece of work
 
@@ -31,89 +26,107 @@ def grow_round(
     binned: BinnedFeatures,
     gradients: Gradients,
     settings: TrainSettings,
-    share: float,
+    sampling_rate: float,
     round_number: int,
     pool: WorkerPool,
-    scores: Sequence[Floats],
+    scores: Sequence[Float64Array],
     histograms: Histograms,
-    signs: Signs | None,
+    directions: Int8Array | None,
 ) -> GrownTree | None:
-    """Grow one tree on a sample of the documents and add its leaf values to scores of all."""
-    taken, rest = _draw(gradients, share, settings.seed, round_number, pool)
-    units, packed = _pack(gradients, len(taken), pool)
+    """Grow one tree on a sample of the documents and add its leaf values to scores of all; None without a split.
+
+    binned        : the training documents
+    gradients     : of the documents; overwritten when they are sampled
+    settings      : of the training
+    sampling_rate : share of the documents to grow the tree from
+    round_number  : of the seed's random numbers
+    pool          : the workers
+    scores        : float64[n] each, to which the leaf values are added
+    histograms    : buffers to use
+    directions    : int8[m], the monotone constraints, as in `grow_tree`; None: none
+    """
+    sampled, unsampled = _draw_rows(gradients, sampling_rate, settings.seed, round_number, pool)
+    units, packed = _pack(gradients, len(sampled), pool)
     if units is None:
         return None
-    leaves = LocalLeaves(binned, packed, taken, rest, pool.threads)
+    leaves = LocalLeaves(binned, packed, sampled, unsampled, pool.threads)
     features = _draw_features(binned.edges, settings, round_number)
-    grown = grow_tree(leaves, binned.edges, units, settings, pool, histograms, signs, features)
+    grown = grow_tree(leaves, binned.edges, units, settings, pool, histograms, directions, features)
     if grown is not None:
-        for part in leaves.partitions:
-            for one in scores:
-                _add_values(part, grown, one, pool)
+        for partition in leaves.partitions:
+            for score_array in scores:
+                _add_values(partition, grown, score_array, pool)
     return grown
 
 
-def _draw_features(edges: BinEdges, settings: TrainSettings, round_number: int) -> Flags | None:
-    """Return the features that a tree may split on, bool[m], None for all: those with the least numbers drawn."""
+def _draw_features(edges: BinEdges, settings: TrainSettings, round_number: int) -> BoolArray | None:
+    """Return the features that a tree may split on, bool[m], None for all: those with the least mixed bits."""
     if settings.features >= 1.0:
         return None
-    numbers = np.empty(edges.n_features, np.uint64)
-    sampling.mix_each(edges.columns, ~np.uint64(sampling.round_key(settings.seed, round_number)), numbers)
-    taken = np.zeros(edges.n_features, np.bool_)
-    taken[numbers.argsort(kind="stable")[: max(1, round(settings.features * edges.n_features))]] = True
-    return taken
+    mixed = np.empty(edges.n_features, np.uint64)
+    gradient_sampling.mix_each(edges.columns, ~np.uint64(round_key(settings.seed, round_number)), mixed)
+    allowed = np.zeros(edges.n_features, np.bool_)
+    allowed[mixed.argsort(kind="stable")[: max(1, round(settings.features * edges.n_features))]] = True
+    return allowed
 
 
-def _add_values(part: Partition, grown: GrownTree, scores: Floats, pool: WorkerPool) -> None:
+def _add_values(partition: Partition, grown: GrownTree, scores: Float64Array, pool: WorkerPool) -> None:
+    """Add the leaf values of a tree to the scores of the partition's documents."""
     values = grown.tree.leaf_values
-    bounds = np.array([part.bounds[leaf] for leaf in grown.leaves], np.int64)
+    bounds = np.array([partition.bounds[leaf] for leaf in grown.leaves], np.int64)
     starts, stops = bounds[:, 0].copy(), bounds[:, 1].copy()
     ranges = chunks(len(values), -(-len(values) // (4 * pool.threads)))  # of leaves, which share no document
-    calls = [(part.documents, starts[a:b], stops[a:b], values[a:b], scores) for a, b in ranges]
-    pool.run(parting.add_leaf_values, calls)
+    calls = [(partition.documents, starts[a:b], stops[a:b], values[a:b], scores) for a, b in ranges]
+    pool.run(row_partition.add_leaf_values, calls)
 
 
-def _draw(gradients: Gradients, share: float, seed: int, round_number: int, pool: WorkerPool) -> tuple[Ints, Ints]:
-    """Return the rows that a tree is grown from and the rest, ascending; the gradients of the former make up for those
-    of the rest, which become 0.
+def _draw_rows(
+    gradients: Gradients, sampling_rate: float, seed: int, round_number: int, pool: WorkerPool
+) -> tuple[Int32Array, Int32Array]:
+    """Return (sampled, unsampled) row indices, ascending.
 
-    Minimal variance sampling (Ibragimov and Gusev 2019): the chance of a row is size / mu, at most 1, with size
-    sqrt(g^2 + h^2 / 10), and mu such that about `share` of the rows are drawn.
+    In place: divide gradients and hessians of sampled rows by their sampling probability, zero the others.
+    Minimal variance sampling (Ibragimov and Gusev 2019): the probability of a row is size / mu, at most 1, with size
+    sqrt(g^2 + h^2 / 10), and mu such that about `sampling_rate` of the rows are drawn.
     """
     n = len(gradients.gradients)
-    everything = np.arange(n, dtype=np.int32)
-    if share >= 1.0:
-        return everything, np.empty(0, np.int32)
-    some = everything[:: max(1, n >> 16)]  # mu need not be exact, only the same everywhere
+    all_rows = np.arange(n, dtype=np.int32)
+    if sampling_rate >= 1.0:
+        return all_rows, np.empty(0, np.int32)
+    some = all_rows[:: max(1, n >> 16)]  # mu need not be exact, only the same everywhere
     sizes = np.empty(len(some))
-    sampling.sizes(gradients.gradients[some], gradients.hessians[some], 0, len(some), sizes)
-    threshold = sampling.threshold_for(np.sort(sizes), share)
+    gradient_sampling.gradient_sizes(gradients.gradients[some], gradients.hessians[some], 0, len(some), sizes)
+    threshold = gradient_sampling.threshold_for(np.sort(sizes), sampling_rate)
     if threshold <= 0.0:
-        return everything, np.empty(0, np.int32)
-    key = np.uint64(sampling.round_key(seed, round_number))
-    taken, rest = np.empty(n, np.int32), np.empty(n, np.int32)
+        return all_rows, np.empty(0, np.int32)
+    key = np.uint64(round_key(seed, round_number))
+    sampled, unsampled = np.empty(n, np.int32), np.empty(n, np.int32)
     pieces = chunks(n, CHUNK)
-    counts = pool.run(sampling.draw, [(*gradients, threshold, key, a, b, taken, rest) for a, b in pieces])
+    calls = [(*gradients, threshold, key, start, stop, sampled, unsampled) for start, stop in pieces]
+    counts = pool.run(gradient_sampling.draw_rows, calls)
     return (
-        np.concatenate([taken[a : a + k] for (a, _), k in zip(pieces, counts, strict=True)]),
-        np.concatenate([rest[a : b - k] for (a, b), k in zip(pieces, counts, strict=True)]),
+        np.concatenate([sampled[start : start + k] for (start, _), k in zip(pieces, counts, strict=True)]),
+        np.concatenate([unsampled[start : stop - k] for (start, stop), k in zip(pieces, counts, strict=True)]),
     )
 
 
-def _pack(gradients: Gradients, n_taken: int, pool: WorkerPool) -> tuple[Units | None, Longs]:
+def _pack(gradients: Gradients, n_sampled: int, pool: WorkerPool) -> tuple[Units | None, Int64Array]:
     """Return the units, powers of two in which all sums fit 32 bits, and the packed gradients, int64[n].
 
-    No units when there is nothing to learn from.
+    No units when all gradients are 0.
     """
     n = len(gradients.gradients)
     pieces = chunks(n, CHUNK)
-    parts = pool.run(sums.sum_sizes, [(*gradients, a, b) for a, b in pieces])
-    gradient = math.fsum(part[0] for part in parts)
-    hessian = math.fsum(part[1] for part in parts)
+    magnitudes = pool.run(kernels.sum_magnitudes, [(*gradients, start, stop) for start, stop in pieces])
+    gradient = math.fsum(magnitude[0] for magnitude in magnitudes)
+    hessian = math.fsum(magnitude[1] for magnitude in magnitudes)
     packed = np.empty(n, np.int64)
     if gradient == 0.0:
         return None, packed
-    room = 2.0**31 - 1 - n_taken / 2  # rounding adds up to half a unit a document
-    scales = [2.0 ** (math.frexp(room / total)[1] - 1) if total > 0 else 1.0 for total in (gradient, hessian)]
-    largest = max(pool.run(sums.pack, [(*gradients, *scales, a, b, packed) for a, b in pieces]))
-    return Units(1.0 / scales[0], 1.0 / scales[1], largest), packed
+    largest_sum = 2.0**31 - 1 - n_sampled / 2  # rounding adds up to half a unit a document
+    gradient_scale, hessian_scale = (
+        2.0 ** (math.frexp(largest_sum / total)[1] - 1) if total > 0 else 1.0 for total in (gradient, hessian)
+    )
+    calls = [(*gradients, gradient_scale, hessian_scale, start, stop, packed) for start, stop in pieces]
+    largest_hessian = max(pool.run(kernels.pack_gradients, calls))
+    return Units(1.0 / gradient_scale, 1.0 / hessian_scale, largest_hessian), packed

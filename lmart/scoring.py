@@ -7,15 +7,16 @@ the raw values (`x <= threshold` goes left, nan to the side the node records), f
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array, UInt8Array
 from lmart.dataset import Counted, RankingDataset, SparseRows
-from lmart.ensemble import Ensemble, FlatTrees, Floats, Ints, Longs, flatten
+from lmart.ensemble import Ensemble, FlatTrees, Ints, Longs, flatten
 from lmart.errors import DataError, ModelError, quote
 from lmart.kernels import scoring as kernels
+from lmart.kernels.row_arrays import contiguous_rows
 from lmart.threads import WorkerPool, chunks
 
 CODES = 255  # thresholds of one coded column; a node's code is 0..254, and 255 is above all of them
@@ -23,50 +24,81 @@ CHUNK = 1024  # rows of one call
 NAMED = 3  # unknown features named in a message
 
 
-@dataclass(frozen=True, eq=False)
-class _Coding:
-    """How values become codes; the arrays of `kernels.code_rows`, and what each node compares."""
+class _DistinctThresholds(NamedTuple):
+    """The thresholds of an ensemble without repetition: by ascending feature, then ascending.
 
-    grid_starts: npt.NDArray[np.uint32]
-    grid_bits: npt.NDArray[np.uint8]
-    grid: Floats
-    coded_offsets: npt.NDArray[np.uint32]
-    coded_starts: npt.NDArray[np.uint32]
-    missing_codes: npt.NDArray[np.uint8]
-    absent_codes: npt.NDArray[np.uint8]
-    node_columns: Longs
-    node_codes: Longs
+    features   : int64[n_distinct]
+    thresholds : float64[n_distinct]
+    starts     : int64[n_features + 1], those of feature f are thresholds[starts[f]:starts[f + 1]]
+    node_ranks : int64[n_nodes], place of each node's threshold among those of its feature
+    """
+
+    features: Int64Array
+    thresholds: Float64Array
+    starts: Int64Array
+    node_ranks: Int64Array
 
 
-def _plan_coding(flat: FlatTrees, n_features: int, absent: str) -> _Coding:
-    """Number the thresholds of each feature, and lay out the coded columns.
+class _NodeCodes(NamedTuple):
+    """What each node compares: a document goes left when its code in a coded column is at most that of the node.
+
+    columns : int64[n_nodes], coded columns
+    codes   : int64[n_nodes], 0..254
+    """
+
+    columns: Int64Array
+    codes: Int64Array
+
+
+class _LeafOrder(NamedTuple):
+    """The order of the leaves of each tree, the smaller child of every node first.
+
+    positions : int64[n_leaves], place of each leaf in its tree
+    first     : int64[n_nodes], place of each node's first leaf
+    n_first   : int64[n_nodes], leaves of the smaller child, which come first
+    flip      : bool[n_nodes], whether the right child is the smaller one
+    """
+
+    positions: Int64Array
+    first: Int64Array
+    n_first: Int64Array
+    flip: BoolArray
+
+
+def _distinct_thresholds(flat: FlatTrees, n_features: int) -> _DistinctThresholds:
+    """Number the thresholds of each feature."""
+    columns = flat.split_columns.astype(np.int64)
+    order = np.lexsort((flat.thresholds, columns))
+    by_column, by_threshold = columns[order], flat.thresholds[order]
+    is_new = np.ones(len(order), np.bool_)
+    is_new[1:] = (by_column[1:] != by_column[:-1]) | (by_threshold[1:] != by_threshold[:-1])
+    number = np.cumsum(is_new) - 1  # of the distinct (feature, threshold) pair
+    features = by_column[is_new]
+    starts = np.searchsorted(features, np.arange(n_features + 1))
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = number - starts[by_column]
+    return _DistinctThresholds(features, by_threshold[is_new], starts, ranks)
+
+
+def _plan_coding(flat: FlatTrees, n_features: int, absent: str) -> tuple[kernels.CodingPlan, _NodeCodes]:
+    """Lay out the thresholds of each feature and the coded columns.
 
     A feature has one coded column for each side that its missing values go to and for each 255 of its thresholds, as
     far as nodes use them; a missing value is below all codes in the one, above all in the other, so no node asks
     about it.
     """
-    columns = flat.split_columns.astype(np.int64)
-    order = np.lexsort((flat.thresholds, columns))
-    by_column, by_threshold = columns[order], flat.thresholds[order]
-    new_feature = np.ones(len(order), np.bool_)
-    new_feature[1:] = by_column[1:] != by_column[:-1]
-    new = new_feature.copy()
-    new[1:] |= by_threshold[1:] != by_threshold[:-1]
-    number = np.cumsum(new) - 1  # of the distinct (feature, threshold) pair
-    owners, thresholds = by_column[new], by_threshold[new]
-    starts = np.searchsorted(owners, np.arange(n_features + 1))
-    rank = np.empty(len(order), np.int64)
-    rank[order] = number - starts[by_column]
-
-    sizes = np.diff(starts)
+    distinct = _distinct_thresholds(flat, n_features)
+    sizes = np.diff(distinct.starts)
     bits = np.array([int(size).bit_length() for size in sizes], dtype=np.int64)
     padded = (1 << bits) - 1
     grid_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(padded)])
     grid = np.full(int(grid_starts[-1]) + 1, np.inf)
-    grid[1 + grid_starts[owners] + np.arange(len(owners)) - starts[owners]] = thresholds
+    ranks = np.arange(len(distinct.features)) - distinct.starts[distinct.features]
+    grid[1 + grid_starts[distinct.features] + ranks] = distinct.thresholds
 
     pieces = int(sizes.max(initial=1)) // CODES + 1
-    keys = (columns * 2 + flat.missing_left) * pieces + rank // CODES
+    columns = flat.split_columns.astype(np.int64)
+    keys = (columns * 2 + flat.missing_left) * pieces + distinct.node_ranks // CODES
     coded, node_columns = np.unique(keys, return_inverse=True)
     if len(coded) >= 1 << 23 or int(np.diff(flat.leaf_offsets).max(initial=0)) >= 1 << 26 or len(grid) >= 1 << 32:
         raise ModelError("the model is too large to score")
@@ -76,9 +108,10 @@ def _plan_coding(flat: FlatTrees, n_features: int, absent: str) -> _Coding:
     if absent == "missing":
         absent_codes = missing_codes.copy()
     else:
-        below = np.bincount(owners[thresholds < 0.0], minlength=n_features)[coded_features]
+        negative = distinct.features[distinct.thresholds < 0.0]
+        below = np.bincount(negative, minlength=n_features)[coded_features]
         absent_codes = np.clip(below - coded_starts, 0, CODES).astype(np.uint8)
-    return _Coding(
+    plan = kernels.CodingPlan(
         grid_starts[:-1].astype(np.uint32),
         bits.astype(np.uint8),
         grid,
@@ -86,32 +119,20 @@ def _plan_coding(flat: FlatTrees, n_features: int, absent: str) -> _Coding:
         coded_starts.astype(np.uint32),
         missing_codes,
         absent_codes,
-        node_columns.astype(np.int64),
-        rank % CODES,
     )
+    return plan, _NodeCodes(node_columns.astype(np.int64), distinct.node_ranks % CODES)
 
 
-@dataclass(frozen=True, eq=False)
-class _Strikes:
-    """The trees as `kernels.add_trees` takes them."""
-
-    strike_offsets: npt.NDArray[np.uint64]
-    strikes: npt.NDArray[np.uint64]
-    leaf_offsets: npt.NDArray[np.uint64]
-    leaf_values: Floats
-    n_planes: int
-
-
-def _lay_out(flat: FlatTrees, coding: _Coding) -> _Strikes:
-    """Order the leaves of each tree, smaller child first, and write what each node strikes, plane by plane."""
+def _order_leaves(flat: FlatTrees) -> _LeafOrder:
+    """Order the leaves of each tree, those of smaller children first."""
     owner = flat.tree_of_node
-    inner_start, leaf_start = flat.node_offsets[owner], flat.leaf_offsets[owner]
+    node_start, leaf_start = flat.node_offsets[owner], flat.leaf_offsets[owner]
 
-    def places(child: Ints) -> Longs:  # >= 0: a node among all nodes; < 0: ~ a leaf among all leaves
+    def numbered(child: Int32Array) -> Int64Array:  # >= 0: a node among all nodes; < 0: ~ a leaf among all leaves
         wide = child.astype(np.int64)
-        return np.where(wide >= 0, wide + inner_start, ~(~wide + leaf_start))
+        return np.where(wide >= 0, wide + node_start, ~(~wide + leaf_start))
 
-    left, right = places(flat.left), places(flat.right)
+    left, right = numbered(flat.left), numbered(flat.right)
     levels = [flat.node_offsets[:-1][np.diff(flat.node_offsets) > 0]]  # nodes as far from their roots
     while len(levels[-1]):
         below = np.concatenate([left[levels[-1]], right[levels[-1]]])
@@ -123,38 +144,49 @@ def _lay_out(flat: FlatTrees, coding: _Coding) -> _Strikes:
     left_size, right_size = sizes[np.maximum(left, -1)], sizes[np.maximum(right, -1)]
     flip = right_size < left_size
     smaller, larger = np.where(flip, right, left), np.where(flip, left, right)
-    struck = np.minimum(left_size, right_size)
+    n_first = np.minimum(left_size, right_size)
     # The place of each node's first leaf in its tree, from above.
-    begin = np.zeros(len(owner), np.int64)
-    position = np.zeros(len(flat.leaf_values), np.int64)
+    first = np.zeros(len(owner), np.int64)
+    positions = np.zeros(len(flat.leaf_values), np.int64)
     for level in levels:
-        for child, start in ((smaller[level], begin[level]), (larger[level], begin[level] + struck[level])):
+        for child, start in ((smaller[level], first[level]), (larger[level], first[level] + n_first[level])):
             inner = child >= 0
-            begin[child[inner]] = start[inner]
-            position[~child[~inner]] = start[~inner]
-    leaf_owner = np.repeat(np.arange(flat.n_trees), np.diff(flat.leaf_offsets))
-    leaf_values = np.empty(len(position))
-    leaf_values[flat.leaf_offsets[leaf_owner] + position] = flat.leaf_values
+            first[child[inner]] = start[inner]
+            positions[~child[~inner]] = start[~inner]
+    return _LeafOrder(positions, first, n_first, flip)
 
-    touched = (begin + struck - 1) // 8 - begin // 8 + 1 if len(owner) else np.zeros(0, np.int64)
-    node = np.repeat(np.arange(len(owner)), touched)
-    strike_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(touched)])
-    plane = begin[node] // 8 + np.arange(len(node)) - strike_starts[node]
-    low = np.maximum(begin[node] - 8 * plane, 0)
-    high = np.minimum(begin[node] + struck[node] - 8 * plane, 8)
+
+def _mask_trees(flat: FlatTrees, nodes: _NodeCodes) -> kernels.MaskedTrees:
+    """Order the leaves of each tree, and write the masks of each node, bitvector byte by byte."""
+    order = _order_leaves(flat)
+    n_nodes = len(order.first)
+    leaf_owner = np.repeat(np.arange(flat.n_trees), np.diff(flat.leaf_offsets))
+    leaf_values = np.empty(len(order.positions))
+    leaf_values[flat.leaf_offsets[leaf_owner] + order.positions] = flat.leaf_values
+
+    last = order.first + order.n_first - 1
+    n_masks = last // 8 - order.first // 8 + 1 if n_nodes else np.zeros(0, np.int64)
+    node = np.repeat(np.arange(n_nodes), n_masks)
+    mask_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(n_masks)])
+    byte = order.first[node] // 8 + np.arange(len(node)) - mask_starts[node]
+    low = np.maximum(order.first[node] - 8 * byte, 0)
+    high = np.minimum(order.first[node] + order.n_first[node] - 8 * byte, 8)
     mask = 255 ^ ((1 << high) - (1 << low))
-    code = np.where(flip, CODES - 1 - coding.node_codes, coding.node_codes)[node]  # c <= t is 255 - c > 254 - t
-    words = (coding.node_columns[node] << 40) | (plane << 17) | (flip[node].astype(np.int64) << 16) | (code << 8) | mask
-    return _Strikes(
-        strike_starts[flat.node_offsets].astype(np.uint64),
-        words.astype(np.uint64),
+    code = np.where(order.flip, CODES - 1 - nodes.codes, nodes.codes)[node]  # c <= t is 255 - c > 254 - t
+    flip = order.flip[node].astype(np.int64)
+    masks = (nodes.columns[node] << 40) | (byte << 17) | (flip << 16) | (code << 8) | mask
+    return kernels.MaskedTrees(
+        mask_starts[flat.node_offsets].astype(np.uint64),
+        masks.astype(np.uint64),
         flat.leaf_offsets.astype(np.uint64),
         leaf_values,
+        _lowest_bits(),
         int(np.diff(flat.leaf_offsets).max(initial=0) + 7) // 8,
     )
 
 
-def _lowest_bits() -> npt.NDArray[np.uint8]:
+def _lowest_bits() -> UInt8Array:
+    """Return uint8[256], the lowest bit set in each byte."""
     return np.array([0, *((byte & -byte).bit_length() - 1 for byte in range(1, 256))], np.uint8)
 
 
@@ -164,41 +196,26 @@ class Scorer:
     def __init__(self, ensemble: Ensemble) -> None:
         self.ensemble = ensemble
         flat = flatten(ensemble.trees)
-        self._coding = _plan_coding(flat, ensemble.n_features, ensemble.absent)
-        self._trees = _lay_out(flat, self._coding)
-        self._lowest = _lowest_bits()
+        self._plan, nodes = _plan_coding(flat, ensemble.n_features, ensemble.absent)
+        self._trees = _mask_trees(flat, nodes)
 
-    def score(self, rows: SparseRows, column_map: Ints, pool: WorkerPool | None = None) -> Floats:
-        """Return the score of each row, float64[n].
+    def score(self, rows: SparseRows, column_map: Int32Array, pool: WorkerPool | None = None) -> Float64Array:
+        """Return the score of each row, float64[n]. ModelError when one is too large for a number.
 
-        rows : n rows; column_map : int32[number of columns], the feature of the model for each column of the rows, -1
-        for none, as `FeatureMatcher` gives it; pool : None scores on the calling thread.
+        rows       : n rows
+        column_map : int32[number of columns], the model's feature of each column of the rows, -1 for none, as
+                     `FeatureMatcher` gives it
+        pool       : None scores on the calling thread
         """
         n = len(rows)
         scores = np.empty(n)
-        plan, trees = self._coding, self._trees
-        shared = (
-            np.ascontiguousarray(rows.offsets, np.int64),
-            np.ascontiguousarray(rows.columns, np.int32),
-            np.ascontiguousarray(rows.values, np.float64),
-            np.where(column_map < 0, self.ensemble.n_features, column_map).astype(np.int32),
-            plan.grid_starts,
-            plan.grid_bits,
-            plan.grid,
-            plan.coded_offsets,
-            plan.coded_starts,
-            plan.missing_codes,
-            plan.absent_codes,
-            trees.strike_offsets,
-            trees.strikes,
-            trees.leaf_offsets,
-            trees.leaf_values,
-            self._lowest,
-            trees.n_planes,
-            float(self.ensemble.base_score),
-            scores,
-        )
-        calls = [(*shared, start, stop) for start, stop in chunks(n, CHUNK)]
+        arrays = contiguous_rows(rows.offsets, rows.columns, rows.values)
+        features = np.where(column_map < 0, self.ensemble.n_features, column_map).astype(np.int32)
+        base_score = float(self.ensemble.base_score)
+        calls = [
+            (arrays, features, self._plan, self._trees, base_score, scores, start, stop)
+            for start, stop in chunks(n, CHUNK)
+        ]
         if pool is None:
             for call in calls:
                 kernels.score_rows(*call)
@@ -421,10 +438,3 @@ def match_dataset(ensemble: Ensemble, dataset: RankingDataset) -> FeatureMatcher
     matcher.column_map(dataset.feature_ids, dataset.feature_names)
     matcher.tables = dataset.table_features
     return matcher
-
-
-def score_dataset(ensemble: Ensemble, dataset: RankingDataset, pool: WorkerPool | None = None) -> Floats:
-    """Return the score of each document, float64[n]. DataError when the data has features but none of the model's."""
-    matcher = match_dataset(ensemble, dataset)
-    matcher.refuse(dataset.source)
-    return Scorer(ensemble).score(dataset.features, matcher.known_columns, pool)

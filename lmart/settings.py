@@ -58,7 +58,7 @@ def _setting(
 
 @dataclass(frozen=True)
 class TrainSettings:
-    """How to train; raises SettingsError when a value is outside its range."""
+    """How to train; raises SettingsError when a value is of another type or outside its range."""
 
     trees: int = _setting(300, "Number of trees, one a round.", low=1)
     tree: str = _setting(
@@ -138,6 +138,7 @@ class TrainSettings:
 
     def __post_init__(self) -> None:
         for one in fields(self):
+            object.__setattr__(self, one.name, of_declared_type(one, getattr(self, one.name)))
             if one.name != "trees" or self.trees != 0:  # which may be chosen: initial scores can be best alone
                 check_range(one, getattr(self, one.name))
         if self.monotone and self.tree == "oblivious":
@@ -185,6 +186,24 @@ def options() -> tuple[Field[Any], ...]:
 def setting(name: str) -> Field[Any]:
     """Return the declaration of one setting: `.default`, and `.metadata` with meaning, low, high and above."""
     return next(one for one in fields(TrainSettings) if one.name == name)
+
+
+TYPES = {"int": (int, "a whole number"), "float": (float, "a number"), "bool": (bool, "True or False")}
+TYPES |= {"str": (str, "text"), "Gain": (Gain, "a Gain")}
+
+
+def of_declared_type(one: Field[Any], value: Any) -> Any:
+    """Return a setting's value, a whole number as a float where its field declares one.
+
+    SettingsError when the value is of another type than the field declares; True and False are no numbers.
+    """
+    declared, _, optional = str(one.type).partition(" | ")
+    kind, words = TYPES[declared]
+    if (isinstance(value, kind) and (kind is bool or not isinstance(value, bool))) or (value is None and optional):
+        return value
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    raise SettingsError(f"{one.name.replace('_', '-')} is {value!r}, which is not {words}")
 
 
 def check_range(one: Field[Any], value: Any) -> None:

@@ -13,7 +13,11 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, TypeVarTuple, Unpack, overload
+
+Ts = TypeVarTuple("Ts")
+Own = TypeVar("Own")
+R = TypeVar("R")
 
 # When callers mostly wait for workers that another program keeps from running, they do without them for a while.
 WAITING = 0.5  # share of the time, averaged over the last few calls
@@ -132,14 +136,26 @@ class WorkerPool:
         while (batch := self._waiting.get()) is not None:
             batch.work()
 
+    @overload
     def run(
-        self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], own: Sequence[Any] | None = None
-    ) -> list[Any]:
-        """Call `function(*a)` for each a of `arguments`, in any order, side by side where that pays; return the results
-        in order.
+        self, function: Callable[[Unpack[Ts]], R], arguments: Sequence[tuple[*Ts]], own: None = None
+    ) -> list[R]: ...
 
-        own : min(threads, len(arguments)) objects; each worker puts one of them, always the same, before its arguments.
-        The first exception is raised here, after the calls under way have ended.
+    @overload
+    def run(
+        self, function: Callable[[Own, Unpack[Ts]], R], arguments: Sequence[tuple[*Ts]], own: Sequence[Own]
+    ) -> list[R]: ...
+
+    def run(
+        self, function: Callable[..., R], arguments: Sequence[tuple[Any, ...]], own: Sequence[Any] | None = None
+    ) -> list[R]:
+        """Call a function once for each tuple of arguments, in any order, on several threads where that pays.
+
+        function  : called as function(*arguments[i]), or as function(own[w], *arguments[i]) by worker w
+        arguments : one tuple a call; mypy checks them against the function's parameters
+        own       : min(threads, len(arguments)) objects, one for each worker, such as its buffers; None: there are none
+        Return the results in the order of `arguments`. The first exception is raised here, after the calls under way
+        have ended.
         """
         if self.threads == 1 or len(arguments) < 2 or self._alone:
             self._alone = max(0, self._alone - 1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +17,7 @@ from lmart.ensemble import Ensemble
 from lmart.errors import DataError
 from lmart.gains import SMALLEST_GRADE_SCALE, grade_scale, refuse_labels_above
 from lmart.grower import GrownTree
-from lmart.kernels import parting
+from lmart.kernels.tree_walk import BinnedTree, walk_bins
 from lmart.measures import Conventions, Evaluator, parse_measure
 from lmart.rounds import CHUNK
 from lmart.scoring import Scorer
@@ -111,9 +110,9 @@ class Training(Watched):
         self._binned, self._pool = binned, pool
 
     def add(self, grown: GrownTree) -> None:
-        fixed = (self._binned.codes, *_walked(grown, self._binned.edges))
+        tree = _binned_tree(grown, self._binned.edges)
         pieces = chunks(len(self.scores), CHUNK)
-        self._pool.run(parting.walk_codes, [(*fixed, a, b, self.scores) for a, b in pieces])
+        self._pool.run(walk_bins, [(self._binned.bins, tree, a, b, self.scores) for a, b in pieces])
 
 
 class Validation(Watched):
@@ -140,20 +139,27 @@ class Validation(Watched):
     def add(self, grown: GrownTree) -> None:
         tree, coded = grown.tree, self._set
         exact = self.scores[coded.infinite_docs]
-        fixed = _walked(grown, self._edges)
+        binned_tree = _binned_tree(grown, self._edges)
         calls, start = [], 0
-        for codes in coded.codes:
-            n = codes.shape[1]
-            calls.append((codes, *fixed, 0, n, self.scores[start : start + n]))
+        for bins in coded.bins:
+            n = bins.shape[1]
+            calls.append((bins, binned_tree, 0, n, self.scores[start : start + n]))
             start += n
-        self._pool.run(parting.walk_codes, calls)
+        self._pool.run(walk_bins, calls)
         if len(exact):
             one_tree = Scorer(replace(self._model, trees=(tree,)))
             self.scores[coded.infinite_docs] = exact + one_tree.score(coded.infinite, coded.columns, self._pool)
 
 
-def _walked(grown: GrownTree, edges: BinEdges) -> tuple[Any, ...]:
-    """Return a tree as `walk_codes` takes it."""
+def _binned_tree(grown: GrownTree, edges: BinEdges) -> BinnedTree:
+    """Return a tree as `walk_bins` takes it."""
     tree = grown.tree
-    own = (grown.split_features, grown.split_codes, edges.missing_codes, tree.missing_left)
-    return *own, tree.left, tree.right, tree.leaf_values
+    return BinnedTree(
+        grown.split_features,
+        grown.split_bins,
+        edges.missing_bins,
+        tree.missing_left,
+        tree.left,
+        tree.right,
+        tree.leaf_values,
+    )

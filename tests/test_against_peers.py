@@ -21,6 +21,7 @@ import numpy.typing as npt
 import pytest
 from build import dataset
 from commands import ROOT, SAMPLE
+from score_data import score_dataset
 
 from lmart import objectives
 from lmart.boosting import train
@@ -28,7 +29,6 @@ from lmart.dataset import RankingDataset
 from lmart.formats.options import ReadOptions
 from lmart.formats.registry import read_dataset
 from lmart.measures import Conventions, Evaluator, parse_measure
-from lmart.scoring import score_dataset
 from lmart.settings import TrainSettings
 from lmart.sidecars import Positions, Sidecars
 from lmart.threads import WorkerPool

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmart.bin_edges import BinEdges, RowSample, fit_bin_edges
-from lmart.binning import bin_features, code_features
+from lmart.binning import Coder, RowsToCode, bin_features, code_features, row_arrays
 from lmart.dataset import RankingDataset, SparseRows
 from lmart.threads import WorkerPool
 
@@ -39,7 +39,7 @@ def sparse(rows: list[dict[int, float]], n_columns: int) -> RankingDataset:
 
 
 @given(st.lists(numbers, min_size=1, max_size=60), st.sampled_from([2, 5, 255]))
-def test_thresholds_part_the_raw_values_as_the_bins_do(column: list[float], max_bins: int) -> None:
+def test_thresholds_split_the_raw_values_as_the_bins_do(column: list[float], max_bins: int) -> None:
     data = dataset([0] * len(column), ["q"] * len(column), [[x] for x in column])
     edges = edges_of(data, max_bins=max_bins)
     if not edges.n_features:
@@ -47,14 +47,14 @@ def test_thresholds_part_the_raw_values_as_the_bins_do(column: list[float], max_
             map(math.isnan, column)
         )
         return
-    codes = code_features(data, edges, np.array([0], np.int32), POOL)[0]
-    n_cuts = int(edges.missing_codes[0]) - 1 + bool(edges.has_missing[0])
+    codes = code_features(data, edges, POOL)[0]
+    n_cuts = int(edges.missing_bins[0]) - 1 + bool(edges.has_missing[0])
     for code in range(n_cuts):
         threshold = edges.threshold(0, code)
         assert math.isfinite(threshold)
         for x, own in zip(column, codes, strict=True):
             if math.isnan(x):
-                assert own == edges.missing_codes[0]
+                assert own == edges.missing_bins[0]
             else:
                 assert (x <= threshold) == (own <= code)
 
@@ -64,7 +64,7 @@ def test_absent_is_zero_or_missing_and_nan_is_always_missing() -> None:
     data = sparse(rows, 1)
     for absent, expected in (("zero", [2, 1, 0, 3, 1]), ("missing", [2, 3, 0, 3, 1])):
         edges = edges_of(data, absent)
-        assert code_features(data, edges, np.array([0], np.int32), POOL).tolist() == [expected]
+        assert code_features(data, edges, POOL).tolist() == [expected]
         assert edges.has_missing.tolist() == [True]
 
 
@@ -72,8 +72,8 @@ def test_written_and_dropped_zeros_are_the_same() -> None:
     written = sparse([{0: 1.0, 1: 0.0}, {0: 0.0, 1: 2.0}], 2)
     dropped = sparse([{0: 1.0}, {1: 2.0}], 2)
     for one, other in zip(
-        (edges_of(written), bin_features(written, edges_of(written), POOL).codes),
-        (edges_of(dropped), bin_features(dropped, edges_of(dropped), POOL).codes),
+        (edges_of(written), bin_features(written, edges_of(written), POOL).bins),
+        (edges_of(dropped), bin_features(dropped, edges_of(dropped), POOL).bins),
         strict=True,
     ):
         if isinstance(one, BinEdges):
@@ -102,9 +102,10 @@ def test_unknown_columns_are_skipped_and_absent_ones_filled() -> None:
     train = dataset([0, 1], ["q"] * 2, [[1.0, 2.0], [3.0, 4.0]])
     edges = edges_of(train)
     other = dataset([0, 1], ["q"] * 2, [[9.0, 3.5], [9.0, 0.5]])
-    codes = code_features(other, edges, np.array([-1, 1], np.int32), POOL)
-    assert codes.tolist() == [[0, 0], [1, 0]]
-    assert code_features(other, edges, np.array([7, -1], np.int32), POOL).tolist() == [[0, 0], [0, 0]]
+    for columns, expected in (([-1, 1], [[0, 0], [1, 0]]), ([7, -1], [[0, 0], [0, 0]])):
+        bins = np.empty((2, 2), np.uint8)
+        Coder(edges, np.array(columns, np.int32), POOL).code([RowsToCode(row_arrays(other.features), 0, 2, 0, bins)])
+        assert bins.tolist() == expected
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -114,18 +115,18 @@ def test_both_layouts_hold_the_same_codes(threads: int) -> None:
         binned = bin_features(data, edges_of(data), pool)
     offsets = binned.edges.bin_offsets
     for row in range(0, data.n_documents, 7):
-        listed = binned.uncommon[binned.row_offsets[row] : binned.row_offsets[row + 1]].tolist()
-        own = binned.codes[:, row].astype(int)
-        expected = [int(offsets[f]) + c for f, c in enumerate(own) if c != binned.common_codes[f]]
+        listed = binned.other_bins[binned.row_offsets[row] : binned.row_offsets[row + 1]].tolist()
+        own = binned.bins[:, row].astype(int)
+        expected = [int(offsets[f]) + c for f, c in enumerate(own) if c != binned.most_frequent_bins[f]]
         assert listed == expected
-    assert binned.code_counts.sum(axis=1).tolist() == [data.n_documents] * binned.edges.n_features
+    assert binned.bin_counts.sum(axis=1).tolist() == [data.n_documents] * binned.edges.n_features
 
 
 def test_more_than_65536_bins_are_numbered_wider() -> None:
     rng = np.random.default_rng(0)
     data = dataset([0] * 300, ["q"] * 300, rng.normal(size=(300, 260)))
     binned = bin_features(data, edges_of(data), POOL)
-    assert binned.edges.n_bins > 65536 and binned.uncommon.dtype == np.uint32
+    assert binned.edges.n_bins > 65536 and binned.other_bins.dtype == np.uint32
 
 
 def test_a_big_set_is_sampled_by_row_number(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,7 +148,7 @@ def test_rows_that_come_bit_by_bit_leave_the_sample_of_all(monkeypatch: pytest.M
         stops = range(first, min(500, first + 3 * size), size)
         sample.add([features.between(a, min(a + size, 500)) for a in stops], first, POOL)
         sample.expect(500)
-    offsets, starts, columns, values = sample.arrays
+    offsets, starts, columns, values = sample.rows
     expected = reference.sample_rows(500, 40, 9)
     assert len(sample) == len(expected) and not sample.has_every_row
     for i, row in enumerate(expected):

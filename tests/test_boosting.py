@@ -11,13 +11,13 @@ import reference
 from build import dataset, random_dataset
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from score_data import score_dataset
 
 from lmart.boosting import EarlyStopping, RoundReport, TrainResult, train
 from lmart.dataset import RankingDataset
 from lmart.errors import DataError
 from lmart.formats.model_json import model_to_json
 from lmart.gains import Gain
-from lmart.scoring import score_dataset
 from lmart.settings import TrainSettings
 from lmart.sidecars import Sidecars
 from lmart.threads import WorkerPool

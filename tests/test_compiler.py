@@ -267,7 +267,7 @@ def test_collecting_garbage_goes_on_after_a_compilation(toy_file: Path) -> None:
     module = load(toy_file)
     assert (module.toy(3), gc.isenabled()) == (7, True)
     with pytest.raises(TypingError):
-        module.toy("text")
+        module.toy(None)
     assert gc.isenabled()
     gc.disable()
     try:
@@ -615,7 +615,7 @@ class TestTurns:
 
     def test_the_turn_ends_with_a_failed_compilation(self, toy_file: Path) -> None:
         with pytest.raises(TypingError):
-            load(toy_file).toy("text")
+            load(toy_file).toy(None)
         other = os.open(toy_file.parent / "__pycache__" / code_files.LOCK_NAME, os.O_RDWR)
         fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
         os.close(other)
@@ -695,6 +695,7 @@ class TestMessages:
         own.warning("broken")
         first: list[str] = []
         own.listen(first.append, first.append)
+        assert first == ["broken"]
         own.warning("broken")
         assert first == ["broken"]
         second: list[str] = []

@@ -12,11 +12,13 @@ from build import dataset, random_dataset
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lmart.array_types import Float64Array
 from lmart.boosting import train
 from lmart.gains import Gain
 from lmart.kernels import listwise
+from lmart.kernels.gradient_arrays import PairSums, RankedQueries
 from lmart.objectives import prepare
-from lmart.objectives.base import Floats, Gradients
+from lmart.objectives.base import Gradients
 from lmart.objectives.chance import round_key
 from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool
@@ -155,16 +157,13 @@ def test_yetirank_far_apart_is_without_chance(apart: float) -> None:
 def test_pairs_of_neighbours_cancel_exactly() -> None:
     rng = np.random.default_rng(6)
     n = 500
-    scores, places = rng.normal(size=n), np.full(n, 0.01)
-    heights = np.empty(n)
-    fixed = (np.array([0, n]), 1.0, 0, 1)
-    listwise.write_heights(scores, *fixed, heights)
-    g, h, total = np.zeros(n), np.zeros(n), np.zeros(1)
+    scores, rank_weights = rng.normal(size=n), np.full(n, 0.01)
+    exponentials, offsets = np.empty(n), np.array([0, n])
+    listwise.write_softmax_numerators(scores, offsets, 1.0, 0, 1, exponentials)
+    g, h, total = sums = PairSums(np.zeros(n), np.zeros(n), np.zeros(1))
     for _ in range(3):
-        order = rng.permutation(n).astype(np.int32)
-        listwise.add_neighbours(
-            scores, heights, rng.random(n), places, np.ones(1), fixed[0], order, *fixed[1:], g, h, total
-        )
+        queries = RankedQueries(scores, np.ones(1), offsets, rng.permutation(n).astype(np.int32))
+        listwise.add_neighbour_pairs(queries, exponentials, rng.random(n), rank_weights, 1.0, 0, 1, sums)
     assert fsum(g) == 0 and fsum(np.abs(g)) > 1 and total[0] > 1
     assert (np.concatenate([g, h, total]) * 2.0**45 % 1 == 0).all()
 
@@ -186,7 +185,7 @@ def test_chance_goes_by_seed_round_and_row(name: str) -> None:
     data = random_dataset(3)
     scores = np.random.default_rng(3).normal(size=data.n_documents)
 
-    def draw(seed: int, round_number: int) -> Floats:
+    def draw(seed: int, round_number: int) -> Float64Array:
         settings = replace(settings_of(name), seed=seed)
         return prepare(data, settings, POOL).compute_gradients(scores, round_number).gradients
 
@@ -224,11 +223,11 @@ def test_weights_of_queries_and_of_rows(name: str) -> None:
 
 
 @BOTH
-def test_nothing_is_learned_from_idle_queries(name: str) -> None:
+def test_nothing_is_learned_from_queries_without_a_pair(name: str) -> None:
     data = dataset([1, 1, 5, 0, 0, 0], ["a", "a", "c", "d", "d", "d"], [[0.0]] * 6)
     objective = prepare(data, settings_of(name, normalize=True), POOL)
     g, h = objective.compute_gradients(np.arange(6.0))
-    assert objective.n_idle_queries() == 3 and not g.any() and not h.any()
+    assert objective.n_queries_without_pairs() == 3 and not g.any() and not h.any()
 
 
 @BOTH

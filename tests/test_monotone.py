@@ -14,6 +14,7 @@ from evaluating import strict
 from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
+from score_data import score_dataset
 from training import SMALL, fit, learnable, refused, scores
 
 from lmart.boosting import train
@@ -22,7 +23,6 @@ from lmart.ensemble import Ensemble
 from lmart.errors import DataError, SettingsError
 from lmart.formats.model_json import model_to_json
 from lmart.monotone import format_monotone, is_list, parse_monotone
-from lmart.scoring import score_dataset
 from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool
 

@@ -60,9 +60,9 @@ def test_a_huge_query_takes_memory_by_its_documents() -> None:
     assert g.sum() == 0 and (h > 0).all()
 
 
-def test_idle_queries_are_counted() -> None:
+def test_queries_without_a_pair_are_counted() -> None:
     data = dataset([1, 1, 2, 0, 5, 0, 0, 0], ["a", "a", "b", "b", "c", "d", "d", "d"], [[0.0]] * 8)
-    assert prepare(data, SETTINGS, POOL).n_idle_queries() == 3
+    assert prepare(data, SETTINGS, POOL).n_queries_without_pairs() == 3
 
 
 @pytest.mark.parametrize("gain", ["exp2", "linear"])

@@ -24,29 +24,32 @@ from lmart.threads import WorkerPool
 POOL = WorkerPool(1)
 PLAIN = TrainSettings(truncation=0, normalize=False)
 
-Worths = list[float]
+Relevance = list[float]
 Weights = Callable[[list[int], int, int], float]
 
 
-def stops(labels: Worths) -> Worths:
+def stops(labels: Relevance) -> Relevance:
     return [(2.0**label - 1) / 2.0**4 for label in labels]
 
 
-def relevant(labels: Worths) -> Worths:
+def relevant(labels: Relevance) -> Relevance:
     return [float(label > 0) for label in labels]
 
 
-def gains(labels: Worths) -> Worths:
+def gains(labels: Relevance) -> Relevance:
     return [2.0**label - 1 for label in labels]
 
 
-# What documents are worth, from their labels, and what pairs weigh, from worths and truncation.
-TWINS: dict[str, tuple[Callable[[Worths], Worths], Callable[[Worths, int], Weights]]] = {
-    "ranknet": (gains, lambda worths, truncation: lambda order, better, other: 1.0),
-    "lambdaloss": (gains, lambda worths, truncation: reference.distance_weights(worths, truncation, 1.0, 10.0)),
-    "map": (relevant, lambda worths, truncation: reference.swap_weights(reference.average_precision, worths)),
-    "mrr": (relevant, lambda worths, truncation: reference.swap_weights(reference.reciprocal_ranks, worths)),
-    "err": (stops, lambda worths, truncation: reference.swap_weights(reference.expected_reciprocal_ranks, worths)),
+# Relevance from labels, and what pairs weigh, from relevance and truncation.
+TWINS: dict[str, tuple[Callable[[Relevance], Relevance], Callable[[Relevance, int], Weights]]] = {
+    "ranknet": (gains, lambda relevance, truncation: lambda order, better, other: 1.0),
+    "lambdaloss": (gains, lambda relevance, truncation: reference.distance_weights(relevance, truncation, 1.0, 10.0)),
+    "map": (relevant, lambda relevance, truncation: reference.swap_weights(reference.average_precision, relevance)),
+    "mrr": (relevant, lambda relevance, truncation: reference.swap_weights(reference.reciprocal_ranks, relevance)),
+    "err": (
+        stops,
+        lambda relevance, truncation: reference.swap_weights(reference.expected_reciprocal_ranks, relevance),
+    ),
 }
 ALL = pytest.mark.parametrize("name", [*TWINS, "lambdamart"])
 
@@ -127,11 +130,11 @@ def test_twins(name: str, truncation: int, normalize: bool) -> None:
     scores[: data.n_documents // 2] *= 100  # some lie too far apart for one exponential a document
     weights = np.linspace(0.0, 2.0, data.n_queries)
     g, h = prepare(data, settings_of(name, truncation, normalize), POOL, weights).compute_gradients(scores)
-    worth_of, weights_of = TWINS[name]
+    relevance_of, weights_of = TWINS[name]
     for q, (start, stop) in enumerate(zip(data.query_offsets[:-1], data.query_offsets[1:], strict=True)):
-        worths = worth_of(data.labels[start:stop].tolist())
-        own = worths, scores[start:stop].tolist()
-        expected = reference.pair_gradients(*own, truncation, 1.0, normalize, weights_of(worths, truncation))
+        relevance = relevance_of(data.labels[start:stop].tolist())
+        own = relevance, scores[start:stop].tolist()
+        expected = reference.pair_gradients(*own, truncation, 1.0, normalize, weights_of(relevance, truncation))
         np.testing.assert_allclose(g[start:stop], np.multiply(expected[0], weights[q]), rtol=1e-7, atol=1e-9)
         np.testing.assert_allclose(h[start:stop], np.multiply(expected[1], weights[q]), rtol=1e-7, atol=1e-9)
         assert g[start:stop].sum() == 0
@@ -151,11 +154,11 @@ def test_the_best_are_pushed_up_and_the_worst_down(
     objective = prepare(data, settings_of(name, truncation, normalize), POOL)
     g, h = objective.compute_gradients(scores)
     assert g.sum() == 0 and (h >= 0).all()
-    best, worst = objective.worths.max(), objective.worths.min()
+    best, worst = objective.relevance.max(), objective.relevance.min()
     if best > worst:
-        assert (g[objective.worths == best] <= 0).all() and (g[objective.worths == worst] >= 0).all()
+        assert (g[objective.relevance == best] <= 0).all() and (g[objective.relevance == worst] >= 0).all()
     else:
-        assert not g.any() and not h.any() and objective.n_idle_queries() == 1
+        assert not g.any() and not h.any() and objective.n_queries_without_pairs() == 1
 
 
 @ALL

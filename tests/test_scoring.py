@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from score_data import score_dataset
 from trees import around, ensembles, grow, plain_scores, rows_for, sparse
 
 from lmart.dataset import RankingDataset
 from lmart.ensemble import Ensemble, Tree
 from lmart.errors import DataError, ModelError
-from lmart.scoring import FeatureMatcher, Scorer, match_dataset, missing_columns, score_dataset
+from lmart.scoring import FeatureMatcher, Scorer, match_dataset, missing_columns
 from lmart.threads import WorkerPool
 
 

@@ -135,3 +135,30 @@ def test_ranges_in_words() -> None:
     assert range_in_words(above=0, high=1) == "above 0, up to 1"
     assert range_in_words(high=3) == "up to 3"
     assert range_in_words() == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("trees", 2.5),
+        ("trees", "x"),
+        ("trees", True),
+        ("trees", None),
+        ("learning_rate", "0.1"),
+        ("learning_rate", False),
+        ("normalize", "no"),
+        ("normalize", 1),
+        ("gain", "linear"),
+        ("metric", 3),
+        ("leaves", 8.0),
+        ("sample", "auto"),
+    ],
+)
+def test_a_value_of_another_type_is_refused(name: str, value: object) -> None:
+    with pytest.raises(SettingsError, match=f"{name.replace('_', '-')} is .*, which is not "):
+        TrainSettings(**{name: value})
+
+
+def test_a_whole_number_may_stand_for_a_float() -> None:
+    assert str(TrainSettings(learning_rate=1, l2=0).to_json()["learning_rate"]) == "1.0"
+    assert TrainSettings(leaves=None, sample=None, objective=None) == TrainSettings()

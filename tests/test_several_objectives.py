@@ -11,11 +11,11 @@ import pytest
 import training
 from build import random_dataset
 from commands import SAMPLE, run
+from score_data import score_dataset
 from training import learnable
 
 from lmart.boosting import RoundReport, TrainResult, train
 from lmart.measures import Conventions, Evaluator, parse_measures
-from lmart.scoring import score_dataset
 from lmart.settings import TrainSettings
 from lmart.sidecars import Sidecars
 from lmart.threads import WorkerPool

@@ -13,6 +13,7 @@ import reference
 from build import dataset, random_dataset
 from commands import run
 from evaluating import strict
+from score_data import score_dataset
 from training import SMALL, evaluated, fit, learnable, refused, scores
 
 from lmart import objectives
@@ -21,7 +22,6 @@ from lmart.dataset import RankingDataset
 from lmart.errors import LmartError, SettingsError
 from lmart.formats.model_json import model_to_json
 from lmart.objectives.base import Gradients, improved_bias
-from lmart.scoring import score_dataset
 from lmart.settings import TrainSettings
 from lmart.sidecars import Positions, Sidecars
 from lmart.threads import WorkerPool

@@ -164,6 +164,7 @@ class TestWithoutThreads:
     @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="needs root and setpriv")
     def test_under_a_real_limit(self, tmp_path: Path) -> None:
         """NumPy, Parquet and gzip included. A user without processes, who may read what root may."""
+        pytest.importorskip("pyarrow")
         limited = "setpriv --reuid=64321 --regid=64321 --clear-groups --inh-caps=+dac_read_search "
         limited += f"--ambient-caps=+dac_read_search prlimit --nproc=1:1 env HOME=/nonexistent {sys.executable} "
         if shell(f"{limited} -c pass", tmp_path).returncode != 0:
@@ -171,10 +172,12 @@ class TestWithoutThreads:
         (tmp_path / "in.svm.gz").write_bytes(gzip.compress((SAMPLE / "test.svm").read_bytes()))
         run("train", "-q", "--data", SAMPLE / "train.svm", "--trees", "3", "--out", tmp_path / "m.json")
         expected = run("predict", "-m", tmp_path / "m.json", "--data", SAMPLE / "test.svm").stdout
-        arguments = "-m lmart predict -q -m m.json --threads 2 --data in.svm.gz"
-        done = shell(f"unset OPENBLAS_NUM_THREADS; {limited} {arguments}", tmp_path, {"PYTHONPATH": str(ROOT)})
-        assert (done.returncode, done.stderr) == (0, b"")
-        assert done.stdout.decode() == expected
+        run("convert", "-q", SAMPLE / "test.svm", tmp_path / "in.parquet")
+        for name in ("in.svm.gz", "in.parquet"):
+            arguments = f"-m lmart predict -q -m m.json --threads 2 --data {name}"
+            done = shell(f"unset OPENBLAS_NUM_THREADS; {limited} {arguments}", tmp_path, {"PYTHONPATH": str(ROOT)})
+            assert (done.returncode, done.stdout.decode()) == (0, expected), done.stderr
+            assert [line for line in done.stderr.splitlines() if b"jemalloc" not in line] == []  # pyarrow's allocator
 
 
 def allow_threads(monkeypatch: pytest.MonkeyPatch, number: int) -> None:

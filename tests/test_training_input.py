@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from build import random_dataset
 from commands import run
+from score_data import score_dataset
 
 from lmart import reading
 from lmart.boosting import train, without_trees
@@ -24,7 +25,6 @@ from lmart.errors import DataError
 from lmart.formats.model_json import model_to_json
 from lmart.formats.options import ReadOptions
 from lmart.formats.registry import read_dataset
-from lmart.scoring import score_dataset
 from lmart.settings import TrainSettings
 from lmart.sidecars import Sidecars
 from lmart.threads import WorkerPool

@@ -12,6 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from lmart import boosting
+from lmart.array_types import Int64Array
 from lmart.bin_edges import fit_bin_edges
 from lmart.binning import bin_features
 from lmart.boosting import train
@@ -46,8 +47,8 @@ def grow(rows: list[tuple[float, int, int, int]], chosen: TrainSettings) -> tupl
 def leaf_sets(grown: GrownTree | None, leaves: LocalLeaves, n: int) -> set[frozenset[int]]:
     if grown is None:
         return {frozenset(range(n))}
-    (part,) = leaves.partitions
-    return {frozenset(part.of(leaf).tolist()) for leaf in grown.leaves}
+    (partition,) = leaves.partitions
+    return {frozenset(partition.of(leaf).tolist()) for leaf in grown.leaves}
 
 
 @settings(deadline=None)
@@ -143,7 +144,7 @@ def test_each_histogram_is_given_back_once(
     away: set[int] = set()
 
     class Watched(tree.Histograms):
-        def take(self) -> tree.Longs:
+        def take(self) -> Int64Array:
             taken = super().take()
             assert id(taken) not in away
             away.add(id(taken))

@@ -209,6 +209,8 @@ def command(
                 ]
             told += [text for one in coded for text in one.warnings]
             validation_sets = coded
+        for text in told:
+            console.warning(text)
         sidecars, of_valid = beside.read(train_set), beside.read_for_validation(validation_sets)
         alone = choosing.chooses or sidecars.positions is not None
         asked, settings = settings, settings.for_queries(train_set.n_queries, alone)
@@ -232,8 +234,9 @@ def command(
         training: list[float | None] = []
         run = TrainingRun(train_set, validation_sets, settings, pool, sidecars, of_valid)
         settings = run.settings
-        for text in dict.fromkeys((*told, *run.warnings)):
-            console.warning(text)
+        for text in run.warnings:
+            if text not in told:
+                console.warning(text)
         _warn_before(run, train_set, sidecars.weights is not None, console)
         if run.start is not None:
             reached = _reached(run.start.training, run.start.validation, valid)

@@ -13,8 +13,8 @@ from lmart.errors import DataError
 from lmart.formats.cells import Columns, Values, address
 from lmart.formats.lines import MANY_MORE
 from lmart.formats.rows import FeatureTable, Floats, Longs, RowBlock, RowReader
-from lmart.growing import GrowingArray
-from lmart.kernels.features import renumber_columns
+from lmart.growing import GrowableArray
+from lmart.kernels.feature_ids import renumber_columns
 from lmart.threads import WorkerPool, chunks
 
 
@@ -22,7 +22,7 @@ class HeadBuilder:
     """Takes what stands before the features of the rows: labels, queries, document ids."""
 
     def __init__(self) -> None:
-        self._labels = GrowingArray(np.float64)
+        self._labels = GrowableArray(np.float64)
         self._starts: list[int] = []
         self._query_ids: list[str] = []
         self._document_ids: list[str] | None = None
@@ -66,9 +66,9 @@ class DatasetBuilder(HeadBuilder):
     def __init__(self, pool: WorkerPool) -> None:
         super().__init__()
         self._pool = pool
-        self._offsets = GrowingArray(np.int64)
-        self._columns = GrowingArray(np.int32)
-        self._values = GrowingArray(np.float64)
+        self._offsets = GrowableArray(np.int64)
+        self._columns = GrowableArray(np.int32)
+        self._values = GrowableArray(np.float64)
         self._offsets.extend(1)[0] = 0
 
     def expect(self, share: float) -> None:

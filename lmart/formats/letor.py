@@ -28,7 +28,7 @@ from lmart.formats.letor_faults import (
 from lmart.formats.numbers import shortest
 from lmart.formats.rows import Longs, RowBlock
 from lmart.formats.text import Buffers, TextReader, cut_at_newlines, powers
-from lmart.kernels import decimals, features, parsing
+from lmart.kernels import decimals, feature_ids, parsing
 from lmart.streams import AtomicOutput
 
 # Lines with nothing but a comment: those in which `words_of` finds nothing.
@@ -109,7 +109,7 @@ class LetorReader(TextReader):
         if n_unknown:
             unknown = out.unknown[:n_unknown]
             resolved = self.table.register_but(unknown) if self.table.ignored else self.table.register(unknown)
-            features.resolve_columns(columns, 0, n_cells, resolved)
+            feature_ids.resolve_columns(columns, 0, n_cells, resolved)
         odd = out.odd[:n_odd]
         if self.table.ignored:
             odd = odd[(odd[:, 0] < 0) | (columns[odd[:, 0]] >= 0)]
@@ -120,7 +120,7 @@ class LetorReader(TextReader):
         if n_unsorted:
             unsorted = out.unsorted[:n_unsorted]
             repeated = np.empty(n_unsorted, np.int64)
-            count = features.sort_rows(unsorted, self.table.ids, n_rows, out.offsets, columns, values, repeated)
+            count = feature_ids.sort_rows(unsorted, self.table.ids, n_rows, out.offsets, columns, values, repeated)
             n_cells = int(out.offsets[n_rows])
             if self.options.duplicates != "last":
                 for _, line, start, stop in unsorted[repeated[:count]][: self.options.max_errors].tolist():

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from lmart.dataset import SparseRows
 from lmart.errors import DataError, quote
-from lmart.kernels.features import look_up_ids, register_ids
+from lmart.kernels.feature_ids import register_ids
 from lmart.kernels.parsing import COLUMN, ID, LENGTH, MASK, N_SPELLINGS, SPELLING
 
 Floats = npt.NDArray[np.float64]
@@ -148,12 +148,6 @@ class FeatureTable:
             return None
         which = "feature" if len(never) == 1 else "features"
         return f"no row has the {which} to ignore {', '.join(map(quote, never[:NAMED]))}; check --ignore-columns"
-
-    def find(self, ids: Longs) -> npt.NDArray[np.int32]:
-        """Return the column of each id, int32[n], -1 for those never met."""
-        columns = np.empty(len(ids), np.int32)
-        look_up_ids(ids, self._keys, self._columns, columns)
-        return columns
 
     def register_names(self, names: list[str]) -> npt.NDArray[np.int32]:
         """Return the column of each name; a name not met before gets the next column, and as id its number from 1."""

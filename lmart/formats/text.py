@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, partial
+from typing import TypeVarTuple, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,8 @@ from lmart.formats.rows import FeatureTable, Floats, Longs, QueryLedger, RowBloc
 from lmart.kernels import decimals, parsing
 from lmart.streams import InputStream
 from lmart.threads import WorkerPool
+
+Ts = TypeVarTuple("Ts")
 
 FIRST_BLOCK = 1 << 16  # small: it teaches the table which features there are
 BLOCK = 1 << 23
@@ -209,12 +211,15 @@ class TextReader(RowReader):
         left = int(self._stream.taken * (1.0 / progress - 1.0)) + 1
         return min(BLOCK, max(left, FIRST_BLOCK))
 
-    def run(self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> None:
-        """Call the function for each of the arguments, side by side, and meanwhile read ahead if that cannot wait."""
+    def run(self, function: Callable[[Unpack[Ts]], None], arguments: Sequence[tuple[*Ts]]) -> None:
+        """Call the function for each tuple of arguments on the threads of the pool; read ahead meanwhile if that cannot
+        wait.
+        """
         if self._next is None or not self._stream.can_read_ahead:
             self.pool.run(function, arguments)
         else:
-            self.pool.run(_call, [(self._next.run,), *((function, *one) for one in arguments)])
+            jobs: list[Callable[[], None]] = [self._next.run, *(partial(function, *one) for one in arguments)]
+            self.pool.run(_call, [(job,) for job in jobs])
 
     def fault(self, line: int, message: str) -> DataError:
         """Return a fault of this input."""
@@ -295,8 +300,8 @@ class TextReader(RowReader):
         return self.options.allow_infinite or not np.isinf(value)
 
 
-def _call(function: Callable[..., Any], *arguments: Any) -> Any:
-    return function(*arguments)
+def _call(job: Callable[[], None]) -> None:
+    job()
 
 
 def count_lines(text: npt.NDArray[np.uint8], start: int, stop: int) -> int:

@@ -3,58 +3,67 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from lmart.grower.split_finder import NO_COUNTS, feature_ranges
-from lmart.grower.tree import LOW_HALF, GrowingTree, GrownTree, Leaf, Split, Task, hand_on_histogram, part, run_by_size
-from lmart.kernels import splitting
+from lmart.array_types import Int64Array
+from lmart.grower.split_finder import feature_ranges
+from lmart.grower.tree import (
+    LOW_HALF,
+    GrowingTree,
+    GrownTree,
+    GrowParams,
+    Leaf,
+    hand_on_histogram,
+    run_by_size,
+    split_leaf,
+)
+from lmart.kernels import split_search as kernels
+from lmart.kernels.histogram import complete_histogram, subtract_histogram
+from lmart.kernels.split_gain import Split, split_gain_of
 from lmart.threads import WorkerPool
 
-Longs = npt.NDArray[np.int64]
 
-
-def grow_oblivious(task: Task) -> GrownTree | None:
+def grow_oblivious(params: GrowParams) -> GrownTree | None:
     """Split all leaves of a level by the same threshold of the same feature: the one with the highest sum of gains.
 
-    A leaf stays as it is where a side would have fewer than min_docs documents or less than min_hessian. Levels are
+    A leaf stays as it is where a child would have fewer than min_docs documents or less than min_hessian. Levels are
     added until there might be more than `leaves` leaves, to `max_depth`, or until nothing gains. Source of the form:
     Kohavi 1994 (oblivious decision graphs); CatBoost, which splits every leaf. Ties: lowest feature, then lowest
     threshold, then missing right.
     """
-    settings, source, edges = task.settings, task.source, task.edges
+    settings, source = params.settings, params.source
     assert settings.leaves is not None  # for_queries
-    root = Leaf(0, 0, 0, task.room.take())
+    root = Leaf(0, 0, 0, params.histograms.take())
     assert root.histogram is not None
-    root.total = source.histogram(0, root.histogram, task.pool)
-    splitting.complete(root.histogram, root.total, edges.bin_offsets, source.common_codes, 0, edges.n_features)
+    root.total = source.histogram(0, root.histogram, params.pool)
+    features = (params.edges.bin_offsets, source.most_frequent_bins, 0, params.edges.n_features)
+    complete_histogram(root.histogram, root.total, *features)
     tree = GrowingTree(root)
     levels = settings.leaves.bit_length() - 1
     if settings.max_depth:
         levels = min(levels, settings.max_depth)
-    level = _Level(task)
+    level = _Level(params)
     for left_over in reversed(range(levels)):
         if not level.split(tree, last=left_over == 0):
             break
-    return tree.finish(task)
+    return tree.finish(params)
 
 
 class _Level:
     """Splits the leaves of a tree, one level at a time. Leaves with a histogram are those that may be split."""
 
-    def __init__(self, task: Task) -> None:
-        bins, taken = np.diff(task.edges.bin_offsets), task.taken_features
-        self._left_out = None if taken is None else np.repeat(~taken, bins)
-        self._task, self._source, self._edges, self._pool = task, task.source, task.edges, task.pool
-        self._min_docs = task.settings.min_docs
-        self._limits = task.units.limits(task.settings)
+    def __init__(self, params: GrowParams) -> None:
+        n_bins, allowed = np.diff(params.edges.bin_offsets), params.allowed_features
+        self._left_out = None if allowed is None else np.repeat(~allowed, n_bins)
+        self._params, self._source, self._edges, self._pool = params, params.source, params.edges, params.pool
+        self._min_documents = params.settings.min_docs
+        self._search = params.search
         self._numbers = itertools.count(1)
 
     def split(self, tree: GrowingTree, last: bool) -> bool:
         """Split the leaves that can be; return whether there was one. The last time needs no histograms."""
-        room = self._task.room
+        histograms = self._params.histograms
         leaves = [leaf for leaf in tree.leaves if leaf.histogram is not None]
         best = self._choose(leaves)
         if best is None:
@@ -62,73 +71,72 @@ class _Level:
         calls = []
         for leaf in leaves:
             split = self._split_of(leaf, *best)
-            if self._may(leaf, split):
+            if self._is_allowed(leaf, split):
                 leaf.split = split
-                calls.append((leaf, next(self._numbers), next(self._numbers), None if last else room.take()))
-        sizes = [self._source.n_documents(leaf.number) for leaf, *_ in calls]
-        run_by_size(self._part, calls, sizes, self._pool)
+                calls.append((leaf, next(self._numbers), next(self._numbers), None if last else histograms.take()))
+        n_documents = [self._source.n_documents(leaf.number) for leaf, *_ in calls]
+        run_by_size(self._split_leaf, calls, n_documents, self._pool)
         for number, leaf in enumerate(tree.leaves.copy()):
-            if leaf.sides is not None:
-                room.give_back(leaf)
+            if leaf.children is not None:
+                histograms.give_back(leaf)
                 tree.split(number)
-                for side in leaf.sides:
-                    if self._source.n_documents(side.number) < 2 * self._min_docs:
-                        room.give_back(side)
+                for child in leaf.children:
+                    if self._source.n_documents(child.number) < 2 * self._min_documents:
+                        histograms.give_back(child)
         return True
 
     def _choose(self, leaves: list[Leaf]) -> tuple[int, int, bool] | None:
-        """Return feature, code and missing left of the cut with the highest sum of gains over leaves.
+        """Return feature, bin and missing left of the split with the highest sum of gains over leaves.
 
-        The sums hold no counts, so the features with the highest sums are counted until one is the best so.
+        The sums do not count documents, so the features with the highest sums are counted until one is the best so.
         """
-        edges = self._edges
-        gains = np.zeros((2, edges.n_bins))
+        edges, pool, search = self._edges, self._pool, self._search
+        split_gains, no_counts = np.zeros((2, edges.n_bins)), np.zeros(0, np.int64)
         for leaf in leaves:
-            fixed = (*self._cuts_of(leaf), NO_COUNTS, 0)
-            self._pool.run(splitting.add_gains, [(*fixed, a, b, gains) for a, b in feature_ranges(edges, self._pool)])
+            ranges = feature_ranges(edges, pool)
+            calls = [(leaf.known_histogram, no_counts, leaf.total, search, 0, a, b, split_gains) for a, b in ranges]
+            pool.run(kernels.add_split_gains, calls)
         if self._left_out is not None:
-            gains[:, self._left_out] = 0.0
+            split_gains[:, self._left_out] = 0.0
         counted = set()
-        while gains.size and gains.max() > 0.0:
-            at = int(gains.max(axis=0).argmax())
-            feature = int(np.searchsorted(edges.bin_offsets, at, side="right")) - 1
+        while split_gains.size and split_gains.max() > 0.0:
+            position = int(split_gains.max(axis=0).argmax())
+            feature = int(np.searchsorted(edges.bin_offsets, position, side="right")) - 1
             start, stop = edges.bin_offsets[feature : feature + 2].tolist()
-            best = (feature, at - start, bool(gains[1, at] > gains[0, at]))
-            if feature in counted or all(self._may(leaf, self._split_of(leaf, *best)) for leaf in leaves):
+            best = (feature, position - start, bool(split_gains[1, position] > split_gains[0, position]))
+            if feature in counted or all(self._is_allowed(leaf, self._split_of(leaf, *best)) for leaf in leaves):
                 return best
-            gains[:, start:stop] = 0.0
+            split_gains[:, start:stop] = 0.0
             for leaf in leaves:
-                counts = self._source.code_counts(leaf.number, feature)
-                own = (*self._cuts_of(leaf), counts, self._min_docs, feature, feature + 1, gains)
-                self._pool.run(splitting.add_gains, [own])
+                counts = self._source.bin_counts(leaf.number, feature)
+                call = (leaf.known_histogram, counts, leaf.total, search, self._min_documents, feature, feature + 1)
+                pool.run(kernels.add_split_gains, [(*call, split_gains)])
             counted.add(feature)
         return None
 
-    def _cuts_of(self, leaf: Leaf) -> tuple[Any, ...]:
-        edges = self._edges
-        return leaf.histogram, leaf.total, edges.bin_offsets, edges.has_missing, edges.all_finite, *self._limits
-
-    def _split_of(self, leaf: Leaf, feature: int, code: int, missing_left: bool) -> Split:
-        edges, histogram = self._edges, leaf.histogram
-        assert histogram is not None
+    def _split_of(self, leaf: Leaf, feature: int, split_bin: int, missing_left: bool) -> Split:
+        """Return the split of a leaf at a bin, with its gain."""
+        edges, histogram, search = self._edges, leaf.known_histogram, self._search
         start, stop = edges.bin_offsets[feature : feature + 2].tolist()
-        left = int(histogram[start : start + code + 1].sum())
+        left = int(histogram[start : start + split_bin + 1].sum())
         if missing_left and edges.has_missing[feature]:
             left += int(histogram[stop - 1])
-        gain = splitting.gain_of(left, leaf.total, *self._limits)
-        return Split(self._task.units.split_gain(gain), feature, code, missing_left, left)
+        in_units = split_gain_of(left, leaf.total, search.l2, search.min_hessian)
+        return Split(self._params.units.split_gain(in_units), feature, split_bin, missing_left, left)
 
-    def _may(self, leaf: Leaf, split: Split) -> bool:
-        least, left = self._limits[1], split.left_total & LOW_HALF
-        if min(left, (leaf.total & LOW_HALF) - left) < least:
+    def _is_allowed(self, leaf: Leaf, split: Split) -> bool:
+        """Return whether both children have min_hessian and min_docs documents."""
+        left = split.left_total & LOW_HALF
+        if min(left, (leaf.total & LOW_HALF) - left) < self._search.min_hessian:
             return False
-        number, side = leaf.number, (split.feature, split.code, split.missing_left)
-        return self._source.has_enough(number, *side, self._min_docs)
+        return self._source.has_enough(leaf.number, split, self._min_documents)
 
-    def _part(self, leaf: Leaf, left: int, right: int, spare: Longs | None, pool: WorkerPool) -> None:
-        source, edges = self._source, self._edges
-        part(source, leaf, left, right, pool)
-        if spare is not None:
-            large, small = hand_on_histogram(source, leaf, spare, pool)
-            fixed = (large.histogram, spare, small.total, edges.bin_offsets, source.common_codes)
-            pool.run(splitting.subtract, [(*fixed, a, b) for a, b in feature_ranges(edges, pool)])
+    def _split_leaf(self, leaf: Leaf, left: int, right: int, buffer: Int64Array | None, pool: WorkerPool) -> None:
+        source, offsets = self._source, self._edges.bin_offsets
+        split_leaf(source, leaf, left, right, pool)
+        if buffer is not None:
+            larger, smaller = hand_on_histogram(source, leaf, buffer, pool)
+            ranges = feature_ranges(self._edges, pool)
+            histograms = (larger.known_histogram, buffer, smaller.total)
+            calls = [(*histograms, offsets, source.most_frequent_bins, a, b) for a, b in ranges]
+            pool.run(subtract_histogram, calls)

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import math
+from collections.abc import Sequence
+from operator import attrgetter
 
 import numpy as np
-import numpy.typing as npt
 
+from lmart.array_types import Float64Array
 from lmart.bin_edges import BinEdges
-from lmart.grower.tree import LOW_HALF, Leaf, Split, Task
-from lmart.kernels import bounded, splitting
+from lmart.grower.tree import LOW_HALF, GrowParams, Leaf
+from lmart.kernels import split_search as kernels
+from lmart.kernels.histogram import complete_histogram, subtract_histogram
+from lmart.kernels.split_gain import Split
 from lmart.threads import WorkerPool, chunks
 
-Longs = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-
 SCANNED = 16_384  # least bins in one piece of work
-NO_COUNTS = np.zeros(0, np.int64)
+NO_BOUNDS = (-math.inf, math.inf)
+NO_SPLIT = Split(-np.inf, -1, -1, False, 0)
 
 
 def feature_ranges(edges: BinEdges, pool: WorkerPool) -> list[tuple[int, int]]:
-    """Return ranges of features whose bins are worth a piece of work each, one for each worker."""
+    """Return ranges of features, one for each worker, as long as each has enough bins to be a piece of work."""
     m = edges.n_features
     least = -(-m * SCANNED // max(1, edges.n_bins))
     return [(0, m)] if pool.threads == 1 else chunks(m, max(1, least, -(-m // pool.threads)))
@@ -30,103 +31,89 @@ def feature_ranges(edges: BinEdges, pool: WorkerPool) -> list[tuple[int, int]]:
 class SplitFinder:
     """Finds the best split of a leaf: the highest gain; ties go to the lowest feature, then the lowest threshold."""
 
-    def __init__(self, task: Task) -> None:
-        edges, source = task.edges, task.source
-        self._signs = task.signs
-        self._left_out = None if task.taken_features is None else ~task.taken_features
-        self._source, self._edges, self._units = source, edges, task.units
-        self._min_docs = task.settings.min_docs
-        self._limits = task.units.limits(task.settings)
-        self._places = (edges.bin_offsets, source.common_codes)
-        self._kinds = (edges.has_missing, edges.all_finite)
-        self._bins = edges.bin_offsets.tolist()
-        self._kind_of = list(zip(edges.has_missing.tolist(), edges.all_finite.tolist(), strict=True))
+    def __init__(self, params: GrowParams) -> None:
+        self._constrained = params.directions is not None
+        self._source, self._edges, self._units = params.source, params.edges, params.units
+        self._min_documents = params.settings.min_docs
+        self._search = params.search
+        self._bin_arrays = (params.edges.bin_offsets, params.source.most_frequent_bins)
 
     def find(self, leaf: Leaf, pool: WorkerPool) -> Split | None:
         """Return the best split of the root that leaves enough documents on each side, or None."""
-        assert leaf.histogram is not None
-        gains = np.empty(self._edges.n_features)
-        fixed = (leaf.histogram, leaf.total, *self._places)
-        if self._signs is None:
-            self._run(splitting.best_gains, (*fixed, *self._kinds, *self._limits), pool, gains)
-        else:
-            self._run(splitting.complete, fixed, pool)
-            self._find_bounded(leaf, gains, pool)
-        return self._choose(leaf, gains)
+        histogram, search = leaf.known_histogram, self._search
+        ranges = feature_ranges(self._edges, pool)
+        if self._constrained:
+            pool.run(complete_histogram, [(histogram, leaf.total, *self._bin_arrays, a, b) for a, b in ranges])
+            return self._find_constrained(leaf, pool)
+        split_gains = np.empty(self._edges.n_features)
+        calls = [(histogram, leaf.total, search, a, b, split_gains) for a, b in ranges]
+        return self._choose(leaf, split_gains, _best(pool.run(kernels.find_best_split, calls)))
 
-    def find_both(self, large: Leaf, small: Leaf, pool: WorkerPool) -> None:
-        """Give two children their best splits, likewise; the histogram of `large` is its parent's before, and its own
-        after."""
-        assert large.histogram is not None and small.histogram is not None
-        gains = np.empty((2, self._edges.n_features))
-        if self._signs is None:
-            fixed = (large.histogram, small.histogram, large.total, small.total, *self._places)
-            self._run(splitting.best_gains_of_children, (*fixed, *self._kinds, *self._limits), pool, gains)
-        else:
-            self._run(splitting.subtract, (large.histogram, small.histogram, small.total, *self._places), pool)
-            self._find_bounded(large, gains[0], pool)
-            self._find_bounded(small, gains[1], pool)
-        large.split, small.split = self._choose(large, gains[0]), self._choose(small, gains[1])
+    def find_both(self, larger: Leaf, smaller: Leaf, pool: WorkerPool) -> None:
+        """Give two children their best splits, likewise.
 
-    def _find_bounded(self, leaf: Leaf, gains: Floats, pool: WorkerPool) -> None:
-        """Write the gains that the constraints leave."""
-        fixed = (leaf.histogram, NO_COUNTS, leaf.total, self._edges.bin_offsets, *self._kinds, *self._limits)
-        bounds = (self._signs, *self._bounds_in_units(leaf))
-        self._run(bounded.best_bounded_gains, (*fixed, *bounds), pool, gains)
+        The histogram of `larger` is its parent's when this is called, and its own afterwards.
+        """
+        histograms, ranges = (larger.known_histogram, smaller.known_histogram), feature_ranges(self._edges, pool)
+        if self._constrained:
+            subtractions = [(*histograms, smaller.total, *self._bin_arrays, a, b) for a, b in ranges]
+            pool.run(subtract_histogram, subtractions)
+            larger.split = self._find_constrained(larger, pool)
+            smaller.split = self._find_constrained(smaller, pool)
+            return
+        split_gains = np.empty((2, self._edges.n_features))
+        calls = [(*histograms, larger.total, smaller.total, self._search, a, b, split_gains) for a, b in ranges]
+        splits = pool.run(kernels.find_best_splits_of_children, calls)
+        larger.split = self._choose(larger, split_gains[0], _best([of_range[0] for of_range in splits]))
+        smaller.split = self._choose(smaller, split_gains[1], _best([of_range[1] for of_range in splits]))
 
-    def _run(self, function: Callable[..., None], fixed: tuple[Any, ...], pool: WorkerPool, *out: Floats) -> None:
-        """Call function(*fixed, first feature, last feature, *out) for ranges of features."""
-        pool.run(function, [(*fixed, a, b, *out) for a, b in feature_ranges(self._edges, pool)])
+    def _find_constrained(self, leaf: Leaf, pool: WorkerPool) -> Split | None:
+        """Return the best split of a leaf with a complete histogram that the constraints allow, or None."""
+        low, high = self._bounds_in_units(leaf)
+        split_gains = np.empty(self._edges.n_features)
+        ranges = feature_ranges(self._edges, pool)
+        calls = [(leaf.known_histogram, leaf.total, self._search, low, high, a, b, split_gains) for a, b in ranges]
+        return self._choose(leaf, split_gains, _best(pool.run(kernels.find_best_constrained_split, calls)))
 
     def _bounds_in_units(self, leaf: Leaf) -> tuple[float, float]:
+        if not self._constrained:
+            return NO_BOUNDS
         ratio = self._units.hessian / self._units.gradient
         return leaf.low * ratio, leaf.high * ratio
 
-    def _best_split(self, leaf: Leaf, feature: int, counts: Longs, min_docs: int) -> tuple[float, int, bool, int]:
-        """Return what `splitting.best_split` returns, under the constraints if there are any."""
-        assert leaf.histogram is not None
-        start, stop = self._bins[feature : feature + 2]
-        own = (
-            leaf.histogram,
-            counts,
-            start,
-            stop - start,
-            *self._kind_of[feature],
-            leaf.total,
-            *self._limits,
-            min_docs,
-        )
-        if self._signs is None:
-            return splitting.best_split(*own)
-        return bounded.best_bounded_split(*own, self._signs[feature], *self._bounds_in_units(leaf))
+    def _choose(self, leaf: Leaf, split_gains: Float64Array, split: Split) -> Split | None:
+        """Return the best split that leaves enough documents on each side, its gain no longer in units.
 
-    def _choose(self, leaf: Leaf, gains: Floats) -> Split | None:
-        """Return the best split by each feature's highest gain.
+        leaf        : the leaf to split
+        split_gains : float64[m], the highest gain of each feature, for which no documents are counted yet
+        split       : the split with the highest of them
 
-        The sums hold no counts. So features are tried from the highest gain down; only those that could win are
-        counted.
+        Features are tried from the highest gain down; only those that could win are counted.
         """
-        if self._left_out is not None:
-            gains[self._left_out] = -np.inf
-        if not len(gains) or self._source.n_documents(leaf.number) < 2 * self._min_docs:
+        if self._source.n_documents(leaf.number) < 2 * self._min_documents:
             return None
-        counted: dict[int, tuple[float, int, bool, int]] = {}
-        while True:
-            f = int(gains.argmax())
-            if gains[f] == -np.inf:
-                return None
-            found = counted.get(f) or self._best_split(leaf, f, NO_COUNTS, 0)
-            gain, code, missing_left, left_total = found
-            if f in counted or self._has_enough(leaf, f, code, missing_left, left_total):
-                return Split(self._units.split_gain(float(gain)), f, int(code), bool(missing_left), int(left_total))
-            counts = self._source.code_counts(leaf.number, f)
-            counted[f] = self._best_split(leaf, f, counts, self._min_docs)
-            gains[f] = counted[f][0]
+        counted: dict[int, Split] = {}
+        while split.split_gain > -np.inf:
+            if split.feature in counted or self._has_enough(leaf, split):
+                return Split(self._units.split_gain(split.split_gain), *split[1:])
+            assert leaf.histogram is not None
+            feature, counts = split.feature, self._source.bin_counts(leaf.number, split.feature)
+            limits = (self._search, self._min_documents, self._bounds_in_units(leaf))
+            counted[feature], split = kernels.count_feature(
+                leaf.histogram, counts, feature, leaf.total, *limits, split_gains
+            )
+            split = counted.get(split.feature, split)
+        return None
 
-    def _has_enough(self, leaf: Leaf, feature: int, code: int, missing_left: bool, left_total: int) -> bool:
-        """Whether both sides hold min_docs documents; the hessians may show it: none has more than the largest."""
-        needed = self._min_docs * self._units.largest_hessian
-        left = left_total & LOW_HALF
-        if self._min_docs <= 1 or 0 < needed <= min(left, (leaf.total & LOW_HALF) - left):
+    def _has_enough(self, leaf: Leaf, split: Split) -> bool:
+        """Return whether both sides hold min_docs documents; sums of hessians may show it without a count."""
+        needed = self._min_documents * self._units.largest_hessian
+        left = split.left_total & LOW_HALF
+        if self._min_documents <= 1 or 0 < needed <= min(left, (leaf.total & LOW_HALF) - left):
             return True
-        return self._source.has_enough(leaf.number, feature, code, missing_left, self._min_docs)
+        return self._source.has_enough(leaf.number, split, self._min_documents)
+
+
+def _best(splits: Sequence[Split]) -> Split:
+    """Return the split with the highest gain, the first of equal ones; one without gain when there are none."""
+    return splits[0] if len(splits) == 1 else max(splits, key=attrgetter("split_gain"), default=NO_SPLIT)

@@ -2,62 +2,31 @@
 
 A document's gradient and hessian share one int64: gradient in the high half, hessian (never negative) in the low half,
 scaled so that the sums over all documents fit their halves. One addition adds both, exactly, in any order; parent minus
-child is exact too. Source: the packing of Shi et al. 2022 (quantized GBDT
-training), with 32-bit halves instead of few bits.
+child is exact too. Source: the packing of Shi et al. 2022 (quantized GBDT training), with 32-bit halves instead of few
+bits.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
-from numba import config, types
-from numba.extending import intrinsic
 
-from lmart.kernels.compiler import kernel
+from lmart.array_types import Float64Array, Int32Array, Int64Array, UInt8Array, UInt16Array, UInt32Array
+from lmart.kernels.compiler import inner_kernel, kernel
+from lmart.kernels.instructions import prefetch
 
-Floats = npt.NDArray[np.float64]
-Longs = npt.NDArray[np.int64]
-Rows = npt.NDArray[np.int32]
-Codes = npt.NDArray[np.uint8]
-Bins = npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
-
-if config.DISABLE_JIT:  # type: ignore[attr-defined]
-
-    def prefetch(array: Any, index: Any) -> None:
-        """Do nothing: the plain form of the processor hint below."""
-
-else:
-
-    @intrinsic
-    def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
-        """Ask the processor to fetch array[index] soon; the index may lie outside the array."""
-
-        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            from llvmlite import ir
-            from numba.core import cgutils
-
-            view = context.make_array(signature.args[0])(context, builder, arguments[0])
-            pointer = builder.gep(view.data, [arguments[1]])
-            byte = ir.IntType(8).as_pointer()
-            word = ir.IntType(32)
-            shape = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
-            hint = cgutils.get_or_insert_function(builder.module, shape, "llvm.prefetch.p0")  # type: ignore[no-untyped-call]
-            builder.call(hint, [builder.bitcast(pointer, byte), word(0), word(3), word(1)])
-            return context.get_dummy_value()
-
-        return types.void(array, types.intp), codegen
-
-
-# How many documents ahead their bins are fetched, and where these start.
-AHEAD = 8
-FAR_AHEAD = 16
+# How many documents ahead of the one that is added its bins are fetched, and where these start.
+BINS_AHEAD = 8
+OFFSETS_AHEAD = 16
 
 
 @kernel
-def sum_sizes(gradients: Floats, hessians: Floats, start: int, stop: int) -> tuple[float, float]:
-    """Return the sums of |gradient| and of hessian over rows start..stop, added in row order."""
+def sum_magnitudes(gradients: Float64Array, hessians: Float64Array, start: int, stop: int) -> tuple[float, float]:
+    """Return the sums of |gradient| and of hessian over rows start:stop, added in row order.
+
+    gradients   : float64[n], in
+    hessians    : float64[n], >= 0, in
+    start, stop : int64, the rows of this call
+    """
     gradient = 0.0
     hessian = 0.0
     for row in range(start, stop):
@@ -67,61 +36,148 @@ def sum_sizes(gradients: Floats, hessians: Floats, start: int, stop: int) -> tup
 
 
 @kernel
-def pack(
-    gradients: Floats, hessians: Floats, gradient_scale: float, hessian_scale: float, start: int, stop: int, out: Longs
+def pack_gradients(
+    gradients: Float64Array,
+    hessians: Float64Array,
+    gradient_scale: float,
+    hessian_scale: float,
+    start: int,
+    stop: int,
+    packed: Int64Array,
 ) -> int:
-    """Write round(gradient * scale) << 32 | round(hessian * scale) for rows start..stop. out : int64[n]
+    """Write the packed gradient and hessian of rows start:stop; return the largest hessian of these rows in units.
 
-    Returns the largest hessian of these rows in units.
+    gradients      : float64[n], in
+    hessians       : float64[n], >= 0, in
+    gradient_scale : float64, units of the high half in a gradient of 1
+    hessian_scale  : float64, units of the low half in a hessian of 1
+    start, stop    : int64, the rows of this call
+    packed         : int64[n], out; start:stop is overwritten
+
+    Equation: round(gradient * gradient_scale) << 32 + round(hessian * hessian_scale).
+    Parallel: the caller runs ranges of rows side by side.
     """
     largest = 0
     for row in range(start, stop):
         gradient = np.int64(np.rint(gradients[row] * gradient_scale))
         hessian = np.int64(np.rint(hessians[row] * hessian_scale))
-        out[row] = (gradient << 32) + hessian
+        packed[row] = (gradient << 32) + hessian
         largest = max(largest, int(hessian))
     return largest
 
 
 @kernel
 def add_documents(
-    histogram: Longs, documents: Rows, packed: Longs, row_offsets: Longs, uncommon: Bins, start: int, stop: int
+    histogram: Int64Array,
+    documents: Int32Array,
+    packed: Int64Array,
+    row_offsets: Int64Array,
+    other_bins: UInt16Array | UInt32Array,
+    start: int,
+    stop: int,
 ) -> int:
-    """Add documents[start:stop] to a histogram, each in all its bins but the most frequent of each feature.
+    """Add documents[start:stop] to a histogram, in all bins but the most frequent one of each feature.
 
-    Returns their packed sum.
-    histogram   : int64[n_bins], all features end to end, added to
+    Returns the packed sum of these documents.
+    histogram   : int64[n_bins], packed sums, the bins of all features end to end, in and out
     documents   : int32[n_leaf], rows, in
-    packed      : int64[n], in
-    row_offsets : int64[n + 1], uncommon : uint16 or uint32[...], BinnedFeatures, in
-    Parallel: each worker has a histogram of its own. Cost: one addition an uncommon cell.
+    packed      : int64[n], packed gradient and hessian of each row, in
+    row_offsets : int64[n + 1], the other bins of row r are other_bins[row_offsets[r]:row_offsets[r + 1]], in
+    other_bins  : uint16 or uint32[...], places in `histogram`, as BinnedFeatures has them, in
+    start, stop : int64, the documents of this call
+
+    Parallel: each worker has a histogram of its own. Cost: one addition a cell that is not in a most frequent bin.
     """
     total = 0
     last = len(documents) - 1
     for i in range(start, stop):
-        far = documents[min(i + FAR_AHEAD, last)]
+        far = documents[min(i + OFFSETS_AHEAD, last)]
         prefetch(packed, far)
         prefetch(row_offsets, far)
-        position = row_offsets[np.uint64(documents[min(i + AHEAD, last)])]
-        prefetch(uncommon, position)
-        prefetch(uncommon, position + 32)
-        prefetch(uncommon, position + 64)
+        position = row_offsets[np.uint64(documents[min(i + BINS_AHEAD, last)])]
+        prefetch(other_bins, position)
+        prefetch(other_bins, position + 32)
+        prefetch(other_bins, position + 64)
         row = np.uint64(documents[i])
         value = packed[row]
         total += value
         for k in range(np.uint64(row_offsets[row]), np.uint64(row_offsets[row + np.uint64(1)])):
-            histogram[np.uint64(uncommon[k])] += value
+            histogram[np.uint64(other_bins[k])] += value
     return total
 
 
 @kernel
-def merge(histogram: Longs, parts: Longs, first: int, last: int) -> None:
-    """Add the other workers' histograms to the first one's, and clear them for the next leaf.
+def merge_histograms(histogram: Int64Array, worker_histograms: Int64Array, first: int, last: int) -> None:
+    """Add the histograms of the other workers to the first worker's, and clear them for the next leaf.
 
-    histogram   : int64[n_bins], added to        parts : int64[workers - 1, n_bins], in, 0 out
-    first, last : range of bins
+    histogram         : int64[n_bins], packed sums, in and out
+    worker_histograms : int64[workers - 1, n_bins], packed sums, in; 0 out
+    first, last       : int64, the bins of this call
+
+    Parallel: the caller runs ranges of bins side by side.
     """
-    for part in parts:
+    for worker_histogram in worker_histograms:
         for b in range(np.uint64(first), np.uint64(last)):
-            histogram[b] += part[b]
-            part[b] = 0
+            histogram[b] += worker_histogram[b]
+            worker_histogram[b] = 0
+
+
+@inner_kernel
+def fill_most_frequent_bin(histogram: Int64Array, start: int, stop: int, most_frequent_bin: int, total: int) -> None:
+    """Write a feature's most frequent bin: the leaf's total less the other bins. A second time it does nothing.
+
+    histogram         : int64[n_bins], packed sums, in and out
+    start, stop       : int64, the feature's bins
+    most_frequent_bin : int64, counted from `start`
+    total             : int64, packed sum of the leaf
+    """
+    others = np.int64(0)
+    for b in range(np.uint64(start), np.uint64(stop)):
+        others += histogram[b]
+    histogram[start + most_frequent_bin] += total - others
+
+
+@kernel
+def complete_histogram(
+    histogram: Int64Array, total: int, bin_offsets: Int64Array, most_frequent_bins: UInt8Array, first: int, last: int
+) -> None:
+    """Fill in the most frequent bins of features first:last.
+
+    histogram          : int64[n_bins], packed sums, in and out
+    total              : int64, packed sum of the leaf
+    bin_offsets        : int64[m + 1], the bins of feature f are bin_offsets[f]:bin_offsets[f + 1], in
+    most_frequent_bins : uint8[m], counted from the feature's first bin, in
+    first, last        : int64, the features of this call
+
+    Parallel: the caller runs ranges of features side by side.
+    """
+    for f in range(first, last):
+        fill_most_frequent_bin(histogram, bin_offsets[f], bin_offsets[f + 1], most_frequent_bins[f], total)
+
+
+@kernel
+def subtract_histogram(
+    parent: Int64Array,
+    child: Int64Array,
+    child_total: int,
+    bin_offsets: Int64Array,
+    most_frequent_bins: UInt8Array,
+    first: int,
+    last: int,
+) -> None:
+    """Complete a child's histogram and turn its parent's into the other child's.
+
+    parent             : int64[n_bins], packed sums, complete, in; parent - child, exactly, out
+    child              : int64[n_bins], packed sums, in; the most frequent bins are filled in
+    child_total        : int64, packed sum of the child
+    bin_offsets        : int64[m + 1], the bins of feature f are bin_offsets[f]:bin_offsets[f + 1], in
+    most_frequent_bins : uint8[m], counted from the feature's first bin, in
+    first, last        : int64, the features of this call
+
+    Parallel: the caller runs ranges of features side by side.
+    """
+    for f in range(first, last):
+        start, stop = bin_offsets[f], bin_offsets[f + 1]
+        fill_most_frequent_bin(child, start, stop, most_frequent_bins[f], child_total)
+        for b in range(np.uint64(start), np.uint64(stop)):
+            parent[b] -= child[b]

@@ -13,6 +13,9 @@ from numba.extending import intrinsic
 
 if config.DISABLE_JIT:  # type: ignore[attr-defined]
 
+    def prefetch(array: Any, index: Any) -> None:
+        """Do nothing: the plain form of a hint to the processor."""
+
     def load_word(array: Any, index: Any) -> Any:
         """Return the word of eight bytes at array[index]: the plain form of one instruction."""
         return np.uint64(int.from_bytes(array[int(index) : int(index) + 8].tobytes(), "little"))
@@ -32,6 +35,25 @@ if config.DISABLE_JIT:  # type: ignore[attr-defined]
         return np.packbits((some >= low) & (some <= high), bitorder="little").view(np.uint64)[0]
 
 else:
+
+    @intrinsic
+    def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
+        """Ask the processor to fetch array[index] soon; the index may lie outside the array."""
+
+        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            from llvmlite import ir
+            from numba.core import cgutils
+
+            view = context.make_array(signature.args[0])(context, builder, arguments[0])
+            pointer = builder.gep(view.data, [arguments[1]])
+            byte = ir.IntType(8).as_pointer()
+            word = ir.IntType(32)
+            shape = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+            hint = cgutils.get_or_insert_function(builder.module, shape, "llvm.prefetch.p0")  # type: ignore[no-untyped-call]
+            builder.call(hint, [builder.bitcast(pointer, byte), word(0), word(3), word(1)])
+            return context.get_dummy_value()
+
+        return types.void(array, types.intp), codegen
 
     @intrinsic
     def load_word(typing_context: Any, array: Any, index: Any) -> Any:

@@ -3,32 +3,42 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from lmart.array_types import Float64Array, Int32Array, Int64Array
 from lmart.kernels.compiler import inner_kernel, kernel
-
-Floats = npt.NDArray[np.float64]
-Longs = npt.NDArray[np.int64]
-Rows = npt.NDArray[np.int32]
 
 COUNTED = 256  # documents of a query up to which comparing each with each, in vector code, beats sorting
 
 
-@kernel
-def order_documents(scores: Floats, query_offsets: Longs, first_query: int, last_query: int, order: Rows) -> None:
-    """Sort the rows of each query by score descending, ties by row ascending.
+@inner_kernel
+def longest_query(query_offsets: Int64Array, first_query: int, last_query: int) -> int:
+    """Return the number of documents of the longest query of a range, 0 if it is empty.
 
-    scores        : float64[n], no nan, in
     query_offsets : int64[n_queries + 1], in
-    order         : int32[n], in: of each query any permutation of its rows, best a guess such as the last order; out
-    A document's rank is the number of documents above it. A query of more than COUNTED documents is sorted by insertion
-    from the guess, and one that needs more than a few moves a document by merging.
-    Parallel: the caller runs ranges of queries side by side. Cost: O(n^2 / vector) up to COUNTED; beyond, O(n) if the
-    guess is right, else O(n log n).
+    first_query, last_query : the queries first_query..last_query - 1, in
     """
     largest = 0
     for q in range(first_query, last_query):
         largest = max(largest, query_offsets[q + 1] - query_offsets[q])
+    return largest
+
+
+@kernel
+def order_documents(
+    scores: Float64Array, query_offsets: Int64Array, first_query: int, last_query: int, order: Int32Array
+) -> None:
+    """Sort the rows of each query by score descending, ties by row ascending.
+
+    scores        : float64[n], by row, no nan, in
+    query_offsets : int64[n_queries + 1], in
+    first_query, last_query : the queries first_query..last_query - 1 are sorted, in
+    order         : int32[n], in: of each query any permutation of its rows, best a guess such as the last order; out
+    A query of more than COUNTED documents is sorted by insertion from the guess, and one that needs more than a few
+    moves a document by merging.
+    Parallel: the caller runs ranges of queries side by side; a query writes only its own range of the order.
+    Cost: O(n^2 / vector) for a query of n <= COUNTED; beyond, O(n) if the guess is right, else O(n log n).
+    """
+    largest = longest_query(query_offsets, first_query, last_query)
     keys = np.empty(largest, np.float64)
     spare_keys = np.empty(largest, np.float64)
     spare_rows = np.empty(largest, np.int32)
@@ -41,45 +51,55 @@ def order_documents(scores: Floats, query_offsets: Longs, first_query: int, last
             continue
         for k in range(n):
             keys[k] = scores[rows[k]]
-        budget = 12 * n
-        sorted_to = 1
-        while sorted_to < n and budget >= 0:
-            key = keys[sorted_to]
-            row = rows[sorted_to]
-            k = sorted_to
+        moves_left = 12 * n
+        n_sorted = 1
+        while n_sorted < n and moves_left >= 0:
+            key = keys[n_sorted]
+            row = rows[n_sorted]
+            k = n_sorted
             while k > 0 and (keys[k - 1] < key or (keys[k - 1] == key and rows[k - 1] > row)):
                 keys[k] = keys[k - 1]
                 rows[k] = rows[k - 1]
                 k -= 1
             keys[k] = key
             rows[k] = row
-            budget -= sorted_to - k
-            sorted_to += 1
-        if sorted_to < n:
+            moves_left -= n_sorted - k
+            n_sorted += 1
+        if n_sorted < n:
             merge_sort(keys, rows, spare_keys, spare_rows, n)
 
 
 @inner_kernel
-def rank_by_counting(scores: Floats, first_row: int, taken: Rows, rows: Rows) -> None:
-    """Write the rows of one query by score. scores : float64[n] of the query; taken : room for n, overwritten
+def rank_by_counting(scores: Float64Array, first_row: int, n_tied_before: Int32Array, rows: Int32Array) -> None:
+    """Write the rows of one query by score: a document's rank is the number of documents above it.
 
+    scores        : float64[n], of the query, in
+    first_row     : the row of scores[0], in
+    n_tied_before : int32[>= n], scratch
+    rows          : int32[n], out
     Documents of equal score have as many above them; they take the ranks from there in the order of their rows.
     """
     n = np.uint64(len(rows))
     for k in range(n):
-        taken[k] = 0
+        n_tied_before[k] = 0
     for k in range(n):
         key = scores[k]
-        above = 0
+        n_above = 0
         for j in range(n):
-            above += scores[j] > key
-        rows[above + taken[above]] = first_row + np.int64(k)
-        taken[above] += 1
+            n_above += scores[j] > key
+        rows[n_above + n_tied_before[n_above]] = first_row + np.int64(k)
+        n_tied_before[n_above] += 1
 
 
 @inner_kernel
-def merge_sort(keys: Floats, rows: Rows, spare_keys: Floats, spare_rows: Rows, n: int) -> None:
-    """Sort keys[:n] descending, equal keys by rows ascending, rows alongside. The spare arrays are overwritten."""
+def merge_sort(keys: Float64Array, rows: Int32Array, spare_keys: Float64Array, spare_rows: Int32Array, n: int) -> None:
+    """Sort keys[:n] descending, equal keys by rows ascending, rows alongside.
+
+    keys       : float64[>= n], in and out
+    rows       : int32[>= n], in and out
+    spare_keys, spare_rows : float64[>= n] and int32[>= n], scratch
+    n          : entries to sort, in
+    """
     width = 1
     in_place = True
     while width < n:
@@ -96,8 +116,16 @@ def merge_sort(keys: Floats, rows: Rows, spare_keys: Floats, spare_rows: Rows, n
 
 
 @inner_kernel
-def merge_runs(from_keys: Floats, from_rows: Rows, to_keys: Floats, to_rows: Rows, n: int, width: int) -> None:
-    """Merge neighbouring sorted runs of `width` entries from one pair of arrays into the other."""
+def merge_runs(
+    from_keys: Float64Array, from_rows: Int32Array, to_keys: Float64Array, to_rows: Int32Array, n: int, width: int
+) -> None:
+    """Merge neighbouring sorted runs from one pair of arrays into the other.
+
+    from_keys, from_rows : float64[>= n] and int32[>= n], sorted in each run, in
+    to_keys, to_rows     : float64[>= n] and int32[>= n], out, sorted in runs of twice the width
+    n                    : entries to merge, in
+    width                : entries of a run, the last one may have fewer, in
+    """
     for start in range(0, n, 2 * width):
         i = start
         i_end = min(start + width, n)

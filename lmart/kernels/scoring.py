@@ -1,249 +1,299 @@
-"""Scoring kernels: map values to the model's own thresholds, then strike out the leaves that documents cannot reach.
+"""Scores of rows: find which of the model's own thresholds lie below each value, then rule out leaves by bit masks.
 
 A code is how many thresholds of a coded column lie below the value, so that `x <= t_j` is `code <= j`, exactly, in one
-byte. The leaves of a tree stand in an order in which, at every node, those of its smaller child come first; a document
-that goes to the larger child strikes those of the smaller one, and the first leaf left is the one it reaches. A plane
-holds the bits of eight leaves, a byte for each document, so that one instruction works on many documents.
+byte. The leaves of a tree are put into an order in which, at every node, those of its smaller child come first. A
+document that goes to the larger child cannot reach the leaves of the smaller one, so that a mask clears their bits, and
+the first leaf whose bit is left is the one it reaches. The bits of the leaves are kept in bytes of eight leaves, one
+for each document, so that one instruction works on many documents.
 Source: QuickScorer (Lucchese et al. 2015) and RapidScorer (Ye et al. 2018). Differs: the smaller child comes first, so
-that a tree of n leaves has at most n log2(n) / 2 bits to strike, whatever its shape; codes, not values, are compared.
+that a tree of n leaves has at most n log2(n) / 2 bits to clear, whatever its shape; codes, not values, are compared.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-import numpy.typing as npt
 
-from lmart.kernels.compiler import kernel
+from lmart.array_types import Float64Array, Int32Array, UInt8Array, UInt32Array, UInt64Array
+from lmart.kernels.compiler import inner_kernel, kernel
+from lmart.kernels.row_arrays import RowArrays
 
-BLOCK = 128  # documents that go together, a byte each: their codes and planes stay in the caches nearest by
+BLOCK = 128  # documents that go together, a byte each: their codes and bitvectors stay in the nearest caches
 GAP = 9  # between the cells of two features: at a power of two apart they would push each other out of the cache
 
-U8 = npt.NDArray[np.uint8]
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
-I32 = npt.NDArray[np.int32]
-I64 = npt.NDArray[np.int64]
-F64 = npt.NDArray[np.float64]
+
+class CodingPlan(NamedTuple):
+    """How the values of n_features features become the codes of n_coded coded columns.
+
+    grid_starts   : uint32[n_features], place in `grid` before the thresholds of a feature
+    grid_bits     : uint8[n_features], k when the feature has 2^k - 1 entries of `grid`
+    grid          : float64[...], one entry that is never used, then for each feature its thresholds, ascending, filled
+                    up with inf
+    coded_offsets : uint32[n_features + 1], the coded columns of feature f are coded_offsets[f]:coded_offsets[f + 1]
+    coded_starts  : uint32[n_coded], thresholds of the feature before those of this coded column
+    missing_codes : uint8[n_coded], the code of nan
+    absent_codes  : uint8[n_coded], the code of a cell that is not written
+    """
+
+    grid_starts: UInt32Array
+    grid_bits: UInt8Array
+    grid: Float64Array
+    coded_offsets: UInt32Array
+    coded_starts: UInt32Array
+    missing_codes: UInt8Array
+    absent_codes: UInt8Array
+
+
+class MaskedTrees(NamedTuple):
+    """Trees as the masks of their nodes, and their leaf values.
+
+    mask_offsets : uint64[n_trees + 1], the masks of tree t are masks[mask_offsets[t]:mask_offsets[t + 1]]
+    masks        : uint64[n_masks]; from the high bits down: coded column 24 bits, bitvector byte 23 bits, flip 1 bit,
+                   code 8 bits, mask 8 bits
+    leaf_offsets : uint64[n_trees + 1], where the leaves of each tree start
+    leaf_values  : float64[n_leaves], in the order of the bits
+    lowest_bits  : uint8[256], the lowest bit set in a byte
+    n_bytes      : int64, bytes of the bitvector of the largest tree
+    """
+
+    mask_offsets: UInt64Array
+    masks: UInt64Array
+    leaf_offsets: UInt64Array
+    leaf_values: Float64Array
+    lowest_bits: UInt8Array
+    n_bytes: int
+
+
+class CellBuffers(NamedTuple):
+    """The cells of a block of rows, feature by feature with GAP places between; overwritten for each block.
+
+    ends   : uint32[n_features + 1], where the cells of each feature end, those without a feature last
+    values : float64[>= cells + GAP x (n_features + 1)]
+    rows   : uint32[as values], the row of each cell, counted in the block
+    below  : uint32[as values], thresholds of the feature below each cell
+    """
+
+    ends: UInt32Array
+    values: Float64Array
+    rows: UInt32Array
+    below: UInt32Array
+
+
+@inner_kernel
+def group_cells(rows: RowArrays, column_map: Int32Array, first: int, stop: int, buffers: CellBuffers) -> None:
+    """Write the cells of rows first:stop, feature by feature.
+
+    rows        : RowArrays, in
+    column_map  : int32[n_data_columns], feature of the model for each data column, n_features for none, in
+    first, stop : int64
+    buffers     : CellBuffers; ends, values and rows are out
+    """
+    offsets, columns, values = rows.offsets, rows.columns, rows.values
+    ends, cell_values, cell_rows = buffers.ends, buffers.values, buffers.rows
+    one = np.uint64(1)
+    ends[:] = 0
+    for cell in range(np.uint64(offsets[first]), np.uint64(offsets[stop])):
+        ends[np.uint64(column_map[np.uint64(columns[cell])])] += np.uint32(1)
+    start = np.uint32(0)
+    for f in range(np.uint64(len(ends))):
+        count = ends[f]
+        ends[f] = start  # the end once its cells are laid out
+        start += np.uint32(count + np.uint32(GAP))
+    for row in range(first, stop):
+        for cell in range(np.uint64(offsets[row]), np.uint64(offsets[row + 1])):
+            feature = np.uint64(column_map[np.uint64(columns[cell])])
+            end = np.uint64(ends[feature])
+            ends[feature] = np.uint32(end + one)
+            cell_values[end] = values[cell]
+            cell_rows[end] = np.uint32(row - first)
+
+
+@inner_kernel
+def count_thresholds_below(
+    grid: Float64Array, base: np.uint64, n_bits: np.uint64, buffers: CellBuffers, begin: np.uint64, end: np.uint64
+) -> None:
+    """Write how many thresholds of a feature lie below each of its cells.
+
+    grid       : float64[...], as in CodingPlan, in
+    base       : uint64, grid_starts of the feature
+    n_bits     : uint64, grid_bits of the feature
+    buffers    : CellBuffers; values in, below out
+    begin, end : uint64, the cells of the feature
+
+    Eight cells are searched together, so that their loads overlap, and no branch depends on a value.
+    """
+    values, below = buffers.values, buffers.below
+    one = np.uint64(1)
+    last = end - one
+    for group in range(begin, end, np.uint64(8)):
+        c0 = np.uint64(group)  # past the end the last cell is done again, which changes nothing
+        c1 = min(c0 + one, last)
+        c2 = min(c0 + np.uint64(2), last)
+        c3 = min(c0 + np.uint64(3), last)
+        c4 = min(c0 + np.uint64(4), last)
+        c5 = min(c0 + np.uint64(5), last)
+        c6 = min(c0 + np.uint64(6), last)
+        c7 = min(c0 + np.uint64(7), last)
+        p0 = p1 = p2 = p3 = p4 = p5 = p6 = p7 = base
+        bit = n_bits
+        while bit > np.uint64(0):
+            bit -= one
+            step = one << bit
+            p0 += np.uint64(grid[p0 + step] < values[c0]) << bit
+            p1 += np.uint64(grid[p1 + step] < values[c1]) << bit
+            p2 += np.uint64(grid[p2 + step] < values[c2]) << bit
+            p3 += np.uint64(grid[p3 + step] < values[c3]) << bit
+            p4 += np.uint64(grid[p4 + step] < values[c4]) << bit
+            p5 += np.uint64(grid[p5 + step] < values[c5]) << bit
+            p6 += np.uint64(grid[p6 + step] < values[c6]) << bit
+            p7 += np.uint64(grid[p7 + step] < values[c7]) << bit
+        below[c0] = np.uint32(p0 - base)
+        below[c1] = np.uint32(p1 - base)
+        below[c2] = np.uint32(p2 - base)
+        below[c3] = np.uint32(p3 - base)
+        below[c4] = np.uint32(p4 - base)
+        below[c5] = np.uint32(p5 - base)
+        below[c6] = np.uint32(p6 - base)
+        below[c7] = np.uint32(p7 - base)
 
 
 @kernel
 def code_rows(
-    offsets: I64,
-    columns: I32,
-    values: F64,
+    rows: RowArrays,
+    column_map: Int32Array,
     first: int,
     stop: int,
-    column_map: I32,
-    grid_starts: U32,
-    grid_bits: U8,
-    grid: F64,
-    coded_offsets: U32,
-    coded_starts: U32,
-    missing_codes: U8,
-    absent_codes: U8,
-    ends: U32,
-    cell_values: F64,
-    cell_rows: U32,
-    cell_places: U32,
-    codes: U8,
+    plan: CodingPlan,
+    buffers: CellBuffers,
+    codes: UInt8Array,
 ) -> None:
-    """Write the codes of at most BLOCK rows, first:stop, a row of `codes` for each coded column.
+    """Write the codes of at most BLOCK rows, first:stop.
 
-    offsets, columns, values : int64[n + 1], int32[n_cells], float64[n_cells], SparseRows, in
-    column_map    : int32[n_data_columns], feature of the model for each data column, n_features for none, in
-    grid_starts   : uint32[n_features], place in `grid` before the thresholds of a feature, in
-    grid_bits     : uint8[n_features], k when it has 2^k - 1 entries of `grid`, in
-    grid          : float64[...], one entry that is never used, then for each feature its thresholds ascending, filled
-                    up with inf, in
-    coded_offsets : uint32[n_features + 1], the coded columns of a feature, in
-    coded_starts  : uint32[n_coded], thresholds of the feature before those of this coded column, in
-    missing_codes, absent_codes : uint8[n_coded], codes of nan and of a cell that is not written, in
-    ends          : uint32[n_features + 1], overwritten
-    cell_values, cell_rows, cell_places : float64, uint32, uint32[>= cells + GAP x n_features], overwritten
-    codes         : uint8[n_coded, BLOCK], out, overwritten
-    Equation: code = min(max(#{j : t_j < x} - start, 0), 255). The cells are laid out feature by feature first; then
-    eight are searched together, so that their loads overlap, and no branch depends on a value.
+    rows        : RowArrays, in
+    column_map  : int32[n_data_columns], feature of the model for each data column, n_features for none, in
+    first, stop : int64, the rows of this call
+    plan        : CodingPlan, in
+    buffers     : CellBuffers, overwritten
+    codes       : uint8[n_coded, BLOCK], a row for each coded column, out
+
+    Equation: code = min(max(#{j : t_j < x} - start, 0), 255).
     Parallel: writes only what the caller owns. Cost: O(cells x log thresholds + BLOCK x n_coded + n_features).
     """
-    zero = np.uint64(0)
-    one = np.uint64(1)
-    eight = np.uint64(8)
-    gap = np.uint64(GAP)
-    n_features = np.uint64(len(ends) - 1)
-    ends[:] = 0
-    begin = np.uint64(offsets[first])
-    end = np.uint64(offsets[stop])
-    for cell in range(begin, end):
-        ends[np.uint64(column_map[np.uint64(columns[cell])])] += np.uint32(1)
-    place = np.uint32(0)
-    for f in range(n_features + one):
-        count = ends[f]
-        ends[f] = place  # its start for now; the end once its cells are laid out
-        place += np.uint32(count + np.uint32(GAP))
-    for row in range(first, stop):
-        for cell in range(np.uint64(offsets[row]), np.uint64(offsets[row + 1])):
-            feature = np.uint64(column_map[np.uint64(columns[cell])])
-            at = np.uint64(ends[feature])
-            ends[feature] = np.uint32(at + one)
-            cell_values[at] = values[cell]
-            cell_rows[at] = np.uint32(row - first)
-
-    for v in range(np.uint64(len(absent_codes))):
-        codes[v, :] = absent_codes[v]
-    begin = zero
-    for f in range(n_features):
+    group_cells(rows, column_map, first, stop, buffers)
+    ends, cell_values, cell_rows, below = buffers.ends, buffers.values, buffers.rows, buffers.below
+    coded_offsets, coded_starts, missing_codes = plan.coded_offsets, plan.coded_starts, plan.missing_codes
+    for v in range(np.uint64(len(plan.absent_codes))):
+        codes[v, :] = plan.absent_codes[v]
+    begin = np.uint64(0)
+    for f in range(np.uint64(len(ends) - 1)):
         end = np.uint64(ends[f])
-        if coded_offsets[f] == coded_offsets[np.uint64(f) + one]:
-            begin = end + gap
-            continue
-        base = np.uint64(grid_starts[f])
-        for group in range(begin, end, eight):
-            c0 = np.uint64(group)  # past the end the last cell is done again, which changes nothing
-            c1 = min(c0 + one, end - one)
-            c2 = min(c0 + np.uint64(2), end - one)
-            c3 = min(c0 + np.uint64(3), end - one)
-            c4 = min(c0 + np.uint64(4), end - one)
-            c5 = min(c0 + np.uint64(5), end - one)
-            c6 = min(c0 + np.uint64(6), end - one)
-            c7 = min(c0 + np.uint64(7), end - one)
-            p0 = p1 = p2 = p3 = p4 = p5 = p6 = p7 = base
-            bit = np.uint64(grid_bits[f])
-            while bit > zero:
-                bit -= one
-                step = one << bit
-                p0 += np.uint64(grid[p0 + step] < cell_values[c0]) << bit
-                p1 += np.uint64(grid[p1 + step] < cell_values[c1]) << bit
-                p2 += np.uint64(grid[p2 + step] < cell_values[c2]) << bit
-                p3 += np.uint64(grid[p3 + step] < cell_values[c3]) << bit
-                p4 += np.uint64(grid[p4 + step] < cell_values[c4]) << bit
-                p5 += np.uint64(grid[p5 + step] < cell_values[c5]) << bit
-                p6 += np.uint64(grid[p6 + step] < cell_values[c6]) << bit
-                p7 += np.uint64(grid[p7 + step] < cell_values[c7]) << bit
-            cell_places[c0] = np.uint32(p0 - base)
-            cell_places[c1] = np.uint32(p1 - base)
-            cell_places[c2] = np.uint32(p2 - base)
-            cell_places[c3] = np.uint32(p3 - base)
-            cell_places[c4] = np.uint32(p4 - base)
-            cell_places[c5] = np.uint32(p5 - base)
-            cell_places[c6] = np.uint32(p6 - base)
-            cell_places[c7] = np.uint32(p7 - base)
-        for v in range(np.uint64(coded_offsets[f]), np.uint64(coded_offsets[np.uint64(f) + one])):
+        first_coded = np.uint64(coded_offsets[f])
+        stop_coded = np.uint64(coded_offsets[np.uint64(f) + np.uint64(1)])
+        if first_coded < stop_coded:
+            base, n_bits = np.uint64(plan.grid_starts[f]), np.uint64(plan.grid_bits[f])
+            count_thresholds_below(plan.grid, base, n_bits, buffers, begin, end)
+        for v in range(first_coded, stop_coded):
             coded = codes[v]
             start = coded_starts[v]
             missing_code = missing_codes[v]
             for cell in range(begin, end):
-                below = cell_places[cell]
-                code = min(np.uint32(below - start), np.uint32(255)) if below > start else np.uint32(0)
+                rank = below[cell]
+                code = min(np.uint32(rank - start), np.uint32(255)) if rank > start else np.uint32(0)
                 coded[np.uint64(cell_rows[cell])] = missing_code if np.isnan(cell_values[cell]) else np.uint8(code)
-        begin = end + gap
+        begin = end + np.uint64(GAP)
 
 
 @kernel
-def add_trees(
-    strike_offsets: U64,
-    strikes: U64,
-    leaf_offsets: U64,
-    leaf_values: F64,
-    lowest: U8,
-    codes: U8,
-    planes: U8,
-    sums: F64,
-) -> None:
+def add_trees(trees: MaskedTrees, codes: UInt8Array, bitvectors: UInt8Array, sums: Float64Array) -> None:
     """Add to the sum of each of BLOCK documents its leaf value in every tree, in tree order.
 
-    strike_offsets : uint64[n_trees + 1], strikes of tree t are strike_offsets[t]:strike_offsets[t + 1], in
-    strikes        : uint64[n_strikes], coded column 24 bits, plane 23 bits, flip 1 bit, code 8 bits, mask 8 bits, in
-    leaf_offsets   : uint64[n_trees + 1]; leaf_values : float64[n_leaves], in the order of the leaves, in
-    lowest         : uint8[256], the lowest bit set in a byte, in
-    codes          : uint8[n_coded, BLOCK], in
-    planes         : uint8[>= planes of the largest tree, BLOCK], overwritten
-    sums           : float64[BLOCK], in and out
-    Equation: where (code of the column, complemented if flip) > code of the strike, the plane loses the bits not in the
-    mask; the leaf is the lowest bit of the first plane that is not 0; sum += its value.
-    Parallel: writes only what the caller owns. Cost: O(BLOCK x strikes / documents of one vector).
+    trees      : MaskedTrees, in
+    codes      : uint8[n_coded, BLOCK], in
+    bitvectors : uint8[>= trees.n_bytes, BLOCK], overwritten
+    sums       : float64[BLOCK], in and out
+
+    Equation: where (code of the column, complemented if flip) > code of the mask word, the bitvector byte loses the
+    bits that are not in the mask; the leaf is the lowest bit of the first byte that is not 0; sum += its value.
+    Parallel: writes only what the caller owns. Cost: O(BLOCK x masks / documents of one vector).
     """
+    mask_offsets, masks, leaf_offsets = trees.mask_offsets, trees.masks, trees.leaf_offsets
+    leaf_values, lowest_bits = trees.leaf_values, trees.lowest_bits
     byte = np.uint64(0xFF)
     eight = np.uint64(8)
     one = np.uint64(1)
-    which = np.empty(BLOCK, np.uint32)
-    bits = np.empty(BLOCK, np.uint8)
+    leaf_bytes = np.empty(BLOCK, np.uint32)  # place of the first byte that is not 0
+    bits = np.empty(BLOCK, np.uint8)  # and that byte
     for t in range(np.uint64(len(leaf_offsets) - 1)):
         first_leaf = leaf_offsets[t]
-        n_planes = (leaf_offsets[np.uint64(t) + one] - first_leaf + np.uint64(7)) >> np.uint64(3)
-        for p in range(n_planes):
-            planes[p, :] = 255
-        for k in range(strike_offsets[t], strike_offsets[np.uint64(t) + one]):
-            strike = strikes[k]
-            column = codes[strike >> np.uint64(40)]
-            plane = planes[(strike >> np.uint64(17)) & np.uint64(0x7FFFFF)]
-            flip = np.uint8(byte * ((strike >> np.uint64(16)) & one))
-            code = np.uint8((strike >> eight) & byte)
-            mask = np.uint8(strike & byte)
+        n_bytes = (leaf_offsets[np.uint64(t) + one] - first_leaf + np.uint64(7)) >> np.uint64(3)
+        for p in range(n_bytes):
+            bitvectors[p, :] = 255
+        for k in range(mask_offsets[t], mask_offsets[np.uint64(t) + one]):
+            word = masks[k]
+            column = codes[word >> np.uint64(40)]
+            bitvector = bitvectors[(word >> np.uint64(17)) & np.uint64(0x7FFFFF)]
+            flip = np.uint8(byte * ((word >> np.uint64(16)) & one))
+            code = np.uint8((word >> eight) & byte)
+            mask = np.uint8(word & byte)
             for d in range(BLOCK):
-                plane[d] &= mask if np.uint8(column[d] ^ flip) > code else np.uint8(255)
+                bitvector[d] &= mask if np.uint8(column[d] ^ flip) > code else np.uint8(255)
         for d in range(BLOCK):
-            which[d] = 0
-            bits[d] = planes[0, d]
-        for p in range(one, n_planes):
-            plane = planes[p]
+            leaf_bytes[d] = 0
+            bits[d] = bitvectors[0, d]
+        for p in range(one, n_bytes):
+            bitvector = bitvectors[p]
             number = np.uint32(p)
             for d in range(BLOCK):
-                which[d] = number if bits[d] == 0 else which[d]
-                bits[d] = plane[d] if bits[d] == 0 else bits[d]
+                leaf_bytes[d] = number if bits[d] == 0 else leaf_bytes[d]
+                bits[d] = bitvector[d] if bits[d] == 0 else bits[d]
         for d in range(BLOCK):
-            leaf = np.uint64(which[d]) * eight + np.uint64(lowest[np.uint64(bits[d])])
+            leaf = np.uint64(leaf_bytes[d]) * eight + np.uint64(lowest_bits[np.uint64(bits[d])])
             sums[d] += leaf_values[first_leaf + leaf]
 
 
 @kernel
 def score_rows(
-    offsets: I64,
-    columns: I32,
-    values: F64,
-    column_map: I32,
-    grid_starts: U32,
-    grid_bits: U8,
-    grid: F64,
-    coded_offsets: U32,
-    coded_starts: U32,
-    missing_codes: U8,
-    absent_codes: U8,
-    strike_offsets: U64,
-    strikes: U64,
-    leaf_offsets: U64,
-    leaf_values: F64,
-    lowest: U8,
-    n_planes: int,
+    rows: RowArrays,
+    column_map: Int32Array,
+    plan: CodingPlan,
+    trees: MaskedTrees,
     base_score: float,
-    scores: F64,
+    scores: Float64Array,
     first: int,
     stop: int,
 ) -> None:
     """Write the scores of rows first:stop, block by block.
 
-    n_planes : planes of the largest tree; scores : float64[n], out; first, stop : the rows of this call; the rest as in
-    `code_rows` and `add_trees`.
+    rows        : RowArrays, n rows, in
+    column_map  : int32[n_data_columns], feature of the model for each data column, n_features for none, in
+    plan        : CodingPlan, in
+    trees       : MaskedTrees, in
+    base_score  : float64
+    scores      : float64[n], out
+    first, stop : int64, the rows of this call
+
     Equation: score = base_score + leaf value of tree 1 + leaf value of tree 2 ..., float64, in this order.
     Parallel: the caller gives each call its own rows; this writes only scores[first:stop].
     """
     most_cells = 0
     for start in range(first, stop, BLOCK):
-        most_cells = max(most_cells, offsets[min(start + BLOCK, stop)] - offsets[start])
-    ends = np.empty(len(grid_starts) + 1, np.uint32)
-    most_cells += GAP * len(ends)
-    cell_values = np.empty(most_cells, np.float64)
-    cell_rows = np.empty(most_cells, np.uint32)
-    cell_places = np.empty(most_cells, np.uint32)
-    codes = np.empty((len(absent_codes), BLOCK), np.uint8)
-    planes = np.empty((n_planes, BLOCK), np.uint8)
+        most_cells = max(most_cells, rows.offsets[min(start + BLOCK, stop)] - rows.offsets[start])
+    n_features = len(plan.grid_starts)
+    most_cells += GAP * (n_features + 1)
+    buffers = CellBuffers(
+        np.empty(n_features + 1, np.uint32),
+        np.empty(most_cells, np.float64),
+        np.empty(most_cells, np.uint32),
+        np.empty(most_cells, np.uint32),
+    )
+    codes = np.empty((len(plan.absent_codes), BLOCK), np.uint8)
+    bitvectors = np.empty((trees.n_bytes, BLOCK), np.uint8)
     sums = np.empty(BLOCK, np.float64)
     for start in range(first, stop, BLOCK):
         n = min(BLOCK, stop - start)
-        code_rows(
-            offsets, columns, values, start, start + n, column_map, grid_starts, grid_bits, grid, coded_offsets,
-            coded_starts, missing_codes, absent_codes, ends, cell_values, cell_rows, cell_places, codes,
-        )  # fmt: skip
+        code_rows(rows, column_map, start, start + n, plan, buffers, codes)
         sums[:] = base_score
-        add_trees(strike_offsets, strikes, leaf_offsets, leaf_values, lowest, codes, planes, sums)
+        add_trees(trees, codes, bitvectors, sums)
         for i in range(n):
             scores[start + i] = sums[i]

@@ -161,21 +161,21 @@ class Evaluator:
     def _raw(self, measure: Measure, scores: Floats, order: npt.NDArray[np.int32], average: bool) -> Floats:
         """Return what the measure's kernel writes for each query, before it is divided by anything."""
         # numba is loaded only when something is measured: usage errors must come quickly
-        from lmart.kernels import measuring
+        from lmart.kernels import measures
 
         values = np.empty(len(self.sizes))
-        worth = self._worth(measure)
+        ranked = measures.RankedDocuments(order, scores, self._worth(measure), self.query_offsets)
         cutoff = measure.cutoff or len(self.labels)
         by_name = {
-            "map": measuring.precision_sums,
-            "mrr": measuring.reciprocal_ranks,
-            "err": measuring.expected_reciprocal_ranks,
+            "map": measures.precision_sums,
+            "mrr": measures.reciprocal_ranks,
+            "err": measures.expected_reciprocal_ranks,
         }
         if measure.name in by_name:
-            call = partial(by_name[measure.name], order, scores, worth)
+            call = partial(by_name[measure.name], ranked)
         else:
-            call = partial(measuring.discounted_sums, order, scores, worth, self._discounts[measure])
-        self.pool.run(call, [(self.query_offsets, a, b, cutoff, average, values) for a, b in self._ranges])
+            call = partial(measures.discounted_sums, ranked, self._discounts[measure])
+        self.pool.run(call, [(a, b, cutoff, average, values) for a, b in self._ranges])
         return values
 
     def _worth(self, measure: Measure) -> Floats:

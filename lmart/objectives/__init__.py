@@ -9,8 +9,9 @@ from importlib import import_module
 
 import numpy as np
 
+from lmart.array_types import Float64Array
 from lmart.dataset import Judged
-from lmart.objectives.base import Floats, Gradients, Objective, Task
+from lmart.objectives.base import Gradients, Objective, Task
 from lmart.settings import TrainSettings
 from lmart.sidecars import Positions
 from lmart.threads import WorkerPool
@@ -22,13 +23,18 @@ def prepare(
     dataset: Judged,
     settings: TrainSettings,
     pool: WorkerPool,
-    weights: Floats | None = None,
+    weights: Float64Array | None = None,
     positions: Positions | None = None,
 ) -> Objective:
-    """Return the one objective that the settings name, with all that does not change from round to round worked out.
+    """Return the objective that the settings name, with all that does not change from round to round computed.
 
-    weights, positions : as in Sidecars. DataError when a label has no gain; SettingsError when there are positions and
-    the objective is not in `settings.WITH_POSITIONS`.
+    dataset   : labels and query offsets are read
+    settings  : with one objective
+    pool      : where ranges of queries are worked on side by side
+    weights   : float64[n_queries] or float64[n_documents], finite, >= 0; None: all 1
+    positions : of the documents, or None
+    DataError when a label has no gain; SettingsError when there are positions and the objective is not in
+    `settings.WITH_POSITIONS`.
     """
     if positions is not None:
         settings.check_positions()

@@ -5,26 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from lmart.array_types import Float64Array, Int64Array
 from lmart.dataset import query_ranges
+from lmart.kernels.gradient_arrays import Gradients
 from lmart.settings import TrainSettings
 from lmart.sidecars import Positions
 from lmart.threads import WorkerPool
 
-Floats = npt.NDArray[np.float64]
-Longs = npt.NDArray[np.int64]
-Rows = npt.NDArray[np.int32]
-
-
-class Gradients(NamedTuple):
-    """First and second derivatives of the cost by each document's score, float64[n_documents]; hessians >= 0."""
-
-    gradients: Floats
-    hessians: Floats
+__all__ = ["Gradients", "Objective", "Task", "improved_bias"]
 
 
 @dataclass(frozen=True)
@@ -39,11 +30,11 @@ class Task:
     """
 
     settings: TrainSettings
-    query_offsets: Longs
-    labels: Floats
-    gains: Floats
-    query_weights: Floats
-    row_weights: Floats | None
+    query_offsets: Int64Array
+    labels: Float64Array
+    gains: Float64Array
+    query_weights: Float64Array
+    row_weights: Float64Array | None
     pool: WorkerPool
     positions: Positions | None = None
 
@@ -61,39 +52,40 @@ class Task:
 class Objective(ABC):
     """A cost of scores, summed over queries.
 
-    A subclass works out in `__init__` what does not change from round to round, writes derivatives in `_write`, and
-    says in `worths` what tells documents apart: of documents worth the same none should rank above another.
+    A subclass computes in `__init__` what does not change from round to round, writes derivatives in `_write`, and
+    sets `relevance`.
 
+    relevance     : float64[n], by which documents are to be ordered; documents of equal relevance form no pair
     position_bias : float64[n_positions], what is added to the scores of documents by their position while gradients are
     computed; whoever trains sets it after each round to `next_position_bias`.
     """
 
-    worths: Floats
-    position_bias: Floats
+    relevance: Float64Array
+    position_bias: Float64Array
 
     def __init__(self, task: Task) -> None:
         self.task = task
-        self.worths = task.gains
+        self.relevance = task.gains
         self.position_bias = np.zeros(0 if task.positions is None else len(task.positions.names))
 
     @abstractmethod
-    def _write(self, scores: Floats, round_number: int, out: Gradients) -> None:
+    def _write(self, scores: Float64Array, round_number: int, out: Gradients) -> None:
         """Write the derivatives of each query's cost times its weight; zeros where the weight is 0.
 
         scores : float64[n]; round_number : for what is drawn by chance
         The result may depend on these, the task and the seed alone: not on threads, nor on earlier calls.
         """
 
-    def n_idle_queries(self) -> int:
-        """Return how many queries cannot teach anything: one document, or all documents worth the same."""
+    def n_queries_without_pairs(self) -> int:
+        """Return how many queries have no pair to learn from: fewer than two documents, or all equally relevant."""
         starts = self.task.query_offsets[:-1]
         filled = np.diff(self.task.query_offsets) > 0
-        highest = np.maximum.reduceat(self.worths, starts[filled]) if filled.any() else np.zeros(0)
-        lowest = np.minimum.reduceat(self.worths, starts[filled]) if filled.any() else np.zeros(0)
+        highest = np.maximum.reduceat(self.relevance, starts[filled]) if filled.any() else np.zeros(0)
+        lowest = np.minimum.reduceat(self.relevance, starts[filled]) if filled.any() else np.zeros(0)
         return int(len(starts) - np.count_nonzero(highest > lowest))
 
     def can_learn(self) -> bool:
-        """Return whether any query of weight above 0 can teach something."""
+        """Return whether any query of weight above 0 has two documents of different relevance."""
         task = self.task
         starts = task.query_offsets[:-1][np.diff(task.query_offsets) > 0]
         if not len(starts):
@@ -101,10 +93,10 @@ class Objective(ABC):
         weights = task.query_weights[np.diff(task.query_offsets) > 0]
         if task.row_weights is not None:
             weights = weights * np.maximum.reduceat(task.row_weights, starts)
-        differ = np.maximum.reduceat(self.worths, starts) > np.minimum.reduceat(self.worths, starts)
+        differ = np.maximum.reduceat(self.relevance, starts) > np.minimum.reduceat(self.relevance, starts)
         return bool((differ & (weights > 0)).any())
 
-    def compute_gradients(self, scores: Floats, round_number: int = 1) -> Gradients:
+    def compute_gradients(self, scores: Float64Array, round_number: int = 1) -> Gradients:
         """Return the gradients and hessians at the given scores, float64[n_documents].
 
         round_number : from 1; objectives that draw by chance draw anew each round
@@ -119,7 +111,7 @@ class Objective(ABC):
             np.multiply(out.hessians, task.row_weights, out=out.hessians)
         return out
 
-    def next_position_bias(self, gradients: Gradients) -> Floats:
+    def next_position_bias(self, gradients: Gradients) -> Float64Array:
         """Return the bias after the round that had these gradients: see `improved_bias`."""
         task = self.task
         if task.positions is None:
@@ -130,17 +122,22 @@ class Objective(ABC):
 
 
 def improved_bias(
-    bias: Floats, positions: Positions, gradients: Gradients, learning_rate: float, regularization: float
-) -> Floats:
+    bias: Float64Array, positions: Positions, gradients: Gradients, learning_rate: float, regularization: float
+) -> Float64Array:
     """Return the bias of each position after one Newton step of its own, float64[n_positions].
 
-    bias : float64[n_positions], before; 0 in the first round
-    A click goes to a document that is good, or that stands where people look: its score is explained as the model's
+    bias           : float64[n_positions], before the step; 0 in the first round
+    positions      : of the documents
+    gradients      : of the documents at the biased scores
+    learning_rate  : what the step is multiplied by
+    regularization : r, >= 0, which pulls the bias towards 0
+
+    A click goes to a document that is good, or that is shown where people look: its score is explained as the model's
     score plus the bias of its position, and both are fitted to the same cost.
     Equation: b_p += learning_rate (-G_p - r n_p b_p) / (H_p + r n_p + 0.001), G_p and H_p the sums of gradients and
-    hessians over the n_p documents at p, r the regularization. Source: LightGBM's lambdarank with positions. Sums are
-    taken in the order of the documents, by one thread: the same bits everywhere. A bias beyond what a number can be is
-    not finite, without a warning: whoever trains refuses it.
+    hessians over the n_p documents at p. Source: LightGBM's lambdarank with positions. Sums are taken in the order of
+    the documents, by one thread: the same bits everywhere. A bias that no number can hold is not finite, without a
+    warning: whoever trains refuses it.
     """
     n = len(bias)
     counts = np.bincount(positions.codes, minlength=n)
@@ -148,5 +145,5 @@ def improved_bias(
     curvatures = np.bincount(positions.codes, gradients.hessians, n)
     pull = regularization * counts
     with np.errstate(over="ignore", invalid="ignore"):
-        result: Floats = bias + learning_rate * (-slopes - pull * bias) / (curvatures + pull + 0.001)
+        result: Float64Array = bias + learning_rate * (-slopes - pull * bias) / (curvatures + pull + 0.001)
     return result

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from lmart.kernels import sampling
+from lmart.kernels import bit_mixing
 
 
 def round_key(seed: int, round_number: int) -> np.uint64:
     """Return 64 bits to mix the numbers of rows with; not those by which `boosting` draws the rows of a tree."""
-    return np.uint64(sampling.mix(np.uint64(sampling.round_key(seed, round_number))))
+    return np.uint64(bit_mixing.mix_bits(np.uint64(bit_mixing.round_key(seed, round_number))))

@@ -1,36 +1,37 @@
-"""lambdamart: each pair weighs what swapping it would change NDCG (Burges 2010); the equation is in kernels.ranking."""
+"""lambdamart: each pair weighs what swapping it would change NDCG (Burges 2010)."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from lmart.array_types import Float64Array
 from lmart.gains import discount_table
-from lmart.kernels import ordering
-from lmart.kernels import ranking as kernels
-from lmart.objectives.base import Floats, Gradients, Objective, Task
-from lmart.objectives.pairs import inverse_ideal_dcg
+from lmart.kernels import ordering, pair_gradients
+from lmart.kernels.gradient_arrays import RankedQueries
+from lmart.objectives.base import Gradients, Objective, Task
+from lmart.objectives.pairs import ndcg_tables, pair_settings
 
 
 class LambdaMart(Objective):
-    """The cost of LambdaMART, a PairObjective with a kernel of its own, as weights that need not be stored are faster.
+    """The cost of LambdaMART; its equation is in kernels.pair_gradients.
 
-    The gradients of a query sum to exactly 0 unless rows have weights of their own.
+    A weighted sum over pairs, but no PairObjective: its kernel weighs pairs on the way, which is faster than to store
+    their weights. The gradients of a query sum to exactly 0 unless rows have weights of their own.
     """
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
-        self._discount = discount_table(task.longest)
-        self._truncation = min(task.settings.truncation, task.longest)
-        self._inverse_ideal_dcg = inverse_ideal_dcg(task, self._discount, self._truncation)
+        self._settings = pair_settings(task, min(task.settings.truncation, task.longest))
+        self._ndcg = ndcg_tables(task, discount_table(task.longest), self._settings.truncation)
         self._order = np.arange(len(task.gains), dtype=np.int32)
 
-    def _write(self, scores: Floats, round_number: int, out: Gradients) -> None:
-        task, settings, order = self.task, self.task.settings, self._order
+    def _write(self, scores: Float64Array, round_number: int, out: Gradients) -> None:
+        task, order = self.task, self._order
         offsets = task.query_offsets
         task.pool.run(ordering.order_documents, [(scores, offsets, *queries, order) for queries in task.ranges])
-        fixed = (scores, task.gains, self._inverse_ideal_dcg, task.query_weights, self._discount, offsets, order)
-        chosen = (self._truncation, settings.sigma, settings.normalize)
-        task.pool.run(kernels.lambda_gradients, [(*fixed, *chosen, *queries, *out) for queries in task.ranges])
+        ranked = RankedQueries(scores, task.query_weights, offsets, order)
+        fixed = (ranked, self._ndcg, self._settings)
+        task.pool.run(pair_gradients.lambda_gradients, [(*fixed, *queries, out) for queries in task.ranges])
 
 
 OBJECTIVE = LambdaMart

@@ -10,10 +10,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lmart.gains import discount_table
-from lmart.kernels import ordering
-from lmart.kernels import ranking as kernels
-from lmart.objectives.base import Floats, Gradients, Objective, Rows, Task
+from lmart.array_types import Float64Array
+from lmart.kernels import measures, ordering, pair_gradients
+from lmart.kernels.gradient_arrays import NdcgTables, PairBlock, PairSettings, PairSums, RankedQueries
+from lmart.objectives.base import Gradients, Objective, Task
 
 WEIGHTS = 1 << 18  # pairs whose weights are in memory at a time
 
@@ -22,59 +22,76 @@ class PairObjective(Objective):
     """A weighted sum over pairs of which the upper document is above the truncation.
 
     The gradients of a query sum to exactly 0 unless rows have weights of their own.
+
+    LARGEST_WEIGHT : bound of the absolute weight of a pair
+    weigh_pairs    : the kernel that weighs pairs by the relevance of their documents (kernels.pair_weights)
     """
 
     LARGEST_WEIGHT = 1.0
-    weigh_pairs: Callable[..., None]  # a kernel that weighs pairs by what tells documents apart
+    weigh_pairs: Callable[[Float64Array, RankedQueries, PairBlock, Float64Array], None]
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
-        self.discount = discount_table(task.longest)
-        self.truncation = min(task.settings.truncation, task.longest) or task.longest
+        truncation = min(task.settings.truncation, task.longest) or task.longest
+        self._settings = pair_settings(task, truncation)
         self._order = np.arange(len(task.gains), dtype=np.int32)
 
-    def _weigh(self, order: Rows, ranks: tuple[int, int], queries: tuple[int, int], out: Floats) -> None:
-        """Write the weights of pairs, as `ranking.add_weighted_pairs` takes them: at most LARGEST_WEIGHT.
+    def _weigh(self, queries: RankedQueries, block: PairBlock, out: Float64Array) -> None:
+        """Write the weights of a block of pairs, in size at most LARGEST_WEIGHT.
 
-        order : int32[n], rows of each query by score; queries of weight 0 may be left out
+        queries : ranked by score; queries of weight 0 may be left out
+        block   : which pairs; out : float64, laid out as `PairBlock` says
         """
-        task = self.task
-        self.weigh_pairs(self.worths, task.query_weights, task.query_offsets, order, *ranks, *queries, out)
+        self.weigh_pairs(self.relevance, queries, block, out)
 
-    def _write(self, scores: Floats, round_number: int, out: Gradients) -> None:
-        self.task.pool.run(self._write_range, [(scores, queries, out) for queries in self.task.ranges])
+    def _write(self, scores: Float64Array, round_number: int, out: Gradients) -> None:
+        self.task.pool.run(self._write_range, [(scores, *queries, out) for queries in self.task.ranges])
 
-    def _write_range(self, scores: Floats, queries: tuple[int, int], out: Gradients) -> None:
-        offsets, settings, order = self.task.query_offsets, self.task.settings, self._order
-        ordering.order_documents(scores, offsets, *queries, order)
-        n = int(offsets[queries[1]] - offsets[queries[0]])
-        longest = int(np.diff(offsets[queries[0] : queries[1] + 1]).max(initial=0))
-        stop = min(self.truncation, longest - 1)
-        step = max(1, min(stop, WEIGHTS // max(1, n)))
+    def _write_range(self, scores: Float64Array, first_query: int, last_query: int, out: Gradients) -> None:
+        """Write the derivatives of the queries first_query..last_query - 1, a block of pairs after the other."""
+        offsets, settings = self.task.query_offsets, self._settings
+        queries = RankedQueries(scores, self.task.query_weights, offsets, self._order)
+        ordering.order_documents(scores, offsets, first_query, last_query, self._order)
+        n = int(offsets[last_query] - offsets[first_query])
+        longest = int(np.diff(offsets[first_query : last_query + 1]).max(initial=0))
+        n_ranks = min(settings.truncation, longest - 1)
+        step = max(1, min(n_ranks, WEIGHTS // max(1, n)))
         weights = np.empty(n * step)
-        sums = (np.zeros(n), np.zeros(n), np.zeros(queries[1] - queries[0]))
-        fixed = (self.task.query_weights, offsets, order, settings.sigma, settings.normalize)
-        for rank in range(0, stop, step):
-            ranks = rank, min(rank + step, stop)
-            self._weigh(order, ranks, queries, weights)
-            kernels.add_weighted_pairs(scores, weights, self.LARGEST_WEIGHT, *fixed, *ranks, *queries, *sums)
-        (pair_gradients, pair_hessians, totals), (first, last) = sums, queries
-        kernels.write_weighted(pair_gradients, pair_hessians, totals, *fixed, first, last, *out)
+        sums = PairSums(np.zeros(n), np.zeros(n), np.zeros(last_query - first_query))
+        for rank in range(0, n_ranks, step):
+            block = PairBlock(first_query, last_query, rank, min(rank + step, n_ranks))
+            self._weigh(queries, block, weights)
+            pair_gradients.add_weighted_pairs(queries, weights, self.LARGEST_WEIGHT, settings, block, sums)
+        pair_gradients.write_weighted(sums, queries, settings, first_query, last_query, out)
 
 
-def inverse_ideal_dcg(task: Task, discount: Floats, truncation: int) -> Floats:
-    """Return 1 / ideal DCG of each query, float64[n_queries], 0 where nothing has a gain; truncation 0: whole query."""
+def pair_settings(task: Task, truncation: int) -> PairSettings:
+    """Return the settings of a pair's cost, each of the type that kernels are compiled for.
+
+    task : with the settings; truncation : ranks that an upper document may have, 0: all
+    """
+    return PairSettings(int(truncation), float(task.settings.sigma), bool(task.settings.normalize))
+
+
+def ndcg_tables(task: Task, discount: Float64Array, truncation: int) -> NdcgTables:
+    """Return the gains, 1 / ideal DCG of each query, 0 where nothing has a gain, and the discounts.
+
+    task : the training set; discount : float64[>= documents of the longest query]
+    truncation : ranks that count in the ideal DCG, 0: all
+    """
     ideal = np.empty(len(task.query_offsets) - 1)
     order = np.arange(len(task.gains), dtype=np.int32)
-    fixed = (task.gains, task.query_offsets)
-    task.pool.run(ordering.order_documents, [(*fixed, *queries, order) for queries in task.ranges])
+    gains, offsets = task.gains, task.query_offsets
+    task.pool.run(ordering.order_documents, [(gains, offsets, *queries, order) for queries in task.ranges])
+    best = measures.RankedDocuments(order, gains, gains, offsets)
+    cutoff = truncation or max(1, task.longest)
     task.pool.run(
-        kernels.ideal_dcg, [(*fixed, discount, order, truncation, *queries, ideal) for queries in task.ranges]
+        measures.discounted_sums, [(best, discount, *queries, cutoff, False, ideal) for queries in task.ranges]
     )
-    inverse: Floats = np.divide(1.0, ideal, out=np.zeros_like(ideal), where=ideal > 0)
-    return inverse
+    inverse: Float64Array = np.divide(1.0, ideal, out=np.zeros_like(ideal), where=ideal > 0)
+    return NdcgTables(task.gains, inverse, discount)
 
 
-def relevance(task: Task) -> Floats:
+def binary_relevance(task: Task) -> Float64Array:
     """Return 1 for each relevant document, else 0, float64[n]: relevant is a label above 0, as in the measures."""
     return np.asarray(task.labels > 0, np.float64)

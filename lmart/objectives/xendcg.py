@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from lmart.array_types import Float64Array
 from lmart.kernels import listwise
-from lmart.objectives.base import Floats, Gradients, Objective, Task
+from lmart.objectives.base import Gradients, Objective, Task
 from lmart.objectives.chance import round_key
 
 
@@ -18,16 +19,19 @@ class CrossEntropy(Objective):
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
-        self._units = task.settings.gain.units(task.labels, task.query_offsets)
-        self._heights = np.empty(len(task.labels))
+        gain_units = task.settings.gain.units(task.labels, task.query_offsets)
+        exponentials = np.empty(len(task.labels))
+        self._queries = listwise.SoftmaxQueries(
+            exponentials, task.gains, gain_units, task.query_weights, task.query_offsets
+        )
 
-    def _write(self, scores: Floats, round_number: int, out: Gradients) -> None:
-        task, sigma, heights = self.task, self.task.settings.sigma, self._heights
+    def _write(self, scores: Float64Array, round_number: int, out: Gradients) -> None:
+        task, sigma = self.task, float(self.task.settings.sigma)
         key = round_key(task.settings.seed, round_number)
-        offsets = task.query_offsets
-        task.pool.run(listwise.write_heights, [(scores, offsets, sigma, *queries, heights) for queries in task.ranges])
-        fixed = (heights, task.gains, self._units, task.query_weights, offsets, sigma, key)
-        task.pool.run(listwise.cross_entropy, [(*fixed, *queries, *out) for queries in task.ranges])
+        fixed = (scores, task.query_offsets, sigma)
+        exponentials = self._queries.exponentials
+        task.pool.run(listwise.write_softmax_numerators, [(*fixed, *queries, exponentials) for queries in task.ranges])
+        task.pool.run(listwise.cross_entropy, [(self._queries, sigma, key, *queries, out) for queries in task.ranges])
 
 
 OBJECTIVE = CrossEntropy

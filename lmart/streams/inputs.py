@@ -290,6 +290,10 @@ class _PiecesOnDemand(queue.Queue["tuple[bytes, float] | BaseException | None"])
                 return piece, self._raw.progress
             self._raw.close()
         except Exception as error:  # raised in read_block, after what came before it
+            try:
+                self._raw.refuse_changed()  # which explains damage better
+            except DataError as changed:
+                return changed
             return error
         return None
 

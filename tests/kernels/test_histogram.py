@@ -8,7 +8,7 @@ import reference
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmart.kernels import binning, histogram, splitting
+from lmart.kernels import bin_codes, histogram
 
 LOW = 0xFFFFFFFF
 
@@ -16,20 +16,20 @@ LOW = 0xFFFFFFFF
 def packed_rows(n: int, seed: int = 0) -> npt.NDArray[np.int64]:
     rng = np.random.default_rng(seed)
     out = np.empty(n, np.int64)
-    histogram.pack(rng.normal(size=n), rng.random(n), 2.0**20, 2.0**20, 0, n, out)
+    histogram.pack_gradients(rng.normal(size=n), rng.random(n), 2.0**20, 2.0**20, 0, n, out)
     return out
 
 
 def test_packing_keeps_both_halves_and_their_sums() -> None:
     g, h = np.array([0.5, -0.25, -1.0, 0.0]), np.array([0.0, 0.125, 1.0, 0.75])
     out = np.empty(4, np.int64)
-    assert histogram.pack(g, h, 8.0, 16.0, 0, 2, out) == 2
-    assert histogram.pack(g, h, 8.0, 16.0, 2, 4, out) == 16
+    assert histogram.pack_gradients(g, h, 8.0, 16.0, 0, 2, out) == 2
+    assert histogram.pack_gradients(g, h, 8.0, 16.0, 2, 4, out) == 16
     assert (out >> 32).tolist() == [4, -2, -8, 0]
     assert (out & LOW).tolist() == [0, 2, 16, 12]
     total = int(out.sum())
     assert (total >> 32, total & LOW) == (-6, 30)
-    assert histogram.sum_sizes(g, h, 0, 4) == (1.75, 1.875)
+    assert histogram.sum_magnitudes(g, h, 0, 4) == (1.75, 1.875)
 
 
 @given(st.integers(1, 60), st.integers(0, 2**32), st.sampled_from([np.uint16, np.uint32]), st.integers(1, 3))
@@ -41,10 +41,10 @@ def test_histograms_are_the_sums_by_bin(n: int, seed: int, width: type, workers:
     bin_offsets = np.cumsum([0, *widths])
     common = np.array([np.bincount(own).argmax() for own in codes], np.uint8)
     row_offsets = np.zeros(n + 1, np.int64)
-    binning.count_uncommon(codes, common, 0, n, row_offsets[1:])
+    bin_codes.count_other_bins(codes, common, 0, n, row_offsets[1:])
     row_offsets = np.cumsum(row_offsets)
-    uncommon = np.empty(row_offsets[-1], width)
-    binning.list_uncommon(codes, common, bin_offsets, row_offsets, 0, n, uncommon)
+    other_bins = np.empty(row_offsets[-1], width)
+    bin_codes.list_other_bins(codes, common, bin_offsets, row_offsets, 0, n, other_bins)
     packed = packed_rows(n, seed)
     documents = np.flatnonzero(rng.random(n) < 0.6).astype(np.int32)
     parts = np.zeros((workers, bin_offsets[-1]), np.int64)
@@ -52,15 +52,14 @@ def test_histograms_are_the_sums_by_bin(n: int, seed: int, width: type, workers:
     total = 0
     for w in range(workers):  # any share-out gives the same
         start, stop = len(documents) * w // workers, len(documents) * (w + 1) // workers
-        total += histogram.add_documents(parts[w], documents, packed, row_offsets, uncommon, start, stop)
+        total += histogram.add_documents(parts[w], documents, packed, row_offsets, other_bins, start, stop)
     assert total == packed[documents].sum()
     for first, last in ((0, 3), (3, len(bins))):
-        histogram.merge(bins, parts[1:], first, last)
+        histogram.merge_histograms(bins, parts[1:], first, last)
     assert not parts[1:].any()
-    for f in range(5):
-        start, stop = bin_offsets[f], bin_offsets[f + 1]
-        assert bins[start + common[f]] == 0
-        for _ in range(2):  # a second time it does nothing
-            splitting.fill_common(bins, start, stop, common[f], total)
-        assert bins[start:stop].sum() == total
+    assert not bins[bin_offsets[:-1] + common].any()
+    for _ in range(2):  # a second time it does nothing
+        for first, last in ((0, 3), (3, 5)):
+            histogram.complete_histogram(bins, total, bin_offsets, common, first, last)
+        assert (np.add.reduceat(bins, bin_offsets[:-1]) == total).all()
     assert bins.tolist() == reference.bin_sums(codes.tolist(), packed.tolist(), documents.tolist(), widths)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from trees import THRESHOLDS, around, sparse
 
 from lmart.kernels import scoring
+from lmart.kernels.row_arrays import contiguous_rows
 
 UNTOUCHED = 77
 
@@ -40,14 +41,8 @@ def code(
     missing_codes = reference.code_rows([{}], thresholds, coded, math.nan)[0]
     cells = sparse([{n_features: 5.0} | {n_features - 1 - column: x for column, x in row.items()} for row in rows])
     codes = np.full((len(coded) + 1, scoring.BLOCK), UNTOUCHED, np.uint8)
-    room = len(cells.columns) + scoring.GAP * (n_features + 1)
-    scoring.code_rows(
-        cells.offsets,
-        cells.columns,
-        cells.values,
-        first,
-        len(rows),
-        np.append(np.arange(n_features - 1, -1, -1), n_features).astype(np.int32),
+    size = len(cells.columns) + scoring.GAP * (n_features + 1)
+    plan = scoring.CodingPlan(
         starts.astype(np.uint32),
         np.array(bits, np.uint8),
         grid,
@@ -55,12 +50,16 @@ def code(
         np.array([one[1] for one in coded], np.uint32),
         np.array(missing_codes, np.uint8),
         np.array(absent_codes, np.uint8),
-        np.full(n_features + 1, UNTOUCHED, np.uint32),
-        np.full(room, np.nan),
-        np.full(room, UNTOUCHED, np.uint32),
-        np.full(room, UNTOUCHED, np.uint32),
-        codes,
     )
+    buffers = scoring.CellBuffers(
+        np.full(n_features + 1, UNTOUCHED, np.uint32),
+        np.full(size, np.nan),
+        np.full(size, UNTOUCHED, np.uint32),
+        np.full(size, UNTOUCHED, np.uint32),
+    )
+    column_map = np.append(np.arange(n_features - 1, -1, -1), n_features).astype(np.int32)
+    arrays = contiguous_rows(cells.offsets, cells.columns, cells.values)
+    scoring.code_rows(arrays, column_map, first, len(rows), plan, buffers, codes)
     assert (codes[-1] == UNTOUCHED).all()
     shown: list[list[int]] = codes[:-1, : len(rows) - first].T.tolist()
     return shown
@@ -102,32 +101,32 @@ def test_planted_codes() -> None:
     ]
 
 
-def strike(column: int, plane: int, flip: bool, code: int, stay: int) -> int:
-    return column << 40 | plane << 17 | flip << 16 | code << 8 | stay
+def mask_word(column: int, byte: int, flip: bool, code: int, mask: int) -> int:
+    return column << 40 | byte << 17 | flip << 16 | code << 8 | mask
 
 
-LOWEST = np.array([0] + [(byte & -byte).bit_length() - 1 for byte in range(1, 256)], np.uint8)
+LOWEST_BITS = np.array([0] + [(byte & -byte).bit_length() - 1 for byte in range(1, 256)], np.uint8)
 
 
 def add(trees: list[tuple[list[tuple[int, int, bool, int, int]], list[float]]], codes: np.ndarray) -> list[float]:
-    """Run the kernel over trees of (strikes, leaf values), for codes[n_coded, BLOCK], from sums of 0."""
+    """Run the kernel over trees of (masks, leaf values), for codes[n_coded, BLOCK], from sums of 0."""
     most = max(len(values) for _, values in trees)
     sums = np.zeros(scoring.BLOCK)
-    scoring.add_trees(
-        np.cumsum([0, *(len(strikes) for strikes, _ in trees)]).astype(np.uint64),
-        np.array([strike(*one) for strikes, _ in trees for one in strikes], np.uint64),
+    n_bytes = -(-most // 8)
+    masked = scoring.MaskedTrees(
+        np.cumsum([0, *(len(masks) for masks, _ in trees)]).astype(np.uint64),
+        np.array([mask_word(*one) for masks, _ in trees for one in masks], np.uint64),
         np.cumsum([0, *(len(values) for _, values in trees)]).astype(np.uint64),
         np.array([value for _, values in trees for value in values]),
-        LOWEST,
-        codes,
-        np.full((-(-most // 8), scoring.BLOCK), UNTOUCHED, np.uint8),
-        sums,
+        LOWEST_BITS,
+        n_bytes,
     )
+    scoring.add_trees(masked, codes, np.full((n_bytes, scoring.BLOCK), UNTOUCHED, np.uint8), sums)
     shown: list[float] = sums.tolist()
     return shown
 
 
-def test_planted_strikes() -> None:
+def test_planted_masks() -> None:
     stump = ([(1, 0, False, 4, 0b11111110)], [-1.0, 2.0])
     flipped = ([(0, 0, True, 254 - 7, 0b11111110)], [100.0, 200.0])  # the leaf of `code > 7` comes first
     alone: tuple[list[tuple[int, int, bool, int, int]], list[float]] = ([], [10.0])
@@ -138,25 +137,25 @@ def test_planted_strikes() -> None:
 
 @settings(deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 100))
-def test_strikes_equal_their_twin(seed: int, n_leaves: int) -> None:
+def test_masks_equal_their_twin(seed: int, n_leaves: int) -> None:
     rng = random.Random(seed)
-    planes = -(-n_leaves // 8)
+    n_bytes = -(-n_leaves // 8)
     trees = []
     for _ in range(3):
-        strikes = [
-            (rng.randrange(3), rng.randrange(planes), rng.random() < 0.5, rng.randrange(255), rng.randrange(256))
+        masks = [
+            (rng.randrange(3), rng.randrange(n_bytes), rng.random() < 0.5, rng.randrange(255), rng.randrange(256))
             for _ in range(rng.randrange(30))
         ]
         # one leaf always stays, as in a tree
         last = (n_leaves - 1) // 8
         stay = 1 << (n_leaves - 1) % 8
-        strikes = [(c, p, f, t, m | stay if p == last else m) for c, p, f, t, m in strikes]
-        trees.append((strikes, [rng.uniform(-1, 1) for _ in range(n_leaves)]))
+        masks = [(c, p, f, t, m | stay if p == last else m) for c, p, f, t, m in masks]
+        trees.append((masks, [rng.uniform(-1, 1) for _ in range(n_leaves)]))
     codes = np.array([[rng.randrange(256) for _ in range(scoring.BLOCK)] for _ in range(3)], np.uint8)
     expected = []
     for document in range(scoring.BLOCK):
         total = 0.0
-        for strikes, values in trees:
-            total += values[reference.leaf_left(strikes, n_leaves, codes[:, document].tolist())]
+        for masks, values in trees:
+            total += values[reference.leaf_left(masks, n_leaves, codes[:, document].tolist())]
         expected.append(total)
     assert add(trees, codes) == expected

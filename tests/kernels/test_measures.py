@@ -1,4 +1,4 @@
-"""The measuring kernels against their plain twins, over every order of tied documents, and against planted answers."""
+"""The kernels of measures against their plain twins, over all orders of tied documents, and planted answers."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmart.kernels import measuring
+from lmart.kernels import measures
 
 WHOLE = 1000
 DISCOUNTS = np.array([1.0 / (1.0 + 0.37 * rank) for rank in range(64)])
 
 
 def run(name: str, queries: list[tuple[list[float], list[float]]], cutoff: int, average: bool) -> list[float]:
-    """Call a kernel on (scores, worths) pairs laid end to end."""
+    """Call a kernel on (scores, relevance) pairs laid end to end."""
     scores = np.array([score for query in queries for score in query[0]])
-    worths = np.array([worth for query in queries for worth in query[1]])
+    relevance = np.array([relevance for query in queries for relevance in query[1]])
     offsets = np.cumsum([0, *(len(query[0]) for query in queries)])
     order = np.concatenate(
         [np.empty(0, np.int32)]
@@ -29,24 +29,24 @@ def run(name: str, queries: list[tuple[list[float], list[float]]], cutoff: int, 
         ]
     ).astype(np.int32)
     out = np.full(len(queries), np.nan)
-    kernel = getattr(measuring, name)
+    kernel = getattr(measures, name)
     tables = [DISCOUNTS] if name == "discounted_sums" else []
-    kernel(order, scores, worths, *tables, offsets, 0, len(queries), cutoff, average, out)
+    kernel(measures.RankedDocuments(order, scores, relevance, offsets), *tables, 0, len(queries), cutoff, average, out)
     return out.tolist()
 
 
-def twin(name: str, scores: list[float], worths: list[float], cutoff: int, average: bool) -> float:
+def twin(name: str, scores: list[float], relevance: list[float], cutoff: int, average: bool) -> float:
     measure = getattr(reference, name)
     rest: list[Any] = [cutoff] + ([lambda rank: float(DISCOUNTS[rank])] if name == "discounted_sums" else [])
     if average:
-        return reference.over_tied_orders(measure, scores, worths, *rest)
-    return float(measure([worths[row] for row in reference.ranked_rows(scores)], *rest))
+        return reference.over_tied_orders(measure, scores, relevance, *rest)
+    return float(measure([relevance[row] for row in reference.ranked_rows(scores)], *rest))
 
 
 def queries_of(
-    worth: st.SearchStrategy[float], largest: int
+    relevance: st.SearchStrategy[float], largest: int
 ) -> st.SearchStrategy[list[tuple[list[float], list[float]]]]:
-    document = st.tuples(st.sampled_from([-1.5, 0.0, 2.0]), worth)
+    document = st.tuples(st.sampled_from([-1.5, 0.0, 2.0]), relevance)
     query = st.lists(document, min_size=0, max_size=largest).map(
         lambda rows: ([r[0] for r in rows], [r[1] for r in rows])
     )
@@ -54,7 +54,7 @@ def queries_of(
 
 
 BINARY = st.sampled_from([0.0, 1.0])
-WORTHS = {
+RELEVANCE = {
     "discounted_sums": st.sampled_from([0.0, 1.0, 3.0, 0.3]),
     "precision_sums": BINARY,
     "reciprocal_ranks": BINARY,
@@ -62,35 +62,35 @@ WORTHS = {
 }
 
 
-@pytest.mark.parametrize("name", WORTHS)
+@pytest.mark.parametrize("name", RELEVANCE)
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_the_twin_agrees_in_input_order(name: str, data: st.DataObject) -> None:
-    queries = data.draw(queries_of(WORTHS[name], 8))
+    queries = data.draw(queries_of(RELEVANCE[name], 8))
     cutoff = data.draw(st.sampled_from([1, 2, 3, 5, WHOLE]))
     wanted = [twin(name, *query, cutoff, False) for query in queries]
     assert run(name, queries, cutoff, False) == pytest.approx(wanted, rel=1e-13, abs=1e-15)
 
 
-@pytest.mark.parametrize("name", WORTHS)
+@pytest.mark.parametrize("name", RELEVANCE)
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_tied_documents_count_as_the_mean_over_all_their_orders(name: str, data: st.DataObject) -> None:
-    queries = data.draw(queries_of(WORTHS[name], 6))
+    queries = data.draw(queries_of(RELEVANCE[name], 6))
     cutoff = data.draw(st.sampled_from([1, 2, 3, 5, WHOLE]))
     wanted = [twin(name, *query, cutoff, True) for query in queries]
     assert run(name, queries, cutoff, True) == pytest.approx(wanted, rel=1e-12, abs=1e-14)
 
 
-@pytest.mark.parametrize("name", WORTHS)
+@pytest.mark.parametrize("name", RELEVANCE)
 @settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_averages_do_not_depend_on_the_order_of_the_rows(name: str, data: st.DataObject) -> None:
-    ((scores, worths),) = data.draw(queries_of(WORTHS[name], 12).filter(lambda queries: len(queries) == 1))
+    ((scores, relevance),) = data.draw(queries_of(RELEVANCE[name], 12).filter(lambda queries: len(queries) == 1))
     cutoff = data.draw(st.sampled_from([1, 3, WHOLE]))
     rows = data.draw(st.permutations(range(len(scores))))
-    moved = ([scores[row] for row in rows], [worths[row] for row in rows])
-    here, there = run(name, [(scores, worths)], cutoff, True), run(name, [moved], cutoff, True)
+    moved = ([scores[row] for row in rows], [relevance[row] for row in rows])
+    here, there = run(name, [(scores, relevance)], cutoff, True), run(name, [moved], cutoff, True)
     assert here == pytest.approx(there, rel=1e-13, abs=1e-15)
 
 
@@ -98,11 +98,11 @@ def test_only_the_given_queries_are_written() -> None:
     out = np.full(3, -1.0)
     order = np.arange(6, dtype=np.int32)
     scores, relevant = np.zeros(6), np.ones(6)
-    offsets = np.array([0, 2, 4, 6])
-    for name in WORTHS:
+    ranked = measures.RankedDocuments(order, scores, relevant, np.array([0, 2, 4, 6]))
+    for name in RELEVANCE:
         out[:] = -1
         tables = [DISCOUNTS] if name == "discounted_sums" else []
-        getattr(measuring, name)(order, scores, relevant, *tables, offsets, 1, 2, 1, True, out)
+        getattr(measures, name)(ranked, *tables, 1, 2, 1, True, out)
         assert out.tolist() == [-1, 1, -1], name
 
 

@@ -1,4 +1,4 @@
-"""The kernels of one query: order, ideal DCG, lambdas."""
+"""The order of documents, and the gradients of pairs, against their plain twins and worked values."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lmart.array_types import Float64Array
 from lmart.gains import Gain, discount_table
-from lmart.kernels import ordering, ranking
+from lmart.kernels import measures, ordering, pair_gradients
+from lmart.kernels.gradient_arrays import Gradients, NdcgTables, PairSettings, RankedQueries
 
-Floats = npt.NDArray[np.float64]
 LAMBDAS = Path(__file__).parents[2] / ".." / "shared" / "dossier" / "fixtures" / "lambdas.json"
 
 grades = st.integers(0, 4)
@@ -26,7 +26,7 @@ steps = st.integers(-40, 40).map(lambda step: step / 16)  # ties on purpose
 
 def lambdas(
     labels: Any, scores: Any, truncation: int = 0, sigma: float = 1.0, normalize: bool = False, gain: str = "exp2"
-) -> tuple[Floats, Floats]:
+) -> tuple[Float64Array, Float64Array]:
     """Run the kernel on one query."""
     y, s = np.asarray(labels, np.float64), np.asarray(scores, np.float64)
     offsets = np.array([0, len(y)])
@@ -35,12 +35,15 @@ def lambdas(
     ideal = np.empty(1)
     order = np.arange(len(y), dtype=np.int32)
     ordering.order_documents(gains, offsets, 0, 1, order)
-    ranking.ideal_dcg(gains, offsets, discount, order, truncation, 0, 1, ideal)
+    best = measures.RankedDocuments(order, gains, gains, offsets)
+    measures.discounted_sums(best, discount, 0, 1, truncation or len(y), False, ideal)
     inverse = np.array([1 / ideal[0] if ideal[0] > 0 else 0.0])
     ordering.order_documents(s, offsets, 0, 1, order)
     g, h = np.empty(len(y)), np.empty(len(y))
-    fixed = (s, gains, inverse, np.ones(1), discount, offsets, order)
-    ranking.lambda_gradients(*fixed, truncation, sigma, normalize, 0, 1, g, h)
+    queries = RankedQueries(s, np.ones(1), offsets, order)
+    chosen = PairSettings(truncation, sigma, normalize)
+    ndcg = NdcgTables(gains, inverse, discount)
+    pair_gradients.lambda_gradients(queries, ndcg, chosen, 0, 1, Gradients(g, h))
     return g, h
 
 
@@ -172,27 +175,13 @@ def _variant(name: str) -> tuple[int, float, bool, str, float] | None:
 
 
 @given(st.floats(0, 60))
-def test_the_sigmoid_is_within_a_millionth(difference: float) -> None:
+def test_the_sigmoid_is_within_a_billionth(difference: float) -> None:
     # two documents in the wrong order: gradient = rho * delta
     g, _ = lambdas([0, 1], [difference, 0.0])
     delta = 1 - 1 / math.log2(3)
     assert g[0] / delta == pytest.approx(1 / (1 + math.exp(-difference)), abs=1e-9)
     g, _ = lambdas([1, 0], [difference, 0.0])
     assert -g[0] / delta == pytest.approx(1 / (1 + math.exp(difference)), abs=1e-9)
-
-
-@given(st.floats(0, 700))
-def test_decay(x: float) -> None:
-    assert ranking.decay(x) == pytest.approx(math.exp(-x), rel=1e-12)
-
-
-def test_decay_ends_at_zero() -> None:
-    assert ranking.decay(0.0) == 1 and ranking.decay(701.0) == 0
-
-
-@given(st.floats(0, 1e9))
-def test_log2_of_one_plus(x: float) -> None:
-    assert ranking.log2_of_one_plus(x) == pytest.approx(math.log1p(x) / math.log(2), rel=1e-14, abs=1e-300)
 
 
 def test_extreme_scores_and_labels_stay_finite() -> None:
