@@ -89,8 +89,9 @@ def command(
     if source is None and src != "-" and os.path.isfile(src):
         from lmart.formats.registry import detect_format
 
-        source = FORMATS[detect_format(src)]
-        if target_format is None and format_of_name(dst) is None:
+        is_target_free = target_format is None and format_of_name(dst) is None
+        source = FORMATS[detect_format(src, None if is_target_free else target.kind)]
+        if is_target_free:
             target = FORMATS["lmart"] if source.kind == "model" else target
     if source is not None and source.kind != target.kind:
         what = f"{source.name} holds {_what(source)} and {target.name} {_what(target)}"

@@ -114,7 +114,9 @@ Examples:
     help="Refuse tables of --data that lack a column of the others, and --valid files whose features are not those of "
     "--data.",
 )
-@click.option("--report", metavar="FILE", help="Write the run as JSON: settings, measures of every round, seconds.")
+@click.option(
+    "--report", metavar="FILE", help="Write the run as JSON: settings, measures of every round, warnings, seconds."
+)
 @choices.choosing_options
 @data_options
 @threads_option
@@ -247,11 +249,12 @@ def command(
                     training[made.round - 1 :] = [made.measure_training()]
                 progress.update(made.round, partial(_measures, made, settings, valid))
         result = run.finish()
-    _warn_after(result, settings, run.can_learn, console)
+    _warn_after(result, settings, train_set.n_features, run.can_learn, console)
     with AtomicOutputs() as files:
         if report is not None:
             content = _report(result, settings, rounds, training, train_set, data, valid, seconds | result.seconds)
             content["files"] |= beside.report()
+            content["warnings"] = console.warnings
             if sidecars.positions is not None:
                 bias = result.position_bias.tolist()
                 content["position_bias"] = dict(zip(sidecars.positions.names, bias, strict=True))
@@ -352,12 +355,15 @@ def _warn_before(run: TrainingRun, dataset: Trainable, weighted: bool, console: 
         console.warning(f"{idle:,} of {counted(queries, 'query', 'queries')} {have} no {pair}{why}")
 
 
-def _warn_after(result: TrainResult, settings: TrainSettings, can_learn: bool, console: Console) -> None:
+def _warn_after(
+    result: TrainResult, settings: TrainSettings, n_features: int, can_learn: bool, console: Console
+) -> None:
     """Say what kept the run from learning, or from learning more."""
     if not can_learn:
         return
     if not result.n_features_split:
-        console.warning("nothing to split on: every feature is constant; every score will be 0")
+        why = "every feature is constant" if n_features else "the data has no features"
+        console.warning(f"nothing to split on: {why}; every score will be 0")
     elif result.stopped == "split":
         console.warning(
             f"stopped after {counted(result.rounds, 'tree')} of {settings.trees:,}: no split is left that gains and "

@@ -115,9 +115,10 @@ def for_models(options: ReadOptions, models: Sequence[Ensemble]) -> ReadOptions:
     return dataclasses.replace(options, known_features=frozenset(known))
 
 
-def detect_format(path: str) -> str:
+def detect_format(path: str, kind: str | None = None) -> str:
     """Return the name of the format of a file, by its name, else by its content. DataError when it cannot be read.
 
+    kind : "data" when the file is to be read as data, so that other JSON than a model is refused as such
     Not for standard input or pipes, whose content can be read only once.
     """
     if (named := format_of_name(path)) is not None:
@@ -127,6 +128,8 @@ def detect_format(path: str) -> str:
         head = _read_head(stream)
     finally:
         stream.close()
+    if kind == "data":
+        _refuse_foreign(path, head, "")
     return "lmart" if head.lstrip(_BLANKS).startswith(b"{") else _data_format(path, head, ReadOptions())
 
 

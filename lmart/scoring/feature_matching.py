@@ -165,7 +165,9 @@ class FeatureMatcher:
         last = (int(self._ids.max()), int(self._ensemble.feature_ids[-1]))
         first = (0, 1) if data_has else (1, 0)
         names = "" if self.half_named is None else f" (the {self.half_named} by the order of its names)"
-        new = f", or leave out {quote(self.unknown[0])} if it is new" if len(self.unknown) == 1 else ""
+        new = (
+            f", or leave out {quote(self.unknown[0])} if it is new (--ignore-columns)" if len(self.unknown) == 1 else ""
+        )
         return (
             f"the data numbers its features {first[0]} to {last[0]} and the model {first[1]} to {last[1]}{names}, so "
             f"that each would be taken for its neighbour; number them alike{new if not names else ''}"

@@ -140,6 +140,13 @@ def test_usage_is_refused(tmp_path: Path) -> None:
         assert len(result.stderr.splitlines()) == 1
 
 
+def test_json_of_a_name_without_a_format_is_not_taken_for_a_model(tmp_path: Path) -> None:
+    source = tmp_path / "d.jsonl"
+    source.write_text('{"label": 1, "qid": 2, "a": 3}\n')
+    for more in (("b.csv",), ("-", "--to", "letor")):
+        assert "d.jsonl: JSON is not read as data; give LETOR" in run("convert", source, *more, status=1).stderr
+
+
 def test_data_is_refused_in_one_line_and_leaves_no_output(tmp_path: Path) -> None:
     source, out = tmp_path / "a.svm", tmp_path / "b.csv"
     out.write_text("old")
@@ -147,6 +154,7 @@ def test_data_is_refused_in_one_line_and_leaves_no_output(tmp_path: Path) -> Non
         ("1 qid:1 1:x\n", "a.svm:1: value 'x' is not a number"),
         ("", "there are no rows"),
         ("# x\n", "no rows"),
+        ('{"label": 1, "qid": 2}\n', "a.svm: JSON is not read as data"),
     ):
         source.write_text(text)
         result = run("convert", source, out, status=1)

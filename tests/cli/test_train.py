@@ -288,6 +288,19 @@ def test_the_report(usual: Run) -> None:
     assert {**again, "seconds": None} == {**report, "seconds": None}
 
 
+def test_the_report_has_the_warnings_also_of_a_run_that_does_not_say_them(usual: Run) -> None:
+    assert usual.report["warnings"] == []
+    said = fit(DATA, "--min-docs", "101")
+    assert ["lmart: warning: " + text for text in said.report["warnings"]] == said.warnings
+    silent = fit(DATA, "--min-docs", "101", "-qq")
+    assert silent.warnings == [] and silent.report["warnings"] == said.report["warnings"]
+
+
+def test_data_without_features_is_not_said_to_have_constant_ones() -> None:
+    (warning,) = fit("1 qid:1\n0 qid:1\n", *PLAIN).warnings
+    assert "nothing to split on: the data has no features; every score will be 0" in warning
+
+
 def test_one_warning_says_why_it_stopped() -> None:
     few = fit(DATA, "--min-docs", "101")
     assert few.model["trees"] == [] and set(scores()) == {0.0}

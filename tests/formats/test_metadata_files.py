@@ -507,6 +507,9 @@ def test_query_sizes_of_validation_files() -> None:
         assert "sizes with --valid-query-sizes" in refused("--query-sizes", "s", "--valid", "v.svm", *more)
     Path("d.svm").write_text(DATA)
     assert "leave out --valid-query-sizes" in refused("--valid", "q.svm", "--valid-query-sizes", "t")
+    Path("t").write_text("10\n")
+    said = refused("--valid", "v.svm", "--valid-query-sizes", "t")
+    assert "'lmart convert DATA OUT --query-sizes FILE'" in said  # not --valid-query-sizes, which convert lacks
     for option in ("--valid-weights", "--valid-query-sizes"):
         assert f"{option} needs a file for each of --valid" in refused(option, "t", status=2)
         assert "there are 2 for 1" in refused("--valid", "v.svm", option, "t", "t", status=2)

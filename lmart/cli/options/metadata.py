@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -162,7 +163,8 @@ def reading_validation() -> Iterator[None]:
     try:
         yield
     except DataError as fault:
-        said = fault.message.replace("--query-sizes", "--valid-query-sizes")
+        # but not in the `lmart convert` that a refusal advises, which has one file and one option
+        said = re.sub(r"(?<!OUT )--query-sizes", "--valid-query-sizes", fault.message)
         raise DataError(said, fault.path, fault.line, fault.more) from None
 
 

@@ -47,6 +47,7 @@ class Console:
     """`notice` and `warning` write one plain line each, `progress` shows rounds going by.
 
     quiet : 1 silences notices and progress, 2 warnings too
+    `warnings` holds every warning of the run, said or silenced.
     The newest console also passes on what compiling kernels has to tell, and how far the work was when it ends early.
     """
 
@@ -54,10 +55,11 @@ class Console:
 
     def __init__(self, quiet: int = 0) -> None:
         self.quiet = quiet
+        self.warnings: list[str] = []
         self.kept = ""  # a file that the work so far stands in even when it is interrupted
         self._bar: TerminalProgress | None = None
         self._progress: Progress | None = None
-        lmart.kernels.messages.listen(self.notice, self.warning)
+        lmart.kernels.messages.listen(self.notice, self._warn)
         Console.newest = self
 
     def notice(self, text: str) -> None:
@@ -67,8 +69,8 @@ class Console:
 
     def warning(self, text: str) -> None:
         """Say something that may be wrong."""
-        if self.quiet < 2:
-            self._line(f"lmart: warning: {text}")
+        self.warnings.append(text)
+        self._warn(text)
 
     def progress(self, total: int, unit: str = "trees") -> AbstractContextManager[Progress]:
         """Return a context whose `update(done, text)` shows progress: a bar on a terminal, else a few lines."""
@@ -86,6 +88,10 @@ class Console:
         """Return how far the newest progress is, such as `3 of 300 trees`; nothing before its first unit."""
         shown = self._progress
         return f"{shown.done:,} of {shown.total:,} {shown.unit}" if shown is not None and shown.done else ""
+
+    def _warn(self, text: str) -> None:  # also what compiling says, which is not about the run
+        if self.quiet < 2:
+            self._line(f"lmart: warning: {text}")
 
     def _line(self, text: str) -> None:
         if self._bar is None or not self._bar.print_above(visible(text)):

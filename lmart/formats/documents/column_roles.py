@@ -169,6 +169,8 @@ def _special_columns(
     def find(what: str, chosen: str | None, usual: Sequence[str], option: str) -> list[str]:
         if chosen is None:
             return [name for name in there if name.lower() in usual and name not in features]
+        if chosen in ignored:
+            raise refusal(f"column {quote(chosen)} is both {what} and to be ignored; leave out one of the options")
         if chosen not in there:
             raise refusal(f"there is no column {quote(chosen)} for {what}; the columns are {_listed(names)}")
         return [chosen]

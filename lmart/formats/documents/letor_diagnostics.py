@@ -173,4 +173,6 @@ def not_letor_fault(line: bytes, words: Sequence[bytes]) -> str:
         return label_fault(words[0]) or what
     if b"," in line or b"\t" in line:
         return f"{what}; CSV and TSV need a header with a label and a query column, and a name that does not say LETOR"
+    if separator := next((shown for shown in (";", "|") if shown.encode() in words[0]), ""):
+        return f"{what}; a table with {quote(separator)} between fields is not read: write it with ',' and a header"
     return f"{what}; is it the right file?"

@@ -316,6 +316,7 @@ REFUSALS = [
     (b"\0\n1 qid:1 1:1\n", 1, r"NUL byte in '\x00'"),
     (b"1 \0qid:1 1:1\n", 1, r"NUL byte in '1 \x00'"),
     ("1 qid:1 1:1\n".encode("utf-16"), 1, "UTF-16"),
+    (b"label;qid;f1\n1;1;0.5\n", 1, "a table with ';' between fields is not read: write it with ',' and a header"),
     (b"label,qid,f1\n1,1,0.5\n", 1, "the line is not 'label qid:ID index:value ...': it starts with 'label,qid,f1'"),
     (b"hello world\n", 1, "the line is not 'label qid:ID index:value ...'"),
     (b"1 qid:1 1:1\n1 qid:1 12", 2, "'12' is not 'index:value'; the value is missing, or the line is cut off"),

@@ -114,6 +114,11 @@ LATIN = b"caf\xe9".decode("utf-8", "surrogateescape")
         (GOOD | {"docid": ["a", "b\x07", "c"]}, {}, [r"document id 'b\\x07' holds a control character"]),
         (GOOD | {"x\x1b": [1, 2, 3]}, {}, [r"the name of column 4, 'x\\x1b', holds a control character"]),
         (GOOD, {"document_column": "asin"}, ["there is no column 'asin' for the document id"]),
+        (
+            GOOD,
+            {"document_column": "x", "ignore_columns": ("x",)},
+            ["column 'x' is both the document id and to be ignored; leave out one of the options"],
+        ),
         (GOOD | {"y1": ["u", "v", "w"], "y2": ["u", "v", "w"]}, {}, ["column 'y1' holds ", "column 'y2' holds "]),
         (
             GOOD | {"qid": ["a b", "a#", "c"], "docid": ["d e", "f", "g"]},
