@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from lmart.array_types import Float64Array, Int64Array
 from lmart.data.dataset import SparseRows
