@@ -40,8 +40,8 @@ def test_30_all_labels_equal() -> None:
     alone = fit(BY_HAND, *PLAIN, "--leaves", "3")
     mixed = fit("1 qid:0 1:0\n1 qid:0 1:9\n" + BY_HAND + "0 qid:2 1:4\n0 qid:2 1:1\n", *PLAIN, "--leaves", "3")
     assert [tree["leaf_values"] for tree in mixed.model["trees"]] == [t["leaf_values"] for t in alone.model["trees"]]
-    (warning,) = mixed.warnings
-    assert "2 of 3 queries have no pair of documents with different labels" in warning
+    assert mixed.warnings == []
+    assert "lmart: 2 of 3 queries have no pair of documents with different labels" in mixed.said
 
 
 def test_31_one_document_a_query() -> None:

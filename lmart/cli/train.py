@@ -352,7 +352,8 @@ def _warn_before(run: TrainingRun, dataset: Trainable, weighted: bool, console: 
     elif idle:
         have = "has" if idle == 1 else "have"
         why = f" ({single:,} with a single document)" if single else ""
-        console.warning(f"{idle:,} of {counted(queries, 'query', 'queries')} {have} no {pair}{why}")
+        # A notice: hardly any data is without such queries.
+        console.notice(f"{idle:,} of {counted(queries, 'query', 'queries')} {have} no {pair}{why}")
 
 
 def _warn_after(

@@ -233,7 +233,7 @@ def test_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     trained = fit(text, *BY_HAND, "--leaves", "2", "--objective", "map", "--metric", "err@3")
     assert trained.report["settings"]["objective"] == "map" and trained.report["metric"] == "err@3"
     assert len(trained.model["trees"]) == 1
-    (warning,) = trained.warnings
-    assert "2 of 3 queries have no pair of a relevant document and another" in warning
+    assert trained.warnings == []
+    assert "lmart: 2 of 3 queries have no pair of a relevant document and another" in trained.said
     graded = fit(text, *BY_HAND, "--leaves", "2")
-    assert "1 of 3 queries has no pair of documents with different labels" in graded.warnings[0]
+    assert "lmart: 1 of 3 queries has no pair of documents with different labels" in graded.said
