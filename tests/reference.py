@@ -386,7 +386,7 @@ def number(token: bytes) -> float | None:
 
 
 DOCUMENT_KEY = re.compile(
-    rb"(?:^|(?<=[\x00-\x20#,;]))(?:docid|docno|doc_id|document_id)[ \t]*[:=][ \t]*([^\x00-\x20]*)[ \t]*", re.IGNORECASE
+    rb"(?:^|(?<=[\x00-\x20#,;]))(?:docid|docno|doc_id|document_id)[ \t]*[:=][ \t]*([^ \t\n\r]*)[ \t]*", re.IGNORECASE
 )
 
 
@@ -396,7 +396,7 @@ def letor_document(comment: bytes) -> bytes:
         word = named[1]
         follows = comment[named.end() : named.end() + 1] > b" "
         return word[:-1] if len(word) > 1 and word[-1:] in (b",", b";") and follows else word
-    first = re.match(rb"[ \t]*([^\x00-\x20]*)([ \t]*=)?", comment)
+    first = re.match(rb"[ \t]*([^ \t\n\r]*)([ \t]*=)?", comment)
     return b"" if first is None or first[2] else first[1]
 
 

@@ -98,6 +98,15 @@ def _skip_blanks(text: UInt8Array, start: int) -> int:
 
 
 @inner_kernel
+def _end_of_word(text: UInt8Array, start: int) -> int:
+    """Return where the first blank, tab or line end from `start` on stands."""
+    p = start
+    while text[p] != 32 and text[p] != 9 and text[p] != 10 and text[p] != 13:
+        p += 1
+    return p
+
+
+@inner_kernel
 def _find_document(text: UInt8Array, start: int) -> tuple[int, int]:
     """Return where the document id of a comment stands; `start` is behind its '#'.
 
@@ -114,9 +123,7 @@ def _find_document(text: UInt8Array, start: int) -> tuple[int, int]:
                 q = _skip_blanks(text, p + length)
                 if text[q] == 61 or text[q] == 58:
                     p = _skip_blanks(text, q + 1)
-                    q = p
-                    while text[q] > 32:
-                        q += 1
+                    q = _end_of_word(text, p)
                     separated = q > p + 1 and (text[q - 1] == 44 or text[q - 1] == 59)
                     if separated and text[_skip_blanks(text, q)] > 32:
                         q -= 1
@@ -124,9 +131,7 @@ def _find_document(text: UInt8Array, start: int) -> tuple[int, int]:
         may_start = text[p] <= 32 or text[p] == 35 or text[p] == 44 or text[p] == 59  # '#' ',' ';'
         p += 1
     p = _skip_blanks(text, start)
-    q = p
-    while text[q] > 32:
-        q += 1
+    q = _end_of_word(text, p)
     if text[_skip_blanks(text, q)] == 61:
         return p, p
     return p, q

@@ -512,3 +512,10 @@ def test_features_of_letor_text_are_ignored_by_index(model: str) -> None:
     assert result.exit_code == 0 and "no row has the feature to ignore '8'; check --ignore-columns" in said(result)
     result = run("-m", model, "--data", "-", "--query-column", "1", stdin="1 qid:1 1:3\n")
     assert "leave out --query-column" in refusal(result)
+
+
+def test_ignoring_a_feature_of_the_model_is_reported(model: str) -> None:
+    options = ("-m", model, "--data", "-", "--ignore-columns", "1")
+    result = run(*options, stdin="1 qid:1 1:3 2:1\n")
+    assert result.exit_code == 0 and "--ignore-columns leaves out feature '1' of the model" in said(result)
+    assert "leaves out feature '1'" in refusal(run(*options, "--strict", stdin="1 qid:1 1:3 2:1\n"))

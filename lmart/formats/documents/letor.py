@@ -175,9 +175,19 @@ class LetorReader(TextReader):
             index = ignored_index(name)
             if index is not None:
                 self.table.ignored.setdefault(index, False)
+                self._report_known(index)
             elif not options.beside_others:
                 what = f"there is no feature {quote(name)} to ignore: LETOR text has features by index"
                 raise DataError(f"{what}; give --ignore-columns numbers", self.path)
+
+    def _report_known(self, index: int) -> None:
+        """Warn when the model has a feature that is to be ignored; DataError when that is to be refused."""
+        if str(index) not in (self.options.known_features or ()):
+            return
+        what = f"--ignore-columns leaves out feature '{index}' of the model"
+        if self.options.refuse_unknown:
+            raise DataError(f"{what}; keep it, or do without --strict", self.path)
+        self.options.warning(f"{self.path}: {what}; it counts as in a row without it")
 
     def _find_layout(self, buffer: bytearray, stop: int) -> Layout | None:
         """Return what the first row shows, None when there is no row yet; DataError when the file cannot be read so."""

@@ -586,3 +586,9 @@ def test_letor_text_has_no_columns_to_choose(option: str) -> None:
     with pytest.raises(DataError, match=f"LETOR text has no columns: .*; leave out --{option.replace('_', '-')}"):
         read(SMALL, **{option: "1"})
     assert read(SMALL, **{option: "1"}, beside_others=True).n_documents == 6
+
+
+@pytest.mark.parametrize("comment", ["d\x01x", "docid = d\x01x", "docno:d\x1fx inc = 1"])
+def test_a_control_character_in_a_document_id_is_refused(comment: str) -> None:
+    (fault,) = faults_of(f"1 qid:1 1:1 # {comment}\n".encode(), keep_document_ids=True)
+    assert "holds a control character" in str(fault)
