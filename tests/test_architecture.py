@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -71,3 +73,16 @@ def test_help_answers_quickly() -> None:
         return usage.ru_utime + usage.ru_stime
 
     assert min(seconds() for _ in range(3)) < 0.5
+
+
+def test_kernels_name_every_parameter_in_their_docstring() -> None:
+    unnamed = []
+    for path in sorted((ROOT / "lmart" / "kernels").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.FunctionDef):
+                continue
+            if not {"kernel", "inner_kernel"} & {one.id for one in node.decorator_list if isinstance(one, ast.Name)}:
+                continue
+            words = set(re.findall(r"\w+", ast.get_docstring(node) or ""))
+            unnamed += [f"{path.name}: {node.name}: {one.arg}" for one in node.args.args if one.arg not in words]
+    assert not unnamed

@@ -102,12 +102,13 @@ def _scale(mantissa: np.uint64, power: int, powers: UInt64Array) -> tuple[float,
 
 @inner_kernel
 def _ends_token(character: int) -> bool:
+    """Return whether `character` ends a number: a blank, tab, newline, carriage return or '#'."""
     return character == 32 or character == 10 or character == 9 or character == 13 or character == 35
 
 
 @inner_kernel
 def _parse_word(text: UInt8Array, start: int) -> tuple[float, int]:
-    """Return nan or infinity (always positive) and where the word ends, if it is one of them; else 0 and `start`."""
+    """Return nan or infinity (always positive) and where the word at text[start] ends, or 0 and `start`."""
     first = int(text[start]) | 32
     if first != 110 and first != 105:
         return 0.0, start
@@ -133,6 +134,7 @@ def parse_number(text: UInt8Array, start: int, powers: UInt64Array, delimiter: i
     """Read one decimal number, nan or infinity: return how it ended (EXACT, HARD or WRONG), its value, and its end.
 
     text      : uint8[n], in; a blank, newline, '#' or the delimiter must follow the number
+    start     : int, where the number begins
     powers    : uint64[651, 2], in
     delimiter : a further character that ends a number (newline: none)
     The value is correctly rounded to float64; minus zero is given as zero; HARD: up to the caller, by float().
@@ -221,7 +223,8 @@ def read_numbers(
     numbers : int64[m, 5], in and out: the place in `values` (~row: in `labels`), start and stop in the text, line, and
               what is wrong with those left: HARD, or WRONG, also of a label that is not finite or negative, or of an
               infinity unless it is allowed; those left stay in order
-    powers  : uint64[651, 2], in
+    allow_infinite : bool, whether an infinity is a value
+    powers  : uint64[651, 2], in, of `powers_of_five`
     labels, values : float64, out at the places named
     Parallel: each call writes only its own outputs. Cost: O(bytes of the numbers).
     """

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from lmart.array_types import Float64Array, Int32Array, Int64Array, UInt8Array, UInt64Array
 from lmart.kernels.decimal_numbers import HARD, WRONG, parse_number
@@ -18,7 +19,7 @@ N_COUNTS = 4
 
 @inner_kernel
 def _same_bytes(text: UInt8Array, p: int, q: int, n: int) -> bool:
-    """Say whether the n bytes at p and at q are equal."""
+    """Return whether the n bytes of `text` at p and at q are equal."""
     for i in range(n):
         if text[p + i] != text[q + i]:
             return False
@@ -27,7 +28,8 @@ def _same_bytes(text: UInt8Array, p: int, q: int, n: int) -> bool:
 
 @inner_kernel
 def _missing_word(text: UInt8Array, start: int, delimiter: int) -> int:
-    """Return the end of `na` or `null` in any case, if one of them is the field; else `start`."""
+    """Return the end of `na` or `null` in any letter case, if one of them is the field of `text` from `start` to the
+    next `delimiter` or line end; else `start`."""
     p = start
     while text[p] > 32 and text[p] != delimiter:
         p += 1
@@ -42,7 +44,8 @@ def _missing_word(text: UInt8Array, start: int, delimiter: int) -> int:
 
 @inner_kernel
 def _truth_word(text: UInt8Array, start: int, delimiter: int) -> tuple[float, int]:
-    """Return 1 or 0 and the end of `true` or `false` in any case, if one of them is the field; else 0 and `start`."""
+    """Return 1 or 0 and the end of `true` or `false` in any letter case, if one of them is the field of `text` from
+    `start` to the next `delimiter` or line end; else 0 and `start`."""
     p = start
     while text[p] > 32 and text[p] != delimiter:
         p += 1
@@ -56,45 +59,60 @@ def _truth_word(text: UInt8Array, start: int, delimiter: int) -> tuple[float, in
     return 0.0, start
 
 
+class TableLayout(NamedTuple):
+    """The columns of a table, and how its fields are read.
+
+    delimiter      : int, comma or tab
+    kinds          : uint8[n_fields], IGNORED, FEATURE, LABEL, QUERY or DOCUMENT
+    places         : int32[n_fields], where in its row a feature is put
+    n_features     : int, how many values a row has
+    allow_infinite : bool, whether infinite values are data; else they are faults
+    powers         : uint64[651, 2], of `decimal_numbers.powers_of_five`
+    """
+
+    delimiter: int
+    kinds: UInt8Array
+    places: Int32Array
+    n_features: int
+    allow_infinite: bool
+    powers: UInt64Array
+
+
+class ParsedTable(NamedTuple):
+    """What `parse_delimited` writes; rows is at least the newlines of the text.
+
+    labels    : float64[rows]
+    values    : float64[rows * n_features], row by row; nan where a field is empty, nan, na or null; 1 and 0 for true
+                and false
+    runs      : int64[rows, 4], runs of equal query ids: row, start and stop of the id in the text, line
+    hard      : int64[rows * n_fields, 5], numbers left to float(): place in `values` (~row: in `labels`), start, stop,
+                line
+    documents : int64[rows, 2], start and stop of the document id
+    faults    : int64[m, 3], the first m faulty lines: line, start and stop
+    counts    : int64[>= 4], by ROWS, RUNS, HARD_NUMBERS, FAULTS
+    """
+
+    labels: Float64Array
+    values: Float64Array
+    runs: Int64Array
+    hard: Int64Array
+    documents: Int64Array
+    faults: Int64Array
+    counts: Int64Array
+
+
 @kernel
-def parse_delimited(
-    text: UInt8Array,
-    start: int,
-    stop: int,
-    delimiter: int,
-    kinds: UInt8Array,
-    places: Int32Array,
-    n_features: int,
-    allow_infinite: bool,
-    powers: UInt64Array,
-    labels: Float64Array,
-    values: Float64Array,
-    runs: Int64Array,
-    hard: Int64Array,
-    documents: Int64Array,
-    faults: Int64Array,
-    counts: Int64Array,
-) -> None:
+def parse_delimited(text: UInt8Array, start: int, stop: int, layout: TableLayout, out: ParsedTable) -> None:
     """Read whole lines of which no field is in quotes. A line with a fault is noted and leaves no row; blank lines are
     none.
 
-    text      : uint8[>= stop], in; text[stop - 1] is a newline
-    delimiter : comma or tab
-    kinds     : uint8[n_fields], in, IGNORED, FEATURE, LABEL, QUERY or DOCUMENT
-    places    : int32[n_fields], in, where in its row a feature is put
-    powers    : uint64[651, 2], in
-    labels    : float64[rows], out
-    values    : float64[rows * n_features], out, row by row; nan where a field is empty, nan, na or null; 1 and 0 for
-                true and false
-    runs      : int64[rows, 4], out, runs of equal query ids: row, start and stop of the id in text, line
-    hard      : int64[rows * n_fields, 4], out, numbers left to float(): place in `values` (~row: in `labels`), start,
-                stop, line
-    documents : int64[rows, 2], out, start and stop of the document id
-    faults    : int64[m, 3], out, the first m faulty lines: line, start and stop
-    counts    : int64[4], out, by ROWS, RUNS, HARD_NUMBERS, FAULTS
-    rows is at least the newlines. Lines count from 0 at `start`. Parallel: each call writes only its own outputs.
-    Cost: O(stop - start).
+    text        : uint8[>= stop], in; text[stop - 1] is a newline
+    start, stop : int, the bytes to read; lines count from 0 at `start`
+    layout      : TableLayout, in      out : ParsedTable, out
+    Parallel: each call writes only its own `out`. Cost: O(stop - start).
     """
+    delimiter, kinds, places, n_features, allow_infinite, powers = layout
+    labels, values, runs, hard, documents, faults, counts = out
     rows = 0
     n_runs = 0
     n_hard = 0

@@ -13,6 +13,8 @@ second, 2021, section 4; loops over them without branches become vector instruct
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from lmart.array_types import Float64Array, Int32Array, Int64Array, UInt8Array, UInt64Array
@@ -67,7 +69,7 @@ def count_marks(text: UInt8Array, start: int, stop: int) -> tuple[int, int]:
 
 @inner_kernel
 def _document_key(text: UInt8Array, start: int) -> int:
-    """Return how many bytes the key of a document id has that stands at `start`, in any letter case; 0: none does.
+    """Return how many bytes the key of a document id has that stands at text[start], in any letter case; 0: none does.
 
     The keys: docid, docno, doc_id, document_id.
     """
@@ -91,6 +93,7 @@ def _document_key(text: UInt8Array, start: int) -> int:
 
 @inner_kernel
 def _skip_blanks(text: UInt8Array, start: int) -> int:
+    """Return where the first byte of `text` from `start` on stands that is neither blank nor tab."""
     p = start
     while text[p] == 32 or text[p] == 9:
         p += 1
@@ -99,7 +102,7 @@ def _skip_blanks(text: UInt8Array, start: int) -> int:
 
 @inner_kernel
 def _end_of_word(text: UInt8Array, start: int) -> int:
-    """Return where the first blank, tab or line end from `start` on stands."""
+    """Return where the first blank, tab or line end of `text` from `start` on stands."""
     p = start
     while text[p] != 32 and text[p] != 9 and text[p] != 10 and text[p] != 13:
         p += 1
@@ -108,7 +111,7 @@ def _end_of_word(text: UInt8Array, start: int) -> int:
 
 @inner_kernel
 def _find_document(text: UInt8Array, start: int) -> tuple[int, int]:
-    """Return where the document id of a comment stands; `start` is behind its '#'.
+    """Return where the document id of a comment in `text` stands; `start` is behind its '#'.
 
     It is the word behind the first `docid =`, or another key of `_document_key`, with '=' or ':', with blanks or
     without, at any place of the comment; a ',' or ';' between it and what follows is no part of it. In a comment
@@ -139,13 +142,13 @@ def _find_document(text: UInt8Array, start: int) -> tuple[int, int]:
 
 @inner_kernel
 def _nondigits(x: np.uint64) -> np.uint64:
-    """Return a word with the high bit of each byte that is above 9, as far as the lowest of them."""
+    """Return a word with the high bit of each byte of `x` that is above 9, as far as the lowest of them."""
     return ((x + _TO_HIGH) | x) & _HIGH
 
 
 @inner_kernel
 def _whole(x: np.uint64) -> np.uint64:
-    """Return the number of eight digits, the first one in the lowest byte."""
+    """Return the number whose eight digits are the bytes of `x`, the first one in the lowest byte."""
     pairs = x * np.uint64(10) + (x >> _EIGHT)
     few = np.uint64(0x000000FF000000FF)
     high = (pairs & few) * np.uint64(0x000F424000000064)
@@ -155,7 +158,10 @@ def _whole(x: np.uint64) -> np.uint64:
 
 @inner_kernel
 def _take_point(x: np.uint64) -> tuple[np.uint64, np.uint64]:
-    """Return eight characters without their first point, those before it moved up; and its mark, 1 in its byte."""
+    """Return the eight characters of `x` without their first point, those before it moved up; and its mark.
+
+    The mark is 1 in the byte of the point.
+    """
     point = x ^ _POINTS
     point = (point - _EACH) & ~point & _HIGH
     mark = (point & (~point + _ONE)) >> _SEVEN
@@ -166,7 +172,7 @@ def _take_point(x: np.uint64) -> tuple[np.uint64, np.uint64]:
 
 @inner_kernel
 def _end_of_token(text: UInt8Array, start: np.uint64) -> np.uint64:
-    """Return where the first blank, tab, '#' or line end from `start` on stands."""
+    """Return where the first blank, tab, '#' or line end of `text` from `start` on stands."""
     p = start
     while text[p] != 32 and text[p] != 10 and text[p] != 9 and text[p] != 13 and text[p] != 35:
         p += _ONE
@@ -276,50 +282,74 @@ def _read_long(
         strange[i] = odd
 
 
+class RowLayout(NamedTuple):
+    """What stands in each row before its cells, and whether document ids are wanted.
+
+    has_label, has_query : bool, whether a row starts with a label, and then has `qid:ID`
+    want_documents       : bool, whether to look for document ids in comments
+    """
+
+    has_label: bool
+    has_query: bool
+    want_documents: bool
+
+
+class KnownFeatures(NamedTuple):
+    """The feature ids that are known so far, as a row writes them.
+
+    spellings : uint64[n + 1, 5], by ascending id: SPELLING, MASK, LENGTH, ID, COLUMN; the last is like no text
+    places    : int32[m], where in `spellings` the id of this number stands, or -1; m may be 0
+    """
+
+    spellings: UInt64Array
+    places: Int32Array
+
+
+class ParsedRows(NamedTuple):
+    """What `parse_letor` writes; rows is at least the newlines of the text, cells at least its colons behind a digit.
+
+    labels    : float64[rows]             offsets : int64[rows + 1], where the cells of each row start
+    columns   : int32[cells]; the k-th id that is not known is given as ~k
+    values    : float64[cells]
+    unsorted  : int64[rows, 4], rows whose ids do not ascend: row, line, start and stop
+    unknown   : int64[cells], ids that are not known, in the order of the text
+    runs      : int64[rows, 4], runs of equal query ids: row, start and stop of the id in the text, line
+    odd       : int64[cells + rows, 5], labels and values left to `read_numbers`, for which it is laid out
+    documents : int64[rows, 2], start and stop of the document id
+    faults    : int64[m, 3], the first m faulty lines: line, start and stop
+    counts    : int64[7], by ROWS, CELLS, UNKNOWN, RUNS, ODD_NUMBERS, FAULTS, UNSORTED
+    """
+
+    labels: Float64Array
+    offsets: Int64Array
+    columns: Int32Array
+    values: Float64Array
+    unsorted: Int64Array
+    unknown: Int64Array
+    runs: Int64Array
+    odd: Int64Array
+    documents: Int64Array
+    faults: Int64Array
+    counts: Int64Array
+
+
 @kernel
 def parse_letor(
-    text: UInt8Array,
-    start: int,
-    stop: int,
-    has_label: bool,
-    has_query: bool,
-    want_documents: bool,
-    spellings: UInt64Array,
-    places: Int32Array,
-    labels: Float64Array,
-    offsets: Int64Array,
-    columns: Int32Array,
-    values: Float64Array,
-    unsorted: Int64Array,
-    unknown: Int64Array,
-    runs: Int64Array,
-    odd: Int64Array,
-    documents: Int64Array,
-    faults: Int64Array,
-    counts: Int64Array,
+    text: UInt8Array, start: int, stop: int, layout: RowLayout, features: KnownFeatures, out: ParsedRows
 ) -> None:
     """Read whole lines of LETOR text. A line with a fault is noted and leaves no row.
 
     text        : uint8[>= stop + MARGIN], in; text[stop - 1] is a newline
-    has_label, has_query : what stands before the cells of every row
-    spellings   : uint64[n + 1, 5], in, by ascending id: SPELLING, MASK, LENGTH, ID, COLUMN; the last is like no text
-    places      : int32[m], in, where in `spellings` the id of this number stands, or -1; m may be 0
-    labels      : float64[rows], out              offsets : int64[rows + 1], out
-    columns     : int32[cells], out; the k-th id that `places` does not have is given as ~k
-    values      : float64[cells], out
-    unsorted    : int64[rows, 4], out, rows whose ids do not ascend: row, line, start and stop
-    unknown     : int64[cells], out, ids that `places` does not have, in the order of the text
-    runs        : int64[rows, 4], out, runs of equal query ids: row, start and stop of the id in text, line
-    odd         : int64[cells + rows, 5], out, labels and values left to `read_numbers`, for which it is laid out
-    documents   : int64[rows, 2], out, start and stop of the document id
-    faults      : int64[m, 3], out, the first m faulty lines: line, start and stop
-    counts      : int64[7], out, by ROWS, CELLS, UNKNOWN, RUNS, ODD_NUMBERS, FAULTS, UNSORTED
-    rows is at least the newlines, cells at least the colons behind a digit. Lines count from 0 at `start`.
+    start, stop : int, the bytes to read; lines count from 0 at `start`
+    layout      : RowLayout, in      features : KnownFeatures, in      out : ParsedRows, out
     What is read here are whole labels below 10^7, and values of up to 16 characters, digits with one point at most and
     a minus, below 2^53 without the point: digits and power of ten are exact doubles, so one division rounds once
     (Clinger 1990). Minus zero is given as zero.
-    Parallel: each call writes only its own outputs. Cost: O(stop - start).
+    Parallel: each call writes only its own `out`. Cost: O(stop - start).
     """
+    has_label, has_query, want_documents = layout
+    spellings, places = features
+    labels, offsets, columns, values, unsorted, unknown, runs, odd, documents, faults, counts = out
     nowhere = np.uint64(len(spellings) - 1)
     room = BATCH + 80
     ends = np.empty(room, np.uint64)

@@ -134,16 +134,16 @@ class DelimitedReader(TextReader):
         lines_of = self.pool.run(count_lines, [(text, *bound) for bound in bounds])
         batch = CellBatch(self._room, [lines * plan.n_features for lines in lines_of], self._lasting)
         all_outputs = self.buffers(len(bounds))
+        layout = delimited_text.TableLayout(
+            ord(self.delimiter), plan.kinds, plan.places, plan.n_features, self.options.allow_infinite, powers()
+        )
         calls = []
         for chunk, (out, lines) in enumerate(zip(all_outputs, lines_of, strict=True)):
             out.reserve(lines, lines * (1 + plan.n_features), self.options.max_errors)
-            calls.append(
-                (
-                    text, *bounds[chunk], ord(self.delimiter), plan.kinds, plan.places, plan.n_features,
-                    self.options.allow_infinite, powers(), out.labels, batch.place(chunk)[1], out.runs, out.odd,
-                    out.documents, out.faults, out.counts,
-                )
-            )  # fmt: skip
+            rows = delimited_text.ParsedTable(
+                out.labels, batch.place(chunk)[1], out.runs, out.odd, out.documents, out.faults, out.counts
+            )
+            calls.append((text, *bounds[chunk], layout, rows))
         self.run(delimited_text.parse_delimited, calls)
         first = next((int(out.faults[0, 1]) for out in all_outputs if out.counts[delimited_text.FAULTS]), -1)
         if first >= 0 and self._find_faulty_columns(self._sample(buffer, start, first, stop), plan):

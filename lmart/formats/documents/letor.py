@@ -56,17 +56,16 @@ class LetorReader(TextReader):
         marks = self.pool.run(letor_text.count_marks, [(text, *bound) for bound in bounds])
         batch = CellBatch(self._room, [n_cells for _, n_cells in marks], self._lasting)
         all_outputs = self.buffers(len(bounds))
+        layout = letor_text.RowLayout(self._layout.has_label, self._layout.has_query, self.options.keep_document_ids)
+        features = letor_text.KnownFeatures(*self.table.spellings)
         calls = []
         for chunk, (out, (n_lines, n_cells)) in enumerate(zip(all_outputs, marks, strict=True)):
             out.reserve(n_lines, n_lines + n_cells, self.options.max_errors)
-            calls.append(
-                (
-                    text, *bounds[chunk], self._layout.has_label, self._layout.has_query,
-                    self.options.keep_document_ids, *self.table.spellings, out.labels, out.offsets,
-                    *batch.place(chunk), out.unsorted, out.unknown, out.runs, out.odd, out.documents, out.faults,
-                    out.counts,
-                )
+            rows = letor_text.ParsedRows(
+                out.labels, out.offsets, *batch.place(chunk), out.unsorted, out.unknown, out.runs, out.odd,
+                out.documents, out.faults, out.counts,
             )  # fmt: skip
+            calls.append((text, *bounds[chunk], layout, features, rows))
         self.run(letor_text.parse_letor, calls)
         self._read_odd_numbers(text, all_outputs, batch)
         parts = []
