@@ -14,6 +14,7 @@ import click
 
 from lmart import __version__
 from lmart.cli import signals
+from lmart.cli.options.foreign_names import option_for
 from lmart.cli.options.repeated import refuse_repeated
 from lmart.cli.terminal.console import Console, error, write_line
 from lmart.descriptors import forget_what_was_written, what_was_written
@@ -166,10 +167,19 @@ def _see_help(arguments: list[str]) -> str:
 def _usage_message(fault: click.ClickException) -> str:
     """Return Click's message as one clause: no line breaks, no capital, no full stop."""
     message, meant = fault.format_message(), getattr(fault, "possibilities", None)
+    if isinstance(fault, click.NoSuchOption):
+        meant = _options_meant(fault)
     if meant:
         message = f"{fault.message.rstrip('.')}; perhaps {' or '.join(map(quote, meant))}"
     message = re.sub(r"\s*\n\s*", " ", message).rstrip(". ")
     return message[:1].lower() + message[1:]
+
+
+def _options_meant(fault: click.NoSuchOption) -> list[str]:
+    """Return the option that another tool's name stands for, else the two that are spelled most alike."""
+    ours = option_for(fault.option_name)
+    known = [] if fault.ctx is None else [name for one in fault.ctx.command.params for name in one.opts]
+    return [ours] if ours in known else list(fault.possibilities or ())[:2]
 
 
 def _place(fault: OSError) -> str:
