@@ -214,7 +214,7 @@ def cross_validate(
         mean_curve,
         start,
         _mean_of(folds, trees),
-        _interval([one.measure(trees) for one in folds], parse_measure(settings.metric).name != "dcg"),
+        _interval([one.measure(trees) for one in folds], parse_measure(settings.metric).kind.at_most_1),
         _error_over_queries(dataset, scores, settings, pool, sidecars.weights),
         stopped,
         tuple(one.found(dataset, trees) for one in folds),

@@ -37,8 +37,8 @@ def naming(source: str) -> Iterator[None]:
 
 
 def uses_label_scale(settings: TrainSettings) -> bool:
-    """Return whether what a label is worth depends on the largest label: in the measure err and the objective err."""
-    return parse_measure(settings.metric).name == "err" or "err" in settings.objectives
+    """Return whether the measure or the objective is err, whose stopping probabilities need the largest label."""
+    return parse_measure(settings.metric).kind.parameter == "largest label" or "err" in settings.objectives
 
 
 def with_label_scale(settings: TrainSettings, datasets: Sequence[Judged]) -> TrainSettings:
