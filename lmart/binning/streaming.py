@@ -17,7 +17,7 @@ from lmart.binning.edges import BinEdges, choose_bin_edges
 from lmart.binning.row_sample import ColumnCounts, RowSample
 from lmart.binning.validation_set import CodedDataset, ValidationCoder, code_dataset
 from lmart.errors import DataError
-from lmart.formats.documents.dataset_builder import HeadBuilder
+from lmart.formats.documents.dataset_builder import LabelAndIdBuilder
 from lmart.formats.documents.feature_table import FeatureTable
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import for_models, read_batches, read_dataset, source_name
@@ -53,12 +53,12 @@ def read_validation_set(
     options = for_models(options, [model])
     if options.group_by_qid:
         return code_dataset(read_dataset([path], options, pool), model, edges, pool, strict)
-    table, heads, coder = FeatureTable(), HeadBuilder(), ValidationCoder(model, edges, pool)
+    table, labels_and_ids, coder = FeatureTable(), LabelAndIdBuilder(), ValidationCoder(model, edges, pool)
     for _, blocks, _ in read_batches([path], options, pool, table):
         for block in blocks:
-            heads.add(block, path)
+            labels_and_ids.add(block, path)
         coder.add([block.features for block in blocks], table.ids, table.names)
-    return coder.finish(*heads.finish_heads(), path, table.of_tables, strict=strict)
+    return coder.finish(*labels_and_ids.finish_labels(), path, table.of_tables, strict=strict)
 
 
 class _TwoPasses:
@@ -86,17 +86,17 @@ class _TwoPasses:
 
     def _first_pass(self, settings: TrainSettings) -> tuple[Float64Array, Int64Array, BinEdges, UInt8Array | None]:
         """Return labels, query offsets and bin edges, and the codes if the sample has every row."""
-        heads, sample, counts = HeadBuilder(), RowSample(settings.seed), ColumnCounts()
+        labels_and_ids, sample, counts = LabelAndIdBuilder(), RowSample(settings.seed), ColumnCounts()
         for path, blocks, progress in read_batches(self._paths, self._options, self._pool, self._table, self._spools):
-            first_row = heads.n_documents
+            first_row = labels_and_ids.n_documents
             for block in blocks:
-                heads.add(block, path)
+                labels_and_ids.add(block, path)
             parts = [block.features for block in blocks]
             counts.add(parts, len(self._table), self._pool)
             sample.add(parts, first_row, self._pool)
             if progress > 0.0:
-                sample.expect(int(heads.n_documents / progress))
-        labels, query_offsets = heads.finish_heads()
+                sample.expect(int(labels_and_ids.n_documents / progress))
+        labels, query_offsets = labels_and_ids.finish_labels()
         n, (_, places) = len(labels), self._table.ascending()
         all_counts = counts.finish(len(places))
         limits = (settings.max_bins, settings.absent)

@@ -116,5 +116,5 @@ def code_dataset(
     coder = ValidationCoder(model, edges, pool)
     parts = [dataset.features.between(start, stop) for start, stop in chunks(dataset.n_documents, CHUNK)]
     coder.add(parts, dataset.feature_ids, dataset.feature_names)
-    heads = dataset.labels, dataset.query_offsets, dataset.source
-    return coder.finish(*heads, dataset.table_features, dataset.input_rows, strict)
+    judged = dataset.labels, dataset.query_offsets, dataset.source
+    return coder.finish(*judged, dataset.table_features, dataset.input_rows, strict)

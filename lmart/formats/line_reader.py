@@ -1,4 +1,4 @@
-"""Files beside the data, line by line: blanks, comments, ends of lines and a byte order mark are alike in all of them.
+"""Metadata files, line by line: blanks, comments, line ends and a byte order mark are treated alike in all of them.
 
 A file is read piece by piece, and no further than it can belong to the data, so that memory depends on the data alone.
 """

@@ -59,23 +59,23 @@ class ReadOptions:
     beside_others: bool = False
 
     def telling(self, notice: Callable[[str], None], warning: Callable[[str], None]) -> ReadOptions:
-        """Return the options with functions that take what readers have to say; each line is said once."""
-        told: set[str] = set()
+        """Return the options with functions that receive the notices and warnings of readers, each text only once."""
+        reported: set[str] = set()
 
         def tell(text: str, is_warning: bool) -> None:
-            if text not in told:
-                told.add(text)
+            if text not in reported:
+                reported.add(text)
                 (warning if is_warning else notice)(text)
 
         return replace(self, tell=tell)
 
     def notice(self, text: str) -> None:
-        """Tell the user something worth knowing of the data."""
+        """Pass on a remark about the data."""
         if self.tell is not None:
             self.tell(text, False)
 
     def warning(self, text: str) -> None:
-        """Tell the user something that may be wrong with the data."""
+        """Pass on a warning that something may be wrong with the data."""
         if self.tell is not None:
             self.tell(text, True)
 

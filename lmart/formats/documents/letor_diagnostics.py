@@ -22,7 +22,7 @@ _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f]")
 
 @dataclass(frozen=True)
 class Layout:
-    """What stands before the cells of each row of a file."""
+    """Whether the rows of a file begin with a label, and with a query id."""
 
     has_label: bool
     has_query: bool
@@ -34,7 +34,7 @@ def ignored_index(name: str) -> int | None:
 
 
 def words_of(text: bytes) -> list[bytes]:
-    """Return the fields between blanks and tabs; carriage returns at the end are part of the line's end."""
+    """Return the fields between blanks and tabs; carriage returns at the end belong to the line end."""
     return [word for word in re.split(rb"[ \t]+", text.rstrip(b"\r")) if word]
 
 

@@ -17,7 +17,7 @@ from lmart.errors import DataError, OutputError, quote
 from lmart.formats.documents.column_roles import ColumnPlan, plan_columns
 from lmart.formats.documents.feature_table import FeatureTable
 from lmart.formats.documents.ids import encoding_fault, has_control, id_fault
-from lmart.formats.documents.row_blocks import QueryLedger, RowBlock, RowReader, refuse
+from lmart.formats.documents.row_blocks import RowBlock, RowReader, SeenQueries, refuse
 from lmart.formats.read_options import ReadOptions
 from lmart.kernels.delimited_text import DOCUMENT, FEATURE, LABEL, QUERY
 from lmart.streams import AtomicOutput, InputStream
@@ -37,15 +37,15 @@ def _pyarrow(error: type[DataError] | type[OutputError], path: str) -> Any:
 
 
 class ParquetReader(RowReader):
-    """Reads Parquet, batch by batch; what is no plain file is read into memory first."""
+    """Reads Parquet, batch by batch; pipes and compressed files are read into memory first."""
 
     def __init__(
-        self, stream: InputStream, head: bytes, options: ReadOptions, table: FeatureTable, ledger: QueryLedger
+        self, stream: InputStream, head: bytes, options: ReadOptions, table: FeatureTable, seen_queries: SeenQueries
     ) -> None:
         self.path = stream.path
         self.table = table
         self._options = options
-        self._ledger = ledger
+        self._seen_queries = seen_queries
         self._arrow = _pyarrow(DataError, self.path)
         self._threads = threads_can_start()
         self._query: str | None = None
@@ -69,7 +69,7 @@ class ParquetReader(RowReader):
         self._refuse_types(plan, types)
         used = [name for name, kind in zip(originals, plan.kinds.tolist(), strict=True) if kind]
         counts = Counter(originals)
-        if repeated := [name for name in used if counts[name] > 1]:  # pyarrow cannot tell them apart
+        if repeated := [name for name in used if counts[name] > 1]:  # pyarrow cannot select one of them
             raise DataError(f"two columns are named {quote(repeated[0])}; rename one", self.path)
         with self._failures():
             batches = self._file.iter_batches(BLOCK_ROWS, columns=used, use_threads=self._threads)
@@ -217,7 +217,7 @@ class ParquetReader(RowReader):
                 if text != self._query:
                     if wrong := id_fault(text, "query id", self._options):
                         faults.append(DataError(wrong, self.path, self._row + i + 1))
-                    elif fault := self._ledger.enter(text, self.path, self._row + i + 1):
+                    elif fault := self._seen_queries.enter(text, self.path, self._row + i + 1):
                         faults.append(fault)
                 starts.append(i)
                 query_ids.append(text)
