@@ -103,8 +103,8 @@ class Model:
                    which feature each column is.
                    Features of the model without a column are absent; columns that the model does not know are left out.
         threads  : threads to use, None: all that this process may use; the result never depends on it
-        strict   : None: refuse a DataFrame that lacks a column of the model; a UserWarning tells what else only one of
-                   data and model has. True: refuse that too. False: only warn
+        strict   : None: refuse a DataFrame that lacks a column of the model; a UserWarning lists other features that
+                   only the data or only the model has. True: refuse that too. False: only warn
         ValueError when the features have another shape or are no numbers, or `threads` is below 1. DataError when no
         column is a feature of the model, or columns are refused.
         """

@@ -1,7 +1,7 @@
-"""Judged documents straight into bins: the raw values are never all in memory.
+"""Reading files into bins: the raw values are never all in memory.
 
 A training set is read twice: once for its labels, its queries and the sample that bin edges are chosen from, and once
-for the codes, unless the sample holds every row. What comes out is what binning the data set in memory gives.
+for the bins, unless the sample holds every row. The result is that of binning the data set in memory.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def read_validation_set(
 
 
 class _TwoPasses:
-    """One training set on its way into bins."""
+    """Reads one training set into bins, in two passes."""
 
     def __init__(
         self, paths: Sequence[str], options: ReadOptions, spools: Sequence[Spool | None], pool: WorkerPool
@@ -75,17 +75,17 @@ class _TwoPasses:
         self._states = {path: state_of(path) for path, spool in zip(paths, spools, strict=True) if spool is None}
 
     def read(self, settings: TrainSettings) -> BinnedDataset:
-        labels, query_offsets, edges, codes = self._first_pass(settings)
-        if codes is None:
-            codes = self._second_pass(edges, labels)
+        labels, query_offsets, edges, bins = self._first_pass(settings)
+        if bins is None:
+            bins = self._second_pass(edges, labels)
         order, _ = self._table.ascending()
         ids, names = self._table.ids[order], self._table.names_of(order)
-        features = lay_out(edges, codes, self._pool)
+        features = lay_out(edges, bins, self._pool)
         source, tables = source_name(self._paths), self._table.of_tables
         return BinnedDataset(features, ids, labels, query_offsets, names, source=source, table_features=tables)
 
     def _first_pass(self, settings: TrainSettings) -> tuple[Float64Array, Int64Array, BinEdges, UInt8Array | None]:
-        """Return labels, query offsets and bin edges, and the codes if the sample has every row."""
+        """Return labels, query offsets and bin edges, and the bins, uint8[m, n], if the sample has every row."""
         labels_and_ids, sample, counts = LabelAndIdBuilder(), RowSample(settings.seed), ColumnCounts()
         for path, blocks, progress in read_batches(self._paths, self._options, self._pool, self._table, self._spools):
             first_row = labels_and_ids.n_documents
@@ -103,17 +103,17 @@ class _TwoPasses:
         edges = choose_bin_edges(sample, all_counts, n, places, *limits, self._pool)
         if not sample.has_every_row:
             return labels, query_offsets, edges, None
-        codes = np.empty((edges.n_features, n), np.uint8)
-        Coder(edges, places, self._pool).code([RowsToCode(sample.rows, 0, n, 0, codes)])
-        return labels, query_offsets, edges, codes
+        bins = np.empty((edges.n_features, n), np.uint8)
+        Coder(edges, places, self._pool).code([RowsToCode(sample.rows, 0, n, 0, bins)])
+        return labels, query_offsets, edges, bins
 
     def _second_pass(self, edges: BinEdges, labels: Float64Array) -> UInt8Array:
-        """Return the codes of all rows, uint8[m, n]."""
+        """Return the bins of all rows, uint8[m, n]."""
         self._refuse_changed()
         for spool in filter(None, self._spools):
             spool.rewind()
         n, n_columns = len(labels), len(self._table)
-        codes = np.empty((edges.n_features, n), np.uint8)
+        bins = np.empty((edges.n_features, n), np.uint8)
         coder = Coder(edges, self._table.ascending()[1], self._pool)
         row = 0
         try:
@@ -124,7 +124,7 @@ class _TwoPasses:
                     own = np.zeros(len(block)) if block.labels is None else block.labels
                     if len(self._table) > n_columns or not np.array_equal(labels[row:stop], own):
                         raise changed_while_read(path)
-                    pieces.append(RowsToCode(row_arrays(block.features), 0, len(block), row, codes))
+                    pieces.append(RowsToCode(row_arrays(block.features), 0, len(block), row, bins))
                     row = stop
                 coder.code(pieces)
         except DataError:
@@ -133,7 +133,7 @@ class _TwoPasses:
         self._refuse_changed()
         if row < n:
             raise changed_while_read(self._paths[-1])
-        return codes
+        return bins
 
     def _refuse_changed(self) -> None:
         for path, before in self._states.items():

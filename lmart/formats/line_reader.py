@@ -128,7 +128,7 @@ def read_numbers(
 
 
 def far_too_many(count: int, wanted: int) -> bool:
-    """Say whether there are so many more lines than wanted that it does not help to know how many."""
+    """Return whether there are so many more lines than wanted that their exact number does not matter."""
     return count > 2 * wanted + MANY_MORE
 
 

@@ -94,7 +94,7 @@ def source_name(paths: Sequence[str]) -> str:
 def read_dataset(paths: Sequence[str], options: ReadOptions, pool: WorkerPool | None = None) -> RankingDataset:
     """Read the inputs, in order, as one data set in memory. DataError on the first fault, with those that follow it.
 
-    A query that comes back is refused, in another input too; with group_by_qid its rows are collected at the first.
+    A query whose rows are not adjacent is refused, even across inputs; with group_by_qid its rows are put together.
     Without labels (only if require_labels is off) all labels are 0; without queries all rows are one query, ''.
     """
     pool = pool or WorkerPool(1)

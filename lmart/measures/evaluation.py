@@ -222,7 +222,7 @@ class Evaluator:
             label = self.labels[self.query_offsets[q] : self.query_offsets[q + 1]].max()
             raise DataError(
                 f"{measure} is too large for a number: the gain {self.conventions.gain} of label {label:g} is too "
-                f"large; measure ndcg, or use --gain linear"
+                "large; measure ndcg, or use --gain linear"
             )
         return values
 

@@ -37,7 +37,7 @@ class Conventions:
     gain  : the gain of a label in ndcg and dcg
     empty : the value of a query without a relevant document (label > 0) in every measure but dcg: `zero`, `one`, or
             `skip` (it does not enter the mean); in ndcg also of a query whose relevant documents all have gain 0
-    ties  : documents of equal score stand in the order of the `input`, or the value is the `average` over all their
+    ties  : documents of equal score keep the order of the `input`, or the value is the `average` over all their
             orders
     """
 

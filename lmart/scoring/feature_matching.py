@@ -67,7 +67,7 @@ class FeatureMatcher:
         return self._map
 
     def describe_unknown(self) -> str:
-        """Say how many columns the model has no feature for, and name a few."""
+        """Describe how many columns the model has no feature for, and name a few."""
         n = len(self.unknown)
         features = ("feature" if len(self._map) == 1 else "features") + (" is" if n == 1 else " are")
         return f"{n} of {len(self._map)} {features} not in the model: {_listed(self.unknown)}"
@@ -186,7 +186,7 @@ class FeatureMatcher:
 
 
 def describe_missing(names: Sequence[str], total: int, whose: str, absent: str | None = None) -> str:
-    """Say how many of the features have no column in a table, and name a few.
+    """Describe how many of the features have no column in a table, and name a few.
 
     names : of those; total : of all that the table should have; whose : who has those
     absent : what a missing cell counts as, None to leave it out

@@ -72,7 +72,7 @@ class InputStream(Protocol):
         """Raise DataError when it is a plain file that changed since it was opened, or before its end was read."""
 
     def is_file(self, status: os.stat_result) -> bool:
-        """Say whether it is the very file that has the status."""
+        """Return whether it is the very file that has the status."""
 
     def close(self) -> None:
         """Close the input; may be called twice."""
@@ -204,11 +204,11 @@ class _Raw:
                     raise changed_while_read(self.path)
 
     def is_file(self, status: os.stat_result) -> bool:
-        """Say whether this is the very file that has the status."""
+        """Return whether this is the very file that has the status."""
         return self._descriptor >= 0 and os.path.samestat(status, self._status())
 
     def more_is_there(self) -> bool:
-        """Say whether a further read would not have to wait."""
+        """Return whether a further read would not have to wait."""
         if self.regular or self._replays or self._ended or self._stream is not None:
             return True
         try:

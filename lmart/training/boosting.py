@@ -39,20 +39,23 @@ class Start:
 
 @dataclass(frozen=True)
 class TrainResult:
-    """What a run made.
+    """The result of a training run.
 
-    ensemble   : exactly the best round's trees when a validation set decides and stopping early is on
-    best_round : number of trees in the ensemble
-    stopped    : 'trees' (all grown), 'early' (no better measure), 'split' (nothing left to split)
-    rankers    : what each objective made, in their order
-    training   : the training set's measure of the ensemble; validation : the same of each validation set
-    start      : the measures before the first round, when there are initial scores
-    scores     : float64[n_documents], the ensemble's scores of the training set, on top of those it started from
-    position_bias : float64[n_positions], of the ensemble's last round, when there are positions
-    rounds     : the last round's number; share : of the documents in each tree
-    n_features_split : features with more than one bin
-    warnings   : what the user should know of how validation sets match the training set
-    seconds    : wall time by stage
+    ensemble         : the model; with early stopping and a validation set, the trees up to the best round
+    best_round       : number of trees in the ensemble
+    rounds           : number of the last round
+    stopped          : 'trees' (all grown), 'early' (early stopping), 'split' (no split had a positive gain)
+    n_idle_queries   : training queries without a pair
+    n_features_split : features with more than one bin, which trees can split on
+    share            : sampling rate: share of the documents that each tree is grown from
+    rankers          : the rounds and trees of each objective, in their order
+    training         : measure of the ensemble on the training set; None when no query counts
+    validation       : the same on each validation set
+    start            : the measures before the first round; None without initial scores
+    scores           : float64[n_documents], scores of the training set, initial scores included
+    position_bias    : float64[n_positions] after the last round in the ensemble; empty without positions
+    warnings         : how validation sets fail to match the training set
+    seconds          : wall time by stage
     """
 
     ensemble: Ensemble
@@ -73,7 +76,7 @@ class TrainResult:
 
 
 def without_trees(train_set: Trainable, settings: TrainSettings) -> Ensemble:
-    """Return the model of a training set before the first round."""
+    """Return an ensemble without trees for this training set."""
     return Ensemble(
         (),
         train_set.feature_ids,
@@ -114,15 +117,15 @@ def train(
 class TrainingRun:
     """A training run that is ready to grow its first tree.
 
-    Several objectives come one after the other, and the ensemble is the mean of their rankers. The first validation set
-    decides on early stopping; when there are initial scores, they alone, without a tree, are a candidate too.
+    Several objectives are trained one after the other, and the ensemble is the mean of their rankers. The first
+    validation set decides on early stopping; with initial scores, the best model may have no tree at all.
 
-    settings       : with all that the data decide
+    settings       : with the automatic ones resolved
     empty          : the ensemble without trees
-    n_idle_queries : queries without two documents that the objective tells apart
-    can_learn      : whether any other query has a weight above 0
-    start          : the measures of the initial scores alone, when there are some
-    warnings       : what the user should know of how validation sets match the training set
+    n_idle_queries : queries without a pair: no two documents have different relevance
+    can_learn      : whether any query with a pair has a weight above 0
+    start          : the measures of the initial scores alone; None without initial scores
+    warnings       : how validation sets fail to match the training set
     """
 
     def __init__(
@@ -134,7 +137,7 @@ class TrainingRun:
         sidecars: Sidecars = NO_SIDECARS,
         validation_sidecars: Sequence[Sidecars] | None = None,
     ) -> None:
-        """Put the sets into bins and work out what does not change from round to round.
+        """Bin the data sets and prepare what does not change from round to round.
 
         train_set, validation_sets : in memory, or in bins already; coded ones must be in the bins of the training set
         sidecars : of the training set
@@ -144,9 +147,9 @@ class TrainingRun:
         there are to be no trees and no initial scores.
         """
         self._began = time.perf_counter()
-        beside = [NO_SIDECARS] * len(validation_sets) if validation_sidecars is None else validation_sidecars
-        starts_somewhere = any(one.init_scores is not None for one in (sidecars, *beside))
-        if settings.trees == 0 and not starts_somewhere:
+        metadata = [NO_SIDECARS] * len(validation_sets) if validation_sidecars is None else validation_sidecars
+        has_init_scores = any(one.init_scores is not None for one in (sidecars, *metadata))
+        if settings.trees == 0 and not has_init_scores:
             raise SettingsError("trees is 0, which needs initial scores; use a number from 1 up")
         settings = settings.for_queries(train_set.n_queries, alone=sidecars.positions is not None)
         settings = with_label_scale(settings, [train_set, *validation_sets])
@@ -167,7 +170,7 @@ class TrainingRun:
             for one in validation_sets
         ]
         self._watched = [
-            Validation(one, self.empty, edges, settings, pool, own) for one, own in zip(coded, beside, strict=True)
+            Validation(one, self.empty, edges, settings, pool, own) for one, own in zip(coded, metadata, strict=True)
         ]
         self._own = Training(train_set, binned, settings, pool, sidecars)
         self._share = resolve_share(settings, train_set.n_documents)
@@ -175,17 +178,17 @@ class TrainingRun:
         self.n_idle_queries = min(one.n_queries_without_pairs() for one in self._objectives)
         self.can_learn = any(one.can_learn() for one in self._objectives)
         self.warnings = tuple(text for one in self._watched for text in one.warnings)
-        self.start = Start(self._own.measure(), self.measure_validation()) if starts_somewhere else None
+        self.start = Start(self._own.measure(), self.measure_validation()) if has_init_scores else None
         signs = _signs(train_set, settings, edges)
         self._booster = _Booster(binned, settings, self._share, pool, self._own, self._watched, signs)
         self._binning_done = time.perf_counter()
 
     def measure_validation(self) -> tuple[float | None, ...]:
-        """Return the measure of each validation set as its scores are by now."""
+        """Return the measure of each validation set at its current scores."""
         return tuple(one.measure() for one in self._watched)
 
     def rounds(self) -> Iterator[RoundReport]:
-        """Grow one tree at a time, and tell of each before the next."""
+        """Grow one tree at a time, and yield a report of it before the next."""
         booster = self._booster
         if self.start is not None and booster.stops_early:
             booster.begin_with(self.start.validation[0])
@@ -193,7 +196,7 @@ class TrainingRun:
             yield from booster.boost(objective, 1 if booster.stops_early else left)
 
     def finish(self) -> TrainResult:
-        """Return what all rounds have made."""
+        """Return the result of all rounds."""
         booster, empty = self._booster, self.empty
         trees, validation = booster.finish()
         ensemble = Ensemble(

@@ -66,7 +66,7 @@ def plan_columns(
 ) -> ColumnPlan:
     """Return the role of each column; DataError when that is ambiguous. Registers the features in `table`.
 
-    line : where the header stands in text; None: the names cannot be anything else, as in Parquet
+    line : line of the header in text; None: Parquet, whose names are certainly a header
     """
 
     def refusal(message: str) -> DataError:
@@ -286,7 +286,7 @@ def _register(
 
 
 def _unknown(unknown: list[str], features: Sequence[str]) -> str:
-    """Say which named columns a model of numbered features does not know."""
+    """Return which named columns a model of numbered features does not know."""
     are = "is" if len(unknown) == 1 else "are"
     return f"{len(unknown)} of {len(features)} features {are} not in the model: {_listed(unknown, 3)}"
 

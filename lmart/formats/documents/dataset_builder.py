@@ -158,7 +158,7 @@ class QuerySizes:
     def __init__(self, path: str, sizes: Int64Array | Iterator[Int64Array]) -> None:
         self.path = path
         self._more = sizes if isinstance(sizes, Iterator) else iter([sizes])
-        self._ends: Int64Array = np.zeros(0, np.int64)  # rows up to the end of each query, from the one at hand on
+        self._ends: Int64Array = np.zeros(0, np.int64)  # rows up to the end of each query, from the current one on
         self._n_ended = 0  # queries before these
         self._last_end = 0  # where the last of those ends
         self._total = 0  # rows of the queries read
@@ -192,7 +192,7 @@ class QuerySizes:
             raise self._mismatch(source, str(self._row), n_more >= MANY_MORE)
 
     def _read_to(self, row: int) -> None:
-        """Read sizes until they reach so many rows, if they do."""
+        """Read sizes until they cover `row` rows, if there are enough."""
         parts = [self._ends]
         while self._total < row and (more := next(self._more, None)) is not None:
             parts.append(self._total + np.cumsum(more))

@@ -1,7 +1,7 @@
 """CSV and TSV with a header: reader and writer. A quote opens a field only at its beginning, as Python's csv has it.
 
 Text where no field begins with a quote is read by kernels, other text by Python's csv. Empty fields, `nan`, `na` and
-`null` are missing values, `true` and `false` are 1 and 0. The fields of a row may stand between blanks.
+`null` are missing values, `true` and `false` are 1 and 0. Blanks around fields are ignored.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class DelimitedReader(TextReader):
         return plan_columns(names, self.options, self.table, self.path, number)
 
     def _foreign_header(self, text: str, names: Sequence[str]) -> str | None:
-        """Return what to say of a first line that shows another separator or format, None if it shows none."""
+        """Return the fault of a first line that shows another separator or format, None if it shows none."""
         if text.lower().startswith("sep=") and len(text) <= 5:
             return f"the line {quote(text)} is for Excel alone; take it out, so that the header comes first"
         if names[0].startswith("#") and not says_columns(names[:1], self.options):
@@ -357,7 +357,7 @@ class _Lines:
         self._lines = lines
         self._next = 0
         self._length = 0
-        self.first = 0  # line of the record at hand, from 0
+        self.first = 0  # line of the current record, from 0
         self.ended = False  # more lines were asked for than there are
         self.too_long = False
 
@@ -367,7 +367,7 @@ class _Lines:
         return self._next < len(self._lines)
 
     def rest(self) -> str:
-        """Return the lines from the record at hand on."""
+        """Return the lines from the current record on."""
         return "\n".join([*self._lines[self.first :], ""])
 
     def __iter__(self) -> _Lines:

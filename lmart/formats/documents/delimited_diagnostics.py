@@ -24,7 +24,7 @@ def _value(field: bytes) -> float:
 
 
 def _is_there(field: bytes) -> bool:
-    """Say whether the field of a feature holds something, be it right or wrong."""
+    """Return whether the field of a feature is not a missing value; it may be invalid."""
     return field.lower() not in (*_MISSING, b"nan")
 
 

@@ -7,11 +7,12 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from types import TracebackType
 from typing import Any
 
 import numpy as np
 
-from lmart.array_types import Float64Array, Int64Array
+from lmart.array_types import BoolArray, Float64Array, Int64Array
 from lmart.data.dataset import SparseRows
 from lmart.errors import DataError, OutputError, quote
 from lmart.formats.documents.column_roles import ColumnPlan, plan_columns
@@ -157,7 +158,7 @@ class ParquetReader(RowReader):
         self._row += n
         return block
 
-    def _note(self, faults: list[DataError], wrong: Any, column: Float64Array, message: str) -> None:
+    def _note(self, faults: list[DataError], wrong: BoolArray, column: Float64Array, message: str) -> None:
         rows = np.flatnonzero(wrong)
         most = len(rows) > 1 and 2 * len(rows) > len(wrong) - rows[0]
         for i in rows[: 1 if most else self._options.max_errors].tolist():
@@ -235,14 +236,16 @@ class _ArrowFailures:
     def __enter__(self) -> None:
         pass
 
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if isinstance(error, self._kinds) and not isinstance(error, DataError):
             why = (str(error).splitlines() or [""])[0]
             raise DataError(f"cannot be read as Parquet: {why}; copy or write the file again", self._path) from None
 
 
 def _seekable(stream: InputStream, head: bytes) -> Any:
-    """Return the path of a plain file, else its whole content; Parquet's index stands at its end."""
+    """Return the path of a plain file, else its whole content; Parquet's index is at its end."""
     if stream.path != "-" and stream.progress > 0 and os.path.isfile(stream.path):
         with open(stream.path, "rb") as plain:
             if plain.read(len(MAGIC)) == MAGIC and stream.is_file(os.fstat(plain.fileno())):

@@ -17,8 +17,8 @@ from lmart.formats.documents.feature_table import FeatureTable
 class RowBlock:
     """n adjacent rows of the input, in its order.
 
-    features      : the rows; `features.columns` are positions in `RowReader.feature_ids`; the cells of a row stand by
-                    ascending feature id (not by ascending column)
+    features      : the rows; `features.columns` are positions in `RowReader.feature_ids`; the cells of a row are
+                    ordered by ascending feature id (not by ascending column)
     labels        : float64[n], or None when the input has none
     query_ids     : one text a run of equal query ids, or None when the input has none
     query_offsets : int64[n_runs + 1], where the runs start in the block; [0, n] without query ids
@@ -66,7 +66,7 @@ class SeenQueries:
 class RowReader(abc.ABC):
     """One input, read block by block in constant memory: iterate over it; a context manager.
 
-    Memory grows only with the number of distinct features, and of queries (a query that comes back is refused).
+    Memory grows only with the number of distinct features, and of queries: one whose rows are not adjacent is refused.
     With `group_by_qid` a query may have several runs of rows; they are yielded in the order of the input.
     """
 

@@ -125,7 +125,7 @@ class TextReader(RowReader):
         self.options = options
         self.pool = pool
         self.faults: list[DataError] = []
-        self.line = 0  # lines before the text at hand
+        self.line = 0  # lines before the current block
         self._stream = stream
         self._head = head
         self._seen_queries = seen_queries
