@@ -1,4 +1,4 @@
-"""RankingDataset: judged documents grouped by query, as every format reads them and every stage takes them."""
+"""RankingDataset: judged documents grouped by query, the common form of all formats and stages."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def take_rows(rows: SparseRows, order: Int64Array) -> SparseRows:
 
 
 class Judged(Protocol):
-    """Judged documents by query, whatever form their features have; see RankingDataset."""
+    """Labels and queries of a data set, without its features; see RankingDataset."""
 
     @property
     def labels(self) -> Float64Array: ...

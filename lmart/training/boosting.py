@@ -26,12 +26,12 @@ from lmart.training.score_tracking import Training, Validation, naming, with_lab
 Trainable = RankingDataset | BinnedDataset
 
 SMALL_DATA = 200_000  # documents up to which `--sample auto` takes all
-LEAST_SHARE = 0.3
+LOWEST_SAMPLING_RATE = 0.3
 
 
 @dataclass(frozen=True)
 class Start:
-    """The measures of the initial scores alone: of the training set, and of each validation set."""
+    """Measures of the initial scores alone: on the training set, and on each validation set."""
 
     training: float | None
     validation: tuple[float | None, ...]
@@ -91,7 +91,7 @@ def resolve_share(settings: TrainSettings, n_documents: int) -> float:
     """Return the share of documents that each tree is grown from."""
     if settings.sample is not None:
         return settings.sample
-    return 1.0 if n_documents <= SMALL_DATA else max(LEAST_SHARE, SMALL_DATA / n_documents)
+    return 1.0 if n_documents <= SMALL_DATA else max(LOWEST_SAMPLING_RATE, SMALL_DATA / n_documents)
 
 
 def train(
@@ -105,12 +105,12 @@ def train(
 ) -> TrainResult:
     """Train a LambdaMART ensemble (Burges 2010), round by round as `TrainingRun` does; `on_round` is called after each.
 
-    The result depends on the data and the settings alone. Parameters and errors are those of `TrainingRun`; LmartError
-    also when scores grow beyond LARGEST_SCORE.
+    The result depends only on the data and the settings. Parameters and errors are those of `TrainingRun`; LmartError
+    also when scores may grow beyond LARGEST_SCORE.
     """
     run = TrainingRun(train_set, validation_sets, settings, pool, sidecars, validation_sidecars)
-    for one in run.rounds():
-        on_round(one)
+    for report in run.rounds():
+        on_round(report)
     return run.finish()
 
 
@@ -169,23 +169,26 @@ class TrainingRun:
             code_dataset(one, self.empty, edges, pool) if isinstance(one, RankingDataset) else one
             for one in validation_sets
         ]
-        self._watched = [
-            Validation(one, self.empty, edges, settings, pool, own) for one, own in zip(coded, metadata, strict=True)
+        self._validation_sets = [
+            Validation(one, self.empty, edges, settings, pool, extra)
+            for one, extra in zip(coded, metadata, strict=True)
         ]
-        self._own = Training(train_set, binned, settings, pool, sidecars)
-        self._share = resolve_share(settings, train_set.n_documents)
+        self._training = Training(train_set, binned, settings, pool, sidecars)
+        self._sampling_rate = resolve_share(settings, train_set.n_documents)
         self._n_features = edges.n_features
         self.n_idle_queries = min(one.n_queries_without_pairs() for one in self._objectives)
         self.can_learn = any(one.can_learn() for one in self._objectives)
-        self.warnings = tuple(text for one in self._watched for text in one.warnings)
-        self.start = Start(self._own.measure(), self.measure_validation()) if has_init_scores else None
+        self.warnings = tuple(text for one in self._validation_sets for text in one.warnings)
+        self.start = Start(self._training.measure(), self.measure_validation()) if has_init_scores else None
         signs = _signs(train_set, settings, edges)
-        self._booster = _Booster(binned, settings, self._share, pool, self._own, self._watched, signs)
+        self._booster = _Booster(
+            binned, settings, self._sampling_rate, pool, self._training, self._validation_sets, signs
+        )
         self._binning_done = time.perf_counter()
 
     def measure_validation(self) -> tuple[float | None, ...]:
         """Return the measure of each validation set at its current scores."""
-        return tuple(one.measure() for one in self._watched)
+        return tuple(one.measure() for one in self._validation_sets)
 
     def rounds(self) -> Iterator[RoundReport]:
         """Grow one tree at a time, and yield a report of it before the next."""
@@ -209,12 +212,12 @@ class TrainingRun:
             booster.stopped,
             self.n_idle_queries,
             self._n_features,
-            self._share,
+            self._sampling_rate,
             tuple(booster.made),
-            self._own.measure(),
+            self._training.measure(),
             validation,
             self.start,
-            self._own.scores,
+            self._training.scores,
             booster.position_bias,
             self.warnings,
             {"binning": self._binning_done - self._began, "growing": time.perf_counter() - self._binning_done},

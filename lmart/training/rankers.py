@@ -92,23 +92,23 @@ class _Booster:
         self,
         binned: BinnedFeatures,
         settings: TrainSettings,
-        share: float,
+        sampling_rate: float,
         pool: WorkerPool,
-        own: Training,
-        watched: Sequence[Validation],
+        training: Training,
+        validation_sets: Sequence[Validation],
         signs: Int8Array | None,
     ) -> None:
-        self._binned, self._settings, self._share, self._pool = binned, settings, share, pool
-        self._own, self._watched, self._signs = own, watched, signs
+        self._binned, self._settings, self._sampling_rate, self._pool = binned, settings, sampling_rate, pool
+        self._training, self._validation_sets, self._signs = training, validation_sets, signs
         self._histograms = Histograms(binned.edges.n_bins)
         self._stopping = EarlyStopping(settings.early_stop)
         self._rankers: list[list[GrownTree]] = []
         self.made: list[Ranker] = []
-        self.stops_early = bool(watched and settings.early_stop)
+        self.stops_early = bool(validation_sets and settings.early_stop)
         self.rounds = 0
         self.stopped = "trees"
         self.position_bias = np.zeros(0)
-        self._first_scores = own.scores  # of the training set after the first ranker's best round
+        self._first_scores = training.scores  # of the training set after the first ranker's best round
         self._values: list[tuple[float | None, ...]] = []
 
     def begin_with(self, measure: float | None) -> None:
@@ -121,14 +121,14 @@ class _Booster:
         Grows at most ceil(remaining trees / shares) trees; stops earlier when no split has a positive gain or early
         stopping triggers.
         """
-        settings, own, watched = self._settings, self._own, self._watched
+        settings, training, validation_sets = self._settings, self._training, self._validation_sets
         kept = [grown for ranker in self._rankers for grown in ranker]
-        total = copy(own)  # of the rankers, not yet divided by their number
-        own.restart()
+        total = copy(training)  # of the rankers, not yet divided by their number
+        training.restart()
         if kept:
-            self._add_up([total, *watched], kept, 1 + sum(map(bool, self._rankers)))
+            self._add_up([total, *validation_sets], kept, 1 + sum(map(bool, self._rankers)))
         else:
-            total = own
+            total = training
         trees: list[GrownTree] = []
         largest = 0.0  # bound of the sum of leaf values over all trees
         self.position_bias = objective.position_bias
@@ -136,9 +136,9 @@ class _Booster:
         stopped = "trees"
         if not kept and self._stopping.fewest == 0:  # no tree at all may be best
             self.position_bias = np.zeros_like(objective.position_bias)
-            self._first_scores = own.scores.copy()
+            self._first_scores = training.scores.copy()
         for number in range(len(kept) + 1, len(kept) + most + 1):
-            grown, bias = self._grow(objective, number - len(kept), [own.scores] + [total.scores] * bool(kept))
+            grown, bias = self._grow(objective, number - len(kept), [training.scores] + [total.scores] * bool(kept))
             if grown is None:
                 stopped = "split"
                 break
@@ -149,16 +149,16 @@ class _Booster:
             if not max(largest, float(np.abs(bias).max(initial=0.0))) <= LARGEST_SCORE:
                 what = f"the scores may grow beyond {LARGEST_SCORE:g} in round {number}"
                 raise LmartError(f"{what}; use a smaller --learning-rate")
-            for one in watched:
-                one.add(grown)
-            measures = tuple(one.measure() for one in watched)
+            for validation_set in validation_sets:
+                validation_set.add(grown)
+            measures = tuple(one.measure() for one in validation_sets)
             self._values[number - 1 :] = [measures]
             yield RoundReport(number, settings.trees, grown.tree, measures, total.measure, len(self.made) + 1)
             stop = self.stops_early and self._stopping.update(number, measures[0])
             if not self.stops_early or number == max(self._stopping.best_round, self._stopping.fewest):
                 self.position_bias = bias
                 if not kept:
-                    self._first_scores = own.scores.copy() if self.stops_early else own.scores
+                    self._first_scores = training.scores.copy() if self.stops_early else training.scores
             if stop:
                 stopped = "early"
                 break
@@ -178,15 +178,15 @@ class _Booster:
         if len(rankers) > 1:
             values = [grown.tree.leaf_values / len(rankers) for grown in every]
             every = [replace(one, tree=replace(one.tree, leaf_values=v)) for one, v in zip(every, values, strict=True)]
-            self._add_up([self._own, *self._watched], every, 1)  # as `predict` does, to the last bit
+            self._add_up([self._training, *self._validation_sets], every, 1)  # as `predict` does, to the last bit
         elif rankers:
-            self._own.scores = self._first_scores
+            self._training.scores = self._first_scores
         else:  # no round was better than none
-            self._add_up([self._own, *self._watched], [], 1)
+            self._add_up([self._training, *self._validation_sets], [], 1)
         trees = [grown.tree for grown in every]
         if len(rankers) == 1:
             return trees, self._values[len(trees) - 1]
-        return trees, tuple(one.measure() for one in self._watched)
+        return trees, tuple(one.measure() for one in self._validation_sets)
 
     def _add_up(self, sets: Sequence[Training | Validation], trees: Sequence[GrownTree], times: int) -> None:
         """Recompute the scores of data sets: `times` the initial scores, plus all trees."""
@@ -202,11 +202,14 @@ class _Booster:
 
         scores : float64[n_documents] each; the first are those that the gradients are computed at
         """
-        for settings, share in ((self._settings, self._share), (replace(self._settings, features=1.0), 1.0)):
+        for settings, sampling_rate in (
+            (self._settings, self._sampling_rate),
+            (replace(self._settings, features=1.0), 1.0),
+        ):
             gradients = objective.compute_gradients(scores[0], round_number)
             bias = objective.next_position_bias(gradients)  # growing changes the gradients
-            fixed = (self._binned, gradients, settings, share, round_number, self._pool)
+            fixed = (self._binned, gradients, settings, sampling_rate, round_number, self._pool)
             grown = grow_round(*fixed, scores, self._histograms, self._signs)
-            if grown is not None or min(share, settings.features) == 1.0:
+            if grown is not None or min(sampling_rate, settings.features) == 1.0:
                 break  # else try again without sampling rows and features
         return grown, bias

@@ -124,7 +124,7 @@ class GrowParams:
 
     @cached_property
     def search(self) -> SplitSearch:
-        """What the search for splits has in common for all leaves."""
+        """The inputs of the split search that are the same for all leaves."""
         edges, settings, unit, m = self.edges, self.settings, self.units.hessian, self.edges.n_features
         allowed = np.ones(m, np.bool_) if self.allowed_features is None else self.allowed_features
         directions = np.zeros(m, np.int8) if self.directions is None else self.directions
