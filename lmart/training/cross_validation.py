@@ -54,7 +54,7 @@ class CrossValidation:
     curve          : float64[n], the mean over folds of the held-out measure after each round
     start          : the same before the first round, when there are initial scores
     mean           : of the folds' measures at that number
-    interval       : of the mean, at LEVEL, by Student's t over the folds, cut to what the measure can be; None when
+    interval       : of the mean, at LEVEL, by Student's t over the folds, clipped to the measure's range; None when
                      fewer than two folds have a measure
     standard_error : of the mean over queries, all folds together
     stopped        : whether early stopping ended the training
@@ -132,7 +132,7 @@ class _Fold:
         self._rounds = run.rounds()
 
     def grow(self) -> RoundReport | None:
-        """Grow one more tree; return what the round made, None when no split is left or there are --trees of them."""
+        """Grow one more tree; return its report, None when no split is left or all --trees are grown."""
         report = next(self._rounds, None)
         if report is not None:
             self.trees.append(report.tree)
@@ -193,18 +193,18 @@ def cross_validate(
             while (report := folds[-1].grow()) is not None:
                 on_round(number, report)
             folds[-1].forget()
-    length = max(1, *(len(one.curve) for one in folds))
+    length = max(1, *(len(fold.curve) for fold in folds))
     mean_curve = np.array([_mean_of(folds, trees) for trees in range(1, length + 1)])
-    start = _mean_of(folds, 0) if any(one.may_start for one in folds) else None
+    start = _mean_of(folds, 0) if any(fold.may_start for fold in folds) else None
     trees = int(np.argmax(mean_curve)) + 1
     if start is not None and not mean_curve[trees - 1] > start:
         trees = 0
 
     scores = np.empty(dataset.n_documents)
     columns = np.arange(dataset.n_features, dtype=np.int32)
-    for one in folds:
-        rows = rows_of(dataset.query_offsets, one.held_out)
-        ensemble = replace(one.empty, trees=tuple(one.trees[:trees]))
+    for fold in folds:
+        rows = rows_of(dataset.query_offsets, fold.held_out)
+        ensemble = replace(fold.empty, trees=tuple(fold.trees[:trees]))
         scores[rows] = Scorer(ensemble).score(take_rows(dataset.features, rows), columns, pool)
     if sidecars.init_scores is not None:
         scores += sidecars.init_scores
@@ -214,12 +214,12 @@ def cross_validate(
         mean_curve,
         start,
         _mean_of(folds, trees),
-        _interval([one.measure(trees) for one in folds], parse_measure(settings.metric).kind.at_most_1),
+        _interval([fold.measure(trees) for fold in folds], parse_measure(settings.metric).kind.at_most_1),
         _error_over_queries(dataset, scores, settings, pool, sidecars.weights),
         stopped,
-        tuple(one.result(dataset, trees) for one in folds),
+        tuple(fold.result(dataset, trees) for fold in folds),
         scores,
-        tuple(f"fold {number}: {text}" for number, one in enumerate(folds, 1) for text in one.warnings),
+        tuple(f"fold {number}: {text}" for number, fold in enumerate(folds, 1) for text in fold.warnings),
     )
 
 
@@ -230,15 +230,15 @@ def _grow_side_by_side(
 
     False when no fold could grow a further tree.
     """
-    may_start = any(one.may_start for one in folds)
+    may_start = any(fold.may_start for fold in folds)
     stopping = EarlyStopping(settings.early_stop, _mean_of(folds, 0) if may_start else None)
     for number in range(1, settings.trees + 1):
         grew = False
-        for fold, one in enumerate(folds):
-            report = one.grow()
+        for number_of_fold, fold in enumerate(folds):
+            report = fold.grow()
             if report is not None:
                 grew = True
-                on_round(fold, report)
+                on_round(number_of_fold, report)
         if not grew:
             return False
         if stopping.update(number, _mean_of(folds, number)):
@@ -252,12 +252,12 @@ def _number(measure: float | None) -> float:
 
 def _mean_of(folds: Sequence[_Fold], trees: int) -> float:
     """Return the mean measure, over the folds that have one, with this number of trees or all if a fold has fewer."""
-    return _mean([value for value in (one.measure(trees) for one in folds) if not math.isnan(value)])
+    return _mean([value for value in (fold.measure(trees) for fold in folds) if not math.isnan(value)])
 
 
 def _interval(measures: Sequence[float], at_most_1: bool) -> tuple[float, float] | None:
     """Return the interval of the mean of these measures, none of which is below 0; nan is none."""
-    known = [one for one in measures if not math.isnan(one)]
+    known = [measure for measure in measures if not math.isnan(measure)]
     if len(known) < 2:
         return None
     mean = _mean(known)

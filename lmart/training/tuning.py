@@ -48,7 +48,7 @@ class Dimension:
     def holds(self, value: object) -> bool:
         """Return whether a value read from a file has the type of this setting."""
         if self.choices:
-            return any(value is one or (isinstance(one, str) and value == one) for one in self.choices)
+            return any(value is choice or (isinstance(choice, str) and value == choice) for choice in self.choices)
         return type(value) is int if self.whole else _is_number(value)
 
     def nearest(self, value: Any) -> Any:
@@ -71,7 +71,7 @@ DIMENSIONS = (
 
 def dimensions(given: Sequence[str]) -> tuple[Dimension, ...]:
     """Return the dimensions to search when the settings `given` are fixed."""
-    return tuple(one for one in DIMENSIONS if one.name not in given)
+    return tuple(dimension for dimension in DIMENSIONS if dimension.name not in given)
 
 
 @dataclass(frozen=True)
@@ -99,8 +99,8 @@ def read_trial(record: dict[str, Any], space: Sequence[Dimension], path: str, li
     values, measure, trees, seconds = (record.get(key) for key in ("values", "measure", "trees", "seconds"))
     sound = (
         isinstance(values, dict)
-        and list(values) == [one.name for one in space]
-        and all(one.holds(values[one.name]) for one in space)
+        and list(values) == [dimension.name for dimension in space]
+        and all(dimension.holds(values[dimension.name]) for dimension in space)
         and (measure is None or _is_number(measure))
         and type(trees) is int
         and trees >= 0
@@ -118,7 +118,7 @@ def _is_number(value: object) -> bool:
 
 def best_of(trials: Sequence[Trial]) -> int | None:
     """Return the index of the best trial, the first on ties; None when none has a measure."""
-    measured = [(-one.measure, place) for place, one in enumerate(trials) if one.measure is not None]
+    measured = [(-trial.measure, index) for index, trial in enumerate(trials) if trial.measure is not None]
     return min(measured)[1] if measured else None
 
 
@@ -143,15 +143,15 @@ class Measured:
     def measure(self, settings: TrainSettings, on_round: Callable[[int, RoundReport], None]) -> tuple[float, int]:
         """Return the measure of the settings, and the number of trees that has it."""
         if self.n_folds is not None:
-            found = cross_validate(self.train_set, self.n_folds, settings, self.pool, on_round, self.sidecars)
-            return found.mean, found.trees
+            result_of_folds = cross_validate(self.train_set, self.n_folds, settings, self.pool, on_round, self.sidecars)
+            return result_of_folds.mean, result_of_folds.trees
         assert self.validation_set is not None
         result = train(
             self.train_set,
             [self.validation_set],
             settings,
             self.pool,
-            lambda one: on_round(0, one),
+            lambda report: on_round(0, report),
             self.sidecars,
             [self.validation_sidecars],
         )
@@ -204,19 +204,19 @@ def search(
     measure.
     """
     load_optuna()
-    found = list(trials)
-    began = time.monotonic() - math.fsum(one.seconds for one in trials)
+    all_trials = list(trials)
+    began = time.monotonic() - math.fsum(trial.seconds for trial in trials)
 
     def out_of_time() -> bool:
-        return most_seconds is not None and bool(found) and time.monotonic() - began >= most_seconds
+        return most_seconds is not None and bool(all_trials) and time.monotonic() - began >= most_seconds
 
     def watch(fold: int, report: RoundReport) -> None:
         on_round(fold, report)
         if out_of_time():
             raise _OutOfTime
 
-    while (most_trials is None or len(found) < most_trials) and not out_of_time():
-        values = propose(space, found, base)
+    while (most_trials is None or len(all_trials) < most_trials) and not out_of_time():
+        values = propose(space, all_trials, base)
         if values is None:
             break
         start = time.monotonic()
@@ -226,38 +226,38 @@ def search(
         except _OutOfTime:
             break
         except LmartError:
-            if not found:
+            if not all_trials:
                 raise
-        found.append(Trial(values, measure, trees, time.monotonic() - start))
-        on_trial(found[-1])
-    return found
+        all_trials.append(Trial(values, measure, trees, time.monotonic() - start))
+        on_trial(all_trials[-1])
+    return all_trials
 
 
 def propose(space: Sequence[Dimension], trials: Sequence[Trial], base: TrainSettings) -> dict[str, Any] | None:
     """Return the next values: first those of `base`, then values not tried before; None when none were found."""
     if not trials:
-        return {one.name: getattr(base, one.name) for one in space}
+        return {dimension.name: getattr(base, dimension.name) for dimension in space}
     optuna = load_optuna()
     kinds = optuna.distributions
     ranges: dict[str, Any] = {}
-    for one in space:
-        if one.choices:
-            ranges[one.name] = kinds.CategoricalDistribution(one.choices)
+    for dimension in space:
+        if dimension.choices:
+            ranges[dimension.name] = kinds.CategoricalDistribution(dimension.choices)
         else:
-            kind = kinds.IntDistribution if one.whole else kinds.FloatDistribution
-            ranges[one.name] = kind(one.low, one.high, log=one.log)
-    tried = [one.values for one in trials]
+            kind = kinds.IntDistribution if dimension.whole else kinds.FloatDistribution
+            ranges[dimension.name] = kind(dimension.low, dimension.high, log=dimension.log)
+    tried = [trial.values for trial in trials]
     for draw in range(DRAWS):
         study = optuna.create_study(direction="maximize", sampler=_sampler(optuna, base.seed, len(trials), draw))
         for trial in trials:
             # The first trial may lie outside the ranges.
-            places = {one.name: one.nearest(trial.values[one.name]) for one in space}
+            places = {dimension.name: dimension.nearest(trial.values[dimension.name]) for dimension in space}
             state = optuna.trial.TrialState.FAIL if trial.measure is None else optuna.trial.TrialState.COMPLETE
             study.add_trial(
                 optuna.trial.create_trial(state=state, value=trial.measure, params=places, distributions=ranges)
             )
         drawn = study.ask(ranges).params
-        values = {one.name: _rounded(drawn[one.name]) for one in space}
+        values = {dimension.name: _rounded(drawn[dimension.name]) for dimension in space}
         if values not in tried:
             return values
     return None
