@@ -28,7 +28,7 @@ def forget_what_was_written() -> None:
 
 
 def write_some(descriptor: int, data: bytes | memoryview) -> int:
-    """Write a part of `data`, at least one byte, and return how many; wait where the descriptor does not block."""
+    """Write at least one byte of `data` and return how many were written; wait if a non-blocking descriptor is full."""
     while True:
         try:
             return os.write(descriptor, data)

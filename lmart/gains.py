@@ -1,4 +1,4 @@
-"""Gains and discounts: what a label is worth, and what a rank is worth; shared by the objective and the measures.
+"""Gains of labels and discounts of ranks, shared by the objectives and the measures.
 
 Everything here comes out with the same bits on any machine: integer arithmetic, or single IEEE operations.
 """
@@ -25,7 +25,7 @@ SMALLEST_GRADE_SCALE = 4
 
 @dataclass(frozen=True)
 class Gain:
-    """What a label is worth: 2^label - 1 (`exp2`), the label (`linear`), or the entry of a table (`0,1,3,7`).
+    """The gain of a label: 2^label - 1 (`exp2`), the label (`linear`), or the entry of a table (`0,1,3,7`).
 
     Prints and parses back: `Gain.parse(str(gain)) == gain`.
     """
@@ -88,15 +88,15 @@ class Gain:
         self.check_labels(labels)
         if not len(labels):
             return np.zeros(0)
-        worth, exponents = self._exponents(labels, query_offsets)
+        gains, exponents = self._exponents(labels, query_offsets)
         if self.kind == "exp2":
             return _power_of_two(np.minimum(labels, 2.0**40), exponents) - np.ldexp(1.0, -np.minimum(exponents, 1100))
-        half = exponents // 2  # in two steps: 2^-1074 alone would need 2^1074, which is no double
-        scaled: Float64Array = np.ldexp(np.ldexp(worth, -half), half - exponents)
+        half = exponents // 2  # in two steps, as 2^1074 is no double
+        scaled: Float64Array = np.ldexp(np.ldexp(gains, -half), half - exponents)
         return scaled
 
     def units(self, labels: Float64Array, query_offsets: Int64Array) -> Float64Array:
-        """Return what a gain of 1 is in `scaled`, float64[n_documents]: a power of two by query, at most 2^1000."""
+        """Return the factor of `scaled`, float64[n_documents]: a power of two for each query, at most 2^1000."""
         import numpy as np
 
         if not len(labels):
@@ -106,17 +106,17 @@ class Gain:
         return units
 
     def _exponents(self, labels: Float64Array, query_offsets: Int64Array) -> tuple[Float64Array, npt.NDArray[np.int64]]:
-        """Return what documents are worth, labels for exp2, and the power of two that their query is scaled down by."""
+        """Return gains, or labels for exp2, float64[n], and the exponent that the query is scaled down by, int64[n]."""
         import numpy as np
 
         sizes = np.diff(query_offsets)
         filled = np.flatnonzero(sizes)
-        worth = labels if self.kind == "exp2" else self.of_labels(labels)
+        gains = labels if self.kind == "exp2" else self.of_labels(labels)
         largest = np.zeros(len(sizes))
-        largest[filled] = np.maximum.reduceat(worth, query_offsets[:-1][filled])
-        # Labels beyond 2^40 differ by more than a double can tell; the clip only keeps the exponent an integer.
+        largest[filled] = np.maximum.reduceat(gains, query_offsets[:-1][filled])
+        # Labels beyond 2^40 differ by more than a double can represent; the clip only keeps the exponent an integer.
         whole = np.ceil(np.minimum(largest, 2.0**40)) if self.kind == "exp2" else np.frexp(largest)[1]
-        return worth, np.repeat(whole.astype(np.int64), sizes)
+        return gains, np.repeat(whole.astype(np.int64), sizes)
 
 
 def _shortest(number: float) -> str:
@@ -147,7 +147,7 @@ def grade_scale(labels: Float64Array) -> int:
 
 
 def refuse_labels_above(labels: Float64Array, scale: int, input_rows: Int64Array | None = None) -> None:
-    """Raise DataError when a label is above the largest label that expected reciprocal rank was told of.
+    """Raise DataError when a label is above the largest label given for expected reciprocal rank.
 
     input_rows : int64[n_documents], the row of the input, from 0, of each document; None: the documents' own order
     """

@@ -1,4 +1,4 @@
-"""The door for Python programs: `lmart.load(path).predict(array)`; and scoring of inputs in constant memory."""
+"""The Python interface: `lmart.load(path).predict(array)`; and scoring of inputs in constant memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from lmart.scoring.scorer import CHUNK as SCORED
 from lmart.scoring.scorer import Scorer
 from lmart.threads import WorkerPool, available_processors
 
-PATIENCE = 10_000  # rows that wait for a first feature of the model before the data is refused
+PATIENCE = 10_000  # rows held back until a feature of the model occurs; if none does, the data is refused
 UNKNOWN = -1  # as the id of a column whose name is no index
 
 
@@ -36,9 +36,13 @@ def score_stream(
 ) -> Iterator[tuple[RowBlock, Float64Array]]:
     """Yield each block of the input with the scores of its rows, float64[n].
 
-    matcher : collects the features that only one of data and model has; strict : refuse those
-    DataError when the data is damaged, cannot be meant for the model (`FeatureMatcher.refuse`), or is refused by
-    `strict`. Where that shows in the first PATIENCE rows, none of them is given out.
+    scorer  : of the model
+    matcher : finds the columns of its features, and collects those that only the data or only the model has
+    reader  : the input
+    pool    : the workers; None: the calling thread
+    strict  : whether to refuse features that only the data or only the model has
+    DataError when the data is damaged or `FeatureMatcher.refuse` refuses it; when that is known within the first
+    PATIENCE rows, no scores are yielded.
     """
     waiting: list[tuple[RowBlock, Float64Array]] = []
     for block in reader:
@@ -103,8 +107,8 @@ class Model:
                    which feature each column is.
                    Features of the model without a column are absent; columns that the model does not know are left out.
         threads  : threads to use, None: all that this process may use; the result never depends on it
-        strict   : None: refuse a DataFrame that lacks a column of the model; a UserWarning tells what else only one of
-                   data and model has. True: refuse that too. False: only warn
+        strict   : None: refuse a DataFrame that lacks a column of the model; a UserWarning lists other features that
+                   only the data or only the model has. True: refuse that too. False: only warn
         ValueError when the features have another shape or are no numbers, or `threads` is below 1. DataError when no
         column is a feature of the model, or columns are refused.
         """

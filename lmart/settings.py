@@ -14,25 +14,25 @@ from lmart.gains import Gain
 
 OBJECTIVES = {
     "lambdamart": "by pairs, each weighted by how much swapping it would change NDCG",
-    "ranknet": "by pairs, all of weight 1; of --gain only the order counts",
-    "lambdaloss": "by pairs, NDCG-Loss2++: to the weight of lambdamart comes ten times one that goes by how many ranks "
-    "the two are apart; as published, and better, with --no-normalize",
-    "map": "by pairs of a relevant document (label above 0) and another, each weighted by how much swapping it would "
-    "change average precision; without --gain",
-    "mrr": "by pairs like map, for 1 / rank of the first relevant document; without --gain",
-    "err": "by pairs, for expected reciprocal rank; a reader stops at a document as in the measure err; without --gain",
-    "xendcg": "by whole queries, XE-NDCG: the cross entropy between shares of gains, with noise drawn anew each round, "
-    "and shares of scores; without --truncation and --normalize",
-    "yetirank": "by neighbours in 10 orders of each query, drawn anew each round from scores with noise; a pair is "
-    "weighted by the difference of labels and 0.85^rank in the order, of which --truncation takes the first; without "
-    "--gain",
+    "ranknet": "by pairs, all of weight 1; only the order of the gains matters",
+    "lambdaloss": "by pairs, NDCG-Loss2++ (LambdaLoss): the weight of lambdamart plus 10 times a weight that depends "
+    "on the rank distance of the pair; use --no-normalize, as in the paper",
+    "map": "by pairs of a relevant document (label above 0) and one that is not, each weighted by how much swapping it "
+    "would change average precision; ignores --gain",
+    "mrr": "by pairs like map, weighted by the change of 1 / rank of the first relevant document; ignores --gain",
+    "err": "by pairs, each weighted by how much swapping it would change expected reciprocal rank; ignores --gain",
+    "xendcg": "by whole queries, XE-NDCG: the cross entropy between the distribution of gains, with new noise in each "
+    "round, and the softmax of scores; ignores --truncation and --normalize",
+    "yetirank": "by pairs of neighbours in 10 random orders of each query, drawn in each round by scores plus noise; "
+    "a pair is weighted by the difference of its labels times 0.85^rank; pairs below rank --truncation do not count; "
+    "ignores --gain",
 }
-"""What a tree can be fitted to, one line each for help and man pages; the equations are in objectives/NAME.py."""
+"""The objectives, with one line each for help and man pages; the equations are in training/objectives/NAME.py."""
 
-WITH_POSITIONS = ("lambdamart",)  # objectives beside which the bias of positions can be learned
+WITH_POSITIONS = ("lambdamart",)  # objectives that can learn a bias of positions
 TREES = ("leafwise", "depthwise", "oblivious")
 FEW_QUERIES = 1_000  # below them a second objective helps
-AUTO = "auto"  # what is written for a setting that the data decide
+AUTO = "auto"  # written for a setting that depends on the data
 
 
 def _setting(
@@ -95,9 +95,7 @@ class TrainSettings:
     )
     sigma: float = _setting(1.0, "Slope of the pair sigmoid.", above=0, high=1_000_000)
     normalize: bool = _setting(True, "Normalise the lambdas of each query, as LightGBM's lambdarank_norm does.")
-    gain: Gain = _setting(
-        Gain(), "What a label is worth: exp2 (2^label - 1), linear, or a table G0,G1,... from label 0 up."
-    )
+    gain: Gain = _setting(Gain(), "Gain of a label: exp2 (2^label - 1), linear, or a table G0,G1,... from label 0 up.")
     metric: str = _setting(
         "ndcg@10", "Measure for the log, for validation and for early stopping; `lmart eval --help` lists them."
     )
@@ -131,7 +129,7 @@ class TrainSettings:
     seed: int = _setting(0, "Seed of everything random.", low=0, high=2**63 - 1)
     largest_label: int | None = _setting(
         None,
-        "L of the measure and the objective err, for all parts of the data; none: 4, or the largest label.",
+        "L of the measure and the objective err, the same for all data sets; none: 4, or the largest label if above.",
         low=1,
         option=False,
     )
@@ -139,7 +137,7 @@ class TrainSettings:
     def __post_init__(self) -> None:
         for one in fields(self):
             object.__setattr__(self, one.name, of_declared_type(one, getattr(self, one.name)))
-            if one.name != "trees" or self.trees != 0:  # which may be chosen: initial scores can be best alone
+            if one.name != "trees" or self.trees != 0:  # 0 is allowed: the initial scores alone may be best
                 check_range(one, getattr(self, one.name))
         if self.monotone and self.tree == "oblivious":
             raise SettingsError("monotone does not go with tree 'oblivious'; use 'leafwise' or 'depthwise'")
@@ -165,9 +163,10 @@ class TrainSettings:
     def for_queries(self, n_queries: int, alone: bool = False) -> TrainSettings:
         """Return these settings with leaves and objective, chosen by how many queries there are to learn from.
 
-        Few queries are soon learned by heart: on sets of 60 to 500 of them, 6 to 16 leaves ranked new queries better
-        than 31, and the mean of two rankers better than either.
-        alone : there can be but one objective
+        Few queries overfit soon: on sets of 60 to 500 queries, 6 to 16 leaves ranked new queries better than 31, and
+        the mean of two rankers better than either.
+        n_queries : number of training queries
+        alone     : whether only one objective is possible
         """
         leaves, objective = self.leaves, self.objective
         if leaves is None:
@@ -193,7 +192,7 @@ TYPES |= {"str": (str, "text"), "Gain": (Gain, "a Gain")}
 
 
 def of_declared_type(one: Field[Any], value: Any) -> Any:
-    """Return a setting's value, a whole number as a float where its field declares one.
+    """Return a setting's value, an int converted to float where its field declares a float.
 
     SettingsError when the value is of another type than the field declares; True and False are no numbers.
     """

@@ -71,7 +71,7 @@ def _cgroup_folders(membership: Path, root: Path) -> Iterable[Path]:
             folder = folder.parent
 
 
-def start_thread(target: Callable[..., object], name: str, *arguments: Any) -> bool:
+def start_thread(target: Callable[[Unpack[Ts]], object], name: str, *arguments: *Ts) -> bool:
     """Start a daemon thread that calls `target(*arguments)`; return False when the system allows no further thread."""
     try:
         threading.Thread(target=target, args=arguments, name=name, daemon=True).start()

@@ -1,4 +1,4 @@
-"""BinnedFeatures: features as bins of one byte, the only form that training looks at."""
+"""BinnedFeatures: features as bins of one byte, the only form that training uses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lmart.kernels import bin_codes as kernels
 from lmart.kernels.row_arrays import SharedColumnRows
 from lmart.threads import WorkerPool, chunks
 
-CODED = 2_048  # rows whose bins are one piece of work
+CODED = 2_048  # rows binned in one piece of work
 
 
 class RowsToCode(NamedTuple):
@@ -63,7 +63,7 @@ class Coder:
         self._features = np.where(known, features_of, -1).astype(np.int32)
 
     def code(self, pieces: Sequence[RowsToCode]) -> None:
-        """Write the bins of all pieces, side by side."""
+        """Write the bins of all pieces, in parallel."""
         edges = self._edges
         bin_grid = kernels.BinGrid(self._features, self._grid, edges.missing_bins, edges.absent_bins)
         calls = [

@@ -38,10 +38,10 @@ class _ChosenRows(NamedTuple):
 
 
 class RowSample:
-    """The rows that bin edges are chosen from, decided row by row by number and seed; it takes rows as they come.
+    """The rows that bin edges are chosen from. Whether a row is in it depends on the row number and the seed alone.
 
-    There are at most SAMPLE_LIMIT: while there are more, about half of them are dropped. Rows are kept like SparseRows,
-    but a row with the same columns as the one before has no columns of its own.
+    It has at most SAMPLE_LIMIT rows: when there are more, about half of them are dropped. Rows are stored like
+    SparseRows, but a row with the same columns as the row before shares them.
     seed : of the training
     """
 
@@ -69,14 +69,14 @@ class RowSample:
         return SharedColumnRows(self._offsets.view, self._column_starts.view, self._columns.view, self._values.view)
 
     def expect(self, n_rows: int) -> None:
-        """Prepare for about so many rows in all, of which the sample keeps what it can."""
+        """Reserve memory for the sample of about `n_rows` rows in all."""
         if len(self):
             share = min(n_rows, SAMPLE_LIMIT + SAMPLE_LIMIT // 16) / len(self)
             for array in (self._row_numbers, self._offsets, self._column_starts, self._columns, self._values):
                 array.expect(int(len(array) * share * 1.1) + 1000)
 
     def add(self, blocks: Sequence[SparseRows], first_row: int, pool: WorkerPool) -> None:
-        """Take the rows of adjacent blocks, of which the first one has the number `first_row`."""
+        """Add the rows of adjacent blocks; first_row : row number of the first of them."""
         chosen = self._choose(blocks, first_row, pool)
         first_column, first_cell = len(self._columns), len(self._values)
         n_rows = sum(picked.n_rows for picked in chosen)
@@ -143,7 +143,7 @@ class ColumnCounts:
         workers = self._of_workers
         workers += [np.zeros((3, 0), np.int64) for _ in range(pool.threads - len(workers))]
         for i, counts in enumerate(workers):
-            if counts.shape[1] < n_columns:  # and further columns fit, too
+            if counts.shape[1] < n_columns:  # twice as many, so that this is rarely done
                 workers[i] = np.zeros((3, max(n_columns, 2 * counts.shape[1])), np.int64)
                 workers[i][:, : counts.shape[1]] = counts
         calls = [

@@ -1,7 +1,7 @@
-"""Judged documents straight into bins: the raw values are never all in memory.
+"""Reading files into bins: the raw values are never all in memory.
 
 A training set is read twice: once for its labels, its queries and the sample that bin edges are chosen from, and once
-for the codes, unless the sample holds every row. What comes out is what binning the data set in memory gives.
+for the bins, unless the sample holds every row. The result is that of binning the data set in memory.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lmart.binning.edges import BinEdges, choose_bin_edges
 from lmart.binning.row_sample import ColumnCounts, RowSample
 from lmart.binning.validation_set import CodedDataset, ValidationCoder, code_dataset
 from lmart.errors import DataError
-from lmart.formats.documents.dataset_builder import HeadBuilder
+from lmart.formats.documents.dataset_builder import LabelAndIdBuilder
 from lmart.formats.documents.feature_table import FeatureTable
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import for_models, read_batches, read_dataset, source_name
@@ -53,16 +53,16 @@ def read_validation_set(
     options = for_models(options, [model])
     if options.group_by_qid:
         return code_dataset(read_dataset([path], options, pool), model, edges, pool, strict)
-    table, heads, coder = FeatureTable(), HeadBuilder(), ValidationCoder(model, edges, pool)
+    table, labels_and_ids, coder = FeatureTable(), LabelAndIdBuilder(), ValidationCoder(model, edges, pool)
     for _, blocks, _ in read_batches([path], options, pool, table):
         for block in blocks:
-            heads.add(block, path)
+            labels_and_ids.add(block, path)
         coder.add([block.features for block in blocks], table.ids, table.names)
-    return coder.finish(*heads.finish_heads(), path, table.of_tables, strict=strict)
+    return coder.finish(*labels_and_ids.finish_labels(), path, table.of_tables, strict=strict)
 
 
 class _TwoPasses:
-    """One training set on its way into bins."""
+    """Reads one training set into bins, in two passes."""
 
     def __init__(
         self, paths: Sequence[str], options: ReadOptions, spools: Sequence[Spool | None], pool: WorkerPool
@@ -75,45 +75,45 @@ class _TwoPasses:
         self._states = {path: state_of(path) for path, spool in zip(paths, spools, strict=True) if spool is None}
 
     def read(self, settings: TrainSettings) -> BinnedDataset:
-        labels, query_offsets, edges, codes = self._first_pass(settings)
-        if codes is None:
-            codes = self._second_pass(edges, labels)
+        labels, query_offsets, edges, bins = self._first_pass(settings)
+        if bins is None:
+            bins = self._second_pass(edges, labels)
         order, _ = self._table.ascending()
         ids, names = self._table.ids[order], self._table.names_of(order)
-        features = lay_out(edges, codes, self._pool)
+        features = lay_out(edges, bins, self._pool)
         source, tables = source_name(self._paths), self._table.of_tables
         return BinnedDataset(features, ids, labels, query_offsets, names, source=source, table_features=tables)
 
     def _first_pass(self, settings: TrainSettings) -> tuple[Float64Array, Int64Array, BinEdges, UInt8Array | None]:
-        """Return labels, query offsets and bin edges, and the codes if the sample has every row."""
-        heads, sample, counts = HeadBuilder(), RowSample(settings.seed), ColumnCounts()
+        """Return labels, query offsets and bin edges, and the bins, uint8[m, n], if the sample has every row."""
+        labels_and_ids, sample, counts = LabelAndIdBuilder(), RowSample(settings.seed), ColumnCounts()
         for path, blocks, progress in read_batches(self._paths, self._options, self._pool, self._table, self._spools):
-            first_row = heads.n_documents
+            first_row = labels_and_ids.n_documents
             for block in blocks:
-                heads.add(block, path)
+                labels_and_ids.add(block, path)
             parts = [block.features for block in blocks]
             counts.add(parts, len(self._table), self._pool)
             sample.add(parts, first_row, self._pool)
             if progress > 0.0:
-                sample.expect(int(heads.n_documents / progress))
-        labels, query_offsets = heads.finish_heads()
+                sample.expect(int(labels_and_ids.n_documents / progress))
+        labels, query_offsets = labels_and_ids.finish_labels()
         n, (_, places) = len(labels), self._table.ascending()
         all_counts = counts.finish(len(places))
         limits = (settings.max_bins, settings.absent)
         edges = choose_bin_edges(sample, all_counts, n, places, *limits, self._pool)
         if not sample.has_every_row:
             return labels, query_offsets, edges, None
-        codes = np.empty((edges.n_features, n), np.uint8)
-        Coder(edges, places, self._pool).code([RowsToCode(sample.rows, 0, n, 0, codes)])
-        return labels, query_offsets, edges, codes
+        bins = np.empty((edges.n_features, n), np.uint8)
+        Coder(edges, places, self._pool).code([RowsToCode(sample.rows, 0, n, 0, bins)])
+        return labels, query_offsets, edges, bins
 
     def _second_pass(self, edges: BinEdges, labels: Float64Array) -> UInt8Array:
-        """Return the codes of all rows, uint8[m, n]."""
+        """Return the bins of all rows, uint8[m, n]."""
         self._refuse_changed()
         for spool in filter(None, self._spools):
             spool.rewind()
         n, n_columns = len(labels), len(self._table)
-        codes = np.empty((edges.n_features, n), np.uint8)
+        bins = np.empty((edges.n_features, n), np.uint8)
         coder = Coder(edges, self._table.ascending()[1], self._pool)
         row = 0
         try:
@@ -124,7 +124,7 @@ class _TwoPasses:
                     own = np.zeros(len(block)) if block.labels is None else block.labels
                     if len(self._table) > n_columns or not np.array_equal(labels[row:stop], own):
                         raise changed_while_read(path)
-                    pieces.append(RowsToCode(row_arrays(block.features), 0, len(block), row, codes))
+                    pieces.append(RowsToCode(row_arrays(block.features), 0, len(block), row, bins))
                     row = stop
                 coder.code(pieces)
         except DataError:
@@ -133,7 +133,7 @@ class _TwoPasses:
         self._refuse_changed()
         if row < n:
             raise changed_while_read(self._paths[-1])
-        return codes
+        return bins
 
     def _refuse_changed(self) -> None:
         for path, before in self._states.items():

@@ -23,11 +23,11 @@ class CodedDataset:
     """A validation set of n documents in the training set's bins.
 
     bins          : uint8[m, k] each, the documents' bins, in their order
-    infinite      : the rows with a value of plus infinity, which bins cannot tell from the largest numbers where
-                    training saw none, as they were read
+    infinite      : raw values of the rows with a value of plus infinity: where training had none, its bin is that of
+                    the largest numbers, so these rows are scored by their raw values
     infinite_docs : int64[n_infinite], which documents those are
     columns       : int32[n_columns], the model's feature of each column of `infinite`, -1 where it has none
-    warnings      : what the user should know of how the features match
+    warnings      : features that only the training set or only this set has
     source        : what to call it in messages
     input_rows    : as in RankingDataset
     """
@@ -44,7 +44,7 @@ class CodedDataset:
 
 
 class ValidationCoder:
-    """Takes the rows of a validation set as they come; `model` has the features of the training set."""
+    """Bins the rows of a validation set block by block; `model` has the features of the training set."""
 
     def __init__(self, model: Ensemble, edges: BinEdges, pool: WorkerPool) -> None:
         self._matcher = FeatureMatcher(model)
@@ -56,7 +56,7 @@ class ValidationCoder:
         self._infinite_docs: list[Int64Array] = []
 
     def add(self, parts: Sequence[SparseRows], feature_ids: Int64Array, feature_names: Sequence[str] | None) -> None:
-        """Append adjacent rows; ids and names of their columns may be more than before."""
+        """Append adjacent rows; there may be more columns than before."""
         known = len(self._matcher.known_columns)
         columns = self._matcher.column_map(feature_ids, feature_names)
         if len(columns) > known:
@@ -116,5 +116,5 @@ def code_dataset(
     coder = ValidationCoder(model, edges, pool)
     parts = [dataset.features.between(start, stop) for start, stop in chunks(dataset.n_documents, CHUNK)]
     coder.add(parts, dataset.feature_ids, dataset.feature_names)
-    heads = dataset.labels, dataset.query_offsets, dataset.source
-    return coder.finish(*heads, dataset.table_features, dataset.input_rows, strict)
+    judged = dataset.labels, dataset.query_offsets, dataset.source
+    return coder.finish(*judged, dataset.table_features, dataset.input_rows, strict)

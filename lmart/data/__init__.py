@@ -1,1 +1,1 @@
-"""Judged documents in memory, and what is known of them beside their features."""
+"""Judged documents in memory, and their metadata."""

@@ -1,4 +1,4 @@
-"""RankingDataset: judged documents grouped by query, as every format reads them and every stage takes them."""
+"""RankingDataset: judged documents grouped by query, the common form of all formats and stages."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def take_rows(rows: SparseRows, order: Int64Array) -> SparseRows:
 
 
 class Judged(Protocol):
-    """Judged documents by query, whatever form their features have; see RankingDataset."""
+    """Labels and queries of a data set, without its features; see RankingDataset."""
 
     @property
     def labels(self) -> Float64Array: ...
@@ -106,7 +106,7 @@ class RankingDataset(Counted):
     feature_names  : n_features texts when the source has names (CSV), else None
     document_ids   : n texts ('' where there is none) when they were asked for, else None
     input_rows     : int64[n], the row of the input (from 0, through all inputs) that each document was, when rows were
-                     collected by query; None: documents stand in the order of the input
+                     collected by query; None: documents are in the order of the input
     source         : what to call it in messages
     table_features : for each input that is a table, the ids of the features that it has a column for
     """
@@ -163,7 +163,7 @@ def select_queries(dataset: RankingDataset, queries: Int64Array) -> RankingDatas
 
 
 def query_ranges(query_offsets: Int64Array, documents: int = 8192) -> list[tuple[int, int]]:
-    """Return (first, last) ranges of queries that cover all of them, each of about so many documents."""
+    """Return (first, last) ranges of queries that cover all of them, each of about `documents` documents."""
     n_queries = len(query_offsets) - 1
     if n_queries < 1:
         return []

@@ -35,7 +35,7 @@ def column_labels(features: Any) -> list[Any] | None:
 
 
 def is_sparse(features: Any) -> bool:
-    """Say whether it is a sparse matrix, as those of SciPy."""
+    """Return whether it is a sparse matrix, as those of SciPy."""
     return hasattr(features, "tocsr") or all(hasattr(features, name) for name in ("indptr", "indices", "data", "shape"))
 
 

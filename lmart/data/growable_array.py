@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+Scalar = TypeVar("Scalar", bound=np.generic)
 
-class GrowableArray:
+
+class GrowableArray(Generic[Scalar]):
     """A one-dimensional array that takes elements at its end.
 
-    It allocates more than it holds: the system gives memory only to what is written. It grows by moving to a new
-    array, so views that were given out before keep their memory and their elements.
+    It allocates more than it holds; the operating system provides memory only for what is written. It grows by copying
+    to a new array, so views returned earlier keep their memory and their elements.
     dtype : of the elements
     """
 
-    def __init__(self, dtype: Any) -> None:
-        self._array = np.empty(0, dtype)
+    def __init__(self, dtype: type[Scalar]) -> None:
+        self._array: npt.NDArray[Scalar] = np.empty(0, dtype)
         self._count = 0
 
     def __len__(self) -> int:
@@ -28,7 +30,7 @@ class GrowableArray:
         if count > len(self._array) and self._count < count // 8:
             self._move(count)
 
-    def extend(self, count: int) -> npt.NDArray[Any]:
+    def extend(self, count: int) -> npt.NDArray[Scalar]:
         """Append `count` elements and return the view of them, whose content the caller has to write."""
         needed = self._count + count
         if needed > len(self._array):
@@ -42,11 +44,11 @@ class GrowableArray:
         self._count = count
 
     @property
-    def view(self) -> npt.NDArray[Any]:
+    def view(self) -> npt.NDArray[Scalar]:
         """The elements so far; those that are appended later are not in it."""
         return self._array[: self._count]
 
-    def finish(self) -> npt.NDArray[Any]:
+    def finish(self) -> npt.NDArray[Scalar]:
         """Return the elements. The array must not be used any more."""
         return self.view
 

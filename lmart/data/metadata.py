@@ -1,4 +1,4 @@
-"""What stands beside the documents of a training set, all in their order."""
+"""Metadata of documents: weights, initial scores and positions, in the order of the documents."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lmart.data.dataset import rows_of
 
 @dataclass(frozen=True)
 class Positions:
-    """Where each document was shown when its label came about, such as a click.
+    """Where each document was shown when its label, such as a click, was recorded.
 
     names : what the positions are called, each once
     codes : int32[n_documents], the place in `names` of each document's position
@@ -22,11 +22,11 @@ class Positions:
 
 @dataclass(frozen=True)
 class Sidecars:
-    """What a training set may have besides documents and labels.
+    """The metadata of a training set.
 
     weights     : float64, one number >= 0 a query, or one a document; None: all count the same
     init_scores : float64[n_documents], finite, what training starts from; None: 0. They are not in the model
-    positions   : whose bias is learned beside the model and left out of it; None: no bias
+    positions   : of the documents; their bias is learned with the model, but not stored in it; None: no bias
     """
 
     weights: Float64Array | None = None
@@ -34,7 +34,7 @@ class Sidecars:
     positions: Positions | None = None
 
     def of_queries(self, query_offsets: Int64Array, queries: Int64Array) -> Sidecars:
-        """Return what belongs to these queries, one after the other, as `dataset.select_queries` takes them.
+        """Return the metadata of these queries, one after the other, as `dataset.select_queries` takes them.
 
         query_offsets : int64[n_queries + 1], of the whole set
         """

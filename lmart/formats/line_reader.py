@@ -1,4 +1,4 @@
-"""Files beside the data, line by line: blanks, comments, ends of lines and a byte order mark are alike in all of them.
+"""Metadata files, line by line: blanks, comments, line ends and a byte order mark are treated alike in all of them.
 
 A file is read piece by piece, and no further than it can belong to the data, so that memory depends on the data alone.
 """
@@ -128,7 +128,7 @@ def read_numbers(
 
 
 def far_too_many(count: int, wanted: int) -> bool:
-    """Say whether there are so many more lines than wanted that it does not help to know how many."""
+    """Return whether there are so many more lines than wanted that their exact number does not matter."""
     return count > 2 * wanted + MANY_MORE
 
 

@@ -1,4 +1,4 @@
-"""Files beside the data: sizes of its queries, weights of queries or rows, initial scores and positions of rows."""
+"""Metadata files: sizes of queries, weights of queries or rows, initial scores and positions of rows."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Weights:
 
 
 def read_weights(path: str, query_offsets: Int64Array, input_rows: Int64Array | None = None) -> Weights:
-    """Read one weight a query or one a row, told apart by their count.
+    """Read one weight a query or one a row, distinguished by their count.
 
     query_offsets : int64[n_queries + 1] of the data they belong to; input_rows : as in its RankingDataset
     DataError (with all three numbers) when the count fits neither, and for a weight that is negative, above

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class ReadOptions:
     """How to read data.
 
-    group_by_qid      : collect the rows of a query that comes back, instead of refusing it
-    duplicates        : an index that stands twice in a row: 'error', or 'last' (the later one counts)
+    group_by_qid      : collect the rows of a query that are not adjacent, instead of refusing them
+    duplicates        : an index that occurs twice in a row: 'error', or 'last' (the later one counts)
     max_errors        : list at most this many faults before giving up
     allow_infinite    : infinite values are data; else they are refused
     query_sizes       : file with one row count a query, for data without query ids
@@ -28,13 +28,13 @@ class ReadOptions:
     require_labels, require_queries : refuse rows without
     use_labels        : False: labels are neither parsed nor judged, and no block has any
     keep_document_ids : keep the document ids of LETOR comments and of a docid column
-    ids_for_letor     : refuse query and document ids that cannot stand in LETOR text
+    ids_for_letor     : refuse query and document ids that are invalid in LETOR text
     gain              : refuse labels without an entry in its table
     known_features    : names of the features that a model has, or their numbers as text; other columns of a table are
                         not parsed, so they may hold text. None: every column counts
     refuse_unknown    : refuse columns that `known_features` lacks
     tell              : called with a line for the user, and whether it is a warning (else a notice)
-    beside_others     : column options need not fit this input, as they may be meant for others: a --valid file
+    beside_others     : column options need not fit this input, such as a --valid file: they may be for another one
     """
 
     group_by_qid: bool = False
@@ -59,23 +59,23 @@ class ReadOptions:
     beside_others: bool = False
 
     def telling(self, notice: Callable[[str], None], warning: Callable[[str], None]) -> ReadOptions:
-        """Return the options with functions that take what readers have to say; each line is said once."""
-        told: set[str] = set()
+        """Return the options with functions that receive the notices and warnings of readers, each text only once."""
+        reported: set[str] = set()
 
         def tell(text: str, is_warning: bool) -> None:
-            if text not in told:
-                told.add(text)
+            if text not in reported:
+                reported.add(text)
                 (warning if is_warning else notice)(text)
 
         return replace(self, tell=tell)
 
     def notice(self, text: str) -> None:
-        """Tell the user something worth knowing of the data."""
+        """Pass on a remark about the data."""
         if self.tell is not None:
             self.tell(text, False)
 
     def warning(self, text: str) -> None:
-        """Tell the user something that may be wrong with the data."""
+        """Pass on a warning that something may be wrong with the data."""
         if self.tell is not None:
             self.tell(text, True)
 

@@ -1,4 +1,4 @@
-"""Reading and writing by format: what each format's reader and writer are, and how content tells its format."""
+"""Reading by format: each format's reader, and how the format is recognised from the name and content of a file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 
 from lmart.data.dataset import RankingDataset
 from lmart.errors import DataError, ModelError
-from lmart.formats.documents.cell_buffers import CellRoom
+from lmart.formats.documents.cell_buffers import CellBuffer
 from lmart.formats.documents.column_roles import LABEL_NAMES, QUERY_NAMES
 from lmart.formats.documents.dataset_builder import DatasetBuilder, QuerySizes, SizedRows
 from lmart.formats.documents.delimited import DelimitedReader, TsvReader
@@ -18,7 +18,7 @@ from lmart.formats.documents.delimited_writer import DELIMITERS
 from lmart.formats.documents.feature_table import FeatureTable
 from lmart.formats.documents.letor import LetorReader
 from lmart.formats.documents.parquet import MAGIC, ParquetReader
-from lmart.formats.documents.row_blocks import QueryLedger, RowBlock, RowReader
+from lmart.formats.documents.row_blocks import RowBlock, RowReader, SeenQueries
 from lmart.formats.metadata_files import read_query_sizes
 from lmart.formats.names import FORMATS, format_of_name
 from lmart.formats.read_options import ReadOptions
@@ -49,8 +49,8 @@ _LETOR_CELL = re.compile(rb"(^|[ \t])(qid|\d+):")
 
 def open_rows(path: str, options: ReadOptions, pool: WorkerPool | None = None) -> RowReader:
     """Open one input for reading in blocks, in constant memory. DataError when it cannot be read."""
-    table, ledger = FeatureTable(), QueryLedger(options.group_by_qid)
-    return _open(path, options, pool or WorkerPool(1), table, ledger, _query_sizes(options), alone=True)
+    table, seen_queries = FeatureTable(), SeenQueries(options.group_by_qid)
+    return _open(path, options, pool or WorkerPool(1), table, seen_queries, _query_sizes(options), alone=True)
 
 
 class Batch(NamedTuple):
@@ -67,17 +67,17 @@ def read_batches(
     pool: WorkerPool,
     table: FeatureTable,
     spools: Sequence[Spool | None] = (),
-    room: CellRoom | None = None,
+    cell_buffer: CellBuffer | None = None,
 ) -> Iterator[Batch]:
     """Read the inputs, in order, as one data set. DataError on the first fault, with those that follow it.
 
-    table  : has the features met so far, and gets those that are new
-    spools : one an input, for those that keep what is read or replay it
-    room   : where cells are put, as far as the format's reader can choose
+    table       : the features met so far; new ones are added
+    spools      : for each input that cannot be read twice, what stores its bytes and replays them; None for the others
+    cell_buffer : where LETOR, CSV and TSV readers put the cells of rows; None: in buffers of their own
     """
-    ledger, sizes = QueryLedger(options.group_by_qid), _query_sizes(options)
+    seen_queries, sizes = SeenQueries(options.group_by_qid), _query_sizes(options)
     for path, spool in zip(paths, spools or [None] * len(paths), strict=True):
-        with _open(path, options, pool, table, ledger, sizes, spool, room) as reader:
+        with _open(path, options, pool, table, seen_queries, sizes, spool, cell_buffer) as reader:
             for blocks in reader.volatile_batches():
                 yield Batch(path, blocks, reader.progress if len(paths) == 1 else 0.0)
     if sizes is not None:
@@ -94,12 +94,12 @@ def source_name(paths: Sequence[str]) -> str:
 def read_dataset(paths: Sequence[str], options: ReadOptions, pool: WorkerPool | None = None) -> RankingDataset:
     """Read the inputs, in order, as one data set in memory. DataError on the first fault, with those that follow it.
 
-    A query that comes back is refused, in another input too; with group_by_qid its rows are collected at the first.
+    A query whose rows are not adjacent is refused, even across inputs; with group_by_qid its rows are put together.
     Without labels (only if require_labels is off) all labels are 0; without queries all rows are one query, ''.
     """
     pool = pool or WorkerPool(1)
     table, builder = FeatureTable(), DatasetBuilder(pool)
-    for path, blocks, progress in read_batches(paths, options, pool, table, room=builder):
+    for path, blocks, progress in read_batches(paths, options, pool, table, cell_buffer=builder):
         for block in blocks:
             builder.add(block, path)
             builder.expect(progress)
@@ -161,10 +161,10 @@ def _open(
     options: ReadOptions,
     pool: WorkerPool,
     table: FeatureTable,
-    ledger: QueryLedger,
+    seen_queries: SeenQueries,
     sizes: QuerySizes | None,
     spool: Spool | None = None,
-    room: CellRoom | None = None,
+    cell_buffer: CellBuffer | None = None,
     alone: bool = False,
 ) -> RowReader:
     stream = open_input(path, spool)
@@ -174,9 +174,9 @@ def _open(
         _refuse_foreign(path, head, kind)
         reader: RowReader
         if kind == "parquet":
-            reader = ParquetReader(stream, head, options, table, ledger)
+            reader = ParquetReader(stream, head, options, table, seen_queries)
         elif kind in _TEXT_READERS:
-            reader = _TEXT_READERS[kind](stream, head, options, pool, table, ledger, room)
+            reader = _TEXT_READERS[kind](stream, head, options, pool, table, seen_queries, cell_buffer)
         else:
             raise DataError(f"is a model by its name or content ({kind}); give a file of judged documents", path)
     except BaseException:

@@ -1,4 +1,4 @@
-"""Trials files: what a search for settings has tried, one JSON object a line, so that it can be stopped and go on.
+"""Trials files: the trials of a tuning run, one JSON object a line, so that it can be interrupted and resumed.
 
 The first line says what the trials belong to. Lines are only ever added, each at once and safe on the disk before the
 next trial begins; a last line that a killed run left half written does not count.
@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import stat
+from collections.abc import Mapping
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
@@ -29,7 +30,7 @@ class TrialsFile:
     OutputError when it cannot be opened or written, or another run has it; DataError when it holds something else.
     """
 
-    def __init__(self, path: str, head: dict[str, Any]) -> None:
+    def __init__(self, path: str, head: Mapping[str, object]) -> None:
         self.path = path
         self.records: list[dict[str, Any]] = []
         self._head = head
@@ -51,7 +52,7 @@ class TrialsFile:
     ) -> None:
         self._close()
 
-    def append(self, record: dict[str, Any]) -> None:
+    def append(self, record: Mapping[str, object]) -> None:
         """Add a record; it is on the disk when this returns."""
         try:
             self._write(record)
@@ -85,7 +86,7 @@ class TrialsFile:
         with open(self._descriptor, "rb", closefd=False) as file:
             return file.read()
 
-    def _write(self, record: dict[str, Any]) -> None:
+    def _write(self, record: Mapping[str, object]) -> None:
         size = os.fstat(self._descriptor).st_size
         view = memoryview(self._line(record))
         try:
@@ -98,7 +99,7 @@ class TrialsFile:
             raise
 
     @staticmethod
-    def _line(record: dict[str, Any]) -> bytes:
+    def _line(record: Mapping[str, object]) -> bytes:
         return (json.dumps(record, allow_nan=False) + "\n").encode("ascii")
 
     def _parsed(self, line: bytes, number: int) -> dict[str, Any]:

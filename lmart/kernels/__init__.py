@@ -36,13 +36,13 @@ class Messages:
             self.warning(text)
 
     def notice(self, text: str) -> None:
-        """Pass on something worth knowing."""
+        """Pass on a notice."""
         if text not in self._said and self._notice is not None:
             self._said.add(text)
             self._notice(text)
 
     def warning(self, text: str) -> None:
-        """Pass on that something is wrong which costs time, but changes no result."""
+        """Pass on a warning of something that costs time, but changes no result."""
         if text not in self._said:
             self._said.add(text)
             self._warning(text)

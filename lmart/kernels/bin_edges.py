@@ -109,15 +109,15 @@ def append_edge(edges: Float64Array, n_edges: int, low: float, high: float) -> i
 
 @inner_kernel
 def mark_heavy_values(counts: Int64Array, start: int, stop: int, n_bins: int, heavy: BoolArray) -> tuple[int, int]:
-    """Mark the values start:stop that get a bin of their own; return the count and the bins of the other values.
+    """Mark the values start:stop that get a bin of their own; return total count and number of bins of the others.
 
     counts      : int64[n_distinct], how often each value occurs, in
     start, stop : int64, the values to cut
     n_bins      : int64, bins for these values, >= 1
     heavy       : bool[n_distinct], False in; out
 
-    A value whose count is at least the mean count of a bin gets a bin of its own; the mean is then taken anew over the
-    remaining values and bins, until no further value does.
+    A value whose count is at least the mean count of a bin gets a bin of its own; the mean is then recomputed over
+    the remaining values and bins, until no further value does.
     """
     rest = 0
     for i in range(start, stop):

@@ -1,6 +1,6 @@
-"""What the gradient kernels read and write: arrays that belong together, under one name.
+"""The inputs and outputs of the gradient kernels, as named tuples of arrays.
 
-Vocabulary: `rank` is a document's 0-based place in the order of the scores, `row` its place in the data.
+`rank` is a document's 0-based index in the order of the scores, `row` its index in the data.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from lmart.array_types import Float64Array, Int32Array, Int64Array
 
 
 class RankedQueries(NamedTuple):
-    """Queries with their documents in an order, as a rule that of the scores.
+    """Queries with their documents in an order, usually that of the scores.
 
     scores        : float64[n_documents], by row
     query_weights : float64[n_queries], >= 0; the pairs of a query of weight 0 are left out
@@ -26,7 +26,7 @@ class RankedQueries(NamedTuple):
 
 
 class NdcgTables(NamedTuple):
-    """What NDCG is computed from.
+    """The inputs of NDCG.
 
     gains             : float64[n_documents], by row, scaled so that none is above 1
     inverse_ideal_dcg : float64[n_queries], 1 / ideal DCG of the scaled gains; 0 for a query in which no gain is above 0
@@ -39,7 +39,7 @@ class NdcgTables(NamedTuple):
 
 
 class PairSettings(NamedTuple):
-    """What the cost of a pair depends on besides its documents.
+    """Settings of the cost of a pair.
 
     truncation : a pair counts when its upper document is at a rank below this; 0: all pairs
     sigma      : slope of the pair's sigmoid, > 0

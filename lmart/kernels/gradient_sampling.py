@@ -83,9 +83,9 @@ def draw_rows(
     sampled: Int32Array,
     unsampled: Int32Array,
 ) -> int:
-    """Draw rows of start:stop, and divide their gradients and hessians by the probability of that; zero the others'.
+    """Draw rows of start:stop; return how many.
 
-    Returns how many are drawn.
+    Divides gradients and hessians of sampled rows by their sampling probability, and zeros those of the others.
     gradients   : float64[n], in and out
     hessians    : float64[n], in and out
     threshold   : float64, > 0, from `threshold_for`
@@ -104,7 +104,7 @@ def draw_rows(
         h = hessians[row]
         size = gradient_size(g, h)
         uniform = np.float64(mix_bits(row ^ np.uint64(key)) >> np.uint64(11)) * 2.0**-53
-        # Without a branch, as nobody can guess it: the row is written to both, and the next one over it in one of them.
+        # Without a branch, which could not be predicted: the row is written to both, and overwritten in one of them.
         drawn = uniform * threshold < size
         sampled[first + n_sampled] = row
         unsampled[row - n_sampled] = row

@@ -1,7 +1,7 @@
-"""Gradients and hessians of costs that depend on chance: cross entropy of a query, and neighbours in drawn orders.
+"""Gradients and hessians of costs with random numbers: XE-NDCG, and pairs of neighbours in random orders (YetiRank).
 
-Each sum goes over the documents of a query in a fixed order, so that threads leave no trace in it; the sums of
-`add_neighbour_pairs` are whole units besides, and cancel exactly.
+Each sum goes over the documents of a query in a fixed order, so it does not depend on the number of threads; the sums
+of `add_neighbour_pairs` are in whole units besides, and cancel exactly.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ GRID = 1.5 * 2.0**7  # adding and subtracting it rounds to whole units of 2^-45:
 
 
 class SoftmaxQueries(NamedTuple):
-    """Queries of which softmax and labels are compared.
+    """The inputs of the cross entropy.
 
     exponentials  : float64[n_documents], softmax numerators (`write_softmax_numerators`)
     gains         : float64[n_documents], scaled by query
@@ -37,7 +37,7 @@ class SoftmaxQueries(NamedTuple):
 
 
 class OrderDraw(NamedTuple):
-    """One order of each query, drawn by chance.
+    """One random order of each query.
 
     n_ranks : how many of its first documents are wanted, > 0
     key     : uint64, of the round
@@ -90,7 +90,7 @@ def cross_entropy(
     gamma_i uniform in [0, 1) and new each round; cost -sum phi_i ln rho_i, gradient sigma (rho_i - phi_i), hessian
     sigma^2 rho_i (1 - rho_i); times the query's weight. Source: Bruch 2021, section 4, where 2^label stands for G + 1.
     Differs: the gradient is the derivative itself, without the two further terms of LightGBM's rank_xendcg; a query
-    whose gains are all the same is left out, as nothing but chance would tell its documents apart.
+    whose gains are all equal is left out, as its gradients would be noise alone.
     Parallel: the caller runs ranges of queries side by side. Cost: O(n).
     """
     exponentials, gains, gain_units, query_weights, query_offsets = queries
@@ -131,7 +131,7 @@ def draw_orders(
     last_query: int,
     drawn: Int32Array,
 ) -> None:
-    """Write the first documents of each query in an order drawn by chance.
+    """Write the first documents of each query in a random order.
 
     exponentials  : float64[n], by row, from `write_softmax_numerators`, in
     query_offsets : int64[n_queries + 1], in
@@ -175,13 +175,13 @@ def add_neighbour_pairs(
     last_query: int,
     sums: PairSums,
 ) -> None:
-    """Add the pairs of documents that are neighbours in an order.
+    """Add the pairs of documents at adjacent ranks of an order.
 
-    queries      : all queries, in the order in question, of which the first n_ranks + 1 rows of each query are read;
-                   scores are those without chance; queries of weight 0 are left out, in
+    queries      : all queries in the random order, of which the first n_ranks + 1 rows of each query are read;
+                   scores are those without noise; queries of weight 0 are left out, in
     exponentials : float64[n_documents], by row, from `write_softmax_numerators`, in
     relevance    : float64[n_documents], by row, from 0 to 1, in
-    rank_weights : float64[n_ranks], what a pair counts by the rank of its upper document; its sum over all orders that
+    rank_weights : float64[n_ranks], weight of a pair by the rank of its upper document; its sum over all orders that
                    are added is at most 32, in
     sigma        : float64, > 0, in
     first_query, last_query : the queries first_query..last_query - 1 are added, in

@@ -1,8 +1,8 @@
 """Gradients and hessians of costs that are weighted sums over the pairs of a query.
 
 Every sum over pairs is exact: each pair's term is rounded to a multiple of a power of two that is coarse enough for all
-partial sums to stay below 2^53 units. So the order of additions, the vector width of the processor and the number of
-threads leave no trace in the result.
+partial sums to stay below 2^53 units. So the result does not depend on the order of additions, the vector width of
+the processor or the number of threads.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ def write_lambdas_of_query(
     settings : truncation, sigma and normalize, in
     scratch  : float64[6, >= documents of the query]
     output   : float64[n_documents], by row, out for the rows of this query
-    A kernel of its own, for without arrays to allocate it counts no references to those that it slices.
+    Separate from its caller, because in a kernel that allocates arrays every slice costs a reference count.
     """
     scores, query_weights, query_offsets, order = queries
     gains, inverse_ideal_dcg, discount = ndcg

@@ -1,4 +1,4 @@
-"""A sample of rows for bin edges: each row is in it or not by the mixed bits of its number alone."""
+"""A sample of rows for bin edges: whether a row is in it depends on the mixed bits of its number alone."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class SampleSlices(NamedTuple):
     column_starts : int64[n], where the columns of each row start in the sample
     columns       : int32[n_columns], the columns of the block's chosen rows
     values        : float64[n_cells], the cells of the block's chosen rows
-    first_column  : int64, where `columns` stand in the sample
-    first_cell    : int64, where `values` stand in the sample
+    first_column  : int64, where `columns` start in the sample
+    first_cell    : int64, where `values` start in the sample
     """
 
     row_numbers: Int64Array

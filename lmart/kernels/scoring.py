@@ -19,7 +19,7 @@ from lmart.array_types import Float64Array, Int32Array, UInt8Array, UInt32Array,
 from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
 from lmart.kernels.row_arrays import RowArrays
 
-BLOCK = 128  # documents that go together, a byte each: their codes and bitvectors stay in the nearest caches
+BLOCK = 128  # documents processed together, a byte each: their codes and bitvectors stay in the nearest caches
 GAP = 9  # between the cells of two features: at a power of two apart they would push each other out of the cache
 
 

@@ -3,8 +3,8 @@
 The value of a set of features is the score when the row's features outside the set are unknown: at a node on such a
 feature both children count, each by its share of the node's training documents. A feature's contribution is its Shapley
 value. Source: Lundberg, Erion and Lee 2018, algorithm 2 (path-dependent TreeSHAP). Differs: leaf by leaf instead of by
-recursion, as in Mitchell, Frank and Holmes 2022, so that rows go together; and the weights of subsets come from Owen's
-integral (1972), which Gauss-Legendre points give exactly: all its terms are positive, so that nothing cancels.
+recursion, as in Mitchell, Frank and Holmes 2022, so that rows are processed together; and the weights of subsets come
+from Owen's integral (1972), which Gauss-Legendre points give exactly: all its terms are positive, so nothing cancels.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array
 from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
 from lmart.kernels.row_arrays import RowArrays
 
-BLOCK = 16  # rows that go together
+BLOCK = 16  # rows processed together
 
 
 class Trees(NamedTuple):

@@ -40,7 +40,7 @@ class Split(NamedTuple):
 
 
 class SplitSearch(NamedTuple):
-    """What the search for splits has in common for all leaves of a tree with m features.
+    """The inputs of the split search that are the same for all leaves of a tree; m features.
 
     bin_offsets        : int64[m + 1], the bins of feature f are bin_offsets[f]:bin_offsets[f + 1] of a histogram
     most_frequent_bins : uint8[m], the bin of each feature that `histogram.add_documents` leaves out

@@ -1,4 +1,4 @@
-"""The best split of a leaf, from its histogram: of one feature, or of all that a call looks at.
+"""The best split of a leaf, from its histogram: of one feature, or of a range of features.
 
 Split gains are in units, as in `split_gain`.
 """

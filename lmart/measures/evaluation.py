@@ -1,4 +1,4 @@
-"""Evaluator: the measures of one set of judged queries, prepared once and then taken of any scores."""
+"""Evaluator: prepared once for a set of judged queries, then computes their measures for any scores."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from lmart.array_types import Float64Array, Int64Array
 from lmart.data.dataset import query_ranges
 from lmart.errors import DataError
 from lmart.gains import discount_table, grade_scale, refuse_labels_above, stop_probabilities
+from lmart.measures.kinds import Relevance
 from lmart.measures.values import Conventions, Measure
 from lmart.threads import WorkerPool
 
@@ -60,12 +61,12 @@ class EvaluationReport:
 
 
 class Evaluator:
-    """Judged queries and measures of them; `evaluate` may be called again and again, by one caller at a time.
+    """Computes measures of judged queries; `evaluate` may be called many times, but not by two threads at once.
 
     labels        : float64[n_documents], finite, >= 0
     query_offsets : int64[n_queries + 1]
     measures      : all with the same conventions
-    pool          : where queries are measured side by side; the values never depend on it
+    pool          : its threads measure ranges of queries in parallel; the values never depend on it
     weights       : one number >= 0 a query, or one a document, whose mean in a query is the query's weight; None: all 1
     scale         : L of a measure of err that names none itself; None: 4, or the largest label when that is more
 
@@ -99,19 +100,21 @@ class Evaluator:
         self.n_relevant = _query_sums(self.relevant, self.query_offsets)
         self.empty = self.n_relevant == 0
         own_scale = scale or grade_scale(labels)
-        self._scales = {str(one): one.largest_label or own_scale for one in measures if one.name == "err"}
+        self._scales = {
+            str(one): one.largest_label or own_scale for one in measures if one.kind.parameter == "largest label"
+        }
         for largest in set(self._scales.values()):
             refuse_labels_above(labels, largest)
         self.grade_scale = next(iter(self._scales.values()), own_scale)
         self._ranges = query_ranges(self.query_offsets, DOCUMENTS_A_CALL)
         self._order = np.arange(len(labels), dtype=np.int32)
-        self._worths: dict[tuple[str, int], Float64Array] = {}
+        self._relevances: dict[tuple[Relevance, int], Float64Array] = {}
         self._ideal: dict[int, Float64Array] = {}
         self._ideal_order: npt.NDArray[np.int32] | None = None
         self._discounts = {measure: self._discount(measure) for measure in measures}
         for measure in measures:
-            self._worth(measure)
-            if measure.name == "ndcg":
+            self._relevance(measure)
+            if measure.kind.divisor == "ideal DCG":
                 self._ideal_dcg(measure)
 
     def evaluate(self, scores: Float64Array) -> EvaluationReport:
@@ -140,18 +143,17 @@ class Evaluator:
     def _measure(self, measure: Measure, scores: Float64Array) -> Float64Array:
         """Return the measure of each query, with the convention for empty queries applied."""
         values = self._raw(measure, scores, self._order, self.conventions.ties == "average")
-        name = measure.name
-        if name == "dcg":
+        kind, undefined = measure.kind, self.empty
+        if not kind.at_most_1:
             return self._finite_dcg(measure, values)
-        undefined = self.empty
-        if name == "ndcg":
+        if kind.divisor == "ideal DCG":
             ideal = self._ideal_dcg(measure)
             undefined = undefined | (ideal == 0)
             # rounding must not lift a sum above that of the best order
             values = np.minimum(values / np.where(undefined, 1.0, ideal), 1.0)
-        elif name in ("map", "recall"):
+        elif kind.divisor == "relevant documents":
             values = values / np.where(undefined, 1.0, self.n_relevant)
-        elif name == "p":
+        elif kind.divisor == "cutoff":
             values = values / float(measure.cutoff or 1)
         values[undefined] = {"zero": 0.0, "one": 1.0, "skip": np.nan}[self.conventions.empty]
         return values
@@ -162,43 +164,37 @@ class Evaluator:
         from lmart.kernels import measures
 
         values = np.empty(len(self.sizes))
-        ranked = measures.RankedDocuments(order, scores, self._worth(measure), self.query_offsets)
+        ranked = measures.RankedDocuments(order, scores, self._relevance(measure), self.query_offsets)
         cutoff = measure.cutoff or len(self.labels)
-        by_name = {
-            "map": measures.precision_sums,
-            "mrr": measures.reciprocal_ranks,
-            "err": measures.expected_reciprocal_ranks,
-        }
-        if measure.name in by_name:
-            call = partial(by_name[measure.name], ranked)
-        else:
-            call = partial(measures.discounted_sums, ranked, self._discounts[measure])
+        kernel = getattr(measures, measure.kind.kernel)
+        tables = [self._discounts[measure]] if measure.kind.kernel == "discounted_sums" else []
+        call = partial(kernel, ranked, *tables)
         self.pool.run(call, [(a, b, cutoff, average, values) for a, b in self._ranges])
         return values
 
-    def _worth(self, measure: Measure) -> Float64Array:
-        """Return what each document is worth to a measure, float64[n_documents]; computed at the first call."""
-        name, scale = measure.name, self._scales.get(str(measure), 0)
-        if (name, scale) not in self._worths:
+    def _relevance(self, measure: Measure) -> Float64Array:
+        """Return what each document counts in a measure, float64[n_documents]; computed at the first call."""
+        wanted, scale = measure.kind.relevance, self._scales.get(str(measure), 0)
+        if (wanted, scale) not in self._relevances:
             gain = self.conventions.gain
-            if name == "ndcg":
-                worth = gain.scaled(self.labels, self.query_offsets)
-            elif name == "dcg":
-                worth = gain.of_labels(self.labels)
-            elif name == "err":
-                worth = stop_probabilities(self.labels, scale)
+            if wanted == "scaled gain":
+                relevance = gain.scaled(self.labels, self.query_offsets)
+            elif wanted == "gain":
+                relevance = gain.of_labels(self.labels)
+            elif wanted == "stopping probability":
+                relevance = stop_probabilities(self.labels, scale)
             else:
-                worth = self.relevant
-            self._worths[name, scale] = np.ascontiguousarray(worth, np.float64)
-        return self._worths[name, scale]
+                relevance = self.relevant
+            self._relevances[wanted, scale] = np.ascontiguousarray(relevance, np.float64)
+        return self._relevances[wanted, scale]
 
     def _discount(self, measure: Measure) -> Float64Array:
-        """Return what each rank that the measure looks at is worth."""
+        """Return the discount of each rank that the measure looks at, float64[n_ranks]."""
         n_ranks = min(measure.cutoff or len(self.labels), int(self.sizes.max(initial=0)))
-        if measure.name in ("ndcg", "dcg"):
+        if measure.kind.discount == "log2":
             return discount_table(n_ranks)
         table = np.ones(n_ranks)
-        if measure.name == "rbp" and n_ranks:
+        if measure.kind.discount == "geometric" and n_ranks:
             table[1:] = measure.persistence
             table = np.multiply.accumulate(table) * (1.0 - (measure.persistence or 0.0))
         return table
@@ -207,11 +203,11 @@ class Evaluator:
         """Return the DCG of the best order of each query, summed as that of any other order."""
         cutoff = measure.cutoff or len(self.labels)
         if cutoff not in self._ideal:
-            worth = self._worth(measure)
+            gains = self._relevance(measure)
             if self._ideal_order is None:
                 self._ideal_order = self._order.copy()
-                self._sort(worth, self._ideal_order)
-            self._ideal[cutoff] = self._raw(measure, worth, self._ideal_order, False)
+                self._sort(gains, self._ideal_order)
+            self._ideal[cutoff] = self._raw(measure, gains, self._ideal_order, False)
         return self._ideal[cutoff]
 
     def _sort(self, scores: Float64Array, order: npt.NDArray[np.int32]) -> None:
@@ -225,8 +221,8 @@ class Evaluator:
             q = int(np.argmax(bad))
             label = self.labels[self.query_offsets[q] : self.query_offsets[q + 1]].max()
             raise DataError(
-                f"{measure} is too large for a number: label {label:g} is worth too much with the gain "
-                f"{self.conventions.gain}; measure ndcg, or use --gain linear"
+                f"{measure} is too large for a number: the gain {self.conventions.gain} of label {label:g} is too "
+                "large; measure ndcg, or use --gain linear"
             )
         return values
 

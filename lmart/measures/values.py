@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from lmart.errors import SettingsError, quote
 from lmart.gains import Gain
+from lmart.measures.kinds import KINDS, MeasureKind
 
 EMPTY_CHOICES = ("zero", "one", "skip")
 TIES_CHOICES = ("input", "average")
@@ -16,25 +16,14 @@ DEFAULT_PERSISTENCE = 0.8
 LARGEST_CUTOFF = 2**31 - 1
 LARGEST_LABEL = 2**31 - 1
 
-MEANINGS = {
-    "ndcg": "DCG divided by the DCG of the best order of the query's documents",
-    "dcg": "sum of gain / log2(rank + 1)",
-    "map": "mean over the relevant documents of the precision at their ranks; those below rank k count 0",
-    "mrr": "1 / rank of the first relevant document; 0 when it is below rank k",
-    "p": "relevant documents among the first k, divided by k, also when the query is shorter",
-    "recall": "relevant documents among the first k, divided by all relevant ones of the query",
-    "err": "expected 1 / rank at which a reader stops, who stops at a document with (2^label - 1) / 2^L; "
-    "L is 4, or the data's largest label rounded up when that is more, or what is in brackets, as in err@10(max=5)",
-    "rbp": "rank-biased precision, (1 - r) x sum over the relevant documents of r^(rank - 1); r is 0.8, "
-    "or what is in brackets, as in rbp(0.95)",
-}
-"""One line a measure, for help and man pages; ranks in them are 1-based, relevant means label > 0."""
-
-SPELLINGS = "ndcg[@k], dcg[@k], map[@k], mrr[@k], p@k, recall@k, err[@k], err[@k](max=L), rbp[@k] or rbp(R)[@k]"
-NEED_CUTOFF = ("p", "recall")
+MEANINGS = {name: kind.meaning for name, kind in KINDS.items()}
+NEED_CUTOFF = tuple(name for name, kind in KINDS.items() if kind.needs_cutoff)
 ALIASES = {"ap": "map", "rr": "mrr", "recip_rank": "mrr", "precision": "p", "pre": "p"}
 
-_SPELLING = re.compile(
+_FORMS = [form for kind in KINDS.values() for form in kind.syntax]
+SYNTAX = f"{', '.join(_FORMS[:-1])} or {_FORMS[-1]}"
+
+_SYNTAX = re.compile(
     r"(?P<name>[a-z_]+)(?:\((?P<before>[^()]*)\))?(?:@(?P<cutoff>[^()]*))?(?:\((?P<after>[^()]*)\))?", re.DOTALL
 )
 _WHOLE = re.compile(r"0*[1-9][0-9]{0,9}")
@@ -43,12 +32,12 @@ _DECIMAL = re.compile(r"[0-9]*\.?[0-9]+(?:e-?[0-9]+)?")
 
 @dataclass(frozen=True)
 class Conventions:
-    """What a number depends on besides the measure's name.
+    """How a measure is computed, apart from its name, cutoff and parameter.
 
-    gain  : what a label is worth in ndcg and dcg
-    empty : what a query without a relevant document (label > 0) counts in every measure but dcg: `zero`, `one`, or
-            `skip` (it does not enter the mean); in ndcg also a query whose relevant documents are worth nothing
-    ties  : documents of equal score stand in the order of the `input`, or the value is the `average` over all their
+    gain  : the gain of a label in ndcg and dcg
+    empty : the value of a query without a relevant document (label > 0) in every measure but dcg: `zero`, `one`, or
+            `skip` (it does not enter the mean); in ndcg also of a query whose relevant documents all have gain 0
+    ties  : documents of equal score keep the order of the `input`, or the value is the `average` over all their
             orders
     """
 
@@ -61,7 +50,7 @@ class Conventions:
             if value not in choices:
                 raise SettingsError(f"{name} is {quote(value)}; use {' or '.join(choices)}")
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, str]:
         """Return the conventions as plain JSON values."""
         return {"gain": str(self.gain), "empty": self.empty, "ties": self.ties}
 
@@ -70,7 +59,7 @@ class Conventions:
 class Measure:
     """One measure, higher is better: `parse_measure(str(measure), measure.conventions) == measure`.
 
-    name        : a key of MEANINGS
+    name        : of one of the KINDS
     cutoff      : 1-based rank to which the list is looked at; None: the whole list
     persistence : of rbp, else None
     largest_label : L of err, whose reader stops at a document with (2^label - 1) / 2^L; None: as the data has it
@@ -83,24 +72,29 @@ class Measure:
     largest_label: int | None = None
 
     def __post_init__(self) -> None:
-        if self.name not in MEANINGS:
-            raise SettingsError(f"{quote(self.name)} is no measure; use {SPELLINGS}")
-        if self.cutoff is None and self.name in NEED_CUTOFF:
+        if self.name not in KINDS:
+            raise SettingsError(f"{quote(self.name)} is no measure; use {SYNTAX}")
+        if self.cutoff is None and self.kind.needs_cutoff:
             raise SettingsError(f"{quote(self.name)} needs a cutoff, such as {self.name}@10")
         if self.cutoff is not None and not 1 <= self.cutoff <= LARGEST_CUTOFF:
             raise SettingsError(f"the cutoff of {quote(str(self))} is not a whole number from 1 to {LARGEST_CUTOFF}")
-        if self.name == "rbp" and self.persistence is None:
+        if self.kind.parameter == "persistence" and self.persistence is None:
             object.__setattr__(self, "persistence", DEFAULT_PERSISTENCE)
         if self.persistence is not None:
-            if self.name != "rbp":
+            if self.kind.parameter != "persistence":
                 raise SettingsError(f"{quote(str(self))} has a persistence, which only rbp takes")
             if not 0 < self.persistence < 1:
                 raise SettingsError(f"the persistence of {quote(str(self))} is not between 0 and 1")
         if self.largest_label is not None:
-            if self.name != "err":
+            if self.kind.parameter != "largest label":
                 raise SettingsError(f"{quote(str(self))} has a largest label, which only err takes")
             if not 1 <= self.largest_label <= LARGEST_LABEL:
                 raise SettingsError(f"max of {quote(str(self))} is not a whole number from 1 to {LARGEST_LABEL}")
+
+    @property
+    def kind(self) -> MeasureKind:
+        """What measures of this name have in common."""
+        return KINDS[self.name]
 
     def __str__(self) -> str:
         persistence = "" if self.persistence in (None, DEFAULT_PERSISTENCE) else f"({self.persistence!r})"
@@ -111,21 +105,21 @@ class Measure:
 def parse_measure(text: str, conventions: Conventions | None = None) -> Measure:
     """Parse `ndcg@10`, `map`, `rbp(0.95)@20`, `err@10(max=4)`, ... in either case; SettingsError says what is wrong.
 
-    What is in brackets may stand before or behind the cutoff.
+    The brackets may come before or after the cutoff.
     """
-    spelling = _SPELLING.fullmatch(text.strip().lower())
-    name = "" if spelling is None else ALIASES.get(spelling["name"], spelling["name"])
-    if spelling is None or name not in MEANINGS:
-        raise SettingsError(f"{quote(text.strip())} is no measure; use {SPELLINGS}")
+    match = _SYNTAX.fullmatch(text.strip().lower())
+    name = "" if match is None else ALIASES.get(match["name"], match["name"])
+    if match is None or name not in KINDS:
+        raise SettingsError(f"{quote(text.strip())} is no measure; use {SYNTAX}")
     cutoff = persistence = largest = None
-    if spelling["cutoff"] is not None:
-        if not _WHOLE.fullmatch(spelling["cutoff"]) or int(spelling["cutoff"]) > LARGEST_CUTOFF:
+    if match["cutoff"] is not None:
+        if not _WHOLE.fullmatch(match["cutoff"]) or int(match["cutoff"]) > LARGEST_CUTOFF:
             raise SettingsError(f"the cutoff of {quote(text.strip())} is not a whole number from 1 to {LARGEST_CUTOFF}")
-        cutoff = int(spelling["cutoff"])
-    if spelling["before"] is not None and spelling["after"] is not None:
-        raise SettingsError(f"{quote(text.strip())} is no measure; use {SPELLINGS}")
-    inside = spelling["after"] if spelling["before"] is None else spelling["before"]
-    if inside is not None and name == "err":
+        cutoff = int(match["cutoff"])
+    if match["before"] is not None and match["after"] is not None:
+        raise SettingsError(f"{quote(text.strip())} is no measure; use {SYNTAX}")
+    inside = match["after"] if match["before"] is None else match["before"]
+    if inside is not None and KINDS[name].parameter == "largest label":
         word, _, number = inside.replace(" ", "").partition("=")
         if word != "max" or not _WHOLE.fullmatch(number) or int(number) > LARGEST_LABEL:
             what = f"what is in the brackets of {quote(text.strip())} is not max= and a whole number"
@@ -160,6 +154,6 @@ def parse_measures(text: str, conventions: Conventions | None = None) -> tuple[M
 
 def _joined(faults: Sequence[str]) -> str:
     """Join the faults into one line that says `use ...` once."""
-    advice = f"; use {SPELLINGS}"
+    advice = f"; use {SYNTAX}"
     unknown = any(fault.endswith(advice) for fault in faults)
     return "; ".join(fault.removesuffix(advice) for fault in faults) + (advice if unknown else "")

@@ -1,4 +1,4 @@
-"""Tree and Ensemble: the model in memory, flat arrays that can hold what other tools' formats say."""
+"""Tree and Ensemble: the model in memory, as flat arrays."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ class Tree:
     thresholds    : float64[n], finite
     missing_left  : bool[n]
     left, right   : int32[n]; c >= 0 is inner node c, c < 0 is leaf ~c (-1 is leaf 0)
-    leaf_values   : float64[n + 1], the learning rate is already in them
-    split_gains   : float64[n] or None; leaf_documents : int64[n + 1] or None, documents it was grown from
+    leaf_values   : float64[n + 1], multiplied by the learning rate
+    split_gains   : float64[n], None if unknown
+    leaf_documents : int64[n + 1], training documents in each leaf, None if unknown
     """
 
     split_columns: Int32Array
@@ -44,9 +45,13 @@ class Tree:
 class Ensemble:
     """A whole model: score = base_score, then + leaf value of each tree, float64, in tree order.
 
-    feature_ids   : int64[n_features], ascending, as in the training file; feature_names : texts or None
+    trees         : in the order in which their leaf values are added
+    feature_ids   : int64[n_features], ascending, as in the training file
+    feature_names : n_features texts, None when features have numbers only
+    base_score    : score without any tree
     absent        : 'zero' or 'missing', what an index that is not in the row means
-    gain          : the gain it was trained with, as text; settings : plain JSON values
+    gain          : the gain it was trained with, as text
+    settings      : of the training, plain JSON values
     """
 
     trees: tuple[Tree, ...]

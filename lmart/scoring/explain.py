@@ -1,8 +1,8 @@
 """Explaining: what each feature contributes to a score, exact path-dependent TreeSHAP.
 
 base + the contributions of all features = score, up to rounding: the base is the mean score of the documents that the
-trees were grown from, and a contribution says how far knowing the feature moves the score away from it, averaged over
-all orders in which features could become known.
+trees were grown from, and a contribution is the change of the expected score when the feature becomes known, averaged
+over all orders of the features (Shapley value).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Explanation(NamedTuple):
 
 
 class Explainer:
-    """An ensemble prepared for explaining; unchanged by it, so that threads may share it.
+    """An ensemble prepared for explaining; immutable, so threads may share it.
 
     path : what to call the model in messages. ModelError when the trees do not say how many documents their leaves had.
     """

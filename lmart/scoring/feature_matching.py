@@ -1,4 +1,4 @@
-"""Finding the model's feature of each column of the data, and what to report when they differ."""
+"""Matching the columns of the data to the features of the model, and reporting those that differ."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ NAMED = 3  # unknown features named in a message
 class FeatureMatcher:
     """Finds the model's feature for each column of the data: by name when both have names, else by index.
 
-    Tables say by their header which features they have, so that a feature without a column is told. LETOR text names
-    only what is not zero: that a feature never occurs in it says nothing.
+    The header of a table lists its features, so features without a column are reported. LETOR text is sparse: a feature
+    that never occurs in it may simply be zero everywhere.
     """
 
     def __init__(self, ensemble: Ensemble) -> None:
@@ -39,8 +39,8 @@ class FeatureMatcher:
     ) -> Int32Array:
         """Return int32[n_columns], the model's feature of each column, -1 where it has none.
 
-        May be called again with more columns than before; `unknown` collects what the user calls the features that
-        the model does not have.
+        May be called again with more columns than before; names of features that the model lacks are added to
+        `unknown`.
         """
         if (feature_names is None) != (self._by_name is None):
             self.half_named = "model" if feature_names is None else "data"
@@ -67,13 +67,13 @@ class FeatureMatcher:
         return self._map
 
     def describe_unknown(self) -> str:
-        """Say how many columns the model has no feature for, and name a few."""
+        """Describe how many columns the model has no feature for, and name a few."""
         n = len(self.unknown)
         features = ("feature" if len(self._map) == 1 else "features") + (" is" if n == 1 else " are")
         return f"{n} of {len(self._map)} {features} not in the model: {_listed(self.unknown)}"
 
     def missing(self) -> dict[str, list[str]]:
-        """Return, for each table that lacks columns for features of the model, what the user calls those features.
+        """Return, for each table that lacks columns for features of the model, the names of those features.
 
         Features that trees split on come first.
         """
@@ -91,8 +91,9 @@ class FeatureMatcher:
         return {column for tree in self._ensemble.trees for column in tree.split_columns.tolist()}
 
     def warnings(self, source: str) -> list[str]:
-        """Return what the user should know of the match: numbers instead of names, features that only one of data and
-        model has."""
+        """Return warnings: features matched by number instead of name, and features that only the data or only the
+        model has.
+        """
         called = _called(source)
         found = []
         if self.half_named is not None and len(self.unknown) < len(self._map):
@@ -107,8 +108,9 @@ class FeatureMatcher:
         return found
 
     def refuse(self, source: str, strict: bool = False) -> None:
-        """Raise DataError when the data cannot be meant for the model, or when `strict` and one of both has a feature
-        that the other does not have."""
+        """Raise DataError when the data does not belong to the model; if `strict`, also when any feature is missing on
+        either side.
+        """
         self.refuse_misfit(source)
         if not strict:
             return
@@ -119,7 +121,7 @@ class FeatureMatcher:
             raise DataError(f"{what}; add {'it' if len(names) == 1 else 'them'}, or do without --strict", path)
 
     def refuse_misfit(self, source: str) -> None:
-        """Raise DataError when the data cannot be meant for the model."""
+        """Raise DataError when no feature matches, or the feature numbers are off by one."""
         self.refuse_foreign(source)
         if off := self.off_by_one:
             raise DataError(off, source)
@@ -143,11 +145,11 @@ class FeatureMatcher:
 
     @property
     def off_by_one(self) -> str | None:
-        """What to say when one of data and model numbers its features from 0 and the other the same ones from 1.
+        """The error message when the data numbers its features from 0 and the model from 1, or vice versa; else None.
 
-        With names in one of them only, names count from 1, so a feature 0 in the other is enough. Else every feature
-        of the data must be one of the model moved by one, and none of them may be missing: data that merely leaves
-        zeros out looks like that only if the first feature is zero in every row and a new one stands behind the last.
+        If only one of them has names, names are numbered from 1, so a feature 0 in the other is enough. Else the
+        features of the data must be exactly those of the model shifted by one: sparse data looks like that by chance
+        only if the first feature is zero in every row and there is a new one after the last.
         """
         if not len(self._map) or not self._by_id or (self._by_name is not None and self.half_named is None):
             return None
@@ -174,7 +176,7 @@ class FeatureMatcher:
         )
 
     def _hint(self) -> str:
-        """Return a question where it seems that one of data and model counts from 0 and the other from 1."""
+        """Return a question to add to a warning when the feature numbers seem off by one, else an empty text."""
         if len(self.unknown) > 1 or (self._by_name is not None and self.half_named is None):
             return ""
         data_has, model_has = bool((self._ids == 0).any()), 0 in self._by_id
@@ -186,10 +188,12 @@ class FeatureMatcher:
 
 
 def describe_missing(names: Sequence[str], total: int, whose: str, absent: str | None = None) -> str:
-    """Say how many of the features have no column in a table, and name a few.
+    """Describe how many of the features have no column in a table, and name a few.
 
-    names : of those; total : of all that the table should have; whose : who has those
-    absent : what a missing cell counts as, None to leave it out
+    names  : names of the features without a column
+    total  : number of features that the table should have
+    whose  : 'the model' or 'the data', which has those features
+    absent : 'zero' or 'missing', what they count as; None: not mentioned
     """
     n = len(names)
     counts = "" if absent is None else f"; counted as {'0' if absent == 'zero' else 'missing'}"
@@ -198,8 +202,10 @@ def describe_missing(names: Sequence[str], total: int, whose: str, absent: str |
 
 
 def missing_columns(dataset: Counted) -> dict[str, str]:
-    """Return, for each table of a data set of several inputs that lacks a column for a feature of the others, what to
-    say of it. DataError when one numbers the same features from 0 and another from 1."""
+    """Return a warning for each table, of several inputs, that lacks a column for a feature of the others.
+
+    DataError when one input numbers the same features from 0 and another from 1.
+    """
     found = {}
     of_tables = {path: np.sort(ids) for path, ids in dataset.table_features.items()}
     if dataset.feature_names is None:
@@ -225,7 +231,7 @@ def _called(source: str) -> str:
 
 
 def match_dataset(ensemble: Ensemble, dataset: RankingDataset) -> FeatureMatcher:
-    """Return what finds the model's feature of each column of the data set."""
+    """Return the matcher of the columns of a data set to the features of a model."""
     matcher = FeatureMatcher(ensemble)
     matcher.column_map(dataset.feature_ids, dataset.feature_names)
     matcher.tables = dataset.table_features

@@ -1,4 +1,4 @@
-"""Scoring: an ensemble prepared for the kernels, and rows scored side by side.
+"""Scoring: an ensemble prepared for the kernels, and rows scored in parallel.
 
 A score is base_score + the leaf value of each tree, added in tree order in float64: the same bits as a plain walk over
 the raw values (`x <= threshold` goes left, nan to the side the node records), for any number of threads.
@@ -38,7 +38,7 @@ class _DistinctThresholds(NamedTuple):
 
 
 class _NodeCodes(NamedTuple):
-    """What each node compares: a document goes left when its code in a coded column is at most that of the node.
+    """The comparison of each node: a document goes left when its code in the coded column is <= the code of the node.
 
     columns : int64[n_nodes], coded columns
     codes   : int64[n_nodes], 0..254
@@ -82,8 +82,8 @@ def _plan_coding(flat: FlatTrees, n_features: int, absent: str) -> tuple[kernels
     """Lay out the thresholds of each feature and the coded columns.
 
     A feature has one coded column for each side that its missing values go to and for each 255 of its thresholds, as
-    far as nodes use them; a missing value is below all codes in the one, above all in the other, so no node asks
-    about it.
+    far as nodes use them. A missing value is below all codes in the one and above all in the other, so nodes need no
+    test for it.
     """
     distinct = _distinct_thresholds(flat, n_features)
     sizes = np.diff(distinct.starts)

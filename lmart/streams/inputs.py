@@ -35,13 +35,13 @@ _LARGEST_PIECE = 1 << 20  # decompressed bytes handed on at a time
 # The longest slice of a zstd frame decompressed at once: four bytes can stand for 128 KiB.
 _SHORT_SLICE, _LONG_SLICE = 1 << 6, 1 << 12
 
-LARGEST_WHOLE = 1 << 30  # bytes of an input that is held in memory whole
-HARMLESS = 1 << 26  # bytes up to which it does not matter how small they were compressed
-LARGEST_RATIO = 200  # beyond, of what is held whole; numbers written as text compress far less
+LARGEST_WHOLE = 1 << 30  # largest decompressed size of an input that is held in memory as a whole
+HARMLESS = 1 << 26  # decompressed size up to which any compression ratio is accepted
+LARGEST_RATIO = 200  # largest compression ratio above that size; numbers written as text compress far less
 
 
 def changed_while_read(path: str) -> DataError:
-    """Return the refusal of a file that is not what it was when its reading began."""
+    """Return the error for a file that changed after reading began."""
     return DataError("the file changed while it was read; start again once it is complete", path)
 
 
@@ -52,18 +52,21 @@ class InputStream(Protocol):
 
     @property
     def progress(self) -> float:
-        """The share that was read, as far as known, else 0."""
+        """The fraction read so far, 0 if unknown."""
 
     @property
     def can_read_ahead(self) -> bool:
-        """Whether reading never waits for another program, nor for work that is better done by the reader itself."""
+        """True for plain regular files, which a worker may read while the previous block is parsed.
+
+        False for pipes, which may wait for another program, and for compressed input.
+        """
 
     @property
     def taken(self) -> int:
         """The bytes read so far from the file or pipe itself, before decompression."""
 
     def read_block(self, view: memoryview) -> int:
-        """Fill `view` with what can be had without waiting, at least one byte; 0 at the end.
+        """Read into `view` what is available without waiting, at least one byte, and return how many; 0 at the end.
 
         DataError when it cannot be read; at the end also when a plain file changed since it was opened.
         """
@@ -72,7 +75,7 @@ class InputStream(Protocol):
         """Raise DataError when it is a plain file that changed since it was opened, or before its end was read."""
 
     def is_file(self, status: os.stat_result) -> bool:
-        """Say whether it is the very file that has the status."""
+        """Return whether it is the very file that has the status."""
 
     def close(self) -> None:
         """Close the input; may be called twice."""
@@ -204,11 +207,11 @@ class _Raw:
                     raise changed_while_read(self.path)
 
     def is_file(self, status: os.stat_result) -> bool:
-        """Say whether this is the very file that has the status."""
+        """Return whether this is the very file that has the status."""
         return self._descriptor >= 0 and os.path.samestat(status, self._status())
 
     def more_is_there(self) -> bool:
-        """Say whether a further read would not have to wait."""
+        """Return whether a further read would not have to wait."""
         if self.regular or self._replays or self._ended or self._stream is not None:
             return True
         try:

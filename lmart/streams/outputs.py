@@ -23,11 +23,11 @@ from lmart.streams.targets import check_target, is_of_another, resolve, standard
 class AtomicOutput:
     """An output that appears whole or not at all: `with AtomicOutput(path) as out: out.write(text_or_bytes)`.
 
-    A file is written beside its place and renamed at the end. It keeps the mode and owner of the file it replaces, but
-    for another user's file in a folder like /tmp, and a link is followed to its target. When only the renaming fails,
-    the finished file is kept, and the error names it. '-' is standard output; it, devices and pipes are written
-    directly. Names that end in .gz or .zst are compressed, without time or name inside. OutputError with path and
-    reason on failure; a closed pipe stays BrokenPipeError.
+    A file is written under another name in the same folder, and renamed at the end. It keeps the mode and owner of the
+    file it replaces, except for another user's file in a folder like /tmp, and a link is followed to its target. When
+    only the renaming fails, the finished file is kept, and the error names it. '-' is standard output; it, devices and
+    pipes are written directly. Names that end in .gz or .zst are compressed, without time or name inside. OutputError
+    with path and reason on failure; a closed pipe stays BrokenPipeError.
     """
 
     def __init__(self, path: str) -> None:
@@ -273,7 +273,7 @@ def check_output(path: str, inputs: Sequence[str] = (), appended: bool = False) 
     """Refuse, before any work, an output that cannot be written or would overwrite one of the inputs: OutputError.
 
     appended : the file is added to, not replaced
-    A temporary file is really made beside it and removed: permissions alone do not tell.
+    Creates and removes a temporary file in the same folder, since permissions alone do not show whether that works.
     """
     _compressor(path)
     check_target(path, inputs, appended)

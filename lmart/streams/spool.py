@@ -1,4 +1,4 @@
-"""Spool: what was read of an input that can be read only once, kept for a second reading."""
+"""Spool: the bytes of an input that can be read only once, stored for a second reading."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KEPT = 1 << 24  # bytes up to which no file is needed
 
 
 def can_be_reread(path: str) -> bool:
-    """Say whether an input is a file that can be opened once more; also True for one that cannot be opened at all."""
+    """Return whether an input is a file that can be opened again; also True for one that cannot be opened."""
     if path == "-":
         return False
     try:
@@ -23,7 +23,7 @@ def can_be_reread(path: str) -> bool:
 
 
 def can_spool() -> bool:
-    """Say whether there is a folder for temporary files."""
+    """Return whether there is a folder for temporary files."""
     try:
         return bool(tempfile.gettempdir())
     except OSError:
@@ -31,7 +31,7 @@ def can_spool() -> bool:
 
 
 def state_of(path: str) -> tuple[int, ...] | None:
-    """Return what changes when a file is written or replaced; None when it is not there."""
+    """Return (device, inode, size, time), which differ when a file was written or replaced; None if there is none."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):
@@ -40,7 +40,7 @@ def state_of(path: str) -> tuple[int, ...] | None:
 
 
 class Spool:
-    """The bytes of one input, in memory while they are few, else in a file in TMPDIR that has no name any more."""
+    """The bytes of one input, in memory while they are few, else in an unlinked file in TMPDIR."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -48,14 +48,14 @@ class Spool:
         self._file = tempfile.SpooledTemporaryFile(max_size=KEPT)  # noqa: SIM115  (closed by close)
 
     def write(self, piece: memoryview) -> None:
-        """Keep the next bytes; DataError when there is no room."""
+        """Store the next bytes; DataError when the disk is full."""
         try:
             self._file.write(piece)
         except OSError as error:
             raise self._failure(error) from None
 
     def rewind(self) -> None:
-        """From now on hand out what was kept."""
+        """Replay the stored bytes from the start."""
         try:
             self._file.seek(0)
         except OSError as error:
@@ -70,7 +70,7 @@ class Spool:
             raise self._failure(error) from None
 
     def close(self) -> None:
-        """Give the room back."""
+        """Delete the stored bytes."""
         self._file.close()
 
     def _failure(self, error: OSError) -> DataError:

@@ -1,4 +1,4 @@
-"""Where an output goes: what its name leads to, and whether it can be written there, found before any work."""
+"""The target of an output: resolves its name, and checks before any work whether it can be written."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def standard_descriptor(path: str) -> int | None:
 def resolve(path: str) -> str:
     """Return the absolute name of the file that `path` leads to over links.
 
-    OutputError for a link that another user put into a folder like /tmp: it could lead to any of our files.
+    OutputError for a link made by another user in a folder like /tmp: it could point to any file of this user.
     """
     name = path
     for _ in range(MOST_LINKS):
@@ -51,13 +51,13 @@ def resolve(path: str) -> str:
 
 
 def is_of_another(there: os.stat_result, folder: os.stat_result) -> bool:
-    """Return whether something belongs neither to us nor to the owner of its folder, which is one like /tmp."""
+    """Return whether a file in a sticky folder like /tmp belongs neither to this user nor to the folder's owner."""
     shared = folder.st_mode & stat.S_ISVTX and folder.st_mode & stat.S_IWOTH
     return bool(shared) and there.st_uid not in (os.geteuid(), folder.st_uid)
 
 
 def check_target(path: str, inputs: Sequence[str], appended: bool) -> None:
-    """Refuse a name under which nothing can be written, or that is one of the inputs: OutputError.
+    """Raise OutputError when nothing can be written to `path`, or it is one of the inputs.
 
     appended : the file is added to, not replaced
     """

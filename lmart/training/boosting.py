@@ -26,12 +26,12 @@ from lmart.training.score_tracking import Training, Validation, naming, with_lab
 Trainable = RankingDataset | BinnedDataset
 
 SMALL_DATA = 200_000  # documents up to which `--sample auto` takes all
-LEAST_SHARE = 0.3
+LOWEST_SAMPLING_RATE = 0.3
 
 
 @dataclass(frozen=True)
 class Start:
-    """The measures of the initial scores alone: of the training set, and of each validation set."""
+    """Measures of the initial scores alone: on the training set, and on each validation set."""
 
     training: float | None
     validation: tuple[float | None, ...]
@@ -39,20 +39,23 @@ class Start:
 
 @dataclass(frozen=True)
 class TrainResult:
-    """What a run made.
+    """The result of a training run.
 
-    ensemble   : exactly the best round's trees when a validation set decides and stopping early is on
-    best_round : number of trees in the ensemble
-    stopped    : 'trees' (all grown), 'early' (no better measure), 'split' (nothing left to split)
-    rankers    : what each objective made, in their order
-    training   : the training set's measure of the ensemble; validation : the same of each validation set
-    start      : the measures before the first round, when there are initial scores
-    scores     : float64[n_documents], the ensemble's scores of the training set, on top of those it started from
-    position_bias : float64[n_positions], of the ensemble's last round, when there are positions
-    rounds     : the last round's number; share : of the documents in each tree
-    n_features_split : features with more than one bin
-    warnings   : what the user should know of how validation sets match the training set
-    seconds    : wall time by stage
+    ensemble         : the model; with early stopping and a validation set, the trees up to the best round
+    best_round       : number of trees in the ensemble
+    rounds           : number of the last round
+    stopped          : 'trees' (all grown), 'early' (early stopping), 'split' (no split had a positive gain)
+    n_idle_queries   : training queries without a pair
+    n_features_split : features with more than one bin, which trees can split on
+    share            : sampling rate: share of the documents that each tree is grown from
+    rankers          : the rounds and trees of each objective, in their order
+    training         : measure of the ensemble on the training set; None when no query counts
+    validation       : the same on each validation set
+    start            : the measures before the first round; None without initial scores
+    scores           : float64[n_documents], scores of the training set, initial scores included
+    position_bias    : float64[n_positions] after the last round in the ensemble; empty without positions
+    warnings         : how validation sets fail to match the training set
+    seconds          : wall time by stage
     """
 
     ensemble: Ensemble
@@ -73,7 +76,7 @@ class TrainResult:
 
 
 def without_trees(train_set: Trainable, settings: TrainSettings) -> Ensemble:
-    """Return the model of a training set before the first round."""
+    """Return an ensemble without trees for this training set."""
     return Ensemble(
         (),
         train_set.feature_ids,
@@ -88,7 +91,7 @@ def resolve_share(settings: TrainSettings, n_documents: int) -> float:
     """Return the share of documents that each tree is grown from."""
     if settings.sample is not None:
         return settings.sample
-    return 1.0 if n_documents <= SMALL_DATA else max(LEAST_SHARE, SMALL_DATA / n_documents)
+    return 1.0 if n_documents <= SMALL_DATA else max(LOWEST_SAMPLING_RATE, SMALL_DATA / n_documents)
 
 
 def train(
@@ -102,27 +105,27 @@ def train(
 ) -> TrainResult:
     """Train a LambdaMART ensemble (Burges 2010), round by round as `TrainingRun` does; `on_round` is called after each.
 
-    The result depends on the data and the settings alone. Parameters and errors are those of `TrainingRun`; LmartError
-    also when scores grow beyond LARGEST_SCORE.
+    The result depends only on the data and the settings. Parameters and errors are those of `TrainingRun`; LmartError
+    also when scores may grow beyond LARGEST_SCORE.
     """
     run = TrainingRun(train_set, validation_sets, settings, pool, sidecars, validation_sidecars)
-    for one in run.rounds():
-        on_round(one)
+    for report in run.rounds():
+        on_round(report)
     return run.finish()
 
 
 class TrainingRun:
     """A training run that is ready to grow its first tree.
 
-    Several objectives come one after the other, and the ensemble is the mean of their rankers. The first validation set
-    decides on early stopping; when there are initial scores, they alone, without a tree, are a candidate too.
+    Several objectives are trained one after the other, and the ensemble is the mean of their rankers. The first
+    validation set decides on early stopping; with initial scores, the best model may have no tree at all.
 
-    settings       : with all that the data decide
+    settings       : with the automatic ones resolved
     empty          : the ensemble without trees
-    n_idle_queries : queries without two documents that the objective tells apart
-    can_learn      : whether any other query has a weight above 0
-    start          : the measures of the initial scores alone, when there are some
-    warnings       : what the user should know of how validation sets match the training set
+    n_idle_queries : queries without a pair: no two documents have different relevance
+    can_learn      : whether any query with a pair has a weight above 0
+    start          : the measures of the initial scores alone; None without initial scores
+    warnings       : how validation sets fail to match the training set
     """
 
     def __init__(
@@ -134,7 +137,7 @@ class TrainingRun:
         sidecars: Sidecars = NO_SIDECARS,
         validation_sidecars: Sequence[Sidecars] | None = None,
     ) -> None:
-        """Put the sets into bins and work out what does not change from round to round.
+        """Bin the data sets and prepare what does not change from round to round.
 
         train_set, validation_sets : in memory, or in bins already; coded ones must be in the bins of the training set
         sidecars : of the training set
@@ -144,9 +147,9 @@ class TrainingRun:
         there are to be no trees and no initial scores.
         """
         self._began = time.perf_counter()
-        beside = [NO_SIDECARS] * len(validation_sets) if validation_sidecars is None else validation_sidecars
-        starts_somewhere = any(one.init_scores is not None for one in (sidecars, *beside))
-        if settings.trees == 0 and not starts_somewhere:
+        metadata = [NO_SIDECARS] * len(validation_sets) if validation_sidecars is None else validation_sidecars
+        has_init_scores = any(one.init_scores is not None for one in (sidecars, *metadata))
+        if settings.trees == 0 and not has_init_scores:
             raise SettingsError("trees is 0, which needs initial scores; use a number from 1 up")
         settings = settings.for_queries(train_set.n_queries, alone=sidecars.positions is not None)
         settings = with_label_scale(settings, [train_set, *validation_sets])
@@ -166,26 +169,29 @@ class TrainingRun:
             code_dataset(one, self.empty, edges, pool) if isinstance(one, RankingDataset) else one
             for one in validation_sets
         ]
-        self._watched = [
-            Validation(one, self.empty, edges, settings, pool, own) for one, own in zip(coded, beside, strict=True)
+        self._validation_sets = [
+            Validation(one, self.empty, edges, settings, pool, extra)
+            for one, extra in zip(coded, metadata, strict=True)
         ]
-        self._own = Training(train_set, binned, settings, pool, sidecars)
-        self._share = resolve_share(settings, train_set.n_documents)
+        self._training = Training(train_set, binned, settings, pool, sidecars)
+        self._sampling_rate = resolve_share(settings, train_set.n_documents)
         self._n_features = edges.n_features
         self.n_idle_queries = min(one.n_queries_without_pairs() for one in self._objectives)
         self.can_learn = any(one.can_learn() for one in self._objectives)
-        self.warnings = tuple(text for one in self._watched for text in one.warnings)
-        self.start = Start(self._own.measure(), self.measure_validation()) if starts_somewhere else None
+        self.warnings = tuple(text for one in self._validation_sets for text in one.warnings)
+        self.start = Start(self._training.measure(), self.measure_validation()) if has_init_scores else None
         signs = _signs(train_set, settings, edges)
-        self._booster = _Booster(binned, settings, self._share, pool, self._own, self._watched, signs)
+        self._booster = _Booster(
+            binned, settings, self._sampling_rate, pool, self._training, self._validation_sets, signs
+        )
         self._binning_done = time.perf_counter()
 
     def measure_validation(self) -> tuple[float | None, ...]:
-        """Return the measure of each validation set as its scores are by now."""
-        return tuple(one.measure() for one in self._watched)
+        """Return the measure of each validation set at its current scores."""
+        return tuple(one.measure() for one in self._validation_sets)
 
     def rounds(self) -> Iterator[RoundReport]:
-        """Grow one tree at a time, and tell of each before the next."""
+        """Grow one tree at a time, and yield a report of it before the next."""
         booster = self._booster
         if self.start is not None and booster.stops_early:
             booster.begin_with(self.start.validation[0])
@@ -193,7 +199,7 @@ class TrainingRun:
             yield from booster.boost(objective, 1 if booster.stops_early else left)
 
     def finish(self) -> TrainResult:
-        """Return what all rounds have made."""
+        """Return the result of all rounds."""
         booster, empty = self._booster, self.empty
         trees, validation = booster.finish()
         ensemble = Ensemble(
@@ -206,12 +212,12 @@ class TrainingRun:
             booster.stopped,
             self.n_idle_queries,
             self._n_features,
-            self._share,
+            self._sampling_rate,
             tuple(booster.made),
-            self._own.measure(),
+            self._training.measure(),
             validation,
             self.start,
-            self._own.scores,
+            self._training.scores,
             booster.position_bias,
             self.warnings,
             {"binning": self._binning_done - self._began, "growing": time.perf_counter() - self._binning_done},

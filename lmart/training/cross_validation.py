@@ -1,4 +1,4 @@
-"""cross_validate: models that each leave out one fold of the queries, and the number of trees that is best for all."""
+"""Cross-validation: one model for each fold, trained on the other folds, and the best common number of trees."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LEVEL = 0.95  # of the interval
 
 @dataclass(frozen=True)
 class Fold:
-    """What the model that did not see these queries made of them.
+    """The measure of the model that was not trained on these queries.
 
     measure    : with the number of trees that is common to all folds; nan when no query has a weight above 0
     best_round : the number of trees that is best for this fold alone, the first on ties, 0 when none was grown, or
@@ -46,7 +46,7 @@ class Fold:
 
 @dataclass(frozen=True)
 class CrossValidation:
-    """What cross-validation found.
+    """The result of cross-validation.
 
     fold_of_query  : int64[n_queries], from 0
     trees          : the common number of trees: the first best of `curve`, at least 1, or 0 when there are initial
@@ -54,12 +54,12 @@ class CrossValidation:
     curve          : float64[n], the mean over folds of the held-out measure after each round
     start          : the same before the first round, when there are initial scores
     mean           : of the folds' measures at that number
-    interval       : of the mean, at LEVEL, by Student's t over the folds, cut to what the measure can be; None when
+    interval       : of the mean, at LEVEL, by Student's t over the folds, clipped to the measure's range; None when
                      fewer than two folds have a measure
     standard_error : of the mean over queries, all folds together
-    stopped        : whether the mean had been without a better value for as long as `early_stop` says
-    scores         : float64[n_documents], each by the model that did not see its query, on top of the initial scores
-    warnings       : what the user should know of single folds
+    stopped        : whether early stopping ended the training
+    scores         : float64[n_documents], each by the model not trained on its query, initial scores included
+    warnings       : of single folds
     """
 
     fold_of_query: Int64Array
@@ -75,13 +75,13 @@ class CrossValidation:
     warnings: tuple[str, ...]
 
 
-def deal_queries(dataset: RankingDataset, n_folds: int, seed: int, weights: Float64Array | None = None) -> Int64Array:
+def assign_folds(dataset: RankingDataset, n_folds: int, seed: int, weights: Float64Array | None = None) -> Int64Array:
     """Return the fold of each query, int64[n_queries], from 0.
 
     weights : one a query, or one a document; None: all 1
-    Queries are dealt like cards, in the order of a hash of their id and the seed, those with a relevant document first,
-    and those without weight last: neither the number of queries, nor that of those with weight, nor that of those with
-    weight and a relevant document differs by more than 1 between folds, and a query's place in the data plays no part.
+    Queries are assigned to folds in turn: first those with a relevant document, then those without, last those of
+    weight 0, each ordered by a hash of query id and seed. So the folds differ by at most 1 in the number of queries, of
+    queries with weight, and of those with weight and a relevant document; the order of the data does not matter.
     DataError when there are more folds than queries.
     """
     n = dataset.n_queries
@@ -94,9 +94,9 @@ def deal_queries(dataset: RankingDataset, n_folds: int, seed: int, weights: Floa
         for query_id in dataset.query_ids
     ]
     relevant_before = np.concatenate([np.zeros(1, np.int64), np.cumsum(dataset.labels > 0)])
-    barren = np.diff(relevant_before[dataset.query_offsets]) == 0
+    without_relevant = np.diff(relevant_before[dataset.query_offsets]) == 0
     weightless = np.zeros(n, np.bool_) if weights is None else query_weights(weights, dataset.query_offsets) == 0
-    order = sorted(range(n), key=lambda q: (bool(weightless[q]), bool(barren[q]), marks[q], q))
+    order = sorted(range(n), key=lambda q: (bool(weightless[q]), bool(without_relevant[q]), marks[q], q))
     folds = np.empty(n, np.int64)
     folds[order] = np.arange(n) % n_folds
     return folds
@@ -113,7 +113,7 @@ class _Fold:
         settings: TrainSettings,
         pool: WorkerPool,
     ) -> None:
-        """Prepare to train on all queries but those held out: int64, their places."""
+        """Prepare to train on all queries but those held out, int64[n_held_out] indices of queries."""
         seen = np.setdiff1d(np.arange(dataset.n_queries), held_out)
         parts = [select_queries(dataset, queries) for queries in (seen, held_out)]
         own, others = (sidecars.of_queries(dataset.query_offsets, queries) for queries in (seen, held_out))
@@ -123,7 +123,7 @@ class _Fold:
         if not run.can_learn:
             weighted = "" if sidecars.weights is None else " with a weight above 0"
             self.warnings.append(
-                f"nothing to learn from the other folds: no query{weighted} has two documents of different worth"
+                f"nothing to learn from the other folds: no query{weighted} has two documents of different relevance"
             )
         self.trees: list[Tree] = []
         self.may_start = run.start is not None
@@ -132,7 +132,7 @@ class _Fold:
         self._rounds = run.rounds()
 
     def grow(self) -> RoundReport | None:
-        """Grow one more tree; return what the round made, None when no split is left or there are --trees of them."""
+        """Grow one more tree; return its report, None when no split is left or all --trees are grown."""
         report = next(self._rounds, None)
         if report is not None:
             self.trees.append(report.tree)
@@ -140,15 +140,15 @@ class _Fold:
         return report
 
     def forget(self) -> None:
-        """Let go of the data: no more trees are wanted."""
+        """Release the data; no more trees can be grown."""
         self._rounds = iter(())
 
     def measure(self, trees: int) -> float:
-        """Return the measure with so many trees; a model that cannot grow any further stays as it is."""
+        """Return the measure with this number of trees, or with all if there are fewer."""
         return [self.start, *self.curve][min(trees, len(self.curve))]
 
-    def found(self, dataset: RankingDataset, trees: int) -> Fold:
-        """Return what is told of the fold when all folds have so many trees."""
+    def result(self, dataset: RankingDataset, trees: int) -> Fold:
+        """Return the result of the fold when all folds have `trees` trees."""
         least = 0 if self.may_start or not self.curve else 1
         best = least + int(np.argmax([self.start, *self.curve][least:]))
         sizes = np.diff(dataset.query_offsets)[self.held_out]
@@ -168,15 +168,15 @@ def cross_validate(
     """Train one model a fold on the other folds, and measure it on its own.
 
     sidecars : of the whole set; weights count in training and in measures, positions in training
-    on_round : called after each round with the fold, from 0, and what the round made
+    on_round : called after each round with the number of the fold, from 0, and the report
 
-    The number of trees is one for all folds, the best of the mean over the folds: that each fold chose its own would
-    make the mean look better than a model can be whose number of trees must be set beforehand. With `early_stop` all
-    folds grow side by side, each with bins of its own in memory, and stop when the best mean is that many rounds old;
-    else they grow one after the other. DataError when there are more folds than queries, and as `TrainingRun`.
+    One tree count is chosen for all folds, the one with the best mean measure: a separate count for each fold would be
+    optimistic, because the final model has to fix it in advance. With `early_stop` all folds are trained in turn, a
+    round each, all with their bins in memory, until the mean has not improved for that many rounds; else they are
+    trained one after the other. DataError when there are more folds than queries, and as `TrainingRun`.
     """
     settings = with_label_scale(settings.for_queries(dataset.n_queries, alone=True), [dataset])
-    fold_of_query = deal_queries(dataset, n_folds, settings.seed, sidecars.weights)
+    fold_of_query = assign_folds(dataset, n_folds, settings.seed, sidecars.weights)
     held_out = [np.flatnonzero(fold_of_query == fold) for fold in range(n_folds)]
     plain = replace(settings, early_stop=0)
 
@@ -193,18 +193,18 @@ def cross_validate(
             while (report := folds[-1].grow()) is not None:
                 on_round(number, report)
             folds[-1].forget()
-    length = max(1, *(len(one.curve) for one in folds))
+    length = max(1, *(len(fold.curve) for fold in folds))
     mean_curve = np.array([_mean_of(folds, trees) for trees in range(1, length + 1)])
-    start = _mean_of(folds, 0) if any(one.may_start for one in folds) else None
+    start = _mean_of(folds, 0) if any(fold.may_start for fold in folds) else None
     trees = int(np.argmax(mean_curve)) + 1
     if start is not None and not mean_curve[trees - 1] > start:
         trees = 0
 
     scores = np.empty(dataset.n_documents)
     columns = np.arange(dataset.n_features, dtype=np.int32)
-    for one in folds:
-        rows = rows_of(dataset.query_offsets, one.held_out)
-        ensemble = replace(one.empty, trees=tuple(one.trees[:trees]))
+    for fold in folds:
+        rows = rows_of(dataset.query_offsets, fold.held_out)
+        ensemble = replace(fold.empty, trees=tuple(fold.trees[:trees]))
         scores[rows] = Scorer(ensemble).score(take_rows(dataset.features, rows), columns, pool)
     if sidecars.init_scores is not None:
         scores += sidecars.init_scores
@@ -214,31 +214,31 @@ def cross_validate(
         mean_curve,
         start,
         _mean_of(folds, trees),
-        _interval([one.measure(trees) for one in folds], parse_measure(settings.metric).name != "dcg"),
+        _interval([fold.measure(trees) for fold in folds], parse_measure(settings.metric).kind.at_most_1),
         _error_over_queries(dataset, scores, settings, pool, sidecars.weights),
         stopped,
-        tuple(one.found(dataset, trees) for one in folds),
+        tuple(fold.result(dataset, trees) for fold in folds),
         scores,
-        tuple(f"fold {number}: {text}" for number, one in enumerate(folds, 1) for text in one.warnings),
+        tuple(f"fold {number}: {text}" for number, fold in enumerate(folds, 1) for text in fold.warnings),
     )
 
 
 def _grow_side_by_side(
     folds: Sequence[_Fold], settings: TrainSettings, on_round: Callable[[int, RoundReport], None]
 ) -> bool:
-    """Grow a tree of every fold in turn until the best mean is `early_stop` rounds old; return whether that was so.
+    """Grow a tree of every fold in turn; return True when early stopping ended it.
 
-    Else no fold could grow any further.
+    False when no fold could grow a further tree.
     """
-    may_start = any(one.may_start for one in folds)
+    may_start = any(fold.may_start for fold in folds)
     stopping = EarlyStopping(settings.early_stop, _mean_of(folds, 0) if may_start else None)
     for number in range(1, settings.trees + 1):
         grew = False
-        for fold, one in enumerate(folds):
-            report = one.grow()
+        for number_of_fold, fold in enumerate(folds):
+            report = fold.grow()
             if report is not None:
                 grew = True
-                on_round(fold, report)
+                on_round(number_of_fold, report)
         if not grew:
             return False
         if stopping.update(number, _mean_of(folds, number)):
@@ -251,13 +251,13 @@ def _number(measure: float | None) -> float:
 
 
 def _mean_of(folds: Sequence[_Fold], trees: int) -> float:
-    """Return the mean measure over the folds that have one, when each has so many trees, or as many as it could."""
-    return _mean([value for value in (one.measure(trees) for one in folds) if not math.isnan(value)])
+    """Return the mean measure, over the folds that have one, with this number of trees or all if a fold has fewer."""
+    return _mean([value for value in (fold.measure(trees) for fold in folds) if not math.isnan(value)])
 
 
 def _interval(measures: Sequence[float], at_most_1: bool) -> tuple[float, float] | None:
     """Return the interval of the mean of these measures, none of which is below 0; nan is none."""
-    known = [one for one in measures if not math.isnan(one)]
+    known = [measure for measure in measures if not math.isnan(measure)]
     if len(known) < 2:
         return None
     mean = _mean(known)

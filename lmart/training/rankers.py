@@ -24,9 +24,17 @@ LARGEST_SCORE = 1e300  # so that differences of scores are numbers too
 
 @dataclass(frozen=True)
 class RoundReport:
-    """One round: its number from 1, the most there can be, its tree, the measure of each validation set, a call that
-    measures the training set, and which ranker the tree is of, from 1. A later objective goes on behind the best round:
-    a number that was there before takes the place of that round and of all after it.
+    """One round.
+
+    round            : its number, from 1
+    trees            : upper bound of the number of rounds
+    tree             : the tree grown in it
+    validation       : measure of each validation set after it
+    measure_training : computes the measure of the training set
+    ranker           : number of the ranker that the tree belongs to, from 1
+
+    With several objectives, the next one resumes after the best round so far; a report with an earlier number replaces
+    that round and all later ones.
     """
 
     round: int
@@ -39,11 +47,12 @@ class RoundReport:
 
 @dataclass(frozen=True)
 class Ranker:
-    """What one objective made.
+    """The training of one objective.
 
-    rounds  : grown, 0 when none was left over
-    trees   : of them in the model, which stand behind those of the rankers before
-    stopped : as in TrainResult
+    objective : its name
+    rounds    : trees grown; 0 when the rankers before took all
+    trees     : how many of them are in the model, after those of the rankers before
+    stopped   : as in TrainResult
     """
 
     objective: str
@@ -53,19 +62,20 @@ class Ranker:
 
 
 class EarlyStopping:
-    """Remembers the best round, the first on ties; higher is better. No value (no query counts) is never better.
+    """Keeps the best round, the first on ties; higher is better. None (no query counts) is never better.
 
-    start : the measure before the first round, when a model without trees may be the best; None: it may not
+    patience : rounds without a better measure after which to stop; 0: never
+    start    : the measure before the first round, if a model without trees may be the best; None: it may not
     """
 
     def __init__(self, patience: int, start: float | None = None) -> None:
         self.patience = patience
         self.best_round = 0
         self.best = -np.inf if start is None else start
-        self.fewest = 1 if start is None else 0  # trees of a model, when there are rounds
+        self.fewest = 1 if start is None else 0  # trees that a model must have
 
     def update(self, round_number: int, value: float | None) -> bool:
-        """Take the measure of a round; return whether to stop."""
+        """Record the measure of a round; return whether to stop."""
         if value is not None and value > self.best:
             self.best, self.best_round = value, round_number
         return bool(self.patience) and round_number - max(self.best_round, self.fewest) >= self.patience
@@ -74,58 +84,61 @@ class EarlyStopping:
 class _Booster:
     """Grows the trees of one objective after the other; the model is the mean of their rankers.
 
-    A later objective goes on from the best round so far: measures are of the mean with the rankers before it, and if
-    none is better than without it, it adds nothing. Its trees are fitted to its own scores alone.
+    The next objective resumes after the best round so far: measures are those of the mean of all rankers, and if no
+    round improves on the rankers before, it adds no tree. Its trees are fitted to its own scores alone.
     """
 
     def __init__(
         self,
         binned: BinnedFeatures,
         settings: TrainSettings,
-        share: float,
+        sampling_rate: float,
         pool: WorkerPool,
-        own: Training,
-        watched: Sequence[Validation],
+        training: Training,
+        validation_sets: Sequence[Validation],
         signs: Int8Array | None,
     ) -> None:
-        self._binned, self._settings, self._share, self._pool = binned, settings, share, pool
-        self._own, self._watched, self._signs = own, watched, signs
+        self._binned, self._settings, self._sampling_rate, self._pool = binned, settings, sampling_rate, pool
+        self._training, self._validation_sets, self._signs = training, validation_sets, signs
         self._histograms = Histograms(binned.edges.n_bins)
         self._stopping = EarlyStopping(settings.early_stop)
         self._rankers: list[list[GrownTree]] = []
         self.made: list[Ranker] = []
-        self.stops_early = bool(watched and settings.early_stop)
+        self.stops_early = bool(validation_sets and settings.early_stop)
         self.rounds = 0
         self.stopped = "trees"
         self.position_bias = np.zeros(0)
-        self._first_scores = own.scores  # of the training set after the first ranker's best round
+        self._first_scores = training.scores  # of the training set after the first ranker's best round
         self._values: list[tuple[float | None, ...]] = []
 
     def begin_with(self, measure: float | None) -> None:
-        """Take the first validation set's measure before the first round: no tree at all may then be best."""
+        """Set the first validation set's measure without trees, so that a model without trees may be the best."""
         self._stopping = EarlyStopping(self._settings.early_stop, measure)
 
     def boost(self, objective: Objective, shares: int) -> Iterator[RoundReport]:
-        """Grow the trees of an objective: one of so many shares of those left over, or until no split is left or
-        patience ends; tell of each."""
-        settings, own, watched = self._settings, self._own, self._watched
+        """Train one objective, and yield a report of each round.
+
+        Grows at most ceil(remaining trees / shares) trees; stops earlier when no split has a positive gain or early
+        stopping triggers.
+        """
+        settings, training, validation_sets = self._settings, self._training, self._validation_sets
         kept = [grown for ranker in self._rankers for grown in ranker]
-        total = copy(own)  # of the rankers, not yet divided by their number
-        own.restart()
+        total = copy(training)  # of the rankers, not yet divided by their number
+        training.restart()
         if kept:
-            self._add_up([total, *watched], kept, 1 + sum(map(bool, self._rankers)))
+            self._add_up([total, *validation_sets], kept, 1 + sum(map(bool, self._rankers)))
         else:
-            total = own
+            total = training
         trees: list[GrownTree] = []
-        largest = 0.0  # what the leaf values of all trees can add up to
+        largest = 0.0  # bound of the sum of leaf values over all trees
         self.position_bias = objective.position_bias
         most = -(-(settings.trees - len(kept)) // shares)
         stopped = "trees"
         if not kept and self._stopping.fewest == 0:  # no tree at all may be best
             self.position_bias = np.zeros_like(objective.position_bias)
-            self._first_scores = own.scores.copy()
+            self._first_scores = training.scores.copy()
         for number in range(len(kept) + 1, len(kept) + most + 1):
-            grown, bias = self._grow(objective, number - len(kept), [own.scores] + [total.scores] * bool(kept))
+            grown, bias = self._grow(objective, number - len(kept), [training.scores] + [total.scores] * bool(kept))
             if grown is None:
                 stopped = "split"
                 break
@@ -136,16 +149,16 @@ class _Booster:
             if not max(largest, float(np.abs(bias).max(initial=0.0))) <= LARGEST_SCORE:
                 what = f"the scores may grow beyond {LARGEST_SCORE:g} in round {number}"
                 raise LmartError(f"{what}; use a smaller --learning-rate")
-            for one in watched:
-                one.add(grown)
-            measures = tuple(one.measure() for one in watched)
+            for validation_set in validation_sets:
+                validation_set.add(grown)
+            measures = tuple(one.measure() for one in validation_sets)
             self._values[number - 1 :] = [measures]
             yield RoundReport(number, settings.trees, grown.tree, measures, total.measure, len(self.made) + 1)
             stop = self.stops_early and self._stopping.update(number, measures[0])
             if not self.stops_early or number == max(self._stopping.best_round, self._stopping.fewest):
                 self.position_bias = bias
                 if not kept:
-                    self._first_scores = own.scores.copy() if self.stops_early else own.scores
+                    self._first_scores = training.scores.copy() if self.stops_early else training.scores
             if stop:
                 stopped = "early"
                 break
@@ -159,24 +172,24 @@ class _Booster:
         self.made.append(Ranker(name, len(trees), len(self._rankers[-1]), stopped))
 
     def finish(self) -> tuple[list[Tree], tuple[float | None, ...]]:
-        """Return the trees of the model and the measures of the validation sets; the training set keeps its scores."""
+        """Return the trees of the model and the measures of the validation sets; set the scores of the training set."""
         rankers = [ranker for ranker in self._rankers if ranker]
         every = [grown for ranker in rankers for grown in ranker]
         if len(rankers) > 1:
             values = [grown.tree.leaf_values / len(rankers) for grown in every]
             every = [replace(one, tree=replace(one.tree, leaf_values=v)) for one, v in zip(every, values, strict=True)]
-            self._add_up([self._own, *self._watched], every, 1)  # as `predict` does, to the last bit
+            self._add_up([self._training, *self._validation_sets], every, 1)  # as `predict` does, to the last bit
         elif rankers:
-            self._own.scores = self._first_scores
+            self._training.scores = self._first_scores
         else:  # no round was better than none
-            self._add_up([self._own, *self._watched], [], 1)
+            self._add_up([self._training, *self._validation_sets], [], 1)
         trees = [grown.tree for grown in every]
         if len(rankers) == 1:
             return trees, self._values[len(trees) - 1]
-        return trees, tuple(one.measure() for one in self._watched)
+        return trees, tuple(one.measure() for one in self._validation_sets)
 
     def _add_up(self, sets: Sequence[Training | Validation], trees: Sequence[GrownTree], times: int) -> None:
-        """Begin again from so many times the initial scores, and add trees."""
+        """Recompute the scores of data sets: `times` the initial scores, plus all trees."""
         for one in sets:
             one.restart(times)
             for grown in trees:
@@ -185,15 +198,18 @@ class _Booster:
     def _grow(
         self, objective: Objective, round_number: int, scores: Sequence[Float64Array]
     ) -> tuple[GrownTree | None, Float64Array]:
-        """Return a tree, None when there is no split, and the bias of positions after it; add it to the scores.
+        """Return a tree, None when there is no split, and the bias of positions after it; add the tree to scores.
 
-        scores : the objective's own, then those of others
+        scores : float64[n_documents] each; the first are those that the gradients are computed at
         """
-        for settings, share in ((self._settings, self._share), (replace(self._settings, features=1.0), 1.0)):
+        for settings, sampling_rate in (
+            (self._settings, self._sampling_rate),
+            (replace(self._settings, features=1.0), 1.0),
+        ):
             gradients = objective.compute_gradients(scores[0], round_number)
             bias = objective.next_position_bias(gradients)  # growing changes the gradients
-            fixed = (self._binned, gradients, settings, share, round_number, self._pool)
+            fixed = (self._binned, gradients, settings, sampling_rate, round_number, self._pool)
             grown = grow_round(*fixed, scores, self._histograms, self._signs)
-            if grown is not None or min(share, settings.features) == 1.0:
-                break  # else perhaps only an unlucky draw
+            if grown is not None or min(sampling_rate, settings.features) == 1.0:
+                break  # else try again without sampling rows and features
         return grown, bias

@@ -1,4 +1,4 @@
-"""Data sets whose scores are kept up to date while trees are added, to be measured after each."""
+"""Training and validation sets whose scores are updated with each tree, so that each round can be measured."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from lmart.training.tree_round import CHUNK
 
 @contextmanager
 def naming(source: str) -> Iterator[None]:
-    """Name the source of the data in a refusal that does not name its file yet."""
+    """Add the source of the data to a DataError that names no file."""
     try:
         yield
     except DataError as fault:
@@ -37,14 +37,14 @@ def naming(source: str) -> Iterator[None]:
 
 
 def uses_label_scale(settings: TrainSettings) -> bool:
-    """Return whether what a label is worth depends on the largest label: in the measure err and the objective err."""
-    return parse_measure(settings.metric).name == "err" or "err" in settings.objectives
+    """Return whether the measure or the objective is err, whose stopping probabilities need the largest label."""
+    return parse_measure(settings.metric).kind.parameter == "largest label" or "err" in settings.objectives
 
 
 def with_label_scale(settings: TrainSettings, datasets: Sequence[Judged]) -> TrainSettings:
-    """Return the settings with one largest label for all these sets, where it is used and not 4.
+    """Return the settings with one largest label for all these data sets, if err is used and it is not 4.
 
-    A number that stands in the measure, as in err@10(max=5), counts for the objective too. DataError when a label is
+    A largest label given in the measure, as in err@10(max=5), holds for the objective too. DataError when a label is
     above the number given.
     """
     if not uses_label_scale(settings):
@@ -60,12 +60,12 @@ def with_label_scale(settings: TrainSettings, datasets: Sequence[Judged]) -> Tra
 
 
 class Watched:
-    """A data set whose scores are kept up to date, to be measured after each round."""
+    """A data set whose scores are updated with each tree, and its measure."""
 
     def __init__(
         self, dataset: Judged, settings: TrainSettings, pool: WorkerPool, sidecars: Sidecars = NO_SIDECARS
     ) -> None:
-        """Take the set: its measures start from the initial scores of `sidecars`, and are means by their weights."""
+        """Start from the initial scores of `sidecars`; measures are weighted by its weights."""
         conventions = Conventions(gain=settings.gain)
         self._measure = parse_measure(settings.metric, conventions)
         with naming(dataset.source):
@@ -86,7 +86,7 @@ class Watched:
         self.restart()
 
     def restart(self, times: int = 1) -> None:
-        """Begin again from so many times the initial scores."""
+        """Set the scores to `times` the initial scores."""
         self.scores = self._start * times
 
     def measure(self) -> float | None:
@@ -95,7 +95,9 @@ class Watched:
 
 
 class Training(Watched):
-    """The training set. While trees grow, its scores come from where its documents end up."""
+    """The training set. Growing a tree updates its scores from the leaf of each document; `add` is needed only to
+    rebuild them.
+    """
 
     def __init__(
         self,

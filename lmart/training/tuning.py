@@ -1,7 +1,7 @@
-"""search: try settings, each by a measure of queries that its models did not see, and remember what was tried.
+"""Tuning: a search for settings, each measured on queries that its models were not trained on.
 
-Settings are proposed by optuna's tree-structured Parzen estimator (Bergstra et al. 2011). Every proposal follows from
-the seed and the trials before it alone, so that a search that was stopped goes on as if it had not been.
+Settings are proposed by optuna's tree-structured Parzen estimator (Bergstra et al. 2011). A proposal depends
+only on the seed and the trials before it, so a resumed search continues as if it had not been interrupted.
 """
 
 from __future__ import annotations
@@ -26,38 +26,38 @@ from lmart.training.boosting import train
 from lmart.training.cross_validation import cross_validate
 from lmart.training.rankers import RoundReport
 
-RANDOM_TRIALS = 10  # drawn evenly before the estimator has something to go by
-DRAWS = 20  # until something is found that was not tried before
+RANDOM_TRIALS = 10  # drawn at random before the estimator is used
+DRAWS = 20  # attempts to draw settings that were not tried before
 DIGITS = 3  # of a proposed number: more would only make it harder to read
 
 
 @dataclass(frozen=True)
 class Dimension:
-    """A setting that is searched: from `low` to `high`, evenly or by the logarithm, or one of `choices`."""
+    """A setting that is searched: a number from `low` to `high`, on a linear or log scale, or one of `choices`."""
 
     name: str
     low: float = 0.0
     high: float = 0.0
     log: bool = False
-    choices: tuple[Any, ...] = ()
+    choices: tuple[bool | str, ...] = ()
 
     @property
     def whole(self) -> bool:
         return isinstance(self.low, int)
 
-    def holds(self, value: Any) -> bool:
-        """Return whether a value read from a file may stand for this setting."""
+    def holds(self, value: object) -> bool:
+        """Return whether a value read from a file has the type of this setting."""
         if self.choices:
-            return any(value is one or (isinstance(one, str) and value == one) for one in self.choices)
+            return any(value is choice or (isinstance(choice, str) and value == choice) for choice in self.choices)
         return type(value) is int if self.whole else _is_number(value)
 
     def nearest(self, value: Any) -> Any:
-        """Return the value, or the end of the range that is nearer."""
+        """Return the value, clipped to the range."""
         return value if self.choices else min(max(value, self.low), self.high)
 
 
-# Ranges reach as far as settings have been seen to pay on real sets, not as far as they may be set.
-# The objective is not among them: it says what is wanted, and on those sets the default did as well or better by MAP,
+# The ranges cover what helped on real data sets, which is narrower than what is allowed.
+# The objective is not searched: it is a choice of the user, and on those sets the default did as well or better by MAP,
 # MRR and ERR than the objectives of these names.
 DIMENSIONS = (
     Dimension("learning_rate", 0.02, 0.3, log=True),
@@ -70,17 +70,18 @@ DIMENSIONS = (
 
 
 def dimensions(given: Sequence[str]) -> tuple[Dimension, ...]:
-    """Return what is searched when the settings `given` are fixed."""
-    return tuple(one for one in DIMENSIONS if one.name not in given)
+    """Return the dimensions to search when the settings `given` are fixed."""
+    return tuple(dimension for dimension in DIMENSIONS if dimension.name not in given)
 
 
 @dataclass(frozen=True)
 class Trial:
-    """Settings that were tried.
+    """One trial of the search.
 
-    values  : what the searched settings were; trees : the best number of them
-    measure : with so many trees, on queries that the models did not see; None when the training failed
-    seconds : it took
+    values  : of the searched settings
+    measure : with the best number of trees, on queries not trained on; None when the training failed
+    trees   : the best number of trees
+    seconds : wall time of the trial
     """
 
     values: dict[str, Any]
@@ -94,12 +95,12 @@ class Trial:
 
 
 def read_trial(record: dict[str, Any], space: Sequence[Dimension], path: str, line: int) -> Trial:
-    """Return the trial of a record of `to_json`; DataError when it is none of this search."""
+    """Return the trial that `to_json` wrote as `record`; DataError when it does not fit this search."""
     values, measure, trees, seconds = (record.get(key) for key in ("values", "measure", "trees", "seconds"))
     sound = (
         isinstance(values, dict)
-        and list(values) == [one.name for one in space]
-        and all(one.holds(values[one.name]) for one in space)
+        and list(values) == [dimension.name for dimension in space]
+        and all(dimension.holds(values[dimension.name]) for dimension in space)
         and (measure is None or _is_number(measure))
         and type(trees) is int
         and trees >= 0
@@ -111,18 +112,18 @@ def read_trial(record: dict[str, Any], space: Sequence[Dimension], path: str, li
     return Trial(values or {}, measure, trees or 0, max(float(seconds or 0.0), 0.0))
 
 
-def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and abs(value) < math.inf
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf
 
 
 def best_of(trials: Sequence[Trial]) -> int | None:
-    """Return the place of the best trial, the first on ties; None when none has a measure."""
-    measured = [(-one.measure, place) for place, one in enumerate(trials) if one.measure is not None]
+    """Return the index of the best trial, the first on ties; None when none has a measure."""
+    measured = [(-trial.measure, index) for index, trial in enumerate(trials) if trial.measure is not None]
     return min(measured)[1] if measured else None
 
 
 class _OutOfTime(Exception):
-    """Ends a trial, which then does not count."""
+    """The time is up: the trial under way is dropped."""
 
 
 @dataclass(frozen=True)
@@ -140,17 +141,17 @@ class Measured:
     validation_sidecars: Sidecars = NO_SIDECARS
 
     def measure(self, settings: TrainSettings, on_round: Callable[[int, RoundReport], None]) -> tuple[float, int]:
-        """Return the measure of the settings and the number of trees that it is reached with."""
+        """Return the measure of the settings, and the number of trees that has it."""
         if self.n_folds is not None:
-            found = cross_validate(self.train_set, self.n_folds, settings, self.pool, on_round, self.sidecars)
-            return found.mean, found.trees
+            result_of_folds = cross_validate(self.train_set, self.n_folds, settings, self.pool, on_round, self.sidecars)
+            return result_of_folds.mean, result_of_folds.trees
         assert self.validation_set is not None
         result = train(
             self.train_set,
             [self.validation_set],
             settings,
             self.pool,
-            lambda one: on_round(0, one),
+            lambda report: on_round(0, report),
             self.sidecars,
             [self.validation_sidecars],
         )
@@ -158,7 +159,7 @@ class Measured:
         return result.validation[0] or 0.0, max(fewest, result.best_round)
 
     def digest(self) -> str:
-        """Return a mark of all data that measures depend on."""
+        """Return a hash of all data that measures depend on."""
         mark = hashlib.blake2b(digest_size=16)
         for dataset in (self.train_set, self.validation_set):
             if dataset is None:
@@ -172,8 +173,8 @@ class Measured:
         codes = None if positions is None else positions.codes
         starts = self.sidecars.init_scores, self.validation_sidecars.init_scores
         weights = self.sidecars.weights, self.validation_sidecars.weights
-        beside = (*starts, codes, *weights)
-        for name, values in zip(("init", "valid", "positions", "weights", "valid weights"), beside, strict=True):
+        metadata = (*starts, codes, *weights)
+        for name, values in zip(("init", "valid", "positions", "weights", "valid weights"), metadata, strict=True):
             if values is not None:
                 mark.update(name.encode() + np.ascontiguousarray(values).tobytes())
         return mark.hexdigest()
@@ -189,28 +190,33 @@ def search(
     on_trial: Callable[[Trial], None],
     on_round: Callable[[int, RoundReport], None] = lambda fold, report: None,
 ) -> list[Trial]:
-    """Try settings until there are so many trials, or so many seconds were spent; return all, the earlier ones first.
+    """Run trials until `most_trials` or `most_seconds` is reached; return all trials, the earlier ones first.
 
-    base     : the first trial, which always takes place; all others are this with other values of the searched settings
-    trials   : what an earlier search has tried; it counts, and so do its seconds
-    on_trial : called after each new trial; on_round : as `cross_validate` takes it
-    A trial that runs when the time is up does not count. LmartError when optuna is not installed, or the first trial
-    fails; later ones that fail are remembered.
+    measured     : how settings are measured
+    base         : settings of the first trial, which always runs; later trials replace the searched settings in it
+    space        : the searched settings
+    trials       : of the interrupted search that this one resumes; they and their seconds count
+    most_trials  : None: no limit
+    most_seconds : None: no limit; a trial under way when the time is up is dropped
+    on_trial     : called after each new trial
+    on_round     : as in `cross_validate`
+    LmartError when optuna is not installed, or the first trial fails; later failures are recorded as trials without a
+    measure.
     """
     load_optuna()
-    found = list(trials)
-    began = time.monotonic() - math.fsum(one.seconds for one in trials)
+    all_trials = list(trials)
+    began = time.monotonic() - math.fsum(trial.seconds for trial in trials)
 
     def out_of_time() -> bool:
-        return most_seconds is not None and bool(found) and time.monotonic() - began >= most_seconds
+        return most_seconds is not None and bool(all_trials) and time.monotonic() - began >= most_seconds
 
     def watch(fold: int, report: RoundReport) -> None:
         on_round(fold, report)
         if out_of_time():
             raise _OutOfTime
 
-    while (most_trials is None or len(found) < most_trials) and not out_of_time():
-        values = propose(space, found, base)
+    while (most_trials is None or len(all_trials) < most_trials) and not out_of_time():
+        values = propose(space, all_trials, base)
         if values is None:
             break
         start = time.monotonic()
@@ -220,38 +226,38 @@ def search(
         except _OutOfTime:
             break
         except LmartError:
-            if not found:
+            if not all_trials:
                 raise
-        found.append(Trial(values, measure, trees, time.monotonic() - start))
-        on_trial(found[-1])
-    return found
+        all_trials.append(Trial(values, measure, trees, time.monotonic() - start))
+        on_trial(all_trials[-1])
+    return all_trials
 
 
 def propose(space: Sequence[Dimension], trials: Sequence[Trial], base: TrainSettings) -> dict[str, Any] | None:
-    """Return the next values to try: those of `base` first, then ones not tried before; None when there seem none."""
+    """Return the next values: first those of `base`, then values not tried before; None when none were found."""
     if not trials:
-        return {one.name: getattr(base, one.name) for one in space}
+        return {dimension.name: getattr(base, dimension.name) for dimension in space}
     optuna = load_optuna()
     kinds = optuna.distributions
     ranges: dict[str, Any] = {}
-    for one in space:
-        if one.choices:
-            ranges[one.name] = kinds.CategoricalDistribution(one.choices)
+    for dimension in space:
+        if dimension.choices:
+            ranges[dimension.name] = kinds.CategoricalDistribution(dimension.choices)
         else:
-            kind = kinds.IntDistribution if one.whole else kinds.FloatDistribution
-            ranges[one.name] = kind(one.low, one.high, log=one.log)
-    tried = [one.values for one in trials]
+            kind = kinds.IntDistribution if dimension.whole else kinds.FloatDistribution
+            ranges[dimension.name] = kind(dimension.low, dimension.high, log=dimension.log)
+    tried = [trial.values for trial in trials]
     for draw in range(DRAWS):
         study = optuna.create_study(direction="maximize", sampler=_sampler(optuna, base.seed, len(trials), draw))
         for trial in trials:
             # The first trial may lie outside the ranges.
-            places = {one.name: one.nearest(trial.values[one.name]) for one in space}
+            places = {dimension.name: dimension.nearest(trial.values[dimension.name]) for dimension in space}
             state = optuna.trial.TrialState.FAIL if trial.measure is None else optuna.trial.TrialState.COMPLETE
             study.add_trial(
                 optuna.trial.create_trial(state=state, value=trial.measure, params=places, distributions=ranges)
             )
         drawn = study.ask(ranges).params
-        values = {one.name: _rounded(drawn[one.name]) for one in space}
+        values = {dimension.name: _rounded(drawn[dimension.name]) for dimension in space}
         if values not in tried:
             return values
     return None

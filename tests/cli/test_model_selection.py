@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from lmart.cli.terminal import table
 from lmart.data.dataset import RankingDataset, SparseRows, select_queries
-from lmart.training.cross_validation import deal_queries, student_quantile
+from lmart.training.cross_validation import assign_folds, student_quantile
 
 DATA = learnable(5, n_queries=23)
 FOLDS = ("--folds", "3", "--oof", "oof")
@@ -337,7 +337,7 @@ def test_an_interval_stays_in_the_range_of_the_measure() -> None:
 def test_queries_with_weight_are_dealt_evenly(labels: list[list[int]], data: st.DataObject) -> None:
     n, n_folds = len(labels), data.draw(st.integers(2, len(labels)))
     weights = np.array(data.draw(st.lists(st.sampled_from([0.0, 0.5, 2.0]), min_size=n, max_size=n)))
-    folds = deal_queries(dataset(labels), n_folds, 0, weights)
+    folds = assign_folds(dataset(labels), n_folds, 0, weights)
     relevant = np.array([max(one) > 0 for one in labels])
     for chosen in (relevant & (weights > 0), weights > 0, np.ones(n, bool)):
         counts = np.bincount(folds[chosen], minlength=n_folds)
@@ -347,7 +347,7 @@ def test_queries_with_weight_are_dealt_evenly(labels: list[list[int]], data: st.
 @given(st.lists(st.lists(st.integers(0, 1), min_size=1, max_size=3), min_size=2, max_size=30), st.data())
 def test_queries_are_dealt_evenly(labels: list[list[int]], data: st.DataObject) -> None:
     n_folds = data.draw(st.integers(2, len(labels)))
-    folds = deal_queries(dataset(labels), n_folds, data.draw(st.integers(0, 2**63 - 1)))
+    folds = assign_folds(dataset(labels), n_folds, data.draw(st.integers(0, 2**63 - 1)))
     relevant = np.array([max(one) > 0 for one in labels])
     for chosen in (relevant, np.ones(len(labels), bool)):
         counts = np.bincount(folds[chosen], minlength=n_folds)
@@ -356,9 +356,9 @@ def test_queries_are_dealt_evenly(labels: list[list[int]], data: st.DataObject) 
 
 def test_the_fold_of_a_query_depends_on_its_id_and_the_seed() -> None:
     ids = [f"q{i}" for i in range(40)]
-    one = deal_queries(dataset([[1]] * 40, ids), 4, 0)
-    back = deal_queries(dataset([[1]] * 40, ids[::-1]), 4, 0)
-    assert one.tolist() == back[::-1].tolist() != deal_queries(dataset([[1]] * 40, ids), 4, 1).tolist()
+    one = assign_folds(dataset([[1]] * 40, ids), 4, 0)
+    back = assign_folds(dataset([[1]] * 40, ids[::-1]), 4, 0)
+    assert one.tolist() == back[::-1].tolist() != assign_folds(dataset([[1]] * 40, ids), 4, 1).tolist()
     assert one[:8].tolist() == [2, 3, 1, 0, 2, 3, 0, 3]  # the same on every machine
 
 

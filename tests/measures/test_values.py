@@ -34,7 +34,7 @@ from lmart.measures import MEANINGS, Conventions, Measure, parse_measure, parse_
         ("rbp(1e-3)", Measure("rbp", None, 0.001)),
     ],
 )
-def test_spellings(text: str, measure: Measure) -> None:
+def test_accepted_syntax(text: str, measure: Measure) -> None:
     assert parse_measure(text) == measure
     assert parse_measure(str(measure)) == measure
 

@@ -1,33 +1,39 @@
-"""Where readers put the cells of rows, so that they are written once, at the place where they are wanted."""
+"""Buffers that readers write the cells of rows to, so that cells need not be copied afterwards."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from lmart.array_types import Float64Array, Int32Array
 
+Scalar = TypeVar("Scalar", bound=np.generic)
 
-class CellRoom(Protocol):
-    """Gives the place for cells."""
+
+class CellBuffer(Protocol):
+    """Hands out arrays to write cells to."""
 
     def take(self, count: int, lasting: bool) -> tuple[Int32Array, Float64Array]:
-        """Return columns and values of `count` cells, to be written; given again by the next call unless `lasting`."""
+        """Return uninitialised columns and values, int32[count] and float64[count].
+
+        count   : number of cells
+        lasting : whether the arrays must stay valid after the next call; else the next call may return them again
+        """
 
 
-class ReusedRoom:
-    """Gives the same arrays again: always, or for lasting cells when nobody holds those of before any more."""
+class ReusedBuffer:
+    """Reuses one pair of arrays: lasting cells only when no earlier block still uses them."""
 
     def __init__(self) -> None:
         self._columns: Int32Array = np.empty(0, np.int32)
         self._values: Float64Array = np.empty(0)
 
     def take(self, count: int, lasting: bool) -> tuple[Int32Array, Float64Array]:
-        """Return columns and values of `count` cells, to be written."""
+        """Return uninitialised columns and values of `count` cells, as `CellBuffer` says."""
         # 2: this object's reference and the argument of the call.
         held = lasting and (sys.getrefcount(self._columns) > 2 or sys.getrefcount(self._values) > 2)
         if held or count > len(self._columns):
@@ -37,21 +43,29 @@ class ReusedRoom:
 
 
 class CellBatch:
-    """The cells of adjacent chunks of text, each written in a place of its own that is large enough."""
+    """The cells of adjacent chunks of text: each chunk is parsed into its own slice of one buffer, in parallel."""
 
-    def __init__(self, room: CellRoom, most: Sequence[int], lasting: bool) -> None:
-        """most : cells of each chunk, at most."""
+    def __init__(self, cell_buffer: CellBuffer, most: Sequence[int], lasting: bool) -> None:
+        """Take the slices.
+
+        cell_buffer : to take them from
+        most        : upper bound of the number of cells of each chunk
+        lasting     : as in `CellBuffer.take`
+        """
         self._starts = np.concatenate([[0], np.cumsum(most, dtype=np.int64)]).tolist()
-        self._columns, self._values = room.take(self._starts[-1], lasting)
+        self._columns, self._values = cell_buffer.take(self._starts[-1], lasting)
         self._filled = 0
 
     def place(self, chunk: int) -> tuple[Int32Array, Float64Array]:
-        """Return the place of a chunk."""
+        """Return columns and values of the slice of a chunk."""
         between = slice(self._starts[chunk], self._starts[chunk + 1])
         return self._columns[between], self._values[between]
 
     def close_up(self, chunk: int, count: int) -> tuple[Int32Array, Float64Array]:
-        """Return the first `count` cells of a chunk, next to those of the chunks before: call it in their order."""
+        """Move the first `count` cells of a chunk up to the end of the chunk before, and return them.
+
+        Call it once for each chunk, in their order.
+        """
         start, stop = self._filled, self._filled + count
         if start != self._starts[chunk]:
             for cells in (self._columns, self._values):
@@ -60,8 +74,8 @@ class CellBatch:
         return self._columns[start:stop], self._values[start:stop]
 
 
-def joined(pieces: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """Return the pieces as one array: as they are where they stand next to each other in a common one, else a copy."""
+def joined(pieces: Sequence[npt.NDArray[Scalar]]) -> npt.NDArray[Scalar]:
+    """Return the concatenated pieces: a view where they are adjacent slices of one array, else a copy."""
     base = pieces[0].base
     if not isinstance(base, np.ndarray) or base.ndim != 1 or base.dtype != pieces[0].dtype:
         return np.concatenate(pieces)
@@ -74,7 +88,7 @@ def joined(pieces: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     return base[(start - first) // size : (place - first) // size]
 
 
-def address(array: npt.NDArray[Any]) -> int:
-    """Return where in memory the array begins."""
+def address(array: npt.NDArray[np.generic]) -> int:
+    """Return the address of the array's first byte."""
     place: int = array.__array_interface__["data"][0]
     return place

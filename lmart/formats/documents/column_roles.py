@@ -23,18 +23,19 @@ LARGEST_INDEX = 2**63 - 1
 
 _USUAL = frozenset((*LABEL_NAMES, *QUERY_NAMES, *DOCUMENT_NAMES))
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_NOTHING = ("", "nan", "na", "null", "inf", "-inf")  # fields of data beside numbers
+_NOTHING = ("", "nan", "na", "null", "inf", "-inf")  # fields of data that are not numbers
 # What pandas calls an index without a name in Parquet, and in CSV that was read and written again; and Dask's.
 _INDEX = re.compile(r"__index_level_[0-9]+__|__null_dask_index__|Unnamed: 0(\.[0-9]+)*")
 
 
 @dataclass(frozen=True)
 class ColumnPlan:
-    """What the columns of one table are, and where its features go.
+    """The role of each column of one table, and the order of its features.
 
-    names    : the columns, in the order of the table      kinds  : uint8[n_fields], codes of kernels.decimals
-    places   : int32[n_fields], place of a feature among the cells of a row, which stand by ascending feature id
-    columns  : int32[n_features], the place in the feature table of each cell of a row
+    names   : the columns, in the order of the table
+    kinds   : uint8[n_fields], LABEL, QUERY, DOCUMENT, FEATURE or IGNORED of kernels.delimited_text
+    places  : int32[n_fields], index of a feature among the cells of a row, which are ordered by ascending feature id
+    columns : int32[n_features], the column in the FeatureTable of each cell of a row
     """
 
     names: tuple[str, ...]
@@ -47,7 +48,7 @@ class ColumnPlan:
         return len(self.columns)
 
     def has(self, kind: int) -> bool:
-        """Say whether there is a column of this kind."""
+        """Return whether there is a column of this kind."""
         return bool((self.kinds == kind).any())
 
     @property
@@ -63,9 +64,9 @@ class ColumnPlan:
 def plan_columns(
     names: Sequence[str], options: ReadOptions, table: FeatureTable, path: str, line: int | None = None
 ) -> ColumnPlan:
-    """Find out what each column is; DataError when that is not clear. Registers the features in `table`.
+    """Return the role of each column; DataError when that is ambiguous. Registers the features in `table`.
 
-    line : where the header stands in text; None: the names cannot be anything else, as in Parquet
+    line : line of the header in text; None: Parquet, whose names are certainly a header
     """
 
     def refusal(message: str) -> DataError:
@@ -78,7 +79,7 @@ def plan_columns(
         raise refusal(fault)
     superseded = _check_names(names, options, ignored, refusal)
     special = dict.fromkeys(ignored, IGNORED) | _special_columns(names, options, ignored, refusal)
-    special |= dict.fromkeys(_written_beside(names, options, special, path), IGNORED)
+    special |= dict.fromkeys(_columns_to_leave_out(names, options, special, path), IGNORED)
     kinds = np.array([special.get(name, FEATURE) for name in names], np.uint8)
     kinds[list(superseded)] = IGNORED
     features = [name for name, kind in zip(names, kinds.tolist(), strict=True) if kind == FEATURE]
@@ -96,8 +97,8 @@ def plan_columns(
 def data_fault(names: Sequence[str], options: ReadOptions) -> str | None:
     """Return what to say of a first line of text that must be data, None if it may be a header.
 
-    Names may be whole numbers without leading zeros, each once: these are indices. Other numbers may be names beside
-    one that cannot be data, such as 'label'.
+    A header may hold whole numbers without leading zeros, each once: these are feature indices. Other numbers are
+    accepted as names only when another name cannot be data, such as 'label'.
     """
     known = options.known_features or frozenset()
     numbers = [name for name in names if _NUMBER.fullmatch(name)]
@@ -106,8 +107,8 @@ def data_fault(names: Sequence[str], options: ReadOptions) -> str | None:
         return None
     only = all(_NUMBER.fullmatch(name) or name.lower() in _NOTHING for name in names)
     reason = None
-    if strange := [x for x in numbers if not (_is_index(x) or x in known) and (only or not x.isdigit())]:
-        reason = f"{quote(strange[0])} is a number, not a name"
+    if no_names := [x for x in numbers if not (_is_index(x) or x in known) and (only or not x.isdigit())]:
+        reason = f"{quote(no_names[0])} is a number, not a name"
     elif repeated := _first_repeated(numbers):
         reason = f"the number {quote(repeated)} stands twice"
     elif only and (any(name.lower() in _NOTHING for name in names[1:]) or (names[0] and _lacks_label(options))):
@@ -117,7 +118,7 @@ def data_fault(names: Sequence[str], options: ReadOptions) -> str | None:
 
 
 def says_columns(names: Iterable[str], options: ReadOptions) -> bool:
-    """Say whether one of the names is that of a column: a usual one, one that was chosen, or one of the model."""
+    """Return whether any name is known to be that of a column: a usual one, one from an option, or one of the model."""
     chosen = {options.label_column, options.query_column, options.document_column, *options.ignore_columns}
     known = options.known_features or frozenset()
     return any(name in chosen or name in known or name.lower() in _USUAL for name in names)
@@ -139,7 +140,7 @@ def _first_repeated(names: Sequence[str]) -> str | None:
 def _check_names(
     names: Sequence[str], options: ReadOptions, ignored: frozenset[str], refusal: Callable[[str], DataError]
 ) -> set[int]:
-    """Refuse names that cannot stand; return which columns a later one of the same name supersedes."""
+    """Refuse invalid names; return the columns that a later one of the same name replaces (--duplicates last)."""
     last: dict[str, int] = {}
     superseded: set[int] = set()
     for i, name in enumerate(names):
@@ -175,12 +176,12 @@ def _special_columns(
             raise refusal(f"there is no column {quote(chosen)} for {what}; the columns are {_listed(names)}")
         return [chosen]
 
-    def only(found: list[str], what: str, option: str) -> list[str]:
+    def require_one(found: list[str], what: str, option: str) -> list[str]:
         if len(found) > 1:
             raise refusal(f"two columns could be {what}, {_listed(found)}; choose one with {option}")
         return found
 
-    def due(found: list[str], what: str, usual: Sequence[str], option: str) -> None:
+    def require(found: list[str], what: str, usual: Sequence[str], option: str) -> None:
         if not found:
             remedy = f"choose one with {option}"
             if any(_NUMBER.fullmatch(name) for name in names):
@@ -189,9 +190,9 @@ def _special_columns(
 
     labels = find("the label", options.label_column, LABEL_NAMES, "--label-column")
     if options.use_labels:
-        only(labels, "the label", "--label-column")
+        require_one(labels, "the label", "--label-column")
     if options.require_labels:
-        due(labels, "the label", LABEL_NAMES, "--label-column")
+        require(labels, "the label", LABEL_NAMES, "--label-column")
     queries = find("the query", options.query_column, QUERY_NAMES, "--query-column")
     if options.query_sizes is not None:
         if options.query_column is not None:
@@ -199,24 +200,24 @@ def _special_columns(
         if queries:
             what = f"the rows have query ids already, in column {quote(queries[0])}"
             raise refusal(f"{what}; leave out --query-sizes, or the column with --ignore-columns")
-    only(queries, "the query", "--query-column")
+    require_one(queries, "the query", "--query-column")
     if options.require_queries and options.query_sizes is None:
-        due(queries, "the query", QUERY_NAMES, "--query-column")
+        require(queries, "the query", QUERY_NAMES, "--query-column")
     if both := set(labels) & set(queries):
         raise refusal(f"column {quote(min(both))} cannot be both label and query id; choose two")
     documents = find("the document id", options.document_column, DOCUMENT_NAMES, "--document-column")
     if options.document_column is not None and (both := set(documents) & {*labels, *queries}):
         raise refusal(f"column {quote(min(both))} cannot be both document id and label or query id; choose two")
     documents = [name for name in documents if name not in {*labels, *queries}]
-    only(documents, "the document id", "--document-column")
+    require_one(documents, "the document id", "--document-column")
     found = dict.fromkeys(documents, DOCUMENT if options.keep_document_ids else IGNORED)
     return found | dict.fromkeys(labels, LABEL if options.use_labels else IGNORED) | dict.fromkeys(queries, QUERY)
 
 
-def _written_beside(names: Sequence[str], options: ReadOptions, special: dict[str, int], path: str) -> list[str]:
+def _columns_to_leave_out(names: Sequence[str], options: ReadOptions, special: dict[str, int], path: str) -> list[str]:
     """Return the columns that only number the rows: indices that pandas or Dask wrote, and further document ids.
 
-    Tells of them. What the model knows is a feature.
+    Reports each as a notice. Columns that the model knows are features.
     """
     known = options.known_features or frozenset()
     found = []
@@ -225,7 +226,7 @@ def _written_beside(names: Sequence[str], options: ReadOptions, special: dict[st
             continue
         why = None
         if _INDEX.fullmatch(name):
-            why = "it is an index that pandas or Dask wrote beside the data; rename it to use it"
+            why = "it is an index that pandas or Dask added to the data; rename it to use it"
         elif options.document_column is not None and name.lower() in DOCUMENT_NAMES:
             why = f"the document ids are in {quote(options.document_column)}"
         if why is not None:
@@ -247,8 +248,8 @@ def _register(
 ) -> tuple[list[str], npt.NDArray[np.int32]]:
     """Register the features in the table; return those to read, and the column of each.
 
-    Columns that the model does not know are registered, so that they can be reported, but not read. Where only one of
-    model and table has names, features meet by number, and all are read.
+    Columns that the model does not know are registered, so that they can be reported, but not read. Where only the
+    model or only the table has names, features are matched by number, and all are read.
     """
     known = options.known_features
     table.of_tables[path] = np.zeros(0, np.int64)
@@ -285,7 +286,7 @@ def _register(
 
 
 def _unknown(unknown: list[str], features: Sequence[str]) -> str:
-    """Say which named columns a model of numbered features does not know."""
+    """Return which named columns a model of numbered features does not know."""
     are = "is" if len(unknown) == 1 else "are"
     return f"{len(unknown)} of {len(features)} features {are} not in the model: {_listed(unknown, 3)}"
 

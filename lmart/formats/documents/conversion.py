@@ -48,7 +48,7 @@ def convert_data(
         return dataset.feature_names
     with open_rows(src, options, pool) as reader, AtomicOutput(dst) as output:
         blocks = iter(reader)
-        blocks = itertools.chain([next(blocks)], blocks)  # which tells the names
+        blocks = itertools.chain([next(blocks)], blocks)  # the names are known after the first block
         names = None if reader.feature_names is None else tuple(reader.feature_names)
         if target != "letor" and names is None:
             blocks = _without_empty_document_ids(list(blocks))  # the header needs all features

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +19,8 @@ from lmart.kernels.feature_ids import renumber_columns
 from lmart.threads import WorkerPool, chunks
 
 
-class HeadBuilder:
-    """Takes what stands before the features of the rows: labels, queries, document ids."""
+class LabelAndIdBuilder:
+    """Collects labels, queries and document ids of blocks of rows."""
 
     def __init__(self) -> None:
         self._labels = GrowableArray(np.float64)
@@ -56,14 +55,14 @@ class HeadBuilder:
         elif self._document_ids is not None:
             self._document_ids += [""] * n_rows
 
-    def finish_heads(self) -> tuple[Float64Array, Int64Array]:
-        """Return the labels, and where the queries start and end."""
+    def finish_labels(self) -> tuple[Float64Array, Int64Array]:
+        """Return the labels, float64[n], and the query offsets, int64[n_queries + 1]."""
         labels: Float64Array = self._labels.finish()
         return labels, np.array([*self._starts, len(labels)], np.int64)
 
 
-class DatasetBuilder(HeadBuilder):
-    """Takes the blocks of one or more inputs in order, and makes the data set."""
+class DatasetBuilder(LabelAndIdBuilder):
+    """Collects the blocks of one or more inputs, in order, into one data set; a `CellBuffer` for their readers."""
 
     def __init__(self, pool: WorkerPool) -> None:
         super().__init__()
@@ -74,7 +73,7 @@ class DatasetBuilder(HeadBuilder):
         self._offsets.extend(1)[0] = 0
 
     def expect(self, share: float) -> None:
-        """Say which share of all rows is there by now, so that room for the rest is taken at once."""
+        """Reserve memory for all rows, of which the fraction `share` was added so far."""
         if 0.0 < share < 1.0:
             for array in (self._offsets, self._columns, self._values, self._labels):
                 array.expect(int(len(array) / share * 1.1) + 1000)
@@ -84,16 +83,16 @@ class DatasetBuilder(HeadBuilder):
         super().add(block, path)
         n_rows, n_cells = len(block), len(block.features.columns)
         start_cell = len(self._columns)
-        copies: list[tuple[Any, Any]] = []
+        copies: list[tuple[npt.NDArray[np.generic], npt.NDArray[np.generic]]] = []
         for array, cells in ((self._columns, block.features.columns), (self._values, block.features.values)):
             place = array.extend(n_cells)
-            if address(place) != address(cells):  # else the reader took the room of `take`
+            if address(place) != address(cells):  # else the reader wrote to the arrays of `take`
                 copies += [(place[start:stop], cells[start:stop]) for start, stop in chunks(n_cells, 1 << 17)]
         self._pool.run(np.copyto, copies)
         np.add(block.features.offsets[1:], start_cell, out=self._offsets.extend(n_rows))
 
     def take(self, count: int, lasting: bool) -> tuple[Int32Array, Float64Array]:
-        """Return the place for the next cells: what a reader writes there need not be copied by `add`."""
+        """Return arrays for the next `count` cells: what a reader writes there need not be copied by `add`."""
         start = len(self._columns)
         columns, values = self._columns.extend(count), self._values.extend(count)
         self._columns.shrink(start)
@@ -107,7 +106,7 @@ class DatasetBuilder(HeadBuilder):
         if not np.array_equal(order, np.arange(len(order))):
             self._pool.run(renumber_columns, [(columns, *bound, places) for bound in chunks(len(columns), 1 << 20)])
         rows = SparseRows(self._offsets.finish(), columns, self._values.finish())
-        labels, offsets = self.finish_heads()
+        labels, offsets = self.finish_labels()
         query_ids: list[str] = self._query_ids
         document_ids = self._document_ids
         input_rows: Int64Array | None = None
@@ -128,7 +127,7 @@ class DatasetBuilder(HeadBuilder):
 
 
 class SizedRows(RowReader):
-    """Rows without query ids, given the queries '1', '2', ... by their sizes; several inputs share one `QuerySizes`."""
+    """A reader that adds query ids '1', '2', ... to rows without any, by query sizes; inputs share one `QuerySizes`."""
 
     def __init__(self, reader: RowReader, sizes: QuerySizes) -> None:
         self.path = reader.path
@@ -154,12 +153,12 @@ class SizedRows(RowReader):
 
 
 class QuerySizes:
-    """How many rows each query has, handed out to rows as they come; the file is read no further than they reach."""
+    """Divides rows into queries by a list of query sizes, which is read from its file only as far as rows need it."""
 
     def __init__(self, path: str, sizes: Int64Array | Iterator[Int64Array]) -> None:
         self.path = path
         self._more = sizes if isinstance(sizes, Iterator) else iter([sizes])
-        self._ends: Int64Array = np.zeros(0, np.int64)  # rows up to the end of each query, from the one at hand on
+        self._ends: Int64Array = np.zeros(0, np.int64)  # rows up to the end of each query, from the current one on
         self._n_ended = 0  # queries before these
         self._last_end = 0  # where the last of those ends
         self._total = 0  # rows of the queries read
@@ -193,7 +192,7 @@ class QuerySizes:
             raise self._mismatch(source, str(self._row), n_more >= MANY_MORE)
 
     def _read_to(self, row: int) -> None:
-        """Read sizes until they reach so many rows, if they do."""
+        """Read sizes until they cover `row` rows, if there are enough."""
         parts = [self._ends]
         while self._total < row and (more := next(self._more, None)) is not None:
             parts.append(self._total + np.cumsum(more))

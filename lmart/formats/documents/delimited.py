@@ -1,7 +1,7 @@
 """CSV and TSV with a header: reader and writer. A quote opens a field only at its beginning, as Python's csv has it.
 
 Text where no field begins with a quote is read by kernels, other text by Python's csv. Empty fields, `nan`, `na` and
-`null` are missing values, `true` and `false` are 1 and 0. The fields of a row may stand between blanks.
+`null` are missing values, `true` and `false` are 1 and 0. Blanks around fields are ignored.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from lmart.kernels import delimited_text
 _KINDS = {"csv": "CSV", "tsv": "TSV"}
 _LETOR = re.compile(r"(^|\s)qid:\S|^\S+\s+[0-9]+:\S")
 LONGEST_RECORD = 1 << 20  # characters of a record of several lines: more must be a quote that was meant as a character
-SAMPLE_ROWS = 1000  # looked at to tell faults of a whole column from those of single cells
+SAMPLE_ROWS = 1000  # looked at to distinguish faults of a whole column from those of single cells
 SAMPLE_CELLS = 200_000
-_BLANKS = " \t\r"  # the same for quoted and plain text: other white space is part of an id
+_BLANKS = " \t\r"  # the same for quoted and plain text: other white space belongs to an id
 
 
 class DelimitedReader(TextReader):
@@ -48,7 +48,7 @@ class DelimitedReader(TextReader):
 
     format = "csv"
     plan: ColumnPlan | None = None
-    _pending = b""  # the lines of a record that goes on after a newline in quotes
+    _pending = b""  # the lines of a record that is not complete, after a newline in quotes
 
     @property
     def delimiter(self) -> str:
@@ -104,7 +104,7 @@ class DelimitedReader(TextReader):
         return plan_columns(names, self.options, self.table, self.path, number)
 
     def _foreign_header(self, text: str, names: Sequence[str]) -> str | None:
-        """Return what to say of a first line that shows another separator or format, None if it shows none."""
+        """Return the fault of a first line that shows another separator or format, None if it shows none."""
         if text.lower().startswith("sep=") and len(text) <= 5:
             return f"the line {quote(text)} is for Excel alone; take it out, so that the header comes first"
         if names[0].startswith("#") and not says_columns(names[:1], self.options):
@@ -132,7 +132,7 @@ class DelimitedReader(TextReader):
         text = np.frombuffer(buffer, np.uint8)
         bounds = cut_at_newlines(buffer, stop, self.pool.threads, start)
         lines_of = self.pool.run(count_lines, [(text, *bound) for bound in bounds])
-        batch = CellBatch(self._room, [lines * plan.n_features for lines in lines_of], self._lasting)
+        batch = CellBatch(self._cell_buffer, [lines * plan.n_features for lines in lines_of], self._lasting)
         all_outputs = self.buffers(len(bounds))
         layout = delimited_text.TableLayout(
             ord(self.delimiter), plan.kinds, plan.places, plan.n_features, self.options.allow_infinite, powers()
@@ -202,7 +202,7 @@ class DelimitedReader(TextReader):
             first = end + 1
 
     def _find_faulty_columns(self, rows: Iterator[tuple[int, list[bytes]]], plan: ColumnPlan) -> bool:
-        """Note one fault for each column that is wrong in most rows, and read it no more; say whether there was one.
+        """Add one fault for each column that is wrong in most rows and ignore it from then on; return whether any was.
 
         rows : line and fields of each, from the first row with a fault on; only the first ones are looked at
         DataError when all have another number of fields than the header.
@@ -270,7 +270,7 @@ class DelimitedReader(TextReader):
         return next(faulty, len(rows))
 
     def _records(self, text: bytes) -> Iterator[tuple[int, list[bytes]]]:
-        """Yield line and fields of each record; leaves lines of one that goes on after the text in `_pending`."""
+        """Yield line and fields of each record; an unfinished record at the end of the text is kept in `_pending`."""
         lines = _Lines(text.decode("utf-8", "surrogateescape").split("\n")[:-1])
         reader = csv.reader(lines, delimiter=self.delimiter, strict=True)
         limit = csv.field_size_limit(max(len(text), 1))  # fields without quotes may be of any length
@@ -351,23 +351,23 @@ class TsvReader(DelimitedReader):
 
 
 class _Lines:
-    """Lines for Python's csv, that tell where a record began, and end early in one that never ends."""
+    """Lines for csv.reader; it remembers where the current record began, and stops in one that is never closed."""
 
     def __init__(self, lines: list[str]) -> None:
         self._lines = lines
         self._next = 0
         self._length = 0
-        self.first = 0  # line of the record at hand, from 0
+        self.first = 0  # line of the current record, from 0
         self.ended = False  # more lines were asked for than there are
         self.too_long = False
 
     def begin_record(self) -> bool:
-        """Say that a record begins; return whether there is a line for it."""
+        """Start a record at the next line; return whether there is one."""
         self.first, self._length = self._next, 0
         return self._next < len(self._lines)
 
     def rest(self) -> str:
-        """Return the lines from the record at hand on."""
+        """Return the lines from the current record on."""
         return "\n".join([*self._lines[self.first :], ""])
 
     def __iter__(self) -> _Lines:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from lmart.errors import quote
 from lmart.formats.documents.column_roles import ColumnPlan
 from lmart.formats.documents.letor_diagnostics import label_fault, value_fault
+from lmart.formats.read_options import ReadOptions
 from lmart.kernels import delimited_text
 
 _MISSING = (b"", b"na", b"null")
@@ -24,7 +24,7 @@ def _value(field: bytes) -> float:
 
 
 def _is_there(field: bytes) -> bool:
-    """Say whether the field of a feature holds something, be it right or wrong."""
+    """Return whether the field of a feature is not a missing value; it may be invalid."""
     return field.lower() not in (*_MISSING, b"nan")
 
 
@@ -32,7 +32,7 @@ def _is_text_fault(message: str, kind: int) -> bool:
     return kind == delimited_text.FEATURE and " is not a number, in " in message
 
 
-def _cell_fault(field: bytes, name: str, kind: int, options: Any) -> str | None:
+def _cell_fault(field: bytes, name: str, kind: int, options: ReadOptions) -> str | None:
     """Return what is wrong with the field of a feature, label or query, None if nothing is."""
     word = field.lower()
     if kind == delimited_text.LABEL and word not in _TRUTH:
@@ -60,7 +60,7 @@ def _length_fault(fields: Sequence[bytes], plan: ColumnPlan, all_rows: bool) -> 
     return f"{there}, the last is {quote(fields[-1])}; is another separator or a decimal comma used?"
 
 
-def _row_fault(fields: Sequence[bytes], plan: ColumnPlan, options: Any) -> str | None:
+def _row_fault(fields: Sequence[bytes], plan: ColumnPlan, options: ReadOptions) -> str | None:
     """Return what is wrong with the fields of a row, None if nothing is."""
     for field in fields:
         if b"\0" in field:

@@ -11,11 +11,16 @@ from lmart.kernels.feature_ids import register_ids
 from lmart.kernels.letor_text import COLUMN, ID, LENGTH, MASK, N_SPELLINGS, SPELLING
 
 NAMED = 3  # ids named in a message
-DIRECT_IDS = 1 << 20  # feature ids below it are found by the reading kernel itself, those above afterwards
+DIRECT_IDS = 1 << 20  # the parsing kernel looks up smaller ids itself; larger ones are resolved after it
 
 
 def spell(ids: Int64Array, columns: Int64Array) -> npt.NDArray[np.uint64]:
-    """Return uint64[n + 1, 5], the `spellings` of `parse_letor` for ids and their columns; long ones like no text."""
+    """Return uint64[n + 1, 5], the bytes of `ID:` and their mask for each id, by which `parse_letor` recognises it.
+
+    ids     : int64[n], ascending
+    columns : int64[n], the column of each id
+    Ids of more than seven digits, and the row after the last one, match no text.
+    """
     n = len(ids)
     length = np.searchsorted(10 ** np.arange(1, 8), ids, "right").astype(np.uint64) + np.uint64(2)
     word, rest = np.full(n, ord(":"), np.uint64), ids.astype(np.uint64)
@@ -33,12 +38,12 @@ def spell(ids: Int64Array, columns: Int64Array) -> npt.NDArray[np.uint64]:
 
 
 class FeatureTable:
-    """The features met so far, numbered in the order of their first appearance; grows by distinct features only."""
+    """The distinct features met so far; their columns are numbered in the order of first appearance."""
 
     def __init__(self) -> None:
         self.names: list[str] | None = None
         self.of_tables: dict[str, Int64Array] = {}  # by input with a header: the ids that it has a column for
-        self.ignored: dict[int, bool] = {}  # ids of LETOR text that are to be left out, and whether they were met
+        self.ignored: dict[int, bool] = {}  # ids to ignore in LETOR text, and whether a row had them
         self._count = 0
         self._ids = np.empty(64, np.int64)
         self._keys = np.full(256, -1, np.int64)
@@ -68,9 +73,9 @@ class FeatureTable:
 
     @property
     def spellings(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int32]]:
-        """How ids are written, by ascending id, and the place there of each id below DIRECT_IDS, for `parse_letor`.
+        """The token of each id as `spell` returns it, and the row there of each id below DIRECT_IDS, -1 for none.
 
-        A table with very many features leaves the newest ones out for a while.
+        A table of many features is not rebuilt for a few new ones: those are missing until there are enough of them.
         """
         new = self._count - self._spelled
         if (new > 0 or not len(self._spellings)) and (self._count < 1 << 16 or new > self._count // 8):
@@ -96,7 +101,7 @@ class FeatureTable:
         return columns
 
     def register_but(self, ids: Int64Array) -> npt.NDArray[np.int32]:
-        """Return the column of each id, as `register`, but -1 for those that are ignored; note that they were met."""
+        """Return the column of each id as `register` does, but -1 for ignored ids, which are marked as met."""
         left_out = np.isin(ids, list(self.ignored))
         for one in np.unique(ids[left_out]).tolist():
             self.ignored[one] = True
@@ -107,7 +112,7 @@ class FeatureTable:
     def never_met(self) -> str | None:
         """Return a warning that no row of LETOR text had some of the ids to ignore; None if all were met.
 
-        Tables refuse such names by their header; in sparse text an index that no row has may only be rare.
+        Tables with a header refuse unknown names at once; in sparse text an index may only be rare.
         """
         never = [] if self.of_tables else [str(index) for index, met in self.ignored.items() if not met]
         if not never:

@@ -13,7 +13,7 @@ _FOREIGN_TO_LETOR = {"query id": re.compile(r"[\s#]"), "document id": re.compile
 
 
 def has_control(text: str) -> bool:
-    """Say whether there is a control character in the text, which a terminal or another program could obey."""
+    """Return whether there is a control character in the text, which a terminal or another program could obey."""
     return _CONTROL.search(text) is not None
 
 
@@ -32,7 +32,7 @@ def id_fault(text: str, what: str, options: ReadOptions) -> str | None:
 
 
 def encoding_fault(raw: bytes, what: str) -> str:
-    """Return what to say of an id that is not UTF-8."""
+    """Return the fault of an id that is not UTF-8."""
     return f"{what} {quote(raw)} is not valid UTF-8; convert the file to UTF-8"
 
 

@@ -1,6 +1,6 @@
 """LETOR text: `label qid:ID index:value ... # comment`, one document a line; its reader and its writer.
 
-Kernels read the lines; a line that they find faulty is read again by `letor_faults`, to say what is wrong with it.
+Kernels parse the lines; a faulty line is parsed again by `letor_diagnostics`, which describes the fault.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class LetorReader(TextReader):
         text = np.frombuffer(buffer, np.uint8)
         bounds = cut_at_newlines(buffer, stop, self.pool.threads)
         marks = self.pool.run(letor_text.count_marks, [(text, *bound) for bound in bounds])
-        batch = CellBatch(self._room, [n_cells for _, n_cells in marks], self._lasting)
+        batch = CellBatch(self._cell_buffer, [n_cells for _, n_cells in marks], self._lasting)
         all_outputs = self.buffers(len(bounds))
         layout = letor_text.RowLayout(self._layout.has_label, self._layout.has_query, self.options.keep_document_ids)
         features = letor_text.KnownFeatures(*self.table.spellings)
@@ -77,7 +77,7 @@ class LetorReader(TextReader):
         return parts
 
     def _read_odd_numbers(self, text: npt.NDArray[np.uint8], all_outputs: Sequence[Buffers], batch: CellBatch) -> None:
-        """Read the numbers that the first kernel left, and leave in the counts how many are left still."""
+        """Parse the numbers that need the slow path; the counts then hold how many even that one could not parse."""
         with_odd = [chunk for chunk, out in enumerate(all_outputs) if out.counts[letor_text.ODD_NUMBERS]]
         calls = []
         for chunk in with_odd:
@@ -91,7 +91,7 @@ class LetorReader(TextReader):
 
     @staticmethod
     def _without_placeholders(text: npt.NDArray[np.uint8], numbers: Int64Array) -> Int64Array:
-        """Move the numbers that are to be read to the front and return them: all but labels that nobody needs."""
+        """Return the numbers to parse, moved to the front: all but placeholders of labels that are not used."""
         kept = numbers[:, 0] >= 0
         for i in np.flatnonzero(~kept).tolist():
             kept[i] = not is_placeholder(text[numbers[i, 1] : numbers[i, 2]].tobytes())
@@ -102,7 +102,7 @@ class LetorReader(TextReader):
     def _collect(
         self, buffer: bytearray, bound: tuple[int, int], out: Buffers, batch: CellBatch, chunk: int, layout: Layout
     ) -> RowBlock:
-        """Make a block of what the kernels wrote, and do what they left: new features, hard numbers, ids, faults."""
+        """Return the output of the kernels as a block; register new features, finish slow numbers, ids and faults."""
         n_rows, n_cells, n_unknown, n_runs, n_odd, n_faults, n_unsorted = out.counts.tolist()
         columns, values = batch.place(chunk)
         faulty = {line: (start, stop) for line, start, stop in out.faults[: min(n_faults, len(out.faults))].tolist()}
@@ -189,7 +189,7 @@ class LetorReader(TextReader):
         self.options.warning(f"{self.path}: {what}; it counts as in a row without it")
 
     def _find_layout(self, buffer: bytearray, stop: int) -> Layout | None:
-        """Return what the first row shows, None when there is no row yet; DataError when the file cannot be read so."""
+        """Return the layout of the first row, None when there is no row yet; DataError when options forbid it."""
         match = _NO_ROWS.match(buffer, 0, stop)
         start = match.end() if match is not None else 0
         if start == stop:
@@ -254,16 +254,16 @@ class LetorWriter:
             for column, value in zip(block.features.columns.tolist(), block.features.values.tolist(), strict=True)
         ]
         bounds = block.features.offsets.tolist()
-        heads = [[] if block.labels is None else [shortest(label)] for label in self._labels(block)]
+        row_starts = [[] if block.labels is None else [shortest(label)] for label in self._labels(block)]
         if block.query_ids is not None:
             ends = block.query_offsets.tolist()
             for query, query_id in enumerate(block.query_ids):
                 self._check(query_id, "query id", block.first_line + ends[query])
                 for row in range(ends[query], ends[query + 1]):
-                    heads[row].append("qid:" + query_id)
+                    row_starts[row].append("qid:" + query_id)
         lines = []
-        for row, head in enumerate(heads):
-            words = head + cells[bounds[row] : bounds[row + 1]]
+        for row, row_start in enumerate(row_starts):
+            words = row_start + cells[bounds[row] : bounds[row + 1]]
             document_id = "" if block.document_ids is None else block.document_ids[row]
             if document_id:
                 self._check(document_id, "document id", block.first_line + row)

@@ -22,7 +22,7 @@ _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f]")
 
 @dataclass(frozen=True)
 class Layout:
-    """What stands before the cells of each row of a file."""
+    """Whether the rows of a file begin with a label, and with a query id."""
 
     has_label: bool
     has_query: bool
@@ -34,7 +34,7 @@ def ignored_index(name: str) -> int | None:
 
 
 def words_of(text: bytes) -> list[bytes]:
-    """Return the fields between blanks and tabs; carriage returns at the end are part of the line's end."""
+    """Return the fields between blanks and tabs; carriage returns at the end belong to the line end."""
     return [word for word in re.split(rb"[ \t]+", text.rstrip(b"\r")) if word]
 
 
@@ -76,13 +76,13 @@ def explain(line: bytes, layout: Layout, options: ReadOptions) -> str | None:
 
 
 def nul_fault(line: bytes) -> str:
-    """Return what to say of a line with a NUL byte."""
+    """Return the fault of a line with a NUL byte."""
     at = line.index(b"\0")
     return f"NUL byte in {quote(line[max(at - 20, 0) : at + 1])}; the file is damaged, or no text"
 
 
 def no_query_fault(rest: Sequence[bytes]) -> str:
-    """Return what to say when no query id stands at its place; `rest` is what stands from there on."""
+    """Return the fault of a row without a query id after the label; rest : the words from there on."""
     if any(word.startswith(b"qid:") for word in rest):
         word = next(word for word in rest if word.startswith(b"qid:"))
         return f"query id {quote(word)} stands after {quote(rest[0])}; it must come right after the label"
@@ -109,7 +109,7 @@ def label_fault(word: bytes) -> str | None:
 
 
 def is_placeholder(word: bytes) -> bool:
-    """Say whether the word may stand where a label is not needed: any number, or what says that there is none."""
+    """Return whether the word is accepted as a label that is not used: any number, or a placeholder such as `?`."""
     if word.lower() in (b"?", b"-", b"na", b"n/a", b"null", b"none"):
         return True
     return any(pattern.match(word) for pattern in (_NUMBER, _MISSING, _INFINITE))
@@ -167,7 +167,7 @@ def value_fault(value: bytes, shown: str, options: ReadOptions) -> str | None:
 
 
 def not_letor_fault(line: bytes, words: Sequence[bytes]) -> str:
-    """Return what to say when already the first row does not start with a label."""
+    """Return the fault of a file whose first row does not start with a label."""
     what = f"the line is not 'label qid:ID index:value ...': it starts with {quote(words[0])}"
     if _MISSING.match(words[0]) or _INFINITE.match(words[0]) or _NUMBER.match(words[0]):
         return label_fault(words[0]) or what

@@ -7,17 +7,18 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from types import TracebackType
 from typing import Any
 
 import numpy as np
 
-from lmart.array_types import Float64Array, Int64Array
+from lmart.array_types import BoolArray, Float64Array, Int64Array
 from lmart.data.dataset import SparseRows
 from lmart.errors import DataError, OutputError, quote
 from lmart.formats.documents.column_roles import ColumnPlan, plan_columns
 from lmart.formats.documents.feature_table import FeatureTable
 from lmart.formats.documents.ids import encoding_fault, has_control, id_fault
-from lmart.formats.documents.row_blocks import QueryLedger, RowBlock, RowReader, refuse
+from lmart.formats.documents.row_blocks import RowBlock, RowReader, SeenQueries, refuse
 from lmart.formats.read_options import ReadOptions
 from lmart.kernels.delimited_text import DOCUMENT, FEATURE, LABEL, QUERY
 from lmart.streams import AtomicOutput, InputStream
@@ -37,15 +38,15 @@ def _pyarrow(error: type[DataError] | type[OutputError], path: str) -> Any:
 
 
 class ParquetReader(RowReader):
-    """Reads Parquet, batch by batch; what is no plain file is read into memory first."""
+    """Reads Parquet, batch by batch; pipes and compressed files are read into memory first."""
 
     def __init__(
-        self, stream: InputStream, head: bytes, options: ReadOptions, table: FeatureTable, ledger: QueryLedger
+        self, stream: InputStream, head: bytes, options: ReadOptions, table: FeatureTable, seen_queries: SeenQueries
     ) -> None:
         self.path = stream.path
         self.table = table
         self._options = options
-        self._ledger = ledger
+        self._seen_queries = seen_queries
         self._arrow = _pyarrow(DataError, self.path)
         self._threads = threads_can_start()
         self._query: str | None = None
@@ -69,7 +70,7 @@ class ParquetReader(RowReader):
         self._refuse_types(plan, types)
         used = [name for name, kind in zip(originals, plan.kinds.tolist(), strict=True) if kind]
         counts = Counter(originals)
-        if repeated := [name for name in used if counts[name] > 1]:  # pyarrow cannot tell them apart
+        if repeated := [name for name in used if counts[name] > 1]:  # pyarrow cannot select one of them
             raise DataError(f"two columns are named {quote(repeated[0])}; rename one", self.path)
         with self._failures():
             batches = self._file.iter_batches(BLOCK_ROWS, columns=used, use_threads=self._threads)
@@ -157,7 +158,7 @@ class ParquetReader(RowReader):
         self._row += n
         return block
 
-    def _note(self, faults: list[DataError], wrong: Any, column: Float64Array, message: str) -> None:
+    def _note(self, faults: list[DataError], wrong: BoolArray, column: Float64Array, message: str) -> None:
         rows = np.flatnonzero(wrong)
         most = len(rows) > 1 and 2 * len(rows) > len(wrong) - rows[0]
         for i in rows[: 1 if most else self._options.max_errors].tolist():
@@ -217,7 +218,7 @@ class ParquetReader(RowReader):
                 if text != self._query:
                     if wrong := id_fault(text, "query id", self._options):
                         faults.append(DataError(wrong, self.path, self._row + i + 1))
-                    elif fault := self._ledger.enter(text, self.path, self._row + i + 1):
+                    elif fault := self._seen_queries.enter(text, self.path, self._row + i + 1):
                         faults.append(fault)
                 starts.append(i)
                 query_ids.append(text)
@@ -235,14 +236,16 @@ class _ArrowFailures:
     def __enter__(self) -> None:
         pass
 
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if isinstance(error, self._kinds) and not isinstance(error, DataError):
             why = (str(error).splitlines() or [""])[0]
             raise DataError(f"cannot be read as Parquet: {why}; copy or write the file again", self._path) from None
 
 
 def _seekable(stream: InputStream, head: bytes) -> Any:
-    """Return the path of a plain file, else its whole content; Parquet's index stands at its end."""
+    """Return the path of a plain file, else its whole content; Parquet's index is at its end."""
     if stream.path != "-" and stream.progress > 0 and os.path.isfile(stream.path):
         with open(stream.path, "rb") as plain:
             if plain.read(len(MAGIC)) == MAGIC and stream.is_file(os.fstat(plain.fileno())):

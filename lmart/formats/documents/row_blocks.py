@@ -17,12 +17,12 @@ from lmart.formats.documents.feature_table import FeatureTable
 class RowBlock:
     """n adjacent rows of the input, in its order.
 
-    features      : the rows; `features.columns` are positions in `RowReader.feature_ids`; the cells of a row stand by
-                    ascending feature id (not by ascending column)
+    features      : the rows; `features.columns` are positions in `RowReader.feature_ids`; the cells of a row are
+                    ordered by ascending feature id (not by ascending column)
     labels        : float64[n], or None when the input has none
     query_ids     : one text a run of equal query ids, or None when the input has none
     query_offsets : int64[n_runs + 1], where the runs start in the block; [0, n] without query ids
-    continues     : the first run goes on from the last run of the block before
+    continues     : the first run continues the last run of the block before
     document_ids  : n texts, '' where there is none, when they were asked for
     first_line    : line (1-based) or row of the input where the block starts
     """
@@ -39,15 +39,15 @@ class RowBlock:
         return len(self.features)
 
 
-class QueryLedger:
-    """Which query ids were met and where, so that one that comes back is refused."""
+class SeenQueries:
+    """The query ids seen so far and where each was first, so that one whose rows are not adjacent is refused."""
 
     def __init__(self, group_by_qid: bool) -> None:
         self._group_by_qid = group_by_qid
         self._first: dict[str, tuple[str, int]] = {}
 
     def enter(self, query_id: str, path: str, line: int) -> DataError | None:
-        """Note a run of rows of one query; return the fault when the query stood before."""
+        """Remember a run of rows of one query; return the fault when the query was seen before."""
         if self._group_by_qid:
             return None
         entry = path, line
@@ -66,8 +66,8 @@ class QueryLedger:
 class RowReader(abc.ABC):
     """One input, read block by block in constant memory: iterate over it; a context manager.
 
-    Memory grows only with the number of distinct features, and of queries (a query that comes back is refused).
-    With `group_by_qid` a query may come back; its runs arrive as they stand.
+    Memory grows only with the number of distinct features, and of queries: one whose rows are not adjacent is refused.
+    With `group_by_qid` a query may have several runs of rows; they are yielded in the order of the input.
     """
 
     path: str
@@ -89,12 +89,12 @@ class RowReader(abc.ABC):
         """Yield the blocks; DataError at the first block with faults."""
 
     def volatile_batches(self) -> Iterator[list[RowBlock]]:
-        """Yield adjacent blocks whose arrays last until the next are asked for; faults of the input come together."""
+        """Yield lists of adjacent blocks, valid until the next list; all faults of the input are raised together."""
         return ([block] for block in self)
 
     @property
     def progress(self) -> float:
-        """The share of the input that was read, as far as known, else 0."""
+        """The fraction of the input read so far, 0 if unknown."""
         return 0.0
 
     @abc.abstractmethod

@@ -13,10 +13,10 @@ import numpy.typing as npt
 from lmart.array_types import Float64Array, Int64Array
 from lmart.data.dataset import SparseRows
 from lmart.errors import DataError
-from lmart.formats.documents.cell_buffers import CellRoom, ReusedRoom, joined
+from lmart.formats.documents.cell_buffers import CellBuffer, ReusedBuffer, joined
 from lmart.formats.documents.feature_table import FeatureTable
 from lmart.formats.documents.ids import decode_documents, encoding_fault, id_fault
-from lmart.formats.documents.row_blocks import QueryLedger, RowBlock, RowReader, refuse
+from lmart.formats.documents.row_blocks import RowBlock, RowReader, SeenQueries, refuse
 from lmart.formats.read_options import ReadOptions
 from lmart.kernels import decimal_numbers, letor_text
 from lmart.streams import InputStream
@@ -24,7 +24,7 @@ from lmart.threads import WorkerPool
 
 Ts = TypeVarTuple("Ts")
 
-FIRST_BLOCK = 1 << 16  # small: it teaches the table which features there are
+FIRST_BLOCK = 1 << 16  # small: after it, the table knows most features
 BLOCK = 1 << 23
 CHUNK = 1 << 19
 LONGEST_LINE = 1 << 26
@@ -33,19 +33,23 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 @lru_cache(maxsize=1)
 def powers() -> npt.NDArray[np.uint64]:
-    """Return the table of powers that the kernels read numbers with."""
+    """Return the powers of five that kernels parse decimal numbers with."""
     return decimal_numbers.powers_of_five()
 
 
 class Buffers:
-    """The outputs of one call of a reading kernel but its cells, used again for every chunk; they only grow."""
+    """Output buffers of one call of a parsing kernel, apart from cells; reused for every chunk, and they only grow."""
 
     def __init__(self) -> None:
         self._rows = self._numbers = -1
 
     def reserve(self, rows: int, numbers: int, max_errors: int) -> None:
-        """Make room for `rows` rows with `numbers` cells and labels together, and for `max_errors` faults,
-        at most one a row."""
+        """Make the buffers large enough.
+
+        rows       : number of rows
+        numbers    : number of cells and labels together
+        max_errors : number of faults that are reported, at most one a row
+        """
         if rows > self._rows:
             self._rows = rows
             self.labels = np.empty(rows)
@@ -62,7 +66,7 @@ class Buffers:
 
 
 class _Reading:
-    """One read from a stream to fill view[start:]: done at once when asked for, else in time."""
+    """One read from a stream into view[start:], which runs on a worker ahead of time, or at the latest in `result`."""
 
     def __init__(self, stream: InputStream, view: memoryview, start: int) -> None:
         self._stream = stream
@@ -73,7 +77,7 @@ class _Reading:
         self._fault: DataError | None = None
 
     def run(self) -> None:
-        """Read, unless it is done."""
+        """Read, unless that is done already."""
         if not self._done:
             self._done = True
             try:
@@ -95,7 +99,16 @@ class _Reading:
 
 
 class TextReader(RowReader):
-    """Reads lines from `stream`, of which `head` was read already; `parse` says what the lines hold."""
+    """Splits text into blocks of whole lines, which `parse` of a subclass turns into rows.
+
+    stream       : the text, without its first bytes
+    head         : those first bytes, which were read to recognise the format
+    options      : of reading
+    pool         : the workers
+    table        : the features met so far; new ones are added
+    seen_queries : the query ids met so far
+    cell_buffer  : where cells are written; None: in a buffer of the reader
+    """
 
     def __init__(
         self,
@@ -104,21 +117,21 @@ class TextReader(RowReader):
         options: ReadOptions,
         pool: WorkerPool,
         table: FeatureTable,
-        ledger: QueryLedger,
-        room: CellRoom | None = None,
+        seen_queries: SeenQueries,
+        cell_buffer: CellBuffer | None = None,
     ) -> None:
         self.path = stream.path
         self.table = table
         self.options = options
         self.pool = pool
         self.faults: list[DataError] = []
-        self.line = 0  # lines before the text at hand
+        self.line = 0  # lines before the current block
         self._stream = stream
         self._head = head
-        self._ledger = ledger
+        self._seen_queries = seen_queries
         self._query: bytes | None = None
         self._buffers: list[Buffers] = []
-        self._room = room or ReusedRoom()
+        self._cell_buffer = cell_buffer or ReusedBuffer()
         self._lasting = True
         self._progress = 0.0
         self._next: _Reading | None = None
@@ -139,7 +152,10 @@ class TextReader(RowReader):
 
     @abc.abstractmethod
     def parse(self, buffer: bytearray, stop: int) -> list[RowBlock]:
-        """Read the whole lines buffer[:stop], add to `faults`, move `line` on; blocks may use `buffers` again."""
+        """Return the rows of the whole lines buffer[:stop] as blocks; add to `faults` and `line`.
+
+        The blocks may be views of `buffers`: they are valid until the next call.
+        """
 
     def _blocks(self, whole_input: bool) -> Iterator[list[RowBlock]]:
         self._lasting = not whole_input
@@ -159,10 +175,10 @@ class TextReader(RowReader):
         refuse(self.faults, self.options.max_errors)
 
     def end(self) -> None:
-        """Check what can only be known at the end of the input; DataError."""
+        """Check what is known only at the end of the input; DataError when it is wrong."""
 
     def _texts(self) -> Iterator[tuple[bytearray, int]]:
-        """Yield buffers with whole lines up to a stop, the last of them a newline."""
+        """Yield (buffer, stop): buffer[:stop] holds whole lines and ends with a newline."""
         head = self._head
         few = bytearray(len(BYTE_ORDER_MARK))
         while len(head) < len(few) and BYTE_ORDER_MARK.startswith(head):
@@ -181,20 +197,20 @@ class TextReader(RowReader):
             if filled - cut > LONGEST_LINE:
                 what = f"the line is longer than {LONGEST_LINE >> 20} MiB"
                 raise self.fault(self.line + 1, f"{what}; is it the right file, and are its line ends newlines?")
-            start, room = filled, len(buffer) - letor_text.MARGIN - 1
-            if cut or filled == room:
+            start, limit = filled, len(buffer) - letor_text.MARGIN - 1
+            if cut or filled == limit:
                 start = filled - cut
-                room = start + (self._next_size() if cut else max(start, FIRST_BLOCK))
-                if len(spare) < room + 1 + letor_text.MARGIN:
-                    spare = bytearray(room + room // 8 + 1 + letor_text.MARGIN)  # not again for a slightly longer rest
+                limit = start + (self._next_size() if cut else max(start, FIRST_BLOCK))
+                if len(spare) < limit + 1 + letor_text.MARGIN:
+                    spare = bytearray(limit + limit // 8 + 1 + letor_text.MARGIN)  # so that it is rarely done again
                 spare[:start] = memoryview(buffer)[cut:filled]
                 self._progress = self._stream.progress
-                self._next = _Reading(self._stream, memoryview(spare)[:room], start)
+                self._next = _Reading(self._stream, memoryview(spare)[:limit], start)
                 if cut:
                     yield buffer, cut
                 buffer, spare = spare, buffer
-            else:  # more of a long line, behind what is there
-                self._next = _Reading(self._stream, memoryview(buffer)[:room], start)
+            else:  # a line longer than the buffer so far: append to it
+                self._next = _Reading(self._stream, memoryview(buffer)[:limit], start)
             count = self._next.result()
             filled = start + count
             if not count:
@@ -206,7 +222,7 @@ class TextReader(RowReader):
             cut = buffer.rfind(b"\n", start, filled) + 1
 
     def _next_size(self) -> int:
-        """Return how much to read next: a block, or what is left of a plain file, as room costs time too."""
+        """Return the bytes to read next: BLOCK, or the rest of a plain file if less, since allocation costs time."""
         progress = self._stream.progress if self._stream.can_read_ahead else 0.0
         if progress <= 0.0:
             return BLOCK
@@ -214,8 +230,9 @@ class TextReader(RowReader):
         return min(BLOCK, max(left, FIRST_BLOCK))
 
     def run(self, function: Callable[[Unpack[Ts]], None], arguments: Sequence[tuple[*Ts]]) -> None:
-        """Call the function for each tuple of arguments on the threads of the pool; read ahead meanwhile if that cannot
-        wait.
+        """Call the function for each tuple of arguments on the pool, and read the next block meanwhile.
+
+        There is no reading ahead from pipes and compressed files, which could keep a worker waiting.
         """
         if self._next is None or not self._stream.can_read_ahead:
             self.pool.run(function, arguments)
@@ -224,11 +241,11 @@ class TextReader(RowReader):
             self.pool.run(_call, [(job,) for job in jobs])
 
     def fault(self, line: int, message: str) -> DataError:
-        """Return a fault of this input."""
+        """Return a DataError at a line of this input."""
         return DataError(message, self.path, line)
 
     def refuse_gains(self, labels: Iterable[tuple[int, float]]) -> None:
-        """Add the faults of labels that have no gain; they come with their lines."""
+        """Add faults for the labels that have no gain; labels : (line, label) pairs."""
         for line, label in labels:
             if message := self.options.gain_fault(np.array([label])):
                 self.faults.append(self.fault(line, message))
@@ -240,7 +257,11 @@ class TextReader(RowReader):
         return self._buffers[:count]
 
     def read_runs(self, buffer: bytearray, runs: Int64Array) -> tuple[list[str], bool]:
-        """Return the query ids of runs (int64[n, 4]: row, start, stop, line), and whether the first one goes on."""
+        """Return the query ids of runs of rows, and whether the first run continues that of the block before.
+
+        buffer : the text
+        runs   : int64[n, 4]: first row, start and stop of the id in `buffer`, line
+        """
         query_ids: list[str] = []
         continues = False
         for _, start, stop, line in runs.tolist():
@@ -254,7 +275,7 @@ class TextReader(RowReader):
         return query_ids, continues
 
     def enter_query(self, raw: bytes, line: int) -> str:
-        """Return the id of a query that begins, and note it; a fault when it stood before or is no UTF-8."""
+        """Return the id of a query that begins, and remember it; add a fault if seen before or not UTF-8."""
         try:
             query_id = raw.decode("utf-8")
         except UnicodeDecodeError:
@@ -262,12 +283,16 @@ class TextReader(RowReader):
             return raw.decode("utf-8", "backslashreplace")
         if message := id_fault(query_id, "query id", self.options):
             self.faults.append(self.fault(line, message))
-        elif fault := self._ledger.enter(query_id, self.path, line):
+        elif fault := self._seen_queries.enter(query_id, self.path, line):
             self.faults.append(fault)
         return query_id
 
     def read_documents(self, buffer: bytearray, documents: Int64Array, begin: int) -> list[str]:
-        """Return the document ids at the places int64[n, 2] of a chunk that begins at `begin`; adds their faults."""
+        """Return the document ids of a chunk, and add their faults.
+
+        documents : int64[n, 2], start and stop of each id in `buffer`
+        begin     : where the chunk begins in `buffer`
+        """
         texts, faults = decode_documents(
             [bytes(buffer[start:stop]) for start, stop in documents.tolist()], self.options
         )
@@ -279,9 +304,11 @@ class TextReader(RowReader):
     def finish_numbers(
         self, buffer: bytearray, numbers: Int64Array, labels: Float64Array, values: Float64Array
     ) -> list[tuple[int, int, int]]:
-        """Fill in numbers that the kernels left to float(), as `decimal_numbers.read_numbers` lays them out.
+        """Parse with float() the numbers that the kernels could not, and write them to `labels` and `values`.
 
-        Return (line, start, stop) of those that are no data, one a line, as many as may be told.
+        numbers : int64[n, 5] as `decimal_numbers.read_numbers` leaves them: index into `values`, or ~index into
+                  `labels`; start and stop in `buffer`; line; status
+        Return (line, start, stop) of tokens that are invalid, one a line, at most `max_errors`.
         """
         wrong: dict[int, tuple[int, int, int]] = {}
         for place, start, stop, line, status in numbers.tolist():
@@ -309,15 +336,15 @@ def _call(job: Callable[[], None]) -> None:
 
 
 def count_lines(text: npt.NDArray[np.uint8], start: int, stop: int) -> int:
-    """Return how many newlines stand in text[start:stop]."""
+    """Return the number of newlines in text[start:stop]."""
     return int(np.count_nonzero(text[start:stop] == ord("\n")))
 
 
 def cut_at_newlines(buffer: bytearray, stop: int, threads: int, start: int = 0) -> list[tuple[int, int]]:
-    """Return pieces of buffer[start:stop], which ends with a newline, that end with one too.
+    """Return ranges of whole lines that cover buffer[start:stop], which ends with a newline.
 
-    Each is the share that leaves as much to every other thread: few in all, and the last ones, of CHUNK bytes, so small
-    that no thread waits long for another.
+    Guided self-scheduling: each range is remaining / (threads + 1), at least CHUNK bytes, so ranges are few and the
+    last ones small.
     """
     bounds = []
     while start < stop:
@@ -329,7 +356,7 @@ def cut_at_newlines(buffer: bytearray, stop: int, threads: int, start: int = 0) 
 
 
 def join_blocks(parts: Sequence[RowBlock]) -> RowBlock:
-    """Return one block, of its own arrays, from adjacent ones."""
+    """Return adjacent blocks as one, in arrays of its own."""
     offsets = [np.zeros(1, np.int64)]
     runs: list[Int64Array] = []
     query_ids: list[str] = []

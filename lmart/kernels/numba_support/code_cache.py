@@ -6,7 +6,7 @@ each kernel and signature has a file of its own. Its name is a digest of everyth
 content is checked by digest, and it is replaced as a whole. An error costs a compilation, never a result, and is
 reported once. Without the cache `lmart train` compiles for about 15 seconds at each start.
 
-This file is the only one that uses private parts of numba. Where a version lacks one of them, kernels are compiled by
+This file is the only one that uses private objects of numba. Where a version lacks one of them, kernels are compiled by
 plain `njit`, anew in each process, which is also reported.
 """
 
@@ -46,11 +46,11 @@ compile_when_called: Any = njit  # its types know only some of its options
 config: Any = numba.config  # its names are made at run time
 KERNELS = Path(__file__).parent.parent  # a kernel may call kernels of any file in it
 ALLOCATING = frozenset({"empty", "zeros", "ones", "full", "arange", "copy"})  # names of what makes an array in a kernel
-missing: list[str] = []  # private parts that this version of numba lacks
+missing: list[str] = []  # private objects that this version of numba lacks
 
 
 def _part(module: str, *names: str) -> Any:
-    """Return a private part of numba, or None, noted in `missing`, when this version has none by this name."""
+    """Return a private object of numba, or None, noted in `missing`, when this version has none by this name."""
     try:
         found: Any = importlib.import_module(module)
         for name in names:

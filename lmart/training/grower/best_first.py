@@ -1,4 +1,4 @@
-"""Growth leaf by leaf: the leaf with the highest split gain of all, or of its level, is next."""
+"""Growth leaf by leaf: the next leaf is the one with the highest split gain of all, or of its level."""
 
 from __future__ import annotations
 
@@ -97,9 +97,9 @@ def hand_down_bounds(leaf: Leaf, params: GrowParams) -> None:
 
 
 def grow_best_first(params: GrowParams) -> GrownTree | None:
-    """Split the leaf with the highest gain until there are `leaves`, or no split gains; None without a first split.
+    """Split the leaf with the highest gain up to `leaves` leaves or no positive gain; None without a split.
 
-    Depthwise: one of the lowest depth, and of these the one with the highest gain. Equal gains: the older leaf first.
+    Depthwise: of the leaves of the lowest depth, the one with the highest gain. Ties: the older leaf first.
     """
     settings = params.settings
     expander = Expander(params)

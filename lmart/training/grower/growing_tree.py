@@ -21,8 +21,8 @@ from lmart.training.grower.row_partition import LeafSource
 
 Arguments = TypeVarTuple("Arguments")
 
-LOW_HALF = 0xFFFFFFFF  # of a packed sum: the sum of hessians
-SHARED = 65_536  # documents from which on all workers help with one leaf; smaller leaves are worked on side by side
+LOW_HALF = 0xFFFFFFFF  # mask of a packed sum: the sum of hessians
+SHARED = 65_536  # least documents of a leaf that all workers process together; smaller leaves get one worker each
 ONE_THREAD = WorkerPool(1)  # without workers, so it serves many callers at a time
 
 
@@ -89,7 +89,7 @@ class Leaf:
 
 
 class Histograms:
-    """Buffers for histograms, kept from leaf to leaf and from tree to tree: fresh memory costs more than adding to it.
+    """Buffers for histograms, reused from leaf to leaf and from tree to tree, since allocation costs more than summing.
 
     For one caller at a time.
     """
@@ -124,7 +124,7 @@ class GrowParams:
 
     @cached_property
     def search(self) -> SplitSearch:
-        """What the search for splits has in common for all leaves."""
+        """The inputs of the split search that are the same for all leaves."""
         edges, settings, unit, m = self.edges, self.settings, self.units.hessian, self.edges.n_features
         allowed = np.ones(m, np.bool_) if self.allowed_features is None else self.allowed_features
         directions = np.zeros(m, np.int8) if self.directions is None else self.directions
@@ -237,8 +237,8 @@ def run_by_size(
 ) -> None:
     """Call function(*call, pool that helps) for leaves of these sizes.
 
-    Large leaves go one by one, with all workers on each; then the others go side by side, the largest first so that the
-    workers end together.
+    Large leaves are processed one by one, each by all workers; then the others in parallel, each by one worker, the
+    largest first for an even load.
     function    : works on one leaf
     calls       : its arguments for each leaf
     n_documents : documents of each leaf

@@ -1,4 +1,4 @@
-"""Growth level by level, all leaves of a level split alike."""
+"""Oblivious trees: growth level by level, with one split for all leaves of a level."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def grow_oblivious(params: GrowParams) -> GrownTree | None:
     """Split all leaves of a level by the same threshold of the same feature: the one with the highest sum of gains.
 
     A leaf stays as it is where a child would have fewer than min_docs documents or less than min_hessian. Levels are
-    added until there might be more than `leaves` leaves, to `max_depth`, or until nothing gains. Source of the form:
+    added until there might be more than `leaves` leaves, to `max_depth`, or until no split has a positive gain. Source:
     Kohavi 1994 (oblivious decision graphs); CatBoost, which splits every leaf. Ties: lowest feature, then lowest
     threshold, then missing right.
     """
@@ -88,7 +88,8 @@ class _Level:
     def _choose(self, leaves: list[Leaf]) -> tuple[int, int, bool] | None:
         """Return feature, bin and missing left of the split with the highest sum of gains over leaves.
 
-        The sums do not count documents, so the features with the highest sums are counted until one is the best so.
+        The sums ignore min_docs at first: the feature with the highest sum is summed again with counts of documents,
+        until the best one is such a feature.
         """
         edges, pool, search = self._edges, self._pool, self._search
         split_gains, no_counts = np.zeros((2, edges.n_bins)), np.zeros(0, np.int64)

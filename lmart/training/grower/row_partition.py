@@ -14,15 +14,15 @@ from lmart.kernels.split_gain import Split
 from lmart.threads import WorkerPool, chunks
 
 PARTITIONED = 16_384  # least documents in one piece of work when a leaf is split
-ADDED = 2_048  # and when it is added up; where there are not two of them, another worker's histogram does not pay
-MERGED = 32_768  # bins in one piece of work
+ADDED = 2_048  # least documents in one piece of work when a histogram is summed; for fewer, one worker is faster
+MERGED = 32_768  # bins in one piece of work when histograms of workers are added
 
 
 class LeafSource(Protocol):
     """The documents of a growing tree. Sums are integers, so they may be taken piece by piece and added in any order.
 
     Leaf 0 is the root; `split` gives its children new numbers, and the old leaf still covers the documents of both.
-    Calls for different leaves may be made side by side, each with a pool of its own to help it.
+    Calls for different leaves may run in parallel, each with its own pool.
     most_frequent_bins : uint8[m], each feature's most frequent bin. Histograms need not accumulate it (they hold 0
         there); it is recovered as the leaf's total minus all other bins
     """

@@ -1,4 +1,4 @@
-"""What objectives have in common."""
+"""The interface of objectives, and the bias of positions."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ class Objective(ABC):
     sets `relevance`.
 
     relevance     : float64[n], by which documents are to be ordered; documents of equal relevance form no pair
-    position_bias : float64[n_positions], what is added to the scores of documents by their position while gradients are
-    computed; whoever trains sets it after each round to `next_position_bias`.
+    position_bias : float64[n_positions], added to the scores of documents by their position when gradients are
+                    computed; the training loop sets it to `next_position_bias` after each round
     """
 
     relevance: Float64Array
@@ -132,12 +132,12 @@ def improved_bias(
     learning_rate  : what the step is multiplied by
     regularization : r, >= 0, which pulls the bias towards 0
 
-    A click goes to a document that is good, or that is shown where people look: its score is explained as the model's
-    score plus the bias of its position, and both are fitted to the same cost.
+    A document is clicked because it is relevant, or because it was shown at a prominent position: its score is modelled
+    as the model's score plus the bias of its position, and both are fitted to the same cost.
     Equation: b_p += learning_rate (-G_p - r n_p b_p) / (H_p + r n_p + 0.001), G_p and H_p the sums of gradients and
     hessians over the n_p documents at p. Source: LightGBM's lambdarank with positions. Sums are taken in the order of
-    the documents, by one thread: the same bits everywhere. A bias that no number can hold is not finite, without a
-    warning: whoever trains refuses it.
+    the documents, by one thread, so they are the same for any number of threads. A bias that overflows is not finite,
+    without a warning; the training loop refuses it.
     """
     n = len(bias)
     counts = np.bincount(positions.codes, minlength=n)

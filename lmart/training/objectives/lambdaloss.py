@@ -1,4 +1,4 @@
-"""lambdaloss: NDCG-Loss2++, which also counts how near two documents stand (Wang et al. 2018, LambdaLoss)."""
+"""lambdaloss: NDCG-Loss2++, which also weighs pairs by their rank distance (Wang et al. 2018, LambdaLoss)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lmart.kernels.pair_weights import ndcg_loss_weights
 from lmart.training.objectives.base import Task
 from lmart.training.objectives.pairs import PairObjective, ndcg_tables
 
-MU = 10.0  # share of the part that goes by distance, as in the paper
+MU = 10.0  # factor of the weight that depends on the rank distance, as in the paper
 
 
 class LambdaLoss(PairObjective):

@@ -15,8 +15,8 @@ from lmart.training.objectives.pairs import ndcg_tables, pair_settings
 class LambdaMart(Objective):
     """The cost of LambdaMART; its equation is in kernels.pair_gradients.
 
-    A weighted sum over pairs, but no PairObjective: its kernel weighs pairs on the way, which is faster than to store
-    their weights. The gradients of a query sum to exactly 0 unless rows have weights of their own.
+    A weighted sum over pairs, but no PairObjective: its kernel computes the weights itself, faster than from storage.
+    The gradients of a query sum to exactly 0 unless rows have weights of their own.
     """
 
     def __init__(self, task: Task) -> None:

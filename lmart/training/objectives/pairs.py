@@ -1,7 +1,7 @@
-"""What objectives have in common whose cost is a weighted sum over pairs of documents.
+"""Objectives whose cost is a weighted sum over pairs of documents.
 
 The cost of a pair is weight x log(1 + exp(-sigma (s_i - s_j))), i the better document. The weight may depend on the
-order of the documents, and counts as a constant when derivatives are taken (Burges 2010, section 4).
+order of the documents, but is treated as a constant in the derivatives (Burges 2010, section 4).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from lmart.kernels import measures, ordering, pair_gradients
 from lmart.kernels.gradient_arrays import NdcgTables, PairBlock, PairSettings, PairSums, RankedQueries
 from lmart.training.objectives.base import Gradients, Objective, Task
 
-WEIGHTS = 1 << 18  # pairs whose weights are in memory at a time
+WEIGHTS = 1 << 18  # number of pair weights in memory at a time
 
 
 class PairObjective(Objective):
@@ -48,7 +48,7 @@ class PairObjective(Objective):
         self.task.pool.run(self._write_range, [(scores, *queries, out) for queries in self.task.ranges])
 
     def _write_range(self, scores: Float64Array, first_query: int, last_query: int, out: Gradients) -> None:
-        """Write the derivatives of the queries first_query..last_query - 1, a block of pairs after the other."""
+        """Write the derivatives of the queries first_query..last_query - 1, one block of pairs at a time."""
         offsets, settings = self.task.query_offsets, self._settings
         queries = RankedQueries(scores, self.task.query_weights, offsets, self._order)
         ordering.order_documents(scores, offsets, first_query, last_query, self._order)

@@ -1,4 +1,4 @@
-"""What objectives draw by chance: numbers that the seed, the round and the row decide, and nothing else."""
+"""Random numbers of objectives, which depend on the seed, the round and the row alone."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from lmart.kernels import bit_mixing
 
 
 def round_key(seed: int, round_number: int) -> np.uint64:
-    """Return 64 bits to mix the numbers of rows with; not those by which `boosting` draws the rows of a tree."""
+    """Return the 64-bit key of a round's random numbers; another one than that of the row sample of its tree."""
     return np.uint64(bit_mixing.mix_bits(np.uint64(bit_mixing.round_key(seed, round_number))))

@@ -11,10 +11,11 @@ from lmart.training.objectives.random_keys import round_key
 
 
 class CrossEntropy(Objective):
-    """The cross entropy XE-NDCG, a bound of NDCG: -sum phi ln rho, phi shares of gains, rho shares of exp(sigma s).
+    """The cross entropy XE-NDCG, a bound of NDCG: -sum phi_i ln rho_i over the documents of a query.
 
-    phi_i is (G_i + 1 - gamma_i) divided by its sum over the query, G the gain and gamma uniform in [0, 1), drawn anew
-    each round. Neither truncation nor normalising changes it: both shares are of the whole query and add up to 1.
+    rho is the softmax of sigma x score. phi_i is (G_i + 1 - gamma_i) divided by its sum over the query, G the gain and
+    gamma uniform in [0, 1), drawn anew each round. Both are distributions over the whole query, so truncation and
+    normalisation do not apply.
     """
 
     def __init__(self, task: Task) -> None:

@@ -1,4 +1,4 @@
-"""yetirank: neighbours in orders drawn by chance (Gulin, Kuralenok and Pavlov 2011); see kernels.listwise."""
+"""yetirank: pairs of neighbours in random orders (Gulin, Kuralenok and Pavlov 2011); see kernels.listwise."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from lmart.training.objectives.pairs import pair_settings
 from lmart.training.objectives.random_keys import round_key
 
 ORDERS = 10  # drawn a query and round
-FADING = 0.85  # what a pair counts less with each rank down an order
-MOST_RANKS = 200  # 0.85^200 is less than half a unit in which pairs are added
+FADING = 0.85  # factor of a pair's weight for each rank
+MOST_RANKS = 200  # 0.85^200 rounds to 0 in the fixed-point sums of pairs
 
 
 class YetiRank(Objective):
-    """Pairs that are neighbours where sigma x score has got noise: a document meets those that it competes with.
+    """Pairs of neighbours in random orders by score plus noise, so that documents of similar score form pairs.
 
-    Each round draws ORDERS orders of every query by sigma s + ln(r / (1 - r)), r uniform in (0, 1). The pair at the
-    ranks k and k + 1 of one of them weighs FADING^k |y_i - y_j| / ORDERS, y being the labels divided by the highest
-    of the query, and costs weight x log(1 + exp(-sigma (s_i - s_j))), i the better document, s the scores without
+    Each round draws ORDERS orders of every query by sigma s + ln(r / (1 - r)), r uniform in (0, 1). The pair at ranks
+    k and k + 1 of one of them has the weight FADING^k |y_i - y_j| / ORDERS, y the labels divided by the highest label
+    of the query, and the cost weight x log(1 + exp(-sigma (s_i - s_j))), i the better document, s the scores without
     noise. Truncation T leaves out pairs with k >= T; normalising multiplies the derivatives of a query by
     log2(1 + S) / S, S = 2 sum |lambda|, without the division by distances that other objectives have. The gradients of
     a query sum to exactly 0 unless rows have weights of their own.

@@ -22,7 +22,7 @@ from lmart.errors import DataError
 from lmart.formats.documents import text_reader as text_module
 from lmart.formats.documents.feature_table import FeatureTable
 from lmart.formats.documents.letor import LetorReader, LetorWriter
-from lmart.formats.documents.row_blocks import QueryLedger
+from lmart.formats.documents.row_blocks import SeenQueries
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import open_rows, read_dataset
 from lmart.gains import Gain
@@ -476,7 +476,7 @@ def test_a_long_line_is_not_copied_for_each_piece_of_it(monkeypatch: pytest.Monk
     for step in (1, 7):
         stream = Recorded(line[i : i + step] for i in range(0, len(line), step))
         options = ReadOptions()
-        reader = LetorReader(stream, b"", options, SERIAL, FeatureTable(), QueryLedger(False))
+        reader = LetorReader(stream, b"", options, SERIAL, FeatureTable(), SeenQueries(False))
         assert sum(len(block) for block in reader) == 1
         assert sum(a is not b for a, b in pairwise(buffers)) < 20
     monkeypatch.setattr(text_module, "LONGEST_LINE", 3 << 20)
