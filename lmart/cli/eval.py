@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import click
 
-from lmart.cli.model_selection import stood_there
 from lmart.cli.options.common import definitions, quiet_option, thread_count, threads_option
 from lmart.cli.options.data import data_options, refuse_two_standard_inputs
 from lmart.cli.options.multi_file import ManyFilesCommand
+from lmart.cli.options.packed import given_on_command_line, packed
 from lmart.cli.options.types import GainType
 from lmart.cli.signals import flush_output
 from lmart.cli.terminal.console import Console
@@ -73,6 +73,45 @@ def _once(context: click.Context, parameter: click.Parameter, values: tuple[str,
     return values[0] if values else None
 
 
+@dataclass(frozen=True)
+class EvalInputs:
+    """What is measured, one field an option: `data` ranked by a model, or by a file of scores."""
+
+    data: tuple[str, ...]
+    model: str | None
+    scores: str | None
+    weights: str | None
+    strict: bool
+
+
+@dataclass(frozen=True)
+class MeasureOptions:
+    """How it is measured, one field an option; gain None: that of the model, else exp2."""
+
+    metric: tuple[str, ...]
+    gain: Gain | None
+    empty: str
+    ties: str
+
+    def measures(self) -> tuple[Measure, ...]:
+        """Return the measures; SettingsError when there is no such measure, a usage error when an option is idle."""
+        measures = parse_measures(",".join(self.metric), Conventions(self.gain or Gain(), self.empty, self.ties))
+        _refuse_idle(measures)
+        return measures
+
+
+@dataclass(frozen=True)
+class EvalOutput:
+    """What is written, one field an option."""
+
+    per_query: str | None
+    as_json: bool
+
+
+def _names(kind: type[EvalInputs | MeasureOptions | EvalOutput]) -> list[str]:
+    return [one.name for one in fields(kind)]
+
+
 @click.command(
     "eval",
     cls=ManyFilesCommand,
@@ -115,7 +154,7 @@ def _once(context: click.Context, parameter: click.Parameter, values: tuple[str,
     "--gain",
     type=GainType(),
     metavar="exp2|linear|G0,G1,...",
-    help="What a label is worth in ndcg and dcg: 2^label - 1, the label, or a table from label 0 up.  "
+    help="Gain of a label in ndcg and dcg: 2^label - 1, the label, or a table from label 0 up.  "
     "[default: the model's, else exp2]",
 )
 @click.option(
@@ -154,88 +193,97 @@ def _once(context: click.Context, parameter: click.Parameter, values: tuple[str,
 @data_options
 @threads_option
 @quiet_option
+@packed("inputs", EvalInputs, _names(EvalInputs))
+@packed("measure_options", MeasureOptions, _names(MeasureOptions))
+@packed("output", EvalOutput, _names(EvalOutput))
 def command(
-    data: tuple[str, ...],
-    model: str | None,
-    scores: str | None,
-    metric: tuple[str, ...],
-    gain: Gain | None,
-    empty: str,
-    ties: str,
-    weights: str | None,
-    per_query: str | None,
-    strict: bool,
-    as_json: bool,
+    inputs: EvalInputs,
+    measure_options: MeasureOptions,
+    output: EvalOutput,
     read_options: ReadOptions,
     threads: int | None,
     quiet: int,
 ) -> None:
     """Measure a ranking; the help text is HELP."""
-    if (model is None) == (scores is None):
-        raise click.UsageError("give one of --model and --scores" + ("" if model is None else ", not both"))
-    if strict and model is None:
-        raise click.UsageError("--strict needs --model: scores are measured without looking at features")
-    if as_json and per_query == "-":
-        raise click.UsageError("--json and --per-query - both write to standard output; give --per-query a file")
-    inputs = [*data, model, scores, weights, read_options.query_sizes]
-    refuse_two_standard_inputs(inputs)
-    conventions = Conventions(gain or Gain(), empty, ties)
-    measures = parse_measures(",".join(metric), conventions)
-    _refuse_idle(measures)
+    paths = _check_usage(inputs, output, read_options)
+    measures = measure_options.measures()
 
     from lmart.formats.registry import for_models, read_dataset, read_model
-    from lmart.streams import AtomicOutputs, check_output
+    from lmart.streams import check_output
 
-    for path in dict.fromkeys((per_query or "-", "-")):
-        check_output(path, [path for path in inputs if path is not None])
+    for path in dict.fromkeys((output.per_query or "-", "-")):
+        check_output(path, paths)
     console = Console(quiet)
     with WorkerPool(thread_count(threads, console.notice)) as pool:
-        ensemble = None if model is None else read_model(model)
-        if ensemble is not None and model is not None:
-            measures = _with_gain_of(ensemble, model, measures, gain is not None, console)
+        ensemble = None if inputs.model is None else read_model(inputs.model)
+        if ensemble is not None and inputs.model is not None:
+            measures = _with_gain_of(ensemble, inputs.model, measures, measure_options.gain is not None, console)
         if any(measure.name in WITH_GAIN for measure in measures):
             read_options = replace(read_options, gain=measures[0].conventions.gain)
         # Scores need no features, so no column of a table is parsed for them.
         read_options = for_models(read_options, [] if ensemble is None else [ensemble])
-        dataset = read_dataset(data, read_options.telling(console.notice, console.warning), pool)
+        dataset = read_dataset(inputs.data, read_options.telling(console.notice, console.warning), pool)
         _warn_of_single_documents(dataset, console)
-        given_weights = None if weights is None else _read_weights(weights, dataset)
+        weights = None if inputs.weights is None else _read_weights(inputs.weights, dataset)
         scale = None if ensemble is None else _label_scale(ensemble, measures, dataset, console)
-        evaluator = _prepare(dataset, measures, pool, given_weights, scale)
+        evaluator = _prepare(dataset, measures, pool, weights, scale)
         if ensemble is not None:
-            given = _score(ensemble, dataset, pool, console, strict)
+            scores = _score(ensemble, dataset, pool, console, inputs.strict)
         else:
-            given = _read_scores(scores or "", dataset)
-        report = _evaluate(evaluator, given, dataset)
-    weighted = None if given_weights is None else given_weights.given_per
-    with AtomicOutputs() as outputs:
-        if per_query is not None:
-            out = outputs.open(per_query)
+            scores = _read_scores(inputs.scores or "", dataset)
+        report = _evaluate(evaluator, scores, dataset)
+    _write(report, dataset, weights, output)
+
+
+def _check_usage(inputs: EvalInputs, output: EvalOutput, read_options: ReadOptions) -> list[str]:
+    """Return all files that are read; a usage error when options do not go together."""
+    model, scores = inputs.model, inputs.scores
+    if (model is None) == (scores is None):
+        raise click.UsageError("give one of --model and --scores" + ("" if model is None else ", not both"))
+    if inputs.strict and model is None:
+        raise click.UsageError("--strict needs --model: scores are measured without looking at features")
+    if output.as_json and output.per_query == "-":
+        raise click.UsageError("--json and --per-query - both write to standard output; give --per-query a file")
+    paths = [
+        path for path in (*inputs.data, model, scores, inputs.weights, read_options.query_sizes) if path is not None
+    ]
+    refuse_two_standard_inputs(paths)
+    return paths
+
+
+def _write(report: EvaluationReport, dataset: RankingDataset, weights: Weights | None, output: EvalOutput) -> None:
+    """Write the measures of each query to their file, and the report to standard output."""
+    from lmart.streams import AtomicOutputs
+
+    given_per = None if weights is None else weights.given_per
+    with AtomicOutputs() as files:
+        if output.per_query is not None:
+            out = files.open(output.per_query)
             for line in per_query_lines(report, dataset.query_ids):
                 out.write(line)
-        if as_json:
+        if output.as_json:
             content = report.to_json()
-            if weighted is not None:
-                content["conventions"]["weights"] = weighted
+            if given_per is not None:
+                content["conventions"]["weights"] = given_per
             click.echo(json.dumps(content, allow_nan=False))
-        elif per_query != "-":
-            print_report(report, weighted)
+        elif output.per_query != "-":
+            print_report(report, given_per)
         flush_output()  # an older file of measures stays when the report is lost
 
 
 def _refuse_idle(measures: tuple[Measure, ...]) -> None:
-    """Refuse conventions that stand on the command line but that no measure depends on."""
+    """Refuse conventions that are given on the command line but that no measure depends on."""
     names = {measure.name for measure in measures}
-    if stood_there("gain") and not names & WITH_GAIN:
+    if given_on_command_line("gain") and not names & WITH_GAIN:
         raise click.UsageError("--gain counts in ndcg and dcg only, and --metric has neither; leave it out")
-    if stood_there("empty") and names == {"dcg"}:
+    if given_on_command_line("empty") and names == {"dcg"}:
         raise click.UsageError("--empty counts in all measures but dcg, and --metric has no other; leave it out")
 
 
 def _with_gain_of(
     ensemble: Ensemble, path: str, measures: tuple[Measure, ...], given: bool, console: Console
 ) -> tuple[Measure, ...]:
-    """Return the measures with the model's gain, or as they are, and told, when another gain was given."""
+    """Return the measures with the model's gain, or as they are, with a notice, when another gain was given."""
     try:
         gain = Gain.parse(ensemble.gain)
     except SettingsError as fault:
@@ -259,7 +307,7 @@ def _label_scale(
     ensemble: Ensemble, measures: tuple[Measure, ...], dataset: RankingDataset, console: Console
 ) -> int | None:
     """Return the largest label of err that the model was trained with, None when it names none or the data goes
-    beyond it, which is told.
+    beyond it, with a warning.
     """
     scale = ensemble.settings.get("largest_label")
     if type(scale) is not int or scale < 1 or all(one.name != "err" or one.largest_label for one in measures):
