@@ -6,12 +6,12 @@ from dataclasses import fields
 
 import click
 
-from lmart.cli.model_selection import SelectionOptions, selection_options
 from lmart.cli.options.common import definitions, quiet_option, thread_count, threads_option
 from lmart.cli.options.data import data_options
 from lmart.cli.options.metadata import MetadataFiles, metadata_options
 from lmart.cli.options.multi_file import ManyFilesCommand
 from lmart.cli.options.packed import packed
+from lmart.cli.options.selection import SelectionOptions, selection_options
 from lmart.cli.options.settings import setting_options
 from lmart.cli.signals import keep_memory_constant
 from lmart.cli.terminal.console import Console

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 import click
 
-from lmart.cli.model_selection import SelectionOptions, check_usage
 from lmart.cli.options.data import refuse_two_standard_inputs
 from lmart.cli.options.idle import idle_options
 from lmart.cli.options.metadata import MetadataFiles
 from lmart.cli.options.packed import given_on_command_line
+from lmart.cli.options.selection import SelectionOptions, check_usage
 from lmart.cli.terminal.console import Console
 from lmart.constraints import format_monotone, is_list, parse_monotone
 from lmart.errors import quote

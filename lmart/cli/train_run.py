@@ -139,8 +139,9 @@ def write_outputs(
             content = _report(request, inputs, fitted, record, console)
             content |= model_selection_report.report(selected)
             files.open(report).write(model_selection_report.json_text(content))
-        if oof is not None and selected.crossed is not None and inputs.in_memory is not None:
-            model_selection_report.write_out_of_fold(selected.crossed, inputs.in_memory.train_set, files.open(oof))
+        folds, sets = selected.cross_validation, inputs.in_memory
+        if oof is not None and folds is not None and sets is not None:
+            model_selection_report.write_out_of_fold(folds, sets.train_set, files.open(oof))
         files.open(request.files.out).write(model_to_json(fitted.result.ensemble))
         model_selection_report.print_results(selected, console, to_output="-" not in request.outputs.values())
         flush_output()

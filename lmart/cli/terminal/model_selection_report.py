@@ -39,10 +39,10 @@ def report(selected: SelectedSettings) -> dict[str, Any]:
             "trials": [one.to_json() for one in selected.trials],
             "best": None if best is None else best + 1,
         }
-    if selected.crossed is not None:
+    if selected.cross_validation is not None:
         from lmart.training.cross_validation import LEVEL
 
-        one = selected.crossed
+        one = selected.cross_validation
         content["cross_validation"] = {
             "trees": one.trees,
             "mean": one.mean,
@@ -121,19 +121,19 @@ def print_results(selected: SelectedSettings, console: Console, to_output: bool)
             else:
                 console.notice(text)
 
-    metric = selected.settings.metric
-    if selected.crossed is not None:
-        table(*_fold_table(selected.crossed, metric))
+    metric, folds = selected.settings.metric, selected.cross_validation
+    if folds is not None:
+        table(*_fold_table(folds, metric))
         lines(
             [
                 "",
-                f"mean        {selected.crossed.mean:.6f} with {counted(selected.crossed.trees, 'tree')}",
-                f"interval    {_interval(selected.crossed)}",
-                f"std. error  {selected.crossed.standard_error:.6f} (over queries)",
+                f"mean        {folds.mean:.6f} with {counted(folds.trees, 'tree')}",
+                f"interval    {_interval(folds)}",
+                f"std. error  {folds.standard_error:.6f} (over queries)",
             ]
         )
     if selected.trials:
-        if selected.crossed is not None:
+        if folds is not None:
             lines([""])
         table(*_trial_table(selected, metric))
         none_needed = "no settings are better than the initial scores alone"
