@@ -158,7 +158,7 @@ def report_result(request: TrainRequest, inputs: TrainingInputs, fitted: FittedM
 def _report(
     request: TrainRequest, inputs: TrainingInputs, fitted: FittedModel, record: RunRecord, console: Console
 ) -> dict[str, object]:
-    """Return what --report writes, but for what is said of the selection."""
+    """Return what --report writes, without the entries of the selection."""
     result, files, positions = fitted.result, request.files, inputs.metadata.positions
     content = train_report.settings_and_data(result, fitted.settings, inputs.train_set)
     content |= train_report.measures_of_run(result, record.rounds, record.training)

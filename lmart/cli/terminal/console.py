@@ -1,4 +1,4 @@
-"""What is said to the user on standard error: notices, warnings, errors, progress. Results never pass here."""
+"""What is reported to the user on standard error: notices, warnings, errors, progress. Results never pass here."""
 
 from __future__ import annotations
 

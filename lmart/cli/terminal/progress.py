@@ -21,7 +21,7 @@ Text = str | Callable[[], str]
 
 
 class Progress(Protocol):
-    """Something that is told, and keeps, how far the work is: `done` of `total` units."""
+    """Shows how far the work is, and keeps it: `done` of `total` units."""
 
     total: int
     unit: str
