@@ -2,42 +2,21 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import fields, replace
 
 import click
 
-from lmart.cli.model_selection import stood_there
+from lmart.cli.eval_request import WITH_GAIN, EvalInputs, EvalOutput, MeasureOptions, check_usage
 from lmart.cli.options.common import definitions, quiet_option, thread_count, threads_option
-from lmart.cli.options.data import data_options, refuse_two_standard_inputs
+from lmart.cli.options.data import data_options
 from lmart.cli.options.multi_file import ManyFilesCommand
+from lmart.cli.options.packed import packed
 from lmart.cli.options.types import GainType
-from lmart.cli.signals import flush_output
 from lmart.cli.terminal.console import Console
-from lmart.cli.terminal.eval_report import per_query_lines, print_report
-from lmart.errors import DataError, ModelError, SettingsError
 from lmart.formats.read_options import ReadOptions
-from lmart.gains import Gain
-from lmart.measures import (
-    EMPTY_CHOICES,
-    MEANINGS,
-    NEED_CUTOFF,
-    TIES_CHOICES,
-    Conventions,
-    Measure,
-    parse_measures,
-)
+from lmart.measures import EMPTY_CHOICES, MEANINGS, NEED_CUTOFF, TIES_CHOICES
 from lmart.threads import WorkerPool
 
-if TYPE_CHECKING:
-    from lmart.array_types import Float64Array
-    from lmart.data.dataset import RankingDataset
-    from lmart.formats.metadata_files import Weights
-    from lmart.measures.evaluation import EvaluationReport, Evaluator
-    from lmart.scoring.ensemble import Ensemble
-
-WITH_GAIN = {"ndcg", "dcg"}
 DEFAULT_METRICS = "ndcg@1,ndcg@3,ndcg@5,ndcg@10,map,mrr"
 
 HELP = """Measure how well a model, or scores from elsewhere, rank judged queries.
@@ -71,6 +50,10 @@ def _once(context: click.Context, parameter: click.Parameter, values: tuple[str,
     if len(values) > 1:
         raise click.BadParameter("give it once; one ranking is measured at a time")
     return values[0] if values else None
+
+
+def _names(kind: type[EvalInputs | MeasureOptions | EvalOutput]) -> list[str]:
+    return [one.name for one in fields(kind)]
 
 
 @click.command(
@@ -115,7 +98,7 @@ def _once(context: click.Context, parameter: click.Parameter, values: tuple[str,
     "--gain",
     type=GainType(),
     metavar="exp2|linear|G0,G1,...",
-    help="What a label is worth in ndcg and dcg: 2^label - 1, the label, or a table from label 0 up.  "
+    help="Gain of a label in ndcg and dcg: 2^label - 1, the label, or a table from label 0 up.  "
     "[default: the model's, else exp2]",
 )
 @click.option(
@@ -154,180 +137,47 @@ def _once(context: click.Context, parameter: click.Parameter, values: tuple[str,
 @data_options
 @threads_option
 @quiet_option
+@packed("inputs", EvalInputs, _names(EvalInputs))
+@packed("measure_options", MeasureOptions, _names(MeasureOptions))
+@packed("output", EvalOutput, _names(EvalOutput))
 def command(
-    data: tuple[str, ...],
-    model: str | None,
-    scores: str | None,
-    metric: tuple[str, ...],
-    gain: Gain | None,
-    empty: str,
-    ties: str,
-    weights: str | None,
-    per_query: str | None,
-    strict: bool,
-    as_json: bool,
+    inputs: EvalInputs,
+    measure_options: MeasureOptions,
+    output: EvalOutput,
     read_options: ReadOptions,
     threads: int | None,
     quiet: int,
 ) -> None:
     """Measure a ranking; the help text is HELP."""
-    if (model is None) == (scores is None):
-        raise click.UsageError("give one of --model and --scores" + ("" if model is None else ", not both"))
-    if strict and model is None:
-        raise click.UsageError("--strict needs --model: scores are measured without looking at features")
-    if as_json and per_query == "-":
-        raise click.UsageError("--json and --per-query - both write to standard output; give --per-query a file")
-    inputs = [*data, model, scores, weights, read_options.query_sizes]
-    refuse_two_standard_inputs(inputs)
-    conventions = Conventions(gain or Gain(), empty, ties)
-    measures = parse_measures(",".join(metric), conventions)
-    _refuse_idle(measures)
+    paths = check_usage(inputs, output, read_options)
+    measures = measure_options.measures()
 
+    # Only now, as these load numpy and numba.
+    from lmart.cli import eval_run
     from lmart.formats.registry import for_models, read_dataset, read_model
-    from lmart.streams import AtomicOutputs, check_output
+    from lmart.streams import check_output
 
-    for path in dict.fromkeys((per_query or "-", "-")):
-        check_output(path, [path for path in inputs if path is not None])
+    for path in dict.fromkeys((output.per_query or "-", "-")):
+        check_output(path, paths)
     console = Console(quiet)
     with WorkerPool(thread_count(threads, console.notice)) as pool:
-        ensemble = None if model is None else read_model(model)
-        if ensemble is not None and model is not None:
-            measures = _with_gain_of(ensemble, model, measures, gain is not None, console)
+        ensemble = None if inputs.model is None else read_model(inputs.model)
+        if ensemble is not None and inputs.model is not None:
+            measures = eval_run.with_gain_of(
+                ensemble, inputs.model, measures, measure_options.gain is not None, console
+            )
         if any(measure.name in WITH_GAIN for measure in measures):
             read_options = replace(read_options, gain=measures[0].conventions.gain)
         # Scores need no features, so no column of a table is parsed for them.
         read_options = for_models(read_options, [] if ensemble is None else [ensemble])
-        dataset = read_dataset(data, read_options.telling(console.notice, console.warning), pool)
-        _warn_of_single_documents(dataset, console)
-        given_weights = None if weights is None else _read_weights(weights, dataset)
-        scale = None if ensemble is None else _label_scale(ensemble, measures, dataset, console)
-        evaluator = _prepare(dataset, measures, pool, given_weights, scale)
+        dataset = read_dataset(inputs.data, read_options.telling(console.notice, console.warning), pool)
+        eval_run.warn_of_single_documents(dataset, console)
+        weights = None if inputs.weights is None else eval_run.weights_of_file(inputs.weights, dataset)
+        scale = None if ensemble is None else eval_run.label_scale(ensemble, measures, dataset, console)
+        evaluator = eval_run.prepare(dataset, measures, pool, weights, scale)
         if ensemble is not None:
-            given = _score(ensemble, dataset, pool, console, strict)
+            scores = eval_run.score(ensemble, dataset, pool, console, inputs.strict)
         else:
-            given = _read_scores(scores or "", dataset)
-        report = _evaluate(evaluator, given, dataset)
-    weighted = None if given_weights is None else given_weights.given_per
-    with AtomicOutputs() as outputs:
-        if per_query is not None:
-            out = outputs.open(per_query)
-            for line in per_query_lines(report, dataset.query_ids):
-                out.write(line)
-        if as_json:
-            content = report.to_json()
-            if weighted is not None:
-                content["conventions"]["weights"] = weighted
-            click.echo(json.dumps(content, allow_nan=False))
-        elif per_query != "-":
-            print_report(report, weighted)
-        flush_output()  # an older file of measures stays when the report is lost
-
-
-def _refuse_idle(measures: tuple[Measure, ...]) -> None:
-    """Refuse conventions that stand on the command line but that no measure depends on."""
-    names = {measure.name for measure in measures}
-    if stood_there("gain") and not names & WITH_GAIN:
-        raise click.UsageError("--gain counts in ndcg and dcg only, and --metric has neither; leave it out")
-    if stood_there("empty") and names == {"dcg"}:
-        raise click.UsageError("--empty counts in all measures but dcg, and --metric has no other; leave it out")
-
-
-def _with_gain_of(
-    ensemble: Ensemble, path: str, measures: tuple[Measure, ...], given: bool, console: Console
-) -> tuple[Measure, ...]:
-    """Return the measures with the model's gain, or as they are, and told, when another gain was given."""
-    try:
-        gain = Gain.parse(ensemble.gain)
-    except SettingsError as fault:
-        raise ModelError(f"{fault.message}; give --gain", path) from None
-    if not given:
-        return tuple(replace(one, conventions=replace(one.conventions, gain=gain)) for one in measures)
-    used = measures[0].conventions.gain
-    if used != gain:
-        console.notice(f"measuring with the gain {used}, as --gain says; the model was trained with {gain}")
-    return measures
-
-
-def _warn_of_single_documents(dataset: RankingDataset, console: Console) -> None:
-    if dataset.n_queries == dataset.n_documents > 1:
-        console.warning(
-            "every query has one document, so no ranking can be better than another; is the query id right?"
-        )
-
-
-def _label_scale(
-    ensemble: Ensemble, measures: tuple[Measure, ...], dataset: RankingDataset, console: Console
-) -> int | None:
-    """Return the largest label of err that the model was trained with, None when it names none or the data goes
-    beyond it, which is told.
-    """
-    scale = ensemble.settings.get("largest_label")
-    if type(scale) is not int or scale < 1 or all(one.name != "err" or one.largest_label for one in measures):
-        return None
-    if dataset.labels.max(initial=0.0) > scale:
-        console.warning(
-            f"the data has labels above {scale}, the largest of err in training; err goes by those of the data"
-        )
-        return None
-    return scale
-
-
-def _prepare(
-    dataset: RankingDataset,
-    measures: tuple[Measure, ...],
-    pool: WorkerPool,
-    weights: Weights | None,
-    scale: int | None,
-) -> Evaluator:
-    from lmart.gains import refuse_labels_above
-    from lmart.measures import Evaluator
-
-    try:
-        for one in measures:
-            if one.largest_label is not None:
-                refuse_labels_above(dataset.labels, one.largest_label, dataset.input_rows)
-        per_query = None if weights is None else weights.per_query
-        return Evaluator(dataset.labels, dataset.query_offsets, measures, pool, per_query, scale)
-    except DataError as fault:
-        raise _at(fault, dataset.source) from None
-
-
-def _evaluate(evaluator: Evaluator, scores: Float64Array, dataset: RankingDataset) -> EvaluationReport:
-    try:
-        return evaluator.evaluate(scores)
-    except DataError as fault:
-        raise _at(fault, dataset.source) from None
-
-
-def _at(fault: DataError, path: str) -> DataError:
-    return fault if fault.path is not None else DataError(fault.message, path, fault.line, fault.more)
-
-
-def _score(
-    ensemble: Ensemble, dataset: RankingDataset, pool: WorkerPool, console: Console, strict: bool
-) -> Float64Array:
-    from lmart.scoring.feature_matching import match_dataset
-    from lmart.scoring.scorer import Scorer
-
-    matcher = match_dataset(ensemble, dataset)
-    matcher.refuse(dataset.source, strict)
-    for text in matcher.warnings(dataset.source):
-        console.warning(text)
-    return Scorer(ensemble).score(dataset.features, matcher.known_columns, pool)
-
-
-def _read_scores(path: str, dataset: RankingDataset) -> Float64Array:
-    from lmart.formats.results.scores import read_scores
-
-    scores = read_scores(path, dataset.n_documents, _called(dataset.source))
-    return scores if dataset.input_rows is None else scores[dataset.input_rows]
-
-
-def _called(source: str) -> str:
-    return "standard input" if source == "-" else source
-
-
-def _read_weights(path: str, dataset: RankingDataset) -> Weights:
-    from lmart.formats.metadata_files import read_weights
-
-    return read_weights(path, dataset.query_offsets, dataset.input_rows)
+            scores = eval_run.scores_of_file(inputs.scores or "", dataset)
+        report = eval_run.evaluate(evaluator, scores, dataset)
+    eval_run.write(report, dataset, weights, output)

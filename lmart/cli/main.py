@@ -98,9 +98,9 @@ def _report_interrupt(interrupt: KeyboardInterrupt, arguments: list[str]) -> int
 def _what_stands_where() -> str:
     whole = [name for name, complete in what_was_written().items() if complete]
     parts = [name for name, complete in what_was_written().items() if not complete]
-    said = [f"wrote {' and '.join(whole)}"] if whole else []
-    said += [f"what was written to {' and '.join(parts)} is not complete"] if parts else []
-    return "; ".join(said) or "nothing was written"
+    state = [f"wrote {' and '.join(whole)}"] if whole else []
+    state += [f"what was written to {' and '.join(parts)} is not complete"] if parts else []
+    return "; ".join(state) or "nothing was written"
 
 
 def _report(fault: Exception, arguments: list[str]) -> int:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import click
 
-from lmart.cli.model_selection import stood_there
 from lmart.cli.options.common import quiet_option, thread_count, threads_option
 from lmart.cli.options.data import data_options, refuse_two_standard_inputs
+from lmart.cli.options.packed import given_on_command_line, packed
 from lmart.cli.options.types import Whole
 from lmart.cli.signals import keep_memory_constant
 from lmart.cli.terminal.console import Console
 from lmart.formats.read_options import ReadOptions
 
 if TYPE_CHECKING:
+    from lmart.array_types import Float64Array
+    from lmart.formats.documents.row_blocks import RowBlock
     from lmart.formats.results.explanations import RowExplanations
     from lmart.formats.results.predictions import PredictionWriter
     from lmart.streams import AtomicOutput
@@ -41,6 +44,41 @@ def _tag(context: click.Context, parameter: click.Parameter, value: str) -> str:
     if value.split() != [value] or not value.isprintable():
         raise click.BadParameter("a run's tag is one word without blanks or control characters")
     return value
+
+
+@dataclass(frozen=True)
+class PredictOutput:
+    """What is written, and where, one field an option.
+
+    form : the value of --format
+    top  : rows to write of each query, the best ones; None: all
+    why  : query id and two documents whose scores are compared, in place of the scores; None: scores
+    """
+
+    out: str
+    form: str
+    top: int | None
+    tag: str
+    explain: bool
+    why: tuple[str, str, str] | None
+
+    def check_usage(self) -> None:
+        """Raise a usage error when options do not go together."""
+        if self.explain and self.form != "jsonl":
+            raise click.UsageError("--explain needs --format jsonl: other formats have no place for contributions")
+        if self.why is not None:
+            given = {"--out": self.out != "-", "--format": self.form != "scores", "--top": self.top is not None}
+            for option in (option for option, is_given in given.items() if is_given):
+                raise click.UsageError(f"--why prints a table to standard output; drop {option}")
+        if given_on_command_line("tag") and self.form != "trec":
+            raise click.UsageError("--tag needs --format trec: other formats have no place for the name of a run")
+        if self.top is not None and self.form == "scores":
+            raise click.UsageError("--top needs --format tsv, trec or jsonl: plain scores are one line a row")
+
+    @property
+    def path(self) -> str:
+        """Where the result goes."""
+        return "-" if self.why is not None else self.out
 
 
 @click.command(
@@ -105,15 +143,11 @@ def _tag(context: click.Context, parameter: click.Parameter, value: str) -> str:
 @data_options
 @threads_option
 @quiet_option
+@packed("output", PredictOutput, [one.name for one in fields(PredictOutput)])
 def command(
     model: str,
     data: str,
-    out: str,
-    form: str,
-    top: int | None,
-    tag: str,
-    explain: bool,
-    why: tuple[str, str, str] | None,
+    output: PredictOutput,
     strict: bool,
     read_options: ReadOptions,
     threads: int | None,
@@ -132,84 +166,91 @@ def command(
     --explain and --why take scores apart: each feature's contribution is its Shapley value (exact path-dependent
     TreeSHAP), and base is the mean score of the documents that the model was trained on.
     """
-    if explain and form != "jsonl":
-        raise click.UsageError("--explain needs --format jsonl: other formats have no place for contributions")
-    if why is not None:
-        _refuse_beside_why({"--out": out != "-", "--format": form != "scores", "--top": top is not None})
-    if stood_there("tag") and form != "trec":
-        raise click.UsageError("--tag needs --format trec: other formats have no place for the name of a run")
-    if top is not None and form == "scores":
-        raise click.UsageError("--top needs --format tsv, trec or jsonl: plain scores are one line a row")
+    output.check_usage()
     inputs = [model, data, *([read_options.query_sizes] if read_options.query_sizes else [])]
     refuse_two_standard_inputs(inputs)
 
+    # Only now, as these load numpy and numba.
     from lmart.formats.registry import for_models, open_rows, read_model
     from lmart.formats.results.explanations import RowExplanations
     from lmart.model import score_stream
     from lmart.scoring.explain import Explainer
     from lmart.scoring.feature_matching import FeatureMatcher
     from lmart.scoring.scorer import Scorer
-    from lmart.streams import AtomicOutput, check_output
+    from lmart.streams import check_output
     from lmart.threads import WorkerPool
 
     keep_memory_constant()
     console = Console(quiet)
-    check_output("-" if why is not None else out, inputs)
+    check_output(output.path, inputs)
     ensemble = read_model(model)
-    explainer = Explainer(ensemble, model) if explain or why is not None else None
-    scorer = Scorer(ensemble)
-    matcher = FeatureMatcher(ensemble)
-    options = dataclasses.replace(
-        for_models(read_options, [ensemble]).telling(console.notice, console.warning),
-        require_labels=False,
-        require_queries=False,
-        use_labels=False,
-        refuse_unknown=strict,
-        keep_document_ids=form != "scores" or why is not None,
-    )
+    explainer = Explainer(ensemble, model) if output.explain or output.why is not None else None
+    scorer, matcher = Scorer(ensemble), FeatureMatcher(ensemble)
+    read_options = for_models(read_options, [ensemble]).telling(console.notice, console.warning)
+    read_options = _without_labels(read_options, output, strict)
+    scattered = read_options.group_by_qid
     warnings: list[str] = []
-    with WorkerPool(thread_count(threads, console.notice)) as pool, open_rows(data, options, pool) as reader:
-        if why is not None and explainer is not None:
+    with WorkerPool(thread_count(threads, console.notice)) as pool, open_rows(data, read_options, pool) as reader:
+        if output.why is not None and explainer is not None:
             from lmart.cli.terminal.explain_report import print_why
 
-            print_why(why, scorer, explainer, matcher, reader, pool, options.group_by_qid, strict)
+            print_why(output.why, scorer, explainer, matcher, reader, pool, scattered, strict)
         else:
-            with AtomicOutput(out) as result:
-                explanations = None
-                if explainer is not None:
-                    explanations = RowExplanations(explainer, matcher, pool)
-                writer = _writer(form, result, data, top, options.group_by_qid, tag, explanations)
-                for block, scores in score_stream(scorer, matcher, reader, pool, strict):
-                    writer.write(block, scores)
-                    result.flush()
-                    del block, scores  # before the next ones are made
-                writer.finish()
-                warnings = writer.warnings
+            explanations = None if explainer is None else RowExplanations(explainer, matcher, pool)
+            scored_blocks = score_stream(scorer, matcher, reader, pool, strict)
+            warnings = _write(scored_blocks, output, data, scattered, explanations)
     for text in (*matcher.warnings(data), *warnings):
         console.warning(text)
 
 
-def _refuse_beside_why(given: dict[str, bool]) -> None:
-    for option, used in given.items():
-        if used:
-            raise click.UsageError(f"--why prints a table to standard output; drop {option}")
+def _without_labels(options: ReadOptions, output: PredictOutput, strict: bool) -> ReadOptions:
+    """Return how rows to score are read: labels are not looked at, document ids only when they are written."""
+    return replace(
+        options,
+        require_labels=False,
+        require_queries=False,
+        use_labels=False,
+        refuse_unknown=strict,
+        keep_document_ids=output.form != "scores" or output.why is not None,
+    )
+
+
+def _write(
+    scored_blocks: Iterator[tuple[RowBlock, Float64Array]],
+    output: PredictOutput,
+    source: str,
+    scattered: bool,
+    explanations: RowExplanations | None,
+) -> list[str]:
+    """Write the scores of each block as soon as it is scored; return warnings.
+
+    source : the input, for messages; scattered : rows of a query need not be adjacent
+    """
+    from lmart.streams import AtomicOutput
+
+    with AtomicOutput(output.out) as result:
+        writer = _writer(output, result, source, scattered, explanations)
+        for block, scores in scored_blocks:
+            writer.write(block, scores)
+            result.flush()
+            del block, scores  # before the next ones are made
+        writer.finish()
+        return writer.warnings
 
 
 def _writer(
-    form: str,
+    output: PredictOutput,
     out: AtomicOutput,
     source: str,
-    top: int | None,
     scattered: bool,
-    tag: str,
     explanations: RowExplanations | None,
 ) -> PredictionWriter:
     from lmart.formats.results import predictions
 
-    if form == "scores":
+    if output.form == "scores":
         return predictions.ScoresWriter(out)
-    if form == "trec":
-        return predictions.TrecWriter(out, source, top, scattered, tag)
-    if form == "tsv":
-        return predictions.TsvWriter(out, source, top, scattered)
-    return predictions.JsonLinesWriter(out, source, top, scattered, explanations)
+    if output.form == "trec":
+        return predictions.TrecWriter(out, source, output.top, scattered, output.tag)
+    if output.form == "tsv":
+        return predictions.TsvWriter(out, source, output.top, scattered)
+    return predictions.JsonLinesWriter(out, source, output.top, scattered, explanations)

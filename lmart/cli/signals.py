@@ -106,7 +106,7 @@ def finish(status: int) -> int:
     for stream in (sys.stdout, sys.stderr) if status < SIGNALLED else (sys.stderr,):
         try:
             stream.flush()
-        except (OSError, ValueError):  # the command has told it, if it matters
+        except (OSError, ValueError):  # the command has reported it, if it matters
             status = status or ExitStatus.FAILED
     _ignore_signals()
     return status

@@ -430,7 +430,7 @@ class TestProgress:
         ("option", "lines"), [("-q", 1), ("--quiet", 1), ("-qq", 0), ("-q --quiet", 0), ("-qqq", 0)]
     )
     def test_quiet_keeps_warnings_and_twice_quiet_keeps_none(self, option: str, lines: int, tmp_path: Path) -> None:
-        done = shell(f"lmart train {option} --data {TRAIN} --trees 3", tmp_path)
+        done = shell(f"lmart train {option} --data {TRAIN} --trees 3 --objective xendcg --truncation 5", tmp_path)
         assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (0, b"", lines)
         assert done.stderr.count(b"lmart: warning: ") == lines
 

@@ -10,7 +10,7 @@ from lmart.cli.options.types import F, Whole
 
 
 def definitions(entries: Mapping[str, str]) -> str:
-    """Return lines of a help text, each name with its meaning beside it, broken to the width of help pages."""
+    """Return lines of a help text, each name followed by its meaning, broken to the width of help pages."""
     import textwrap
 
     column = 4 + max(map(len, entries))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
+from lmart.cli.options.packed import packed
 from lmart.cli.options.types import Whole
 from lmart.errors import quote
 from lmart.formats.read_options import ReadOptions
@@ -21,16 +21,16 @@ def _columns(context: click.Context, parameter: click.Parameter, values: tuple[s
     """Return the names of comma-separated lists, each name plain or in quotes."""
     names = []
     for value in values:
-        place = 0
-        while place < len(value):
-            item = _ITEM.match(value, place)
+        position = 0
+        while position < len(value):
+            item = _ITEM.match(value, position)
             if item is None:
                 raise click.BadParameter(f"the quotes in {quote(value)} do not match; write '\"a,b\",c'")
             if item[1] is not None:
                 names.append(item[1].replace('""', '"'))
             elif item[2] is not None:
                 names.append(item[2].rstrip())
-            place = item.end()
+            position = item.end()
     return tuple(names)
 
 
@@ -94,44 +94,25 @@ _OPTIONS = (
 )
 
 
-def data_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say how data is read; the command gets them packed as the keyword `read_options`."""
+def _read_options(group_by_qid: bool, query_sizes: str | None, allow_inf: bool, **others: Any) -> ReadOptions:
+    if group_by_qid and query_sizes is not None:
+        raise click.UsageError("--group-by-qid collects queries by their ids, and with --query-sizes there are none")
+    return ReadOptions(group_by_qid=group_by_qid, query_sizes=query_sizes, allow_infinite=allow_inf, **others)
 
-    @functools.wraps(function)
-    def packed(
-        *args: Any,
-        group_by_qid: bool,
-        duplicates: str,
-        max_errors: int,
-        allow_inf: bool,
-        query_sizes: str | None,
-        label_column: str | None,
-        query_column: str | None,
-        document_column: str | None,
-        ignore_columns: tuple[str, ...],
-        **others: Any,
-    ) -> Any:
-        if group_by_qid and query_sizes is not None:
-            raise click.UsageError(
-                "--group-by-qid collects queries by their ids, and with --query-sizes there are none"
-            )
-        options = ReadOptions(
-            group_by_qid=group_by_qid,
-            duplicates=duplicates,
-            max_errors=max_errors,
-            allow_infinite=allow_inf,
-            query_sizes=query_sizes,
-            label_column=label_column,
-            query_column=query_column,
-            document_column=document_column,
-            ignore_columns=ignore_columns,
-        )
-        return function(*args, read_options=options, **others)
 
-    wrapped: Callable[..., Any] = packed
-    for option in reversed(_OPTIONS):
-        wrapped = option(wrapped)
-    return wrapped
+_NAMES = (
+    "group_by_qid",
+    "duplicates",
+    "max_errors",
+    "allow_inf",
+    "query_sizes",
+    "label_column",
+    "query_column",
+    "document_column",
+    "ignore_columns",
+)
+data_options = packed("read_options", _read_options, _NAMES, _OPTIONS)
+"""Add the options that say how data is read; the command gets them packed as the keyword `read_options`."""
 
 
 def refuse_two_standard_inputs(paths: Sequence[str | None]) -> None:

@@ -1,4 +1,4 @@
-"""Options of `lmart train` that have no effect beside others: what to say of them."""
+"""Options of `lmart train` that have no effect with the others, and the warnings about them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def without_meaning(settings: TrainSettings) -> list[str]:
 
 def idle_options(settings: TrainSettings, given: Sequence[str]) -> list[str]:
     """Return a line for each of the settings `given` on the command line that changes nothing in this run."""
-    told = []
+    warnings = []
     for name in without_meaning(settings):
         if name not in given:
             continue
@@ -31,10 +31,10 @@ def idle_options(settings: TrainSettings, given: Sequence[str]) -> list[str]:
                 continue
             if settings.gain.kind == "table" and "ranknet" in settings.objectives:
                 continue  # it goes by the order of gains, which may be another than that of labels
-            told.append(
+            warnings.append(
                 f"--gain has no effect on --objective {settings.objective} and --metric {settings.metric}; "
                 "it is kept in the model for lmart eval"
             )
         else:
-            told.append(f"--{name} has no effect on --objective {settings.objective}")
-    return told
+            warnings.append(f"--{name} has no effect on --objective {settings.objective}")
+    return warnings

@@ -1,16 +1,19 @@
-"""Options of `lmart train` for files beside the data; they arrive in the command as one `beside: SidecarFiles`."""
+"""Options of `lmart train` for files of metadata: weights, query sizes, initial scores, positions.
+
+The command gets them packed as one `metadata_files: MetadataFiles`.
+"""
 
 from __future__ import annotations
 
-import functools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from lmart.cli.options.packed import packed
 from lmart.errors import DataError
 from lmart.formats.read_options import ReadOptions
 from lmart.settings import WITH_POSITIONS, TrainSettings
@@ -25,7 +28,7 @@ _OPTIONS = (
     click.option(
         "--weights",
         metavar="FILE",
-        help="One weight a query, or one a row, on a line each, told apart by their count. They count in training and "
+        help="One weight a query, or one a row, on a line each; their number decides which. They count in training and "
         "in every measure of --data that is printed: of training, of --folds and of --tune.",
     ),
     click.option(
@@ -60,15 +63,15 @@ _OPTIONS = (
         "--positions",
         metavar="FILE",
         help="Where each row of --data was shown when it was clicked or not: any word, one a row, a line each. What "
-        "positions add to clicks is then learned beside the model and kept out of it; --report tells it. With "
+        "positions add to clicks is then learned together with the model but kept out of it; --report lists it. With "
         f"--objective {' or '.join(WITH_POSITIONS)} only.",
     ),
 )
 
 
 @dataclass(frozen=True)
-class SidecarFiles:
-    """The files, by option."""
+class MetadataFiles:
+    """The files that are given, one field an option; those of validation sets are in the order of --valid."""
 
     weights: str | None
     init_scores: str | None
@@ -120,41 +123,43 @@ class SidecarFiles:
         return {name: paths for name, paths in given.items() if paths}
 
     def read(self, train_set: Trainable) -> Sidecars:
-        """Read what stands beside the training set; DataError names file and line."""
+        """Read the metadata of the training set; DataError names file and line."""
         from lmart.data.metadata import Sidecars
         from lmart.formats import metadata_files as files
 
-        own = train_set.n_documents, train_set.source, train_set.input_rows
+        expected = train_set.n_documents, train_set.source, train_set.input_rows
         weights = None
         if self.weights is not None:
             read = files.read_weights(self.weights, train_set.query_offsets, train_set.input_rows)
             weights = read.per_query if read.given_per == "query" else read.per_document
         return Sidecars(
             weights,
-            None if self.init_scores is None else files.read_init_scores(self.init_scores, *own),
-            None if self.positions is None else files.read_positions(self.positions, *own),
+            None if self.init_scores is None else files.read_init_scores(self.init_scores, *expected),
+            None if self.positions is None else files.read_positions(self.positions, *expected),
         )
 
-    def options_of_validation(self, read_options: ReadOptions, n_validation_sets: int) -> list[ReadOptions]:
+    def validation_read_options(self, read_options: ReadOptions, n_validation_sets: int) -> list[ReadOptions]:
         """Return how each validation set is read: as the training set, but with the query sizes of its own."""
         sizes: Sequence[str | None] = self.valid_query_sizes or [None] * n_validation_sets
         return [replace(read_options, query_sizes=path) for path in sizes]
 
     def read_for_validation(self, validation_sets: Sequence[RankingDataset | CodedDataset]) -> list[Sidecars]:
-        """Read what stands beside each validation set: its weights, and what its scores start from."""
+        """Read the metadata of each validation set: its weights, and its initial scores."""
         from lmart.data.metadata import Sidecars
         from lmart.formats import metadata_files as files
 
         nothing = [None] * len(validation_sets)
-        found = []
-        for one, weights, start in zip(
+        metadata = []
+        for dataset, weights, init_scores in zip(
             validation_sets, self.valid_weights or nothing, self.valid_init_scores or nothing, strict=True
         ):
-            rows = one.input_rows
-            by_query = None if weights is None else files.read_weights(weights, one.query_offsets, rows).per_query
-            scores = None if start is None else files.read_init_scores(start, len(one.labels), one.source, rows)
-            found.append(Sidecars(by_query, scores))
-        return found
+            rows = dataset.input_rows
+            by_query = None if weights is None else files.read_weights(weights, dataset.query_offsets, rows).per_query
+            scores = None
+            if init_scores is not None:
+                scores = files.read_init_scores(init_scores, len(dataset.labels), dataset.source, rows)
+            metadata.append(Sidecars(by_query, scores))
+        return metadata
 
 
 @contextmanager
@@ -164,29 +169,9 @@ def reading_validation() -> Iterator[None]:
         yield
     except DataError as fault:
         # but not in the `lmart convert` that a refusal advises, which has one file and one option
-        said = re.sub(r"(?<!OUT )--query-sizes", "--valid-query-sizes", fault.message)
-        raise DataError(said, fault.path, fault.line, fault.more) from None
+        message = re.sub(r"(?<!OUT )--query-sizes", "--valid-query-sizes", fault.message)
+        raise DataError(message, fault.path, fault.line, fault.more) from None
 
 
-def sidecar_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options; the command gets them packed as the keyword `beside: SidecarFiles`."""
-
-    @functools.wraps(function)
-    def packed(
-        *args: Any,
-        weights: str | None,
-        valid_weights: Sequence[str],
-        valid_query_sizes: Sequence[str],
-        init_scores: str | None,
-        valid_init_scores: Sequence[str],
-        positions: str | None,
-        **others: Any,
-    ) -> Any:
-        of_validation = valid_weights, valid_query_sizes, valid_init_scores
-        files = SidecarFiles(weights, init_scores, positions, *of_validation)
-        return function(*args, beside=files, **others)
-
-    wrapped: Callable[..., Any] = packed
-    for option in reversed(_OPTIONS):
-        wrapped = option(wrapped)
-    return wrapped
+metadata_options = packed("metadata_files", MetadataFiles, [one.name for one in fields(MetadataFiles)], _OPTIONS)
+"""Add the options; the command gets them packed as the keyword `metadata_files: MetadataFiles`."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
 import click
 
+from lmart.cli.options.packed import packed
 from lmart.cli.options.types import F, GainType, Names, Real, Whole
 from lmart.gains import Gain
 from lmart.settings import AUTO, TrainSettings, options, setting
@@ -50,15 +50,10 @@ METAVARS = {
 }
 
 
-def setting_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add one option a setting that is one; the command gets them as the keyword `settings: TrainSettings`."""
-
-    @functools.wraps(function)
-    def packed(*args: Any, **others: Any) -> Any:
-        values = {one.name: others.pop(one.name) for one in options()}
-        return function(*args, settings=TrainSettings(**values), **others)
-
-    wrapped: Callable[..., Any] = packed
-    for one in reversed(options()):
-        wrapped = setting_option(one.name, METAVARS.get(one.name))(wrapped)
-    return wrapped
+setting_options = packed(
+    "settings",
+    TrainSettings,
+    [one.name for one in options()],
+    [setting_option(one.name, METAVARS.get(one.name)) for one in options()],
+)
+"""Add one option for each setting; the command gets them packed as the keyword `settings: TrainSettings`."""

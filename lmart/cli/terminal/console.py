@@ -1,4 +1,4 @@
-"""What is said to the user on standard error: notices, warnings, errors, progress. Results never pass here."""
+"""What is reported to the user on standard error: notices, warnings, errors, progress. Results never pass here."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Console:
     """`notice` and `warning` write one plain line each, `progress` shows rounds going by.
 
     quiet : 1 silences notices and progress, 2 warnings too
-    `warnings` holds every warning of the run, said or silenced.
+    `warnings` holds every warning of the run, shown or silenced.
     The newest console also passes on what compiling kernels has to tell, and how far the work was when it ends early.
     """
 
@@ -63,12 +63,12 @@ class Console:
         Console.newest = self
 
     def notice(self, text: str) -> None:
-        """Say something worth knowing."""
+        """Report something the user may want to know."""
         if not self.quiet:
             self._line(f"lmart: {text}")
 
     def warning(self, text: str) -> None:
-        """Say something that may be wrong."""
+        """Report something that may be wrong."""
         self.warnings.append(text)
         self._warn(text)
 

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 import click
 import numpy as np
 
+from lmart.array_types import Float64Array, Int32Array
 from lmart.cli.terminal import eval_report
 from lmart.data.dataset import SparseRows, join_rows, take_rows
 from lmart.errors import DataError, quote, visible
 from lmart.formats.documents.row_blocks import RowReader
+from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.explain import Explainer
 from lmart.scoring.feature_matching import FeatureMatcher
 from lmart.scoring.scorer import Scorer
@@ -48,24 +50,35 @@ def print_why(
     """
     query_id, *names = asked
     query = _read_query(reader, query_id, scattered)
-    both = np.array([_find(query, name, query_id, reader.path) for name in names])
-    if both[0] == both[1]:
+    pair = np.array([_find(query, name, query_id, reader.path) for name in names])
+    if pair[0] == pair[1]:
         raise DataError(f"{quote(names[0])} and {quote(names[1])} are the same document; name two", reader.path)
     column_map = matcher.column_map(reader.feature_ids, reader.feature_names)
     matcher.tables = reader.table.of_tables
     matcher.refuse(reader.path, strict)
     scores = scorer.score(query.rows, column_map, pool)
-    ranks = np.empty(len(scores), np.int64)
-    ranks[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
-    two = take_rows(query.rows, both)
-    contributions = explainer.explain(two, column_map)
+    rows = take_rows(query.rows, pair)
+    contributions = explainer.explain(rows, column_map)
+    table = _feature_rows(contributions, rows, column_map, scorer.ensemble)
+    facts = _facts(query_id, query, pair.tolist(), scores, scorer.ensemble.n_features - len(table))
+    _print(facts, table, _sums(contributions, explainer.base, scores[pair].tolist()))
+
+
+def _feature_rows(
+    contributions: Float64Array, rows: SparseRows, column_map: Int32Array, ensemble: Ensemble
+) -> list[tuple[str, ...]]:
+    """Return the lines of the table for the features whose contributions differ, the largest difference first.
+
+    contributions : float64[2, n_features], of both documents
+    rows          : of both documents
+    column_map    : int32[n_columns], the model's feature of each column of the rows
+    """
     adds_a, adds_b = contributions
     differences = adds_a - adds_b
     order = np.argsort(-np.abs(differences), kind="stable")
     order = order[differences[order] != 0.0]
-    ensemble = scorer.ensemble
-    values = _values(two, column_map.tolist(), ensemble.n_features, ensemble.absent)
-    rows = [
+    values = _values(rows, column_map.tolist(), ensemble.n_features, ensemble.absent)
+    return [
         (
             visible(ensemble.feature_name(column)),
             _shown_value(values[0][column]),
@@ -74,51 +87,65 @@ def print_why(
         )
         for column in order.tolist()
     ]
-    score_a, score_b = scores[both].tolist()
-    closing = [
-        ("all features", "", "", *map(_shown, (adds_a.sum(), adds_b.sum(), differences.sum()))),
-        ("base", "", "", _shown(explainer.base), _shown(explainer.base), _shown(0.0)),
+
+
+def _sums(contributions: Float64Array, base: float, scores: Sequence[float]) -> list[tuple[str, ...]]:
+    """Return the last lines of the table: the sums of all contributions, the base, and the scores."""
+    adds_a, adds_b = contributions
+    score_a, score_b = scores
+    return [
+        ("all features", "", "", *map(_shown, (adds_a.sum(), adds_b.sum(), (adds_a - adds_b).sum()))),
+        ("base", "", "", _shown(base), _shown(base), _shown(0.0)),
         ("score", "", "", _shown(score_a), _shown(score_b), _shown(score_a - score_b)),
     ]
+
+
+def _facts(
+    query_id: str, query: _Query, pair: Sequence[int], scores: Float64Array, n_not_shown: int
+) -> list[tuple[str, str]]:
+    """Return what is printed above the table: the query, the documents with their ranks, features not shown.
+
+    pair   : the indices of both documents in the query
+    scores : float64[n], of all documents of the query
+    """
+    ranks = np.empty(len(scores), np.int64)
+    ranks[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
     facts = [("query", visible(query_id))]
-    for letter, place in zip("AB", both.tolist(), strict=True):
-        name = visible(query.document_ids[place]) or f"number {place + 1}"
-        facts.append((f"document {letter}", f"{name} (rank {ranks[place]} of {len(scores)})"))
-    if alike := ensemble.n_features - len(rows):
-        facts.append(
-            (
-                "not shown",
-                f"{alike} feature{'' if alike == 1 else 's'} that add{'s' * (alike == 1)} as much to A as to B",
-            )
-        )
-    _print(facts, rows, closing)
+    for letter, index in zip("AB", pair, strict=True):
+        name = visible(query.document_ids[index]) or f"number {index + 1}"
+        facts.append((f"document {letter}", f"{name} (rank {ranks[index]} of {len(scores)})"))
+    if n_not_shown:
+        one = n_not_shown == 1
+        features = f"{n_not_shown} feature{'' if one else 's'} that add{'s' if one else ''}"
+        facts.append(("not shown", f"{features} as much to A as to B"))
+    return facts
 
 
 def _read_query(reader: RowReader, query_id: str, scattered: bool) -> _Query:
     """Return the rows of a query; what comes after them is not read, unless they are scattered."""
-    parts: list[SparseRows] = []
+    runs: list[SparseRows] = []
     document_ids: list[str] = []
-    met = passed = False
+    is_found = is_passed = False
     for block in reader:
         if block.query_ids is None:
             raise DataError("has no query ids, by which --why finds its documents; add them", reader.path)
         for i, one in enumerate(block.query_ids):
             start, stop = int(block.query_offsets[i]), int(block.query_offsets[i + 1])
             if one == query_id:
-                met = True
-                parts.append(block.features.between(start, stop))
+                is_found = True
+                runs.append(block.features.between(start, stop))
                 document_ids += [""] * (stop - start) if block.document_ids is None else block.document_ids[start:stop]
             else:
-                passed = met
-        if passed and not scattered:
+                is_passed = is_found
+        if is_passed and not scattered:
             break
-    if not met:
+    if not is_found:
         raise DataError(f"holds no query {quote(query_id)}; give the id of one that it holds", reader.path)
-    return _Query(join_rows(parts), document_ids)
+    return _Query(join_rows(runs), document_ids)
 
 
 def _find(query: _Query, name: str, query_id: str, source: str) -> int:
-    """Return the place of a document, from 0: by its id, else by its number in the query, from 1."""
+    """Return the index of a document: by its id, else by its number in the query, from 1."""
     found = [place for place, one in enumerate(query.document_ids) if one == name]
     if len(found) > 1:
         raise DataError(

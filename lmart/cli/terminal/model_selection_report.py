@@ -1,4 +1,4 @@
-"""What `lmart train` tells of what it chose by folds or trials: tables, the winner's command line, files."""
+"""What `lmart train` reports of a selection by folds or trials: tables, the winner's command line, files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lmart.cli.model_selection import Chosen, stood_there
+from lmart.cli.model_selection import SelectedSettings
+from lmart.cli.options.packed import given_on_command_line
 from lmart.cli.terminal.console import Console
 from lmart.errors import counted
 from lmart.settings import AUTO, TrainSettings
@@ -26,22 +27,22 @@ NOT_OF_THE_MODEL = ("folds", "oof", "tune", "tune_trials", "tune_file", "early_s
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def report(chosen: Chosen) -> dict[str, Any]:
-    """Return what --report says of the choice."""
+def report(selected: SelectedSettings) -> dict[str, Any]:
+    """Return what --report says of the selection."""
     content: dict[str, Any] = {}
-    if chosen.trials:
+    if selected.trials:
         from lmart.training.tuning import best_of
 
-        best = best_of(chosen.trials)
+        best = best_of(selected.trials)
         content["tuning"] = {
-            "searched": [one.name for one in chosen.space],
-            "trials": [one.to_json() for one in chosen.trials],
+            "searched": [one.name for one in selected.space],
+            "trials": [one.to_json() for one in selected.trials],
             "best": None if best is None else best + 1,
         }
-    if chosen.crossed is not None:
+    if selected.cross_validation is not None:
         from lmart.training.cross_validation import LEVEL
 
-        one = chosen.crossed
+        one = selected.cross_validation
         content["cross_validation"] = {
             "trees": one.trees,
             "mean": one.mean,
@@ -103,7 +104,7 @@ def write_out_of_fold(crossed: CrossValidation, dataset: RankingDataset, out: At
     write_scores(scores, out)
 
 
-def print_results(chosen: Chosen, console: Console, to_output: bool) -> None:
+def print_results(selected: SelectedSettings, console: Console, to_output: bool) -> None:
     """Print the tables and the winner's command line: to standard output, or, when that is taken, as notices."""
     from lmart.cli.terminal.table import print_table, table_lines
 
@@ -120,23 +121,23 @@ def print_results(chosen: Chosen, console: Console, to_output: bool) -> None:
             else:
                 console.notice(text)
 
-    metric = chosen.settings.metric
-    if chosen.crossed is not None:
-        table(*_fold_table(chosen.crossed, metric))
+    metric, folds = selected.settings.metric, selected.cross_validation
+    if folds is not None:
+        table(*_fold_table(folds, metric))
         lines(
             [
                 "",
-                f"mean        {chosen.crossed.mean:.6f} with {counted(chosen.crossed.trees, 'tree')}",
-                f"interval    {_interval(chosen.crossed)}",
-                f"std. error  {chosen.crossed.standard_error:.6f} (over queries)",
+                f"mean        {folds.mean:.6f} with {counted(folds.trees, 'tree')}",
+                f"interval    {_interval(folds)}",
+                f"std. error  {folds.standard_error:.6f} (over queries)",
             ]
         )
-    if chosen.trials:
-        if chosen.crossed is not None:
+    if selected.trials:
+        if folds is not None:
             lines([""])
-        table(*_trial_table(chosen, metric))
+        table(*_trial_table(selected, metric))
         none_needed = "no settings are better than the initial scores alone"
-        lines(["", command_line(chosen) if chosen.settings.trees else none_needed])
+        lines(["", command_line(selected) if selected.settings.trees else none_needed])
 
 
 def _interval(crossed: CrossValidation) -> str:
@@ -145,8 +146,8 @@ def _interval(crossed: CrossValidation) -> str:
     if crossed.interval is None:
         return "n/a (fewer than two folds have a measure)"
     low, high = crossed.interval
-    told = "; too few folds to tell more" if (low, high) == (0.0, 1.0) else ""
-    return f"{low:.6f} to {high:.6f} ({LEVEL:.0%}, Student's t over folds{told})"
+    caution = "; too few folds to tell more" if (low, high) == (0.0, 1.0) else ""
+    return f"{low:.6f} to {high:.6f} ({LEVEL:.0%}, Student's t over folds{caution})"
 
 
 def _shown(value: float) -> str:
@@ -161,11 +162,11 @@ def _fold_table(crossed: CrossValidation, metric: str) -> tuple[list[str], list[
     return ["fold", "queries", "documents", metric, "own best", "trees"], rows
 
 
-def _trial_table(chosen: Chosen, metric: str) -> tuple[list[str], list[list[str]]]:
+def _trial_table(selected: SelectedSettings, metric: str) -> tuple[list[str], list[list[str]]]:
     from lmart.training.tuning import best_of
 
-    best = best_of(chosen.trials)
-    names = [one.name for one in chosen.space]
+    best = best_of(selected.trials)
+    names = [one.name for one in selected.space]
     rows = [
         [
             f"{'* ' if place == best else ''}{place + 1}",
@@ -173,7 +174,7 @@ def _trial_table(chosen: Chosen, metric: str) -> tuple[list[str], list[list[str]
             str(one.trees),
             *(_cell(one.values[name]) for name in names),
         ]
-        for place, one in enumerate(chosen.trials)
+        for place, one in enumerate(selected.trials)
     ]
     return ["trial", metric, "trees", *(name.replace("_", "-") for name in names)], rows
 
@@ -182,11 +183,11 @@ def _cell(value: Any) -> str:
     return ("no", "yes")[value] if isinstance(value, bool) else str(value)
 
 
-def command_line(chosen: Chosen) -> str:
+def command_line(selected: SelectedSettings) -> str:
     """Return the command that trains the model anew, without the search, quoted for the shell."""
     context = click.get_current_context()
-    settings = {one.name: getattr(chosen.settings, one.name) for one in fields(TrainSettings)}
-    searched = {one.name for one in chosen.space}
+    settings = {one.name: getattr(selected.settings, one.name) for one in fields(TrainSettings)}
+    searched = {one.name for one in selected.space}
     words = ["lmart", "train"]
     for option in context.command.params:
         name = option.name or ""
@@ -195,11 +196,11 @@ def command_line(chosen: Chosen) -> str:
         flag = max(option.opts, key=len)
         value: Any
         if name in settings:
-            if not (stood_there(name) or name in searched or name == "trees"):
+            if not (given_on_command_line(name) or name in searched or name == "trees"):
                 continue
             value = settings[name]
             value = AUTO if value is None else value
-        elif stood_there(name) or name == "out":
+        elif given_on_command_line(name) or name == "out":
             value = context.params[name]
         else:
             continue

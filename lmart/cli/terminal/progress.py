@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # seconds between plain lines; in between a tenth of the time gone by
-BAR_PAUSE = 0.2  # seconds between texts beside the bar
+BAR_PAUSE = 0.2  # seconds between texts next to the bar
 
 Text = str | Callable[[], str]
 
 
 class Progress(Protocol):
-    """Something that can be told how far the work is, and knows it: `done` of `total` units."""
+    """Shows how far the work is, and keeps it: `done` of `total` units."""
 
     total: int
     unit: str
@@ -76,8 +76,8 @@ class PlainProgress(_Context):
         self._next = now + min(max(SHORTEST_PAUSE, (now - self._start) / 10), LONGEST_PAUSE)
 
     def _say(self, done: int, text: Text) -> None:
-        said = _made(text)
-        self._write(f"{done}/{self.total} {self.unit}" + (f", {said}" if said else ""))
+        shown = _made(text)
+        self._write(f"{done}/{self.total} {self.unit}" + (f", {shown}" if shown else ""))
 
     def __exit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, where: TracebackType | None

@@ -1,0 +1,116 @@
+"""Options of `lmart train` that select settings before the model is trained: folds and the search for settings.
+
+The command gets them packed as one `selection: SelectionOptions`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from lmart.cli.options.idle import without_meaning
+from lmart.cli.options.packed import given_on_command_line, packed
+from lmart.cli.options.types import Real, Whole
+from lmart.settings import TrainSettings
+from lmart.settings import options as setting_fields
+
+_OPTIONS = (
+    click.option(
+        "--folds",
+        type=Whole(min=2),
+        metavar="K",
+        help="Cross-validate first: split the queries into K folds, train K models that each leave one fold out, and "
+        "measure each on the queries it did not see. The model is then trained on all data with the number of trees "
+        "that has the best mean measure over the folds.",
+    ),
+    click.option(
+        "--oof",
+        metavar="FILE",
+        help="Write what --folds gives each row: the score by the model that did not see its query, one number a row, "
+        "in input order.",
+    ),
+    click.option(
+        "--tune",
+        type=Real(min=0, min_open=True),
+        metavar="MINUTES",
+        help="Search for settings first, for so long, by the measure of --folds, or of the first --valid file. "
+        "Settings given on the command line stay as they are; --trees is the most that a trial may grow.",
+    ),
+    click.option(
+        "--tune-trials",
+        type=Whole(min=1),
+        metavar="N",
+        help="Search until N settings were tried; the result then does not depend on time. With --tune: whichever "
+        "comes first.",
+    ),
+    click.option(
+        "--tune-file",
+        metavar="FILE",
+        help="Keep what was tried in FILE, from trial to trial; the same command goes on from there.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class SelectionOptions:
+    """What the options ask for; `given` are the settings that are given on the command line."""
+
+    folds: int | None
+    oof: str | None
+    tune: float | None
+    tune_trials: int | None
+    tune_file: str | None
+    given: tuple[str, ...]
+
+    @property
+    def tunes(self) -> bool:
+        return self.tune is not None or self.tune_trials is not None
+
+    @property
+    def selects(self) -> bool:
+        """Whether anything is chosen before the model is trained."""
+        return self.folds is not None or self.tunes
+
+
+def _selection_options(**values: Any) -> SelectionOptions:
+    given = tuple(one.name for one in setting_fields() if given_on_command_line(one.name))
+    return SelectionOptions(**values, given=given)
+
+
+_NAMES = ("folds", "oof", "tune", "tune_trials", "tune_file")
+selection_options = packed("selection", _selection_options, _NAMES, _OPTIONS)
+"""Add the options; the command gets them packed as the keyword `selection: SelectionOptions`."""
+
+
+def check_usage(
+    selection: SelectionOptions, settings: TrainSettings, valid: Sequence[str], outputs: dict[str, str]
+) -> None:
+    """Raise a usage error when options do not go together; `outputs` are the outputs by option."""
+    if selection.oof is not None and selection.folds is None:
+        raise click.UsageError("--oof needs --folds: without, every model has seen every query")
+    if selection.tune_file is not None and not selection.tunes:
+        raise click.UsageError("--tune-file needs --tune or --tune-trials")
+    if selection.tunes and selection.folds is None and not valid:
+        raise click.UsageError("--tune needs --folds K or a --valid file to measure")
+    if settings.early_stop and not valid and selection.folds is None:
+        raise click.UsageError("--early-stop needs a --valid file or --folds to measure")
+    if selection.selects and len(settings.objectives) > 1:
+        raise click.UsageError("--folds and --tune choose one number of trees, so they take a single --objective")
+    if outputs.get("--tune-file") == "-":
+        raise click.UsageError("--tune-file must be a file: it is read and written")
+    places: dict[str, str] = {}
+    for option, path in outputs.items():
+        standard = path in ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+        other = places.setdefault("-" if standard else os.path.realpath(path), option)
+        if other != option:
+            raise click.UsageError(f"{option} and {other} are the same file")
+    if selection.tunes:
+        from lmart.training.tuning import dimensions, load_optuna
+
+        if not dimensions((*selection.given, *without_meaning(settings))):
+            raise click.UsageError("every setting that --tune searches is given; leave some open")
+        load_optuna()

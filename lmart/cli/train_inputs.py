@@ -1,0 +1,114 @@
+"""What `lmart train` reads: the training set, validation sets and their metadata, in memory or in bins already."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from lmart.binning.streaming import read_training_set, read_validation_set
+from lmart.binning.validation_set import CodedDataset
+from lmart.cli.options.metadata import reading_validation
+from lmart.cli.terminal.console import Console
+from lmart.cli.train_request import TrainRequest
+from lmart.data.dataset import RankingDataset
+from lmart.data.metadata import Sidecars
+from lmart.errors import DataError
+from lmart.formats.read_options import ReadOptions
+from lmart.formats.registry import for_models, read_dataset
+from lmart.scoring.feature_matching import match_dataset, missing_columns
+from lmart.threads import WorkerPool
+from lmart.training.boosting import Trainable, without_trees
+
+
+@dataclass(frozen=True, eq=False)
+class SetsInMemory:
+    """The sets with their values, as cross-validation and the search for settings need them."""
+
+    train_set: RankingDataset
+    validation_sets: Sequence[RankingDataset]
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingInputs:
+    """All that a run learns from and is measured on.
+
+    train_set           : in memory when settings are selected first, else in bins
+    validation_sets     : as the training set, in the order of --valid
+    in_memory           : the same sets when they are in memory; None: they are in bins
+    metadata            : of the training set
+    validation_metadata : of each validation set
+    warnings            : of how validation sets match the training set, reported already
+    """
+
+    train_set: Trainable
+    validation_sets: Sequence[RankingDataset | CodedDataset]
+    in_memory: SetsInMemory | None
+    metadata: Sidecars
+    validation_metadata: Sequence[Sidecars]
+    warnings: Sequence[str]
+
+
+def read_inputs(request: TrainRequest, pool: WorkerPool, console: Console) -> TrainingInputs:
+    """Read all inputs of a run; DataError names file and line."""
+    if not request.selection.tunes:  # which may choose another gain
+        request = replace(request, read_options=replace(request.read_options, gain=request.settings.gain))
+    train_set: Trainable
+    validation_sets: Sequence[RankingDataset | CodedDataset]
+    in_memory = None
+    if request.selection.selects:  # the data is binned anew for each model
+        in_memory = _read_into_memory(request, pool)
+        train_set, validation_sets = in_memory.train_set, in_memory.validation_sets
+        _check_columns(train_set, request, console)
+        warnings = _match(in_memory, request)
+    else:
+        train_set = read_training_set(request.files.data, request.read_options, request.settings, pool)
+        _check_columns(train_set, request, console)
+        model, edges = without_trees(train_set, request.settings), train_set.features.edges
+        with reading_validation():
+            coded = [
+                read_validation_set(path, options, model, edges, pool, request.files.strict)
+                for path, options in _validation_files(request)
+            ]
+        validation_sets = coded
+        warnings = [text for one in coded for text in one.warnings]
+    for text in warnings:  # before time is spent on training
+        console.warning(text)
+    metadata = request.metadata_files.read(train_set)
+    validation_metadata = request.metadata_files.read_for_validation(validation_sets)
+    return TrainingInputs(train_set, validation_sets, in_memory, metadata, validation_metadata, warnings)
+
+
+def _validation_files(request: TrainRequest) -> list[tuple[str, ReadOptions]]:
+    """Return each file of --valid with how it is read."""
+    valid = request.files.valid
+    options = replace(request.read_options, beside_others=True)
+    return list(zip(valid, request.metadata_files.validation_read_options(options, len(valid)), strict=True))
+
+
+def _read_into_memory(request: TrainRequest, pool: WorkerPool) -> SetsInMemory:
+    train_set = read_dataset(request.files.data, request.read_options, pool)
+    models = [without_trees(train_set, request.settings)]
+    with reading_validation():
+        validation_sets = [
+            read_dataset([path], for_models(options, models), pool) for path, options in _validation_files(request)
+        ]
+    return SetsInMemory(train_set, validation_sets)
+
+
+def _match(sets: SetsInMemory, request: TrainRequest) -> list[str]:
+    """Return warnings of features that validation sets lack or have in addition; DataError when that is refused."""
+    warnings: list[str] = []
+    for validation_set in sets.validation_sets:
+        matcher = match_dataset(without_trees(sets.train_set, request.settings), validation_set)
+        matcher.refuse(validation_set.source, request.files.strict)
+        warnings += matcher.warnings(validation_set.source)
+    return warnings
+
+
+def _check_columns(dataset: Trainable, request: TrainRequest, console: Console) -> None:
+    """Warn of each table of --data that lacks a column of the others, or refuse it."""
+    counted_as = "0" if request.settings.absent == "zero" else "missing"
+    for path, fault in missing_columns(dataset).items():
+        if request.files.strict:
+            raise DataError(f"{fault}; give the files the same columns, or do without --strict", path)
+        console.warning(f"{'standard input' if path == '-' else path}: {fault}; counted as {counted_as}")

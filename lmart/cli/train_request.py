@@ -1,0 +1,112 @@
+"""What the command line of `lmart train` asks for, and whether its options go together. Light: loads no numpy."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import click
+
+from lmart.cli.options.data import refuse_two_standard_inputs
+from lmart.cli.options.idle import idle_options
+from lmart.cli.options.metadata import MetadataFiles
+from lmart.cli.options.packed import given_on_command_line
+from lmart.cli.options.selection import SelectionOptions, check_usage
+from lmart.cli.terminal.console import Console
+from lmart.constraints import format_monotone, is_list, parse_monotone
+from lmart.errors import quote
+from lmart.formats.read_options import ReadOptions
+from lmart.settings import TrainSettings
+
+
+@dataclass(frozen=True)
+class TrainFiles:
+    """The files of a run but for those of metadata and selection, one field an option.
+
+    data   : files of the training set
+    valid  : files of validation sets, each a set of its own
+    out    : where the model is written
+    report : where the report is written; None: nowhere
+    strict : refuse files whose columns or features are not those of the others, instead of a warning
+    """
+
+    data: Sequence[str]
+    valid: Sequence[str]
+    out: str
+    report: str | None
+    strict: bool
+
+
+@dataclass(frozen=True)
+class TrainRequest:
+    """All options of a run but those of threads and messages."""
+
+    files: TrainFiles
+    settings: TrainSettings
+    metadata_files: MetadataFiles
+    selection: SelectionOptions
+    read_options: ReadOptions
+
+    @property
+    def constraints_file(self) -> str | None:
+        """The file of monotone constraints; None when they are a list, or there are none."""
+        return None if is_list(self.settings.monotone) else self.settings.monotone or None
+
+    @property
+    def inputs(self) -> list[str]:
+        """All files that are read."""
+        optional = filter(None, [self.read_options.query_sizes, self.constraints_file])
+        return [*self.files.data, *self.files.valid, *self.metadata_files.paths, *optional]
+
+    @property
+    def outputs(self) -> dict[str, str]:
+        """All files that are written, by option."""
+        by_option = {
+            "--out": self.files.out,
+            "--report": self.files.report,
+            "--oof": self.selection.oof,
+            "--tune-file": self.selection.tune_file,
+        }
+        return {option: path for option, path in by_option.items() if path is not None}
+
+    def checked(self) -> TrainRequest:
+        """Return the request with its measure in standard form; a usage or settings error when options do not fit."""
+        from lmart.measures.values import parse_measure, parse_measures
+
+        settings, metadata_files = self.settings, self.metadata_files
+        if len(parse_measures(settings.metric)) > 1:
+            raise click.UsageError(f"--metric takes one measure here, not the list {quote(settings.metric)}")
+        settings = replace(settings, metric=str(parse_measure(settings.metric)))
+        path = self.constraints_file
+        if path and ":" in path and not os.path.exists(path):
+            raise click.UsageError(f"--monotone {quote(path)} is neither a list FEATURE:+1,FEATURE:-1,... nor a file")
+        refuse_two_standard_inputs(self.inputs)
+        check_usage(self.selection, settings, self.files.valid, self.outputs)
+        metadata_files.check_usage(settings, len(self.files.valid), given_on_command_line("position_bias_reg"))
+        if path is None:
+            parse_monotone(settings.monotone)
+        return replace(self, settings=settings)
+
+    def check_outputs(self) -> None:
+        """Raise OutputError when an output cannot be written, or is one of the inputs."""
+        from lmart.streams import check_output
+
+        for option, path in self.outputs.items():
+            check_output(path, self.inputs, appended=option == "--tune-file")
+        if self.selection.selects:  # whose tables go to standard output
+            check_output("-", self.inputs)
+
+    def with_constraints_read(self) -> TrainRequest:
+        """Return the request with the monotone constraints as a list in standard form, read from their file."""
+        from lmart.formats.metadata_files import read_monotone
+
+        path = self.constraints_file
+        constraints = read_monotone(path) if path else parse_monotone(self.settings.monotone)
+        return replace(self, settings=replace(self.settings, monotone=format_monotone(constraints)))
+
+    def with_messages_to(self, console: Console) -> TrainRequest:
+        """Return the request with what readers report going to the console; warn of settings without effect."""
+        for text in idle_options(self.settings, self.selection.given):
+            console.warning(text)
+        return replace(self, read_options=self.read_options.telling(console.notice, console.warning))

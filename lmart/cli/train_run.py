@@ -1,0 +1,175 @@
+"""The stages of `lmart train` after its inputs are read: resolve and select settings, fit, write."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+
+from lmart.cli.model_selection import SelectedSettings, select_settings, selection_data
+from lmart.cli.signals import flush_output
+from lmart.cli.terminal import model_selection_report, train_report
+from lmart.cli.terminal.console import Console
+from lmart.cli.train_inputs import TrainingInputs
+from lmart.cli.train_request import TrainRequest
+from lmart.formats.models.lmart_json import model_to_json
+from lmart.settings import TrainSettings
+from lmart.streams import AtomicOutputs
+from lmart.threads import WorkerPool
+from lmart.training.boosting import TrainingRun, TrainResult, resolve_share
+from lmart.training.rankers import RoundReport
+from lmart.training.score_tracking import with_label_scale
+
+
+@dataclass
+class RunRecord:
+    """What is collected during a run for --report.
+
+    seconds  : by stage
+    rounds   : each round of the run
+    training : the measure of the training set after each round; empty when there is no report
+    """
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    rounds: list[RoundReport] = field(default_factory=list)
+    training: list[float | None] = field(default_factory=list)
+
+    @contextmanager
+    def timed(self, stage: str) -> Iterator[None]:
+        """Record the seconds of a stage that succeeds."""
+        began = time.perf_counter()
+        yield
+        self.seconds[stage] = time.perf_counter() - began
+
+    def add(self, one: RoundReport, in_detail: bool) -> None:
+        """Add a round, in place of the same and later ones of a ranker that was given up."""
+        self.rounds[one.round - 1 :] = [one]
+        if in_detail:
+            self.training[one.round - 1 :] = [one.measure_training()]
+
+
+@dataclass(frozen=True, eq=False)
+class FittedModel:
+    """The result of a run, the settings it was trained with, and whether there was anything to learn."""
+
+    result: TrainResult
+    settings: TrainSettings
+    can_learn: bool
+
+
+def resolve_settings(request: TrainRequest, inputs: TrainingInputs) -> TrainSettings:
+    """Return the settings with those that depend on the data: objective and leaves by default, largest label."""
+    alone = request.selection.selects or inputs.metadata.positions is not None
+    settings = request.settings.for_queries(inputs.train_set.n_queries, alone)
+    return with_label_scale(settings, [inputs.train_set, *inputs.validation_sets])
+
+
+def report_inputs(request: TrainRequest, inputs: TrainingInputs, settings: TrainSettings, console: Console) -> None:
+    """Report what was read, and the settings that were resolved by it."""
+    train_set, positions = inputs.train_set, inputs.metadata.positions
+    console.notice(train_report.describe(train_set, resolve_share(settings, train_set.n_documents)))
+    train_report.report_automatic(request.settings, settings, request.selection.tunes, train_set.n_queries, console)
+    if settings.largest_label is not None:
+        console.notice(f"err stops with probability {train_report.stopping_probability(settings)} in all of the data")
+    if positions is not None and len(positions.names) == 1:
+        console.warning("every row has the same position, so there is no bias to learn")
+
+
+def select(
+    request: TrainRequest,
+    inputs: TrainingInputs,
+    settings: TrainSettings,
+    record: RunRecord,
+    pool: WorkerPool,
+    console: Console,
+) -> SelectedSettings:
+    """Return the settings as they are, or what --folds and --tune select."""
+    sets = inputs.in_memory
+    if sets is None:
+        return SelectedSettings(settings)
+    validation = (sets.validation_sets[0], inputs.validation_metadata[0]) if sets.validation_sets else None
+    data = selection_data(sets.train_set, validation, request.selection, pool, inputs.metadata)
+    in_detail = request.files.report is not None or request.selection.oof is not None
+    with record.timed("choosing"):
+        return select_settings(request.selection, settings, data, console, in_detail)
+
+
+def fit(
+    request: TrainRequest,
+    inputs: TrainingInputs,
+    settings: TrainSettings,
+    record: RunRecord,
+    pool: WorkerPool,
+    console: Console,
+) -> FittedModel:
+    """Train the model with the selected settings, showing progress; collect its rounds in the record."""
+    valid = request.files.valid
+    run = TrainingRun(
+        inputs.train_set, inputs.validation_sets, settings, pool, inputs.metadata, inputs.validation_metadata
+    )
+    settings = run.settings
+    for text in run.warnings:
+        if text not in inputs.warnings:
+            console.warning(text)
+    train_report.warn_before_training(run, inputs.train_set, inputs.metadata.weights is not None, console)
+    if run.start is not None:
+        measures = train_report.measures_by_set(run.start.training, run.start.validation, valid)
+        console.notice(f"the initial scores alone: {settings.metric} {measures}")
+    with console.progress(settings.trees) as progress:
+        for one in run.rounds():
+            record.add(one, in_detail=request.files.report is not None)
+            progress.update(one.round, partial(train_report.round_progress, one, settings, valid))
+    return FittedModel(run.finish(), settings, run.can_learn)
+
+
+def write_outputs(
+    request: TrainRequest,
+    inputs: TrainingInputs,
+    selected: SelectedSettings,
+    fitted: FittedModel,
+    record: RunRecord,
+    console: Console,
+) -> None:
+    """Write the model, the report and out-of-fold scores, all or none, and print the tables of the selection."""
+    report, oof = request.files.report, request.selection.oof
+    with AtomicOutputs() as files:
+        if report is not None:
+            content = _report(request, inputs, fitted, record, console)
+            content |= model_selection_report.report(selected)
+            files.open(report).write(model_selection_report.json_text(content))
+        folds, sets = selected.cross_validation, inputs.in_memory
+        if oof is not None and folds is not None and sets is not None:
+            model_selection_report.write_out_of_fold(folds, sets.train_set, files.open(oof))
+        files.open(request.files.out).write(model_to_json(fitted.result.ensemble))
+        model_selection_report.print_results(selected, console, to_output="-" not in request.outputs.values())
+        flush_output()
+
+
+def report_result(request: TrainRequest, inputs: TrainingInputs, fitted: FittedModel, console: Console) -> None:
+    """Report what was written, after all outputs are complete."""
+    files = request.files
+    console.notice(train_report.summary(fitted.result, fitted.settings, files.valid, files.out))
+    if inputs.metadata.init_scores is not None:
+        console.notice("measures are of the initial scores and the trees together; the model holds the trees alone")
+
+
+def _report(
+    request: TrainRequest, inputs: TrainingInputs, fitted: FittedModel, record: RunRecord, console: Console
+) -> dict[str, object]:
+    """Return what --report writes, without the entries of the selection."""
+    result, files, positions = fitted.result, request.files, inputs.metadata.positions
+    content = train_report.settings_and_data(result, fitted.settings, inputs.train_set)
+    content |= train_report.measures_of_run(result, record.rounds, record.training)
+    content["files"] = {
+        "data": list(files.data),
+        "validation": list(files.valid),
+        **request.metadata_files.report(),
+    }
+    content["seconds"] = record.seconds | result.seconds
+    content |= train_report.optional_entries(result, fitted.settings)
+    content["warnings"] = console.warnings
+    if positions is not None:
+        content["position_bias"] = dict(zip(positions.names, result.position_bias.tolist(), strict=True))
+    return content
