@@ -410,11 +410,21 @@ def letor_rows(
         body = body.strip(b" \t") if sign else re.sub(rb"[\r]*\Z", b"", line).strip(b" \t")
         words = re.split(rb"[ \t]+", body) if body else []
         row = _letor_row(list(words), has_label, has_query, allow_infinite, last_wins)
-        if b"\0" in line or b"\r" in line.rstrip(b"\r") or (row is None and words):
+        document = letor_document(comment)
+        damaged = b"\0" in line or b"\r" in line.rstrip(b"\r")
+        if damaged or (row is None and words) or (row is not None and not printable(document)):
             wrong.append(line_number)
         elif row is not None:
-            rows.append((*row, letor_document(comment)))
+            rows.append((*row, document))
     return rows, wrong
+
+
+def printable(text: bytes) -> bool:
+    """Whether bytes are UTF-8 without control characters."""
+    try:
+        return not re.search("[\x00-\x1f\x7f-\x9f]", text.decode("utf-8"))
+    except UnicodeDecodeError:
+        return False
 
 
 def _letor_row(words, has_label, has_query, allow_infinite, last_wins):

@@ -86,3 +86,16 @@ def test_kernels_name_every_parameter_in_their_docstring() -> None:
             words = set(re.findall(r"\w+", ast.get_docstring(node) or ""))
             unnamed += [f"{path.name}: {node.name}: {one.arg}" for one in node.args.args if one.arg not in words]
     assert not unnamed
+
+
+def test_kernels_that_python_calls_return_no_named_tuple() -> None:
+    """Numba makes one by running Python code; a signal that raises in there crashes the process."""
+    plain = re.compile(r"None|(np\.)?(u?int|float|bool)\d*|SplitFields|tuple\[.*\]")
+    for path in sorted((ROOT / "lmart" / "kernels").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef) and any(
+                isinstance(one, ast.Name) and one.id == "kernel" for one in node.decorator_list
+            ):
+                returned = ast.unparse(node.returns) if node.returns is not None else ""
+                named = re.findall(r"[A-Z]\w+", returned.replace("SplitFields", "").replace("None", ""))
+                assert node.name == "best_split" or (plain.fullmatch(returned) and not named), (path.name, node.name)

@@ -49,8 +49,8 @@ _LETOR_CELL = re.compile(rb"(^|[ \t])(qid|\d+):")
 
 def open_rows(path: str, options: ReadOptions, pool: WorkerPool | None = None) -> RowReader:
     """Open one input for reading in blocks, in constant memory. DataError when it cannot be read."""
-    table, seen_queries = FeatureTable(), SeenQueries(options.group_by_qid)
-    return _open(path, options, pool or WorkerPool(1), table, seen_queries, _query_sizes(options), alone=True)
+    shared = _Shared(FeatureTable(), SeenQueries(options.group_by_qid), _query_sizes(options))
+    return _open(path, options, pool or WorkerPool(1), shared, alone=True)
 
 
 class Batch(NamedTuple):
@@ -75,9 +75,10 @@ def read_batches(
     spools      : for each input that cannot be read twice, what stores its bytes and replays them; None for the others
     cell_buffer : where LETOR, CSV and TSV readers put the cells of rows; None: in buffers of their own
     """
-    seen_queries, sizes = SeenQueries(options.group_by_qid), _query_sizes(options)
+    shared = _Shared(table, SeenQueries(options.group_by_qid), _query_sizes(options))
+    sizes = shared.sizes
     for path, spool in zip(paths, spools or [None] * len(paths), strict=True):
-        with _open(path, options, pool, table, seen_queries, sizes, spool, cell_buffer) as reader:
+        with _open(path, options, pool, shared, spool, cell_buffer) as reader:
             for blocks in reader.volatile_batches():
                 yield Batch(path, blocks, reader.progress if len(paths) == 1 else 0.0)
     if sizes is not None:
@@ -156,17 +157,25 @@ def _query_sizes(options: ReadOptions) -> QuerySizes | None:
     return None if path is None else QuerySizes(path, read_query_sizes(path))
 
 
+class _Shared(NamedTuple):
+    """What the inputs of one data set share: features, queries met so far, and sizes of queries given for all rows."""
+
+    table: FeatureTable
+    seen_queries: SeenQueries
+    sizes: QuerySizes | None
+
+
 def _open(
     path: str,
     options: ReadOptions,
     pool: WorkerPool,
-    table: FeatureTable,
-    seen_queries: SeenQueries,
-    sizes: QuerySizes | None,
+    shared: _Shared,
     spool: Spool | None = None,
     cell_buffer: CellBuffer | None = None,
     alone: bool = False,
 ) -> RowReader:
+    """Open one input of a data set; `alone`: no other input follows. The other parameters are as in `read_batches`."""
+    table, seen_queries, sizes = shared
     stream = open_input(path, spool)
     try:
         head = _read_head(stream)

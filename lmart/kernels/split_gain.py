@@ -12,7 +12,7 @@ leaf that is split too.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -37,6 +37,19 @@ class Split(NamedTuple):
     bin: int
     missing_left: bool
     left_total: int
+
+
+SplitFields: TypeAlias = tuple[float, int, int, bool, int]
+"""The fields of a Split as a plain tuple."""
+
+
+@inner_kernel
+def fields_of(split: Split) -> SplitFields:
+    """Return the fields of `split` as a plain tuple, for kernels that Python calls.
+
+    Numba makes a NamedTuple for Python by running Python code, in which a signal may raise; it then crashes.
+    """
+    return split.split_gain, split.feature, split.bin, split.missing_left, split.left_total
 
 
 class SplitSearch(NamedTuple):

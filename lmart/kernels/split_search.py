@@ -13,9 +13,11 @@ from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
 from lmart.kernels.split_gain import (
     ROUNDING,
     Split,
+    SplitFields,
     SplitSearch,
     best_split_gain,
     count_cuts,
+    fields_of,
     gain_between_bounds,
     leaf_gain,
     split_gain_of,
@@ -125,7 +127,7 @@ def best_of_features(
 @kernel
 def find_best_split(
     histogram: Int64Array, total: int, search: SplitSearch, first: int, last: int, split_gains: Float64Array
-) -> Split:
+) -> SplitFields:
     """Complete a histogram, write the highest gain of each feature in first:last, and return the best split of all.
 
     histogram   : int64[n_bins], packed sums, in; the most frequent bins are filled in
@@ -141,7 +143,7 @@ def find_best_split(
         start, stop = search.bin_offsets[f], search.bin_offsets[f + 1]
         fill_most_frequent_bin(histogram, start, stop, search.most_frequent_bins[f], total)
         split_gains[f] = best_split_gain(histogram, f, total, search, left_sums)
-    return best_of_features(histogram, total, search, -np.inf, np.inf, first, last, split_gains)
+    return fields_of(best_of_features(histogram, total, search, -np.inf, np.inf, first, last, split_gains))
 
 
 @kernel
@@ -154,7 +156,7 @@ def find_best_splits_of_children(
     first: int,
     last: int,
     split_gains: Float64Array,
-) -> tuple[Split, Split]:
+) -> tuple[SplitFields, SplitFields]:
     """Turn the parent's histogram into the larger child's; write the gains and return the best split of both children.
 
     larger        : int64[n_bins], the parent's packed sums, complete, in; those of the larger child, out
@@ -178,7 +180,7 @@ def find_best_splits_of_children(
         split_gains[1, f] = best_split_gain(smaller, f, smaller_total, search, left_sums)
     larger_split = best_of_features(larger, larger_total, search, -np.inf, np.inf, first, last, split_gains[0])
     smaller_split = best_of_features(smaller, smaller_total, search, -np.inf, np.inf, first, last, split_gains[1])
-    return larger_split, smaller_split
+    return fields_of(larger_split), fields_of(smaller_split)
 
 
 @kernel
@@ -191,7 +193,7 @@ def find_best_constrained_split(
     first: int,
     last: int,
     split_gains: Float64Array,
-) -> Split:
+) -> SplitFields:
     """Write the highest gain of each feature in first:last under constraints, and return the best split of all.
 
     histogram   : int64[n_bins], packed sums, complete, in
@@ -205,7 +207,7 @@ def find_best_constrained_split(
     """
     for f in range(first, last):
         split_gains[f] = best_split(histogram, histogram, f, total, search, 0, low, high).split_gain
-    return best_of_features(histogram, total, search, low, high, first, last, split_gains)
+    return fields_of(best_of_features(histogram, total, search, low, high, first, last, split_gains))
 
 
 @kernel
@@ -218,7 +220,7 @@ def count_feature(
     min_documents: int,
     bounds: tuple[float, float],
     split_gains: Float64Array,
-) -> tuple[Split, Split]:
+) -> tuple[SplitFields, SplitFields]:
     """Write the gain of a feature whose documents were counted; return its best split, and the best split of all now.
 
     histogram     : int64[n_bins], packed sums, complete, in
@@ -235,7 +237,8 @@ def count_feature(
     low, high = bounds
     counted = best_split(histogram, counts, feature, total, search, min_documents, low, high)
     split_gains[feature] = counted.split_gain
-    return counted, best_of_features(histogram, total, search, low, high, 0, len(split_gains), split_gains)
+    best = best_of_features(histogram, total, search, low, high, 0, len(split_gains), split_gains)
+    return fields_of(counted), fields_of(best)
 
 
 @kernel

@@ -17,7 +17,7 @@ from lmart.threads import WorkerPool
 from lmart.training.grower import GrownTree, Histograms
 from lmart.training.objectives import Objective
 from lmart.training.score_tracking import Training, Validation
-from lmart.training.tree_round import grow_round
+from lmart.training.tree_round import GrowingSetup, grow_round
 
 LARGEST_SCORE = 1e300  # so that differences of scores are numbers too
 
@@ -98,9 +98,9 @@ class _Booster:
         validation_sets: Sequence[Validation],
         signs: Int8Array | None,
     ) -> None:
-        self._binned, self._settings, self._sampling_rate, self._pool = binned, settings, sampling_rate, pool
-        self._training, self._validation_sets, self._signs = training, validation_sets, signs
-        self._histograms = Histograms(binned.edges.n_bins)
+        self._settings, self._sampling_rate = settings, sampling_rate
+        self._training, self._validation_sets = training, validation_sets
+        self._setup = GrowingSetup(binned, pool, Histograms(binned.edges.n_bins), signs)
         self._stopping = EarlyStopping(settings.early_stop)
         self._rankers: list[list[GrownTree]] = []
         self.made: list[Ranker] = []
@@ -208,8 +208,7 @@ class _Booster:
         ):
             gradients = objective.compute_gradients(scores[0], round_number)
             bias = objective.next_position_bias(gradients)  # growing changes the gradients
-            fixed = (self._binned, gradients, settings, sampling_rate, round_number, self._pool)
-            grown = grow_round(*fixed, scores, self._histograms, self._signs)
+            grown = grow_round(self._setup, gradients, settings, sampling_rate, round_number, scores)
             if grown is not None or min(sampling_rate, settings.features) == 1.0:
                 break  # else try again without sampling rows and features
         return grown, bias

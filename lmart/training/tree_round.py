@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,29 +23,39 @@ from lmart.training.objectives import Gradients
 CHUNK = 32_768  # rows in one piece of work
 
 
+class GrowingSetup(NamedTuple):
+    """What growing a tree needs that is the same in every round.
+
+    binned     : the training documents
+    pool       : the workers
+    histograms : buffers to use
+    directions : int8[m], the monotone constraints, as in `grow_tree`; None: none
+    """
+
+    binned: BinnedFeatures
+    pool: WorkerPool
+    histograms: Histograms
+    directions: Int8Array | None
+
+
 def grow_round(
-    binned: BinnedFeatures,
+    setup: GrowingSetup,
     gradients: Gradients,
     settings: TrainSettings,
     sampling_rate: float,
     round_number: int,
-    pool: WorkerPool,
     scores: Sequence[Float64Array],
-    histograms: Histograms,
-    directions: Int8Array | None,
 ) -> GrownTree | None:
     """Grow one tree on a sample of the documents and add its leaf values to scores of all; None without a split.
 
-    binned        : the training documents
+    setup         : what is the same in every round
     gradients     : of the documents; overwritten when they are sampled
     settings      : of the training
     sampling_rate : share of the documents to grow the tree from
     round_number  : of the seed's random numbers
-    pool          : the workers
     scores        : float64[n] each, to which the leaf values are added
-    histograms    : buffers to use
-    directions    : int8[m], the monotone constraints, as in `grow_tree`; None: none
     """
+    binned, pool, histograms, directions = setup
     sampled, unsampled = _draw_rows(gradients, sampling_rate, settings.seed, round_number, pool)
     units, packed = _pack(gradients, len(sampled), pool)
     if units is None:

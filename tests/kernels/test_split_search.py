@@ -75,7 +75,7 @@ def split_of(
     total = int(packed.sum())
     gains, bests = np.empty(m), []
     for a, b in ((0, 1), (1, m)):
-        bests.append(split_search.find_best_split(bins, total, search, a, b, gains))
+        bests.append(Split(*split_search.find_best_split(bins, total, search, a, b, gains)))
     assert (bins == whole).all()
     found = []
     for split, (a, b) in zip(bests, ((0, 1), (1, m)), strict=True):
@@ -119,7 +119,8 @@ def test_gains_of_children_are_those_of_histograms_summed_on_their_own(
     totals = int(packed[large].sum()), int(packed[small].sum())
     gains = np.empty((2, m))
     for a, b in ((0, 3), (3, 4)):
-        bests = split_search.find_best_splits_of_children(parent, child, *totals, search, a, b, gains)
+        fields = split_search.find_best_splits_of_children(parent, child, *totals, search, a, b, gains)
+        bests = [Split(*of_child) for of_child in fields]
         assert [split.split_gain for split in bests] == gains[:, a:b].max(axis=1).tolist()
     assert (child == expected[0]).all() and (parent == expected[1]).all()
     for row, (bins, total) in enumerate(zip((parent, child), totals, strict=True)):
@@ -191,10 +192,10 @@ def test_features_that_are_not_allowed_are_not_split_on() -> None:
     bins = np.tile(pack([-1.0, 1.0], [1.0, 1.0]), 3)
     search = searching([2] * 3, 0.0)._replace(allowed=np.array([False, True, True]))
     gains = np.empty(3)
-    assert split_search.find_best_split(bins, int(bins[:2].sum()), search, 0, 3, gains).feature == 1
+    assert Split(*split_search.find_best_split(bins, int(bins[:2].sum()), search, 0, 3, gains)).feature == 1
     assert gains[0] == -np.inf and gains[1] == gains[2] > 0
     none = search._replace(allowed=np.zeros(3, np.bool_))
-    assert split_search.find_best_split(bins, int(bins[:2].sum()), none, 0, 3, gains).split_gain == -np.inf
+    assert split_search.find_best_split(bins, int(bins[:2].sum()), none, 0, 3, gains)[0] == -np.inf
 
 
 def test_nothing_gained_is_no_split() -> None:
@@ -235,7 +236,7 @@ def test_the_best_constrained_split_is_that_of_brute_force(
     every = reference.bounded_splits(codes, missing, g, h, l2, docs, directions, bounds)
     gains = np.empty(m)
     search = searching([width] * m, l2, has_missing=lost, directions=directions[:m])
-    winner = split_search.find_best_constrained_split(bins, total, search, *bounds, 0, m, gains)
+    winner = Split(*split_search.find_best_constrained_split(bins, total, search, *bounds, 0, m, gains))
     assert winner.split_gain == gains.max()
     for f in range(m):
         counts = np.bincount(codes[f], minlength=256)

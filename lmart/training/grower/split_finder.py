@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from operator import attrgetter
+from operator import itemgetter
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from lmart.array_types import Float64Array
 from lmart.binning.edges import BinEdges
 from lmart.kernels import split_search as kernels
 from lmart.kernels.histogram import complete_histogram, subtract_histogram
-from lmart.kernels.split_gain import Split
+from lmart.kernels.split_gain import Split, SplitFields
 from lmart.threads import WorkerPool, chunks
 from lmart.training.grower.growing_tree import LOW_HALF, GrowParams, Leaf
 
@@ -99,9 +99,8 @@ class SplitFinder:
             assert leaf.histogram is not None
             feature, counts = split.feature, self._source.bin_counts(leaf.number, split.feature)
             limits = (self._search, self._min_documents, self._bounds_in_units(leaf))
-            counted[feature], split = kernels.count_feature(
-                leaf.histogram, counts, feature, leaf.total, *limits, split_gains
-            )
+            of_feature, best = kernels.count_feature(leaf.histogram, counts, feature, leaf.total, *limits, split_gains)
+            counted[feature], split = Split(*of_feature), Split(*best)
             split = counted.get(split.feature, split)
         return None
 
@@ -114,6 +113,6 @@ class SplitFinder:
         return self._source.has_enough(leaf.number, split, self._min_documents)
 
 
-def _best(splits: Sequence[Split]) -> Split:
+def _best(splits: Sequence[SplitFields]) -> Split:
     """Return the split with the highest gain, the first of equal ones; one without gain when there are none."""
-    return splits[0] if len(splits) == 1 else max(splits, key=attrgetter("split_gain"), default=NO_SPLIT)
+    return Split(*max(splits, key=itemgetter(0))) if splits else NO_SPLIT
