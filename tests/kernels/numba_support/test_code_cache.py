@@ -302,6 +302,7 @@ def test_a_file_that_may_not_grow_to_its_size_is_not_kept(toy_file: Path) -> Non
     assert [path.name for path in (folder / "lmart").iterdir()] == [code_files.LOCK_NAME]
 
 
+@needs_compiler
 class TestFilesOfOthers:
     """What is loaded is run, so nobody else may have written it."""
 
