@@ -24,6 +24,11 @@ class ExitStatus(IntEnum):
     TERMINATED = 143, "Terminated (SIGTERM)."
 
 
+def input_name(path: str) -> str:
+    """Return what messages call an input: its path, or 'standard input' for '-'."""
+    return "standard input" if path == "-" else path
+
+
 def quote(token: str | bytes, limit: int = 60) -> str:
     """Return the token in quotes, cut at `limit` characters, with everything that could disturb a terminal escaped."""
     text = token.decode("utf-8", "backslashreplace") if isinstance(token, bytes) else token
@@ -56,7 +61,7 @@ class LmartError(Exception):
         super().__init__(str(self))
 
     def __str__(self) -> str:
-        where = "" if self.path is None else visible("standard input" if self.path == "-" else self.path)
+        where = "" if self.path is None else visible(input_name(self.path))
         if self.line is not None:
             where += f":{self.line}"
         return f"{where}: {self.message}" if where else self.message

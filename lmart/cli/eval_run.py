@@ -13,7 +13,7 @@ from lmart.cli.signals import flush_output
 from lmart.cli.terminal.console import Console
 from lmart.cli.terminal.eval_report import per_query_lines, print_report
 from lmart.data.dataset import RankingDataset
-from lmart.errors import DataError, ModelError, SettingsError
+from lmart.errors import DataError, ModelError, SettingsError, input_name
 from lmart.formats.metadata_files import Weights, read_weights
 from lmart.formats.results.scores import read_scores
 from lmart.gains import Gain, refuse_labels_above
@@ -114,12 +114,8 @@ def score(
 
 def scores_of_file(path: str, dataset: RankingDataset) -> Float64Array:
     """Read one score a row, and return them in the order of the data set."""
-    scores = read_scores(path, dataset.n_documents, _called(dataset.source))
+    scores = read_scores(path, dataset.n_documents, input_name(dataset.source))
     return scores if dataset.input_rows is None else scores[dataset.input_rows]
-
-
-def _called(source: str) -> str:
-    return "standard input" if source == "-" else source
 
 
 def weights_of_file(path: str, dataset: RankingDataset) -> Weights:

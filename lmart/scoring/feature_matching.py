@@ -8,7 +8,7 @@ import numpy as np
 
 from lmart.array_types import Int32Array, Int64Array
 from lmart.data.dataset import Counted, RankingDataset
-from lmart.errors import DataError, quote
+from lmart.errors import DataError, input_name, quote
 from lmart.scoring.ensemble import Ensemble
 
 NAMED = 3  # unknown features named in a message
@@ -94,7 +94,7 @@ class FeatureMatcher:
         """Return warnings: features matched by number instead of name, and features that only the data or only the
         model has.
         """
-        called = _called(source)
+        called = input_name(source)
         found = []
         if self.half_named is not None and len(self.unknown) < len(self._map):
             found.append(f"features are matched by number, not by name: only the {self.half_named} has names")
@@ -104,7 +104,7 @@ class FeatureMatcher:
         for path, names in self.missing().items():
             what = describe_missing(names, self._ensemble.n_features, "the model", self._ensemble.absent)
             idle = f"; no tree splits on {'it' if len(names) == 1 else 'them'}"
-            found.append(f"{_called(path)}: {what}{idle if used and names[0] not in used else ''}")
+            found.append(f"{input_name(path)}: {what}{idle if used and names[0] not in used else ''}")
         return found
 
     def refuse(self, source: str, strict: bool = False) -> None:
@@ -213,7 +213,9 @@ def missing_columns(dataset: Counted) -> dict[str, str]:
         for path, ids in of_tables.items():
             for other, others in from_zero:
                 if np.array_equal(ids, others + 1):
-                    what = f"the features are numbered {ids[0]} to {ids[-1]}, but 0 to {others[-1]} in {_called(other)}"
+                    what = (
+                        f"the features are numbered {ids[0]} to {ids[-1]}, but 0 to {others[-1]} in {input_name(other)}"
+                    )
                     raise DataError(f"{what}; number them alike", path)
     names = dataset.feature_names or tuple(map(str, dataset.feature_ids.tolist()))
     for path, ids in of_tables.items():
@@ -224,10 +226,6 @@ def missing_columns(dataset: Counted) -> dict[str, str]:
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(map(quote, names[:NAMED])) + (", ..." if len(names) > NAMED else "")
-
-
-def _called(source: str) -> str:
-    return "standard input" if source == "-" else source
 
 
 def match_dataset(ensemble: Ensemble, dataset: RankingDataset) -> FeatureMatcher:

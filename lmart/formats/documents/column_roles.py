@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lmart.array_types import Int64Array
-from lmart.errors import DataError, quote
+from lmart.errors import DataError, input_name, quote
 from lmart.formats.documents.feature_table import FeatureTable
 from lmart.formats.documents.ids import has_control
 from lmart.formats.read_options import ReadOptions
@@ -231,12 +231,8 @@ def _columns_to_leave_out(names: Sequence[str], options: ReadOptions, special: d
             why = f"the document ids are in {quote(options.document_column)}"
         if why is not None:
             found.append(name)
-            options.notice(f"{_called(path)}: column {quote(name)} is left out: {why}")
+            options.notice(f"{input_name(path)}: column {quote(name)} is left out: {why}")
     return found
-
-
-def _called(path: str) -> str:
-    return "standard input" if path == "-" else path
 
 
 def _register(
@@ -267,7 +263,7 @@ def _register(
                 what = _unknown([name for name in features if not _is_index(name)], features)
                 if options.refuse_unknown:
                     raise refusal(f"{what}; drop them from the data, or do without --strict")
-                options.warning(f"{_called(path)}: {what}; scored without")
+                options.warning(f"{input_name(path)}: {what}; scored without")
         if hits or numbered == model_numbered:
             read = hits
     if numbered:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from lmart.array_types import Float64Array, Int32Array, Int64Array
 from lmart.data.dataset import RankingDataset, SparseRows, take_rows
 from lmart.data.growable_array import GrowableArray
-from lmart.errors import DataError
+from lmart.errors import DataError, input_name
 from lmart.formats.documents.cell_buffers import address
 from lmart.formats.documents.feature_table import FeatureTable
 from lmart.formats.documents.row_blocks import RowBlock, RowReader
@@ -209,7 +209,7 @@ class QuerySizes:
 
     def _mismatch(self, source: str, rows: str, may_be_more: bool = False) -> DataError:
         total = f"{'more than ' if may_be_more else ''}{self._total}"
-        data = "standard input" if source == "-" else source
+        data = input_name(source)
         return DataError(
             f"the query sizes sum to {total}, but {data} has {rows} rows; give the sizes that belong to it, or first "
             "put the queries of each file into it, with 'lmart convert DATA OUT --query-sizes FILE'",

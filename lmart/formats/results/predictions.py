@@ -14,7 +14,7 @@ import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
 from lmart.data.dataset import SparseRows, join_rows, take_rows
-from lmart.errors import DataError, counted, quote
+from lmart.errors import DataError, counted, input_name, quote
 from lmart.formats.documents.row_blocks import RowBlock
 from lmart.formats.results.explanations import ROWS, RowExplanations
 from lmart.formats.results.scores import write_scores
@@ -97,7 +97,7 @@ class RankedWriter(PredictionWriter):
         if self._repeated is None:
             return []
         query_id, document = self._repeated
-        called = "standard input" if self._source == "-" else self._source
+        called = input_name(self._source)
         what = f"{_named(query_id)} names document {quote(document)} twice"
         others = self._n_repeated - 1
         more = f", and {counted(others, 'more row')} a document of their query" if others else ""

@@ -96,10 +96,11 @@ class SplitFinder:
         while split.split_gain > -np.inf:
             if split.feature in counted or self._has_enough(leaf, split):
                 return Split(self._units.split_gain(split.split_gain), *split[1:])
-            assert leaf.histogram is not None
             feature, counts = split.feature, self._source.bin_counts(leaf.number, split.feature)
             limits = (self._search, self._min_documents, self._bounds_in_units(leaf))
-            of_feature, best = kernels.count_feature(leaf.histogram, counts, feature, leaf.total, *limits, split_gains)
+            of_feature, best = kernels.count_feature(
+                leaf.known_histogram, counts, feature, leaf.total, *limits, split_gains
+            )
             counted[feature], split = Split(*of_feature), Split(*best)
             split = counted.get(split.feature, split)
         return None
