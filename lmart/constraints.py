@@ -6,6 +6,8 @@ Light: the command line imports it.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from lmart.errors import SettingsError, quote
 
@@ -18,20 +20,34 @@ def is_list(text: str) -> bool:
     return bool(_entries(text))
 
 
-def parse_monotone(text: str) -> dict[str, int]:
-    """Return feature -> 1 or -1 from `FEATURE:+1,FEATURE:-1,...`; SettingsError when it is none, or names one twice."""
-    found: dict[str, int] = {}
-    if not text:
-        return found
-    entries = _entries(text)
-    if not entries:
-        raise SettingsError(f"monotone is {quote(text)}; use FEATURE:+1 or FEATURE:-1, with commas between")
-    for entry in entries:
-        feature = entry["feature"].strip()
-        if feature in found:
-            raise SettingsError(f"monotone names feature {quote(feature)} twice")
-        found[feature] = SIGNS[entry["sign"]]
-    return found
+@dataclass(frozen=True)
+class MonotoneConstraints:
+    """Which way the score may go with features; prints and parses back, and is false without any constraint.
+
+    directions : feature, by index or column name -> 1 where the score may only rise with it, -1 where it may only fall
+    """
+
+    directions: Mapping[str, int]
+
+    @classmethod
+    def parse(cls, text: str) -> MonotoneConstraints:
+        """Parse `FEATURE:+1,FEATURE:-1,...`, or nothing; SettingsError when it is neither, or names one twice."""
+        found: dict[str, int] = {}
+        entries = _entries(text)
+        if text and not entries:
+            raise SettingsError(f"monotone is {quote(text)}; use FEATURE:+1 or FEATURE:-1, with commas between")
+        for entry in entries:
+            feature = entry["feature"].strip()
+            if feature in found:
+                raise SettingsError(f"monotone names feature {quote(feature)} twice")
+            found[feature] = SIGNS[entry["sign"]]
+        return cls(found)
+
+    def __bool__(self) -> bool:
+        return bool(self.directions)
+
+    def __str__(self) -> str:
+        return ",".join(f"{feature}:{sign:+d}" for feature, sign in self.directions.items())
 
 
 def _entries(text: str) -> list[re.Match[str]]:
@@ -44,8 +60,3 @@ def _entries(text: str) -> list[re.Match[str]]:
         entries.append(entry)
         at = entry.end()
     return entries
-
-
-def format_monotone(constraints: dict[str, int]) -> str:
-    """Return the text that `parse_monotone` reads back."""
-    return ",".join(f"{feature}:{sign:+d}" for feature, sign in constraints.items())

@@ -21,6 +21,7 @@ import pytest
 from helpers.commands import ROOT, SAMPLE
 from helpers.datasets import dataset
 from helpers.score_data import score_dataset
+from helpers.settings import prepare
 
 from lmart.array_types import Float64Array
 from lmart.data.dataset import RankingDataset
@@ -30,7 +31,6 @@ from lmart.formats.registry import read_dataset
 from lmart.measures import Conventions, Evaluator, parse_measure
 from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool
-from lmart.training import objectives
 from lmart.training.boosting import train
 
 pytestmark = pytest.mark.peers
@@ -102,7 +102,7 @@ def test_gradients_are_those_of_lightgbm(truncation: int, sigma: float, normaliz
     )
     # It stops at leaves without documents if it may try them, so rows of small hessians share leaves.
     booster = lightgbm_train(data, settings, scores, min_data_in_leaf=1, min_sum_hessian_in_leaf=1e-3)
-    ours = objectives.prepare(data, settings, POOL).compute_gradients(scores)
+    ours = prepare(data, settings, POOL).compute_gradients(scores)
     leaves = booster.predict(data.features.dense(1, 0.0), pred_leaf=True).ravel()
     tree = booster.dump_model()["tree_info"][0]["tree_structure"]
     found = {node["leaf_index"]: node for node in nodes_of(tree) if "leaf_value" in node}
@@ -139,7 +139,7 @@ def test_gradients_are_those_of_xgboost(truncation: int, sigma: float, normalize
     booster = xgboost.train(params, matrix, 1)
     own = {"rank:ndcg": "lambdamart", "rank:pairwise": "ranknet", "rank:map": "map"}[objective]
     settings = TrainSettings(objective=own, truncation=truncation, sigma=sigma, normalize=normalize)
-    ours = objectives.prepare(data, settings, POOL).compute_gradients(scores.astype(np.float32).astype(np.float64))
+    ours = prepare(data, settings, POOL).compute_gradients(scores.astype(np.float32).astype(np.float64))
     leaf_of = booster.predict(matrix, pred_leaf=True).ravel().astype(int)
     tree = json.loads(booster.get_dump("", True, "json")[0])
     found = {node["nodeid"]: node for node in nodes_of(tree) if "leaf" in node}

@@ -11,13 +11,14 @@ from helpers.commands import run
 from helpers.datasets import dataset, random_dataset
 from helpers.evaluation import strict
 from helpers.score_data import score_dataset
+from helpers.settings import tree_settings
 from helpers.training_runs import SMALL, fit, learnable, refused, scores
 from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from lmart.array_types import Float64Array
-from lmart.constraints import format_monotone, is_list, parse_monotone
+from lmart.constraints import MonotoneConstraints, is_list
 from lmart.data.dataset import RankingDataset
 from lmart.errors import DataError, SettingsError
 from lmart.formats.models.lmart_json import model_to_json
@@ -61,8 +62,8 @@ def test_scores_never_go_against_the_sign(
         data.features.values[:: 7] = np.nan  # fmt: skip
     constraints = {str(column + 1): sign for column, sign in enumerate(signs) if sign}
     settings = TrainSettings(
-        trees=8, leaves=24, min_docs=1, min_hessian=0, l2=l2, sample=sample, monotone=format_monotone(constraints),
-        learning_rate=0.37,
+        trees=8, leaves=24, min_docs=1, min_hessian=0, l2=l2, sample=sample, learning_rate=0.37,
+        monotone=str(MonotoneConstraints(constraints)),
     )  # fmt: skip
     ensemble = train(data, [], settings, POOL).ensemble
     for column, sign in enumerate(signs):
@@ -112,7 +113,7 @@ def test_a_leaf_is_cut_to_the_middle_by_hand() -> None:
     def values(signs: list[int] | None) -> dict[tuple[float, float], float]:
         leaves = LocalLeaves(bin_features(data, edges, POOL), packed, rows.copy(), rows[:0], 1)
         given = None if signs is None else np.array(signs, np.int8)
-        grown = grow_tree(leaves, edges, Units(1.0, 1.0, 1), settings, POOL, None, given)
+        grown = grow_tree(leaves, edges, Units(1.0, 1.0, 1), tree_settings(settings), POOL, None, given)
         assert grown is not None
         own = Ensemble((grown.tree,), data.feature_ids, None)
         found = score_dataset(own, data, POOL).tolist()
@@ -143,14 +144,15 @@ def test_threads_and_growth_ahead_leave_no_trace() -> None:
     ],
 )
 def test_lists(text: str, found: dict[str, int]) -> None:
-    assert parse_monotone(text) == found == parse_monotone(format_monotone(found))
+    constraints = MonotoneConstraints.parse(text)
+    assert constraints.directions == found and MonotoneConstraints.parse(str(constraints)) == constraints
     assert is_list(text) == bool(found)
 
 
 @pytest.mark.parametrize("text", ["5", "5:2", ":+1", "5:+1,5:-1", "m.txt", "5:+1,:-1", "5:+1," * 50 + "x"])
 def test_what_is_no_list(text: str) -> None:
     with pytest.raises(SettingsError, match="monotone"):
-        parse_monotone(text)
+        MonotoneConstraints.parse(text)
 
 
 def test_an_unknown_feature_is_refused() -> None:

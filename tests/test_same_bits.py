@@ -39,7 +39,7 @@ def test_a_plain_processor_gives_the_same_bytes(few: Path, tmp_path: Path) -> No
 GRADIENTS = """
 import numpy as np
 from helpers.datasets import random_dataset
-from lmart.training.objectives import prepare
+from helpers.settings import prepare
 from lmart.settings import OBJECTIVES, TrainSettings
 from lmart.threads import WorkerPool
 

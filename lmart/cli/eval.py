@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 
 import click
 
-from lmart.cli.eval_request import WITH_GAIN, EvalInputs, EvalOutput, MeasureOptions, check_usage
+from lmart.cli.eval_request import WITH_GAIN, WITHOUT_EMPTY, EvalInputs, EvalOutput, MeasureOptions, check_usage
 from lmart.cli.options.common import definitions, quiet_option, thread_count, threads_option
 from lmart.cli.options.data import data_options
 from lmart.cli.options.multi_file import ManyFilesCommand
@@ -14,7 +14,7 @@ from lmart.cli.options.packed import packed
 from lmart.cli.options.types import GainType
 from lmart.cli.terminal.console import Console
 from lmart.formats.read_options import ReadOptions
-from lmart.measures import EMPTY_CHOICES, MEANINGS, NEED_CUTOFF, TIES_CHOICES
+from lmart.measures import EMPTY_CHOICES, KINDS, TIES_CHOICES
 from lmart.threads import WorkerPool
 
 DEFAULT_METRICS = "ndcg@1,ndcg@3,ndcg@5,ndcg@10,map,mrr"
@@ -28,7 +28,7 @@ is any number from 1; without [@k] the whole list counts:
 \b
 {measures}
 
-Queries without a relevant document count as --empty says in every measure but dcg."""
+Queries without a relevant document count as --empty says in every measure but {without_empty}."""
 
 EPILOG = """\b
 Examples:
@@ -41,8 +41,7 @@ Examples:
 
 def _measures_help() -> str:
     """Return one paragraph of lines, a measure each."""
-    spelled = ((f"{name}@k" if name in NEED_CUTOFF else f"{name}[@k]", meaning) for name, meaning in MEANINGS.items())
-    return definitions(dict(spelled))
+    return definitions({kind.syntax[0]: kind.meaning for kind in KINDS.values()})
 
 
 def _once(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> str | None:
@@ -60,7 +59,7 @@ def _names(kind: type[EvalInputs | MeasureOptions | EvalOutput]) -> list[str]:
     "eval",
     cls=ManyFilesCommand,
     many=("--data",),
-    help=HELP.format(measures=_measures_help()),
+    help=HELP.format(measures=_measures_help(), without_empty=WITHOUT_EMPTY),
     epilog=EPILOG,
     short_help="Measure a ranking.",
 )
@@ -98,7 +97,7 @@ def _names(kind: type[EvalInputs | MeasureOptions | EvalOutput]) -> list[str]:
     "--gain",
     type=GainType(),
     metavar="exp2|linear|G0,G1,...",
-    help="Gain of a label in ndcg and dcg: 2^label - 1, the label, or a table from label 0 up.  "
+    help=f"Gain of a label in {WITH_GAIN}: 2^label - 1, the label, or a table from label 0 up.  "
     "[default: the model's, else exp2]",
 )
 @click.option(
@@ -106,7 +105,8 @@ def _names(kind: type[EvalInputs | MeasureOptions | EvalOutput]) -> list[str]:
     type=click.Choice(EMPTY_CHOICES),
     default=EMPTY_CHOICES[0],
     show_default=True,
-    help="What a query without a relevant document counts, in all measures but dcg; skip leaves it out of the mean.",
+    help=f"What a query without a relevant document counts, in all measures but {WITHOUT_EMPTY}; skip leaves it out of "
+    "the mean.",
 )
 @click.option(
     "--ties",
@@ -148,7 +148,15 @@ def command(
     threads: int | None,
     quiet: int,
 ) -> None:
-    """Measure a ranking; the help text is HELP."""
+    """Measure a ranking; the help text is HELP.
+
+    inputs          : what is measured
+    measure_options : how it is measured
+    output          : what is written
+    read_options    : how files are read
+    threads         : to use; None: all of this process
+    quiet           : how often --quiet is given
+    """
     paths = check_usage(inputs, output, read_options)
     measures = measure_options.measures()
 
@@ -166,7 +174,7 @@ def command(
             measures = eval_run.with_gain_of(
                 ensemble, inputs.model, measures, measure_options.gain is not None, console
             )
-        if any(measure.name in WITH_GAIN for measure in measures):
+        if any(measure.kind.uses_gain for measure in measures):
             read_options = replace(read_options, gain=measures[0].conventions.gain)
         # Scores need no features, so no column of a table is parsed for them.
         read_options = for_models(read_options, [] if ensemble is None else [ensemble])

@@ -10,10 +10,12 @@ from lmart.cli.options.data import refuse_two_standard_inputs
 from lmart.cli.options.packed import given_on_command_line
 from lmart.formats.read_options import ReadOptions
 from lmart.gains import Gain
-from lmart.measures import Conventions, Measure, parse_measures
+from lmart.measures import KINDS, Conventions, Measure, parse_measures
 
-WITH_GAIN = {"ndcg", "dcg"}
-"""Measures that depend on the gain."""
+WITH_GAIN = " and ".join(kind.name for kind in KINDS.values() if kind.uses_gain)
+"""The names of measures that depend on the gain, for help and messages."""
+WITHOUT_EMPTY = " and ".join(kind.name for kind in KINDS.values() if not kind.at_most_1)
+"""The names of measures to which queries without a relevant document are as others."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,8 @@ def check_usage(inputs: EvalInputs, output: EvalOutput, read_options: ReadOption
 
 def _refuse_idle(measures: tuple[Measure, ...]) -> None:
     """Refuse conventions that are given on the command line but that no measure depends on."""
-    names = {measure.name for measure in measures}
-    if given_on_command_line("gain") and not names & WITH_GAIN:
-        raise click.UsageError("--gain counts in ndcg and dcg only, and --metric has neither; leave it out")
-    if given_on_command_line("empty") and names == {"dcg"}:
-        raise click.UsageError("--empty counts in all measures but dcg, and --metric has no other; leave it out")
+    if given_on_command_line("gain") and not any(measure.kind.uses_gain for measure in measures):
+        raise click.UsageError(f"--gain counts in {WITH_GAIN} only, and --metric has no such measure; leave it out")
+    if given_on_command_line("empty") and not any(measure.kind.at_most_1 for measure in measures):
+        what = f"--empty counts in all measures but {WITHOUT_EMPTY}"
+        raise click.UsageError(f"{what}, and --metric has no other; leave it out")

@@ -55,7 +55,8 @@ def label_scale(
     beyond it, with a warning.
     """
     scale = ensemble.settings.get("largest_label")
-    if type(scale) is not int or scale < 1 or all(one.name != "err" or one.largest_label for one in measures):
+    naming_none = [one for one in measures if one.kind.uses_label_scale and one.largest_label is None]
+    if type(scale) is not int or scale < 1 or not naming_none:
         return None
     if dataset.labels.max(initial=0.0) > scale:
         console.warning(

@@ -13,7 +13,7 @@ from lmart.cli.options.idle import without_meaning
 from lmart.cli.options.selection import SelectionOptions
 from lmart.cli.terminal.console import Console
 from lmart.errors import counted
-from lmart.settings import TrainSettings
+from lmart.settings.resolved import ResolvedSettings, resolve
 
 if TYPE_CHECKING:
     from lmart.cli.terminal.progress import Progress
@@ -32,7 +32,7 @@ PATIENCE = 50  # of --early-stop in trials when it is not given
 class SelectedSettings:
     """The settings that the model is trained with, and what they were selected by."""
 
-    settings: TrainSettings
+    settings: ResolvedSettings
     cross_validation: CrossValidation | None = None
     trials: Sequence[Trial] = ()
     space: Sequence[Dimension] = ()
@@ -54,7 +54,7 @@ def selection_data(
 
 
 def select_settings(
-    selection: SelectionOptions, settings: TrainSettings, measured: Measured, console: Console, in_detail: bool
+    selection: SelectionOptions, settings: ResolvedSettings, measured: Measured, console: Console, in_detail: bool
 ) -> SelectedSettings:
     """Return the settings to train the model with: as given, but for what --folds and --tune choose.
 
@@ -65,25 +65,26 @@ def select_settings(
         selected = _search(selection, settings, measured, console)
         if selection.folds is None or not in_detail:
             return selected
-        settings = replace(selected.settings, trees=settings.trees, early_stop=_patience(selection, settings))
+        changed = replace(selected.settings.recorded, trees=settings.trees, early_stop=_patience(selection, settings))
+        settings = resolve(changed, settings.facts)
     if selection.folds is not None:
         cross_validation = _cross_validate(selection.folds, settings, measured, console)
-        final = replace(settings, trees=cross_validation.trees, early_stop=0)
-        return replace(selected, settings=final, cross_validation=cross_validation)
+        final = replace(settings.recorded, trees=cross_validation.trees, early_stop=0)
+        return replace(selected, settings=resolve(final, settings.facts), cross_validation=cross_validation)
     return selected
 
 
-def _patience(selection: SelectionOptions, settings: TrainSettings) -> int:
-    return settings.early_stop if "early_stop" in selection.given else PATIENCE
+def _patience(selection: SelectionOptions, settings: ResolvedSettings) -> int:
+    return settings.recorded.early_stop if "early_stop" in selection.given else PATIENCE
 
 
 class _FoldProgress:
     """Shows how far cross-validation is: by rounds when all folds grow side by side, else by folds."""
 
-    def __init__(self, progress: Progress, settings: TrainSettings) -> None:
+    def __init__(self, progress: Progress, settings: ResolvedSettings) -> None:
         self._progress = progress
         self._settings = settings
-        self._side_by_side = bool(settings.early_stop)
+        self._side_by_side = settings.patience is not None
         self._done = 0  # rounds that all folds have had, but for the latest
         self._latest: dict[int, float] = {}  # measure by fold
 
@@ -108,14 +109,14 @@ class _FoldProgress:
     def _show_mean(self) -> None:
         if self._done:
             mean = sum(self._latest.values()) / max(1, len(self._latest))
-            self._progress.update(self._done, f"mean {self._settings.metric} {mean:.6f} over folds")
+            self._progress.update(self._done, f"mean {self._settings.measure} {mean:.6f} over folds")
 
 
-def _cross_validate(n_folds: int, settings: TrainSettings, measured: Measured, console: Console) -> CrossValidation:
+def _cross_validate(n_folds: int, settings: ResolvedSettings, measured: Measured, console: Console) -> CrossValidation:
     """Cross-validate the settings, showing progress, and report the number of trees with the best mean."""
     from lmart.training.cross_validation import cross_validate
 
-    total, unit = (settings.trees, "rounds") if settings.early_stop else (n_folds, "folds")
+    total, unit = (n_folds, "folds") if settings.patience is None else (settings.trees, "rounds")
     with console.progress(total, unit) as progress:
         shown = _FoldProgress(progress, settings)
         result = cross_validate(measured.train_set, n_folds, settings, measured.pool, shown.on_round, measured.sidecars)
@@ -123,16 +124,16 @@ def _cross_validate(n_folds: int, settings: TrainSettings, measured: Measured, c
     for text in result.warnings:
         console.warning(text)
     if result.start is not None:
-        console.notice(f"the initial scores alone: {settings.metric} {result.start:.6f} over {n_folds} folds")
+        console.notice(f"the initial scores alone: {settings.measure} {result.start:.6f} over {n_folds} folds")
         if not result.trees:
             console.warning("no round is better than the initial scores alone, so the model will hold no tree")
     console.notice(
-        f"{n_folds} folds: {settings.metric} {result.mean:.6f} with {counted(result.trees, 'tree')}, which were chosen "
-        "on the same queries; only other data tells how good the model is"
+        f"{n_folds} folds: {settings.measure} {result.mean:.6f} with {counted(result.trees, 'tree')}, which were "
+        "chosen on the same queries; only other data tells how good the model is"
     )
     if not result.stopped and len(result.curve) == settings.trees:
-        mean = f"mean {settings.metric} over folds"
-        report_unfinished(result.trees, settings.trees, settings.early_stop, mean, console)
+        mean = f"mean {settings.measure} over folds"
+        report_unfinished(result.trees, settings.trees, settings.patience or 0, mean, console)
     return result
 
 
@@ -147,9 +148,9 @@ def report_unfinished(best: int, grown: int, patience: int, what: str, console: 
         console.notice(f"--early-stop {patience} did not end the run: {what} is best at {best:,} of {grown:,} trees")
 
 
-def _fold_state(one: RoundReport, settings: TrainSettings, fold: int) -> str:
+def _fold_state(one: RoundReport, settings: ResolvedSettings, fold: int) -> str:
     value = "n/a" if one.validation[0] is None else f"{one.validation[0]:.6f}"
-    return f"fold {fold + 1} at {counted(one.round, 'tree')}, {settings.metric} {value}"
+    return f"fold {fold + 1} at {counted(one.round, 'tree')}, {settings.measure} {value}"
 
 
 class _TrialProgress:
@@ -181,7 +182,7 @@ class _TrialProgress:
             self._file.append(trial.to_json())
         self._show("")
 
-    def on_round(self, settings: TrainSettings, fold: int, one: RoundReport) -> None:
+    def on_round(self, settings: ResolvedSettings, fold: int, one: RoundReport) -> None:
         """Take a round of the current trial, as `search` reports it; `settings` are those that it started from."""
         by_folds = self._selection.folds is not None
         self._show(_fold_state(one, settings, fold) if by_folds else f"with {counted(one.round, 'tree')}")
@@ -198,13 +199,13 @@ class _TrialProgress:
 
 
 def _search(
-    selection: SelectionOptions, settings: TrainSettings, measured: Measured, console: Console
+    selection: SelectionOptions, settings: ResolvedSettings, measured: Measured, console: Console
 ) -> SelectedSettings:
     """Search for settings, from trial to trial, and report the best one."""
     from lmart.training.tuning import dimensions, search
 
-    base = replace(settings, early_stop=_patience(selection, settings))
-    space = dimensions((*selection.given, *without_meaning(settings)))
+    base = resolve(replace(settings.recorded, early_stop=_patience(selection, settings)), settings.facts)
+    space = dimensions((*selection.given, *without_meaning(settings.recorded)))
     seconds = None if selection.tune is None else selection.tune * 60
     with ExitStack() as stack:
         file, trials = None, []
@@ -214,24 +215,24 @@ def _search(
         total = selection.tune_trials or max(1, round(seconds or 0))
         unit = "trials" if selection.tune_trials else "seconds"
         progress = stack.enter_context(console.progress(total, unit))
-        shown = _TrialProgress(progress, selection, settings.metric, trials, file)
+        shown = _TrialProgress(progress, selection, str(settings.measure), trials, file)
         on_round = partial(shown.on_round, settings)
         found = search(measured, base, space, trials, selection.tune_trials, seconds, shown.on_trial, on_round)
         progress.update(total)
     winner = _report_best(found, settings, console)
-    final = replace(settings, **winner.values, trees=winner.trees, early_stop=0)
-    return SelectedSettings(final, None, found, space)
+    final = replace(settings.recorded, **winner.values, trees=winner.trees, early_stop=0)
+    return SelectedSettings(resolve(final, settings.facts), None, found, space)
 
 
 def _open_trials(
-    path: str, folds: int | None, base: TrainSettings, space: Sequence[Dimension], measured: Measured
+    path: str, folds: int | None, base: ResolvedSettings, space: Sequence[Dimension], measured: Measured
 ) -> TrialsFile:
     """Open the file of trials, which must be of the same data, settings and search."""
     from lmart.formats.trial_log import TrialsFile
 
     head = {
         "data": measured.digest(),
-        "settings": base.to_json(),
+        "settings": base.recorded.to_json(),
         "folds": folds,
         "search": [[one.name, one.low, one.high, one.log, list(one.choices)] for one in space],
     }
@@ -251,7 +252,7 @@ def _earlier_trials(file: TrialsFile, space: Sequence[Dimension], console: Conso
     return trials
 
 
-def _report_best(trials: Sequence[Trial], settings: TrainSettings, console: Console) -> Trial:
+def _report_best(trials: Sequence[Trial], settings: ResolvedSettings, console: Console) -> Trial:
     """Return the best trial, and report its measure."""
     from lmart.training.tuning import best_of
 
@@ -259,7 +260,7 @@ def _report_best(trials: Sequence[Trial], settings: TrainSettings, console: Cons
     assert best is not None  # the first trial fails as a whole, or has a measure
     winner = trials[best]
     console.notice(
-        f"trial {best + 1} of {len(trials):,} is best: {settings.metric} {winner.measure:.6f} with "
+        f"trial {best + 1} of {len(trials):,} is best: {settings.measure} {winner.measure:.6f} with "
         f"{counted(winner.trees, 'tree')}; being the best of many it looks better than it is, so measure it on other "
         "data"
     )

@@ -74,7 +74,7 @@ Examples:
 @click.command(
     cls=ManyFilesCommand,
     many=("--data", "--valid", "--valid-init-scores", "--valid-weights", "--valid-query-sizes"),
-    help=HELP.format(objectives=definitions(OBJECTIVES)),
+    help=HELP.format(objectives=definitions({kind.name: kind.help for kind in OBJECTIVES.values()})),
     epilog=EPILOG,
 )
 @click.option(
@@ -135,9 +135,9 @@ def command(
     with WorkerPool(thread_count(threads, console.notice)) as pool:
         with record.timed("reading"):
             inputs = read_inputs(request, pool, console)
-            settings = train_run.resolve_settings(request, inputs)
-        train_run.report_inputs(request, inputs, settings, console)
-        selected = train_run.select(request, inputs, settings, record, pool, console)
+            resolved = train_run.resolve_settings(request, inputs)
+        train_run.report_inputs(request, inputs, resolved, console)
+        selected = train_run.select(request, inputs, resolved, record, pool, console)
         fitted = train_run.fit(request, inputs, selected.settings, record, pool, console)
     warn_after_training(fitted.result, fitted.settings, inputs.train_set.n_features, fitted.can_learn, console)
     train_run.write_outputs(request, inputs, selected, fitted, record, console)

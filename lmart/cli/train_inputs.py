@@ -17,7 +17,8 @@ from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import for_models, read_dataset
 from lmart.scoring.feature_matching import match_dataset, missing_columns
 from lmart.threads import WorkerPool
-from lmart.training.boosting import Trainable, without_trees
+from lmart.training.boosting import without_trees
+from lmart.training.resolving import Trainable
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from lmart.cli.options.metadata import MetadataFiles
 from lmart.cli.options.packed import given_on_command_line
 from lmart.cli.options.selection import SelectionOptions, check_usage
 from lmart.cli.terminal.console import Console
-from lmart.constraints import format_monotone, is_list, parse_monotone
+from lmart.constraints import MonotoneConstraints, is_list
 from lmart.errors import quote
 from lmart.formats.read_options import ReadOptions
 from lmart.settings import TrainSettings
@@ -40,7 +40,14 @@ class TrainFiles:
 
 @dataclass(frozen=True)
 class TrainRequest:
-    """All options of a run but those of threads and messages."""
+    """All options of a run but those of threads and messages.
+
+    files          : what is read and written
+    settings       : of the training, as given
+    metadata_files : weights, initial scores and positions
+    selection      : what is chosen before the model is trained
+    read_options   : how files are read
+    """
 
     files: TrainFiles
     settings: TrainSettings
@@ -72,12 +79,12 @@ class TrainRequest:
 
     def checked(self) -> TrainRequest:
         """Return the request with its measure in standard form; a usage or settings error when options do not fit."""
-        from lmart.measures.values import parse_measure, parse_measures
+        from lmart.measures.values import parse_measures
 
         settings, metadata_files = self.settings, self.metadata_files
         if len(parse_measures(settings.metric)) > 1:
             raise click.UsageError(f"--metric takes one measure here, not the list {quote(settings.metric)}")
-        settings = replace(settings, metric=str(parse_measure(settings.metric)))
+        settings = replace(settings, metric=str(settings.measure))
         path = self.constraints_file
         if path and ":" in path and not os.path.exists(path):
             raise click.UsageError(f"--monotone {quote(path)} is neither a list FEATURE:+1,FEATURE:-1,... nor a file")
@@ -85,7 +92,7 @@ class TrainRequest:
         check_usage(self.selection, settings, self.files.valid, self.outputs)
         metadata_files.check_usage(settings, len(self.files.valid), given_on_command_line("position_bias_reg"))
         if path is None:
-            parse_monotone(settings.monotone)
+            MonotoneConstraints.parse(settings.monotone)
         return replace(self, settings=settings)
 
     def check_outputs(self) -> None:
@@ -102,8 +109,8 @@ class TrainRequest:
         from lmart.formats.metadata_files import read_monotone
 
         path = self.constraints_file
-        constraints = read_monotone(path) if path else parse_monotone(self.settings.monotone)
-        return replace(self, settings=replace(self.settings, monotone=format_monotone(constraints)))
+        constraints = read_monotone(path) if path else MonotoneConstraints.parse(self.settings.monotone)
+        return replace(self, settings=replace(self.settings, monotone=str(constraints)))
 
     def with_messages_to(self, console: Console) -> TrainRequest:
         """Return the request with what readers report going to the console; warn of settings without effect."""

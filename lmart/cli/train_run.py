@@ -15,12 +15,12 @@ from lmart.cli.terminal.console import Console
 from lmart.cli.train_inputs import TrainingInputs
 from lmart.cli.train_request import TrainRequest
 from lmart.formats.models.lmart_json import model_to_json
-from lmart.settings import TrainSettings
+from lmart.settings.resolved import ResolvedSettings
 from lmart.streams import AtomicOutputs
 from lmart.threads import WorkerPool
-from lmart.training.boosting import TrainingRun, TrainResult, resolve_share
+from lmart.training.boosting import TrainingRun, TrainResult
 from lmart.training.rankers import RoundReport
-from lmart.training.score_tracking import with_label_scale
+from lmart.training.resolving import resolve_for
 
 
 @dataclass
@@ -55,23 +55,22 @@ class FittedModel:
     """The result of a run, the settings it was trained with, and whether there was anything to learn."""
 
     result: TrainResult
-    settings: TrainSettings
+    settings: ResolvedSettings
     can_learn: bool
 
 
-def resolve_settings(request: TrainRequest, inputs: TrainingInputs) -> TrainSettings:
-    """Return the settings with those that depend on the data: objective and leaves by default, largest label."""
-    alone = request.selection.selects or inputs.metadata.positions is not None
-    settings = request.settings.for_queries(inputs.train_set.n_queries, alone)
-    return with_label_scale(settings, [inputs.train_set, *inputs.validation_sets])
+def resolve_settings(request: TrainRequest, inputs: TrainingInputs) -> ResolvedSettings:
+    """Return the settings of the run, worked out from the data; DataError when a label is above the largest given."""
+    one_ranker = request.selection.selects or inputs.metadata.positions is not None
+    return resolve_for(request.settings, inputs.train_set, inputs.validation_sets, one_ranker)
 
 
-def report_inputs(request: TrainRequest, inputs: TrainingInputs, settings: TrainSettings, console: Console) -> None:
+def report_inputs(request: TrainRequest, inputs: TrainingInputs, settings: ResolvedSettings, console: Console) -> None:
     """Report what was read, and the settings that were resolved by it."""
     train_set, positions = inputs.train_set, inputs.metadata.positions
-    console.notice(train_report.describe(train_set, resolve_share(settings, train_set.n_documents)))
-    train_report.report_automatic(request.settings, settings, request.selection.tunes, train_set.n_queries, console)
-    if settings.largest_label is not None:
+    console.notice(train_report.describe(train_set, settings.sampling_rate))
+    train_report.report_automatic(request.settings, settings, request.selection.tunes, console)
+    if settings.recorded.largest_label is not None:
         console.notice(f"err stops with probability {train_report.stopping_probability(settings)} in all of the data")
     if positions is not None and len(positions.names) == 1:
         console.warning("every row has the same position, so there is no bias to learn")
@@ -80,7 +79,7 @@ def report_inputs(request: TrainRequest, inputs: TrainingInputs, settings: Train
 def select(
     request: TrainRequest,
     inputs: TrainingInputs,
-    settings: TrainSettings,
+    settings: ResolvedSettings,
     record: RunRecord,
     pool: WorkerPool,
     console: Console,
@@ -99,7 +98,7 @@ def select(
 def fit(
     request: TrainRequest,
     inputs: TrainingInputs,
-    settings: TrainSettings,
+    settings: ResolvedSettings,
     record: RunRecord,
     pool: WorkerPool,
     console: Console,
@@ -109,14 +108,13 @@ def fit(
     run = TrainingRun(
         inputs.train_set, inputs.validation_sets, settings, pool, inputs.metadata, inputs.validation_metadata
     )
-    settings = run.settings
     for text in run.warnings:
         if text not in inputs.warnings:
             console.warning(text)
     train_report.warn_before_training(run, inputs.train_set, inputs.metadata.weights is not None, console)
     if run.start is not None:
         measures = train_report.measures_by_set(run.start.training, run.start.validation, valid)
-        console.notice(f"the initial scores alone: {settings.metric} {measures}")
+        console.notice(f"the initial scores alone: {settings.measure} {measures}")
     with console.progress(settings.trees) as progress:
         for one in run.rounds():
             record.add(one, in_detail=request.files.report is not None)

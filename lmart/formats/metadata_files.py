@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
-from lmart.constraints import parse_monotone
+from lmart.constraints import MonotoneConstraints
 from lmart.data.metadata import Positions
 from lmart.errors import DataError, SettingsError, counted, quote
 from lmart.formats.line_reader import WORD_COMMENT, Lines, far_too_many, read_lines, read_numbers
@@ -151,7 +151,7 @@ def _fault_of_position(word: bytes) -> str:
     return f"position {quote(word)} holds a control character" if _CONTROL.search(text) else ""
 
 
-def read_monotone(path: str) -> dict[str, int]:
+def read_monotone(path: str) -> MonotoneConstraints:
     """Read monotone constraints, FEATURE:+1 or FEATURE:-1 a line; blank lines and comments after '#', at the start of a
     line or after a constraint, do not count.
 
@@ -162,7 +162,7 @@ def read_monotone(path: str) -> dict[str, int]:
         for raw, line in zip(*lines, strict=True):
             text = raw.decode("utf-8", "backslashreplace")
             try:
-                own = parse_monotone(text)
+                own = MonotoneConstraints.parse(text).directions
             except SettingsError:
                 own = {}
             if len(own) != 1:
@@ -174,4 +174,4 @@ def read_monotone(path: str) -> dict[str, int]:
             found |= own
     if not found:
         raise DataError("holds no constraint; give FEATURE:+1 or FEATURE:-1 on each line", path)
-    return found
+    return MonotoneConstraints(found)

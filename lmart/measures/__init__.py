@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 from lmart.measures.kinds import KINDS, MeasureKind
 from lmart.measures.values import (
     EMPTY_CHOICES,
-    MEANINGS,
-    NEED_CUTOFF,
     SYNTAX,
     TIES_CHOICES,
     Conventions,
@@ -23,8 +21,6 @@ if TYPE_CHECKING:
 __all__ = [
     "EMPTY_CHOICES",
     "KINDS",
-    "MEANINGS",
-    "NEED_CUTOFF",
     "SYNTAX",
     "TIES_CHOICES",
     "Conventions",

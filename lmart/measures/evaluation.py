@@ -100,9 +100,7 @@ class Evaluator:
         self.n_relevant = _query_sums(self.relevant, self.query_offsets)
         self.empty = self.n_relevant == 0
         own_scale = scale or grade_scale(labels)
-        self._scales = {
-            str(one): one.largest_label or own_scale for one in measures if one.kind.parameter == "largest label"
-        }
+        self._scales = {str(one): one.largest_label or own_scale for one in measures if one.kind.uses_label_scale}
         for largest in set(self._scales.values()):
             refuse_labels_above(labels, largest)
         self.grade_scale = next(iter(self._scales.values()), own_scale)

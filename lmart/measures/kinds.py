@@ -26,6 +26,7 @@ class MeasureKind:
     kernel       : name of the function in lmart.kernels.measures
     parameter    : the measure's own parameter, in brackets
     needs_cutoff : whether the measure is undefined without a cutoff
+    aliases      : further names under which it is read
     """
 
     name: str
@@ -36,6 +37,17 @@ class MeasureKind:
     kernel: Kernel = "discounted_sums"
     parameter: Parameter = "none"
     needs_cutoff: bool = False
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def uses_gain(self) -> bool:
+        """Whether values depend on the gain of a label."""
+        return self.relevance in ("gain", "scaled gain")
+
+    @property
+    def uses_label_scale(self) -> bool:
+        """Whether values depend on L, the largest label, from which stopping probabilities come."""
+        return self.parameter == "largest label"
 
     @property
     def at_most_1(self) -> bool:
@@ -72,12 +84,14 @@ _ALL = (
         "relevant",
         divisor="relevant documents",
         kernel="precision_sums",
+        aliases=("ap",),
     ),
     MeasureKind(
         "mrr",
         "1 / rank of the first relevant document; 0 when it is below rank k",
         "relevant",
         kernel="reciprocal_ranks",
+        aliases=("rr", "recip_rank"),
     ),
     MeasureKind(
         "p",
@@ -85,6 +99,7 @@ _ALL = (
         "relevant",
         divisor="cutoff",
         needs_cutoff=True,
+        aliases=("precision", "pre"),
     ),
     MeasureKind(
         "recall",
@@ -112,3 +127,13 @@ _ALL = (
 )
 
 KINDS = {kind.name: kind for kind in _ALL}
+
+
+def kind_named(name: str) -> MeasureKind | None:
+    """Return the kind of this name or alias; None when there is none."""
+    return next((kind for kind in _ALL if name == kind.name or name in kind.aliases), None)
+
+
+def names_with(parameter: Parameter) -> str:
+    """Return the names of the measures with a parameter of their own, for messages."""
+    return " and ".join(kind.name for kind in _ALL if kind.parameter == parameter)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from lmart.errors import SettingsError, quote
 from lmart.gains import Gain
-from lmart.measures.kinds import KINDS, MeasureKind
+from lmart.measures.kinds import KINDS, MeasureKind, kind_named, names_with
 
 EMPTY_CHOICES = ("zero", "one", "skip")
 TIES_CHOICES = ("input", "average")
@@ -16,13 +16,10 @@ DEFAULT_PERSISTENCE = 0.8
 LARGEST_CUTOFF = 2**31 - 1
 LARGEST_LABEL = 2**31 - 1
 
-MEANINGS = {name: kind.meaning for name, kind in KINDS.items()}
-NEED_CUTOFF = tuple(name for name, kind in KINDS.items() if kind.needs_cutoff)
-ALIASES = {"ap": "map", "rr": "mrr", "recip_rank": "mrr", "precision": "p", "pre": "p"}
-
 _FORMS = [form for kind in KINDS.values() for form in kind.syntax]
 SYNTAX = f"{', '.join(_FORMS[:-1])} or {_FORMS[-1]}"
 
+_ONLY_WITH_SCALE = f"has a largest label, which only {names_with('largest label')} takes"
 _SYNTAX = re.compile(
     r"(?P<name>[a-z_]+)(?:\((?P<before>[^()]*)\))?(?:@(?P<cutoff>[^()]*))?(?:\((?P<after>[^()]*)\))?", re.DOTALL
 )
@@ -82,12 +79,13 @@ class Measure:
             object.__setattr__(self, "persistence", DEFAULT_PERSISTENCE)
         if self.persistence is not None:
             if self.kind.parameter != "persistence":
-                raise SettingsError(f"{quote(str(self))} has a persistence, which only rbp takes")
+                only = names_with("persistence")
+                raise SettingsError(f"{quote(str(self))} has a persistence, which only {only} takes")
             if not 0 < self.persistence < 1:
                 raise SettingsError(f"the persistence of {quote(str(self))} is not between 0 and 1")
         if self.largest_label is not None:
-            if self.kind.parameter != "largest label":
-                raise SettingsError(f"{quote(str(self))} has a largest label, which only err takes")
+            if not self.kind.uses_label_scale:
+                raise SettingsError(f"{quote(str(self))} {_ONLY_WITH_SCALE}")
             if not 1 <= self.largest_label <= LARGEST_LABEL:
                 raise SettingsError(f"max of {quote(str(self))} is not a whole number from 1 to {LARGEST_LABEL}")
 
@@ -105,11 +103,13 @@ class Measure:
 def parse_measure(text: str, conventions: Conventions | None = None) -> Measure:
     """Parse `ndcg@10`, `map`, `rbp(0.95)@20`, `err@10(max=4)`, ... in either case; SettingsError says what is wrong.
 
+    text        : the measure
+    conventions : of the measure; None: the default
     The brackets may come before or after the cutoff.
     """
     match = _SYNTAX.fullmatch(text.strip().lower())
-    name = "" if match is None else ALIASES.get(match["name"], match["name"])
-    if match is None or name not in KINDS:
+    kind = None if match is None else kind_named(match["name"])
+    if match is None or kind is None:
         raise SettingsError(f"{quote(text.strip())} is no measure; use {SYNTAX}")
     cutoff = persistence = largest = None
     if match["cutoff"] is not None:
@@ -119,23 +119,28 @@ def parse_measure(text: str, conventions: Conventions | None = None) -> Measure:
     if match["before"] is not None and match["after"] is not None:
         raise SettingsError(f"{quote(text.strip())} is no measure; use {SYNTAX}")
     inside = match["after"] if match["before"] is None else match["before"]
-    if inside is not None and KINDS[name].parameter == "largest label":
+    if inside is not None and kind.uses_label_scale:
         word, _, number = inside.replace(" ", "").partition("=")
         if word != "max" or not _WHOLE.fullmatch(number) or int(number) > LARGEST_LABEL:
             what = f"what is in the brackets of {quote(text.strip())} is not max= and a whole number"
-            raise SettingsError(f"{what} from 1 to {LARGEST_LABEL}, as in err@10(max=4)")
+            raise SettingsError(f"{what} from 1 to {LARGEST_LABEL}, as in {kind.name}@10(max=4)")
         largest = int(number)
     elif inside is not None:
         if inside.lstrip().startswith("max"):
-            raise SettingsError(f"{quote(text.strip())} has a largest label, which only err takes")
+            raise SettingsError(f"{quote(text.strip())} {_ONLY_WITH_SCALE}")
         if not _DECIMAL.fullmatch(inside):
             raise SettingsError(f"the persistence of {quote(text.strip())} is not a number between 0 and 1")
         persistence = float(inside)
-    return Measure(name, cutoff, persistence, conventions or Conventions(), largest)
+    return Measure(kind.name, cutoff, persistence, conventions or Conventions(), largest)
 
 
 def parse_measures(text: str, conventions: Conventions | None = None) -> tuple[Measure, ...]:
-    """Parse a list with commas; order as given, repeated ones once. SettingsError reports all bad names together."""
+    """Parse a list with commas; order as given, repeated ones once.
+
+    text        : measures as `parse_measure` reads them
+    conventions : of all of them; None: the default
+    SettingsError reports all bad names together.
+    """
     measures: list[Measure] = []
     faults: list[str] = []
     for part in text.split(","):

@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from lmart.array_types import Float64Array, Int8Array
-from lmart.binning.binned_features import BinnedDataset, bin_dataset
+from lmart.binning.binned_features import bin_dataset
 from lmart.binning.edges import BinEdges
 from lmart.binning.validation_set import CodedDataset, code_dataset
-from lmart.constraints import parse_monotone
+from lmart.constraints import MonotoneConstraints
 from lmart.data.dataset import RankingDataset
 from lmart.data.metadata import NO_SIDECARS, Sidecars
 from lmart.errors import DataError, SettingsError, quote
 from lmart.scoring.ensemble import Ensemble
 from lmart.settings import TrainSettings
+from lmart.settings.resolved import ResolvedSettings
 from lmart.threads import WorkerPool
 from lmart.training import objectives
 from lmart.training.rankers import Ranker, RoundReport, _Booster
-from lmart.training.score_tracking import Training, Validation, naming, with_label_scale
-
-Trainable = RankingDataset | BinnedDataset
-
-SMALL_DATA = 200_000  # documents up to which `--sample auto` takes all
-LOWEST_SAMPLING_RATE = 0.3
+from lmart.training.resolving import Trainable, naming, resolve_for
+from lmart.training.score_tracking import Training, Validation
 
 
 @dataclass(frozen=True)
@@ -87,13 +84,6 @@ def without_trees(train_set: Trainable, settings: TrainSettings) -> Ensemble:
     )
 
 
-def resolve_share(settings: TrainSettings, n_documents: int) -> float:
-    """Return the share of documents that each tree is grown from."""
-    if settings.sample is not None:
-        return settings.sample
-    return 1.0 if n_documents <= SMALL_DATA else max(LOWEST_SAMPLING_RATE, SMALL_DATA / n_documents)
-
-
 def train(
     train_set: Trainable,
     validation_sets: Sequence[RankingDataset | CodedDataset],
@@ -103,12 +93,19 @@ def train(
     sidecars: Sidecars = NO_SIDECARS,
     validation_sidecars: Sequence[Sidecars] | None = None,
 ) -> TrainResult:
-    """Train a LambdaMART ensemble (Burges 2010), round by round as `TrainingRun` does; `on_round` is called after each.
+    """Train a LambdaMART ensemble (Burges 2010), round by round; the result depends only on the data and the settings.
 
-    The result depends only on the data and the settings. Parameters and errors are those of `TrainingRun`; LmartError
-    also when scores may grow beyond LARGEST_SCORE.
+    train_set, validation_sets : in memory, or in bins already; coded ones must be in the bins of the training set
+    settings : as given
+    pool     : the workers
+    on_round : called after each round
+    sidecars : metadata of the training set
+    validation_sidecars : of each validation set, its initial scores and weights; None: none
+
+    Errors are those of `resolve_for` and `TrainingRun`; LmartError also when scores may grow beyond LARGEST_SCORE.
     """
-    run = TrainingRun(train_set, validation_sets, settings, pool, sidecars, validation_sidecars)
+    resolved = resolve_for(settings, train_set, validation_sets, one_ranker=sidecars.positions is not None)
+    run = TrainingRun(train_set, validation_sets, resolved, pool, sidecars, validation_sidecars)
     for report in run.rounds():
         on_round(report)
     return run.finish()
@@ -120,7 +117,7 @@ class TrainingRun:
     Several objectives are trained one after the other, and the ensemble is the mean of their rankers. The first
     validation set decides on early stopping; with initial scores, the best model may have no tree at all.
 
-    settings       : with the automatic ones resolved
+    settings       : of the run
     empty          : the ensemble without trees
     n_idle_queries : queries without a pair: no two documents have different relevance
     can_learn      : whether any query with a pair has a weight above 0
@@ -132,7 +129,7 @@ class TrainingRun:
         self,
         train_set: Trainable,
         validation_sets: Sequence[RankingDataset | CodedDataset],
-        settings: TrainSettings,
+        settings: ResolvedSettings,
         pool: WorkerPool,
         sidecars: Sidecars = NO_SIDECARS,
         validation_sidecars: Sequence[Sidecars] | None = None,
@@ -140,7 +137,9 @@ class TrainingRun:
         """Bin the data sets and prepare what does not change from round to round.
 
         train_set, validation_sets : in memory, or in bins already; coded ones must be in the bins of the training set
-        sidecars : of the training set
+        settings : resolved by the training set, such as by `resolve_for`
+        pool     : the workers
+        sidecars : metadata of the training set
         validation_sidecars : of each validation set, its initial scores and weights; None: none
         DataError when a label has no gain, a validation set shares no feature with the training set, or a constraint
         names a feature that is not there; SettingsError when the objective knows no positions and there are some, or
@@ -151,20 +150,19 @@ class TrainingRun:
         has_init_scores = any(one.init_scores is not None for one in (sidecars, *metadata))
         if settings.trees == 0 and not has_init_scores:
             raise SettingsError("trees is 0, which needs initial scores; use a number from 1 up")
-        settings = settings.for_queries(train_set.n_queries, alone=sidecars.positions is not None)
-        settings = with_label_scale(settings, [train_set, *validation_sets])
+        given = settings.recorded
         with naming(train_set.source):
-            each = [replace(settings, objective=name) for name in settings.objectives]
             self._objectives = [
-                objectives.prepare(train_set, one, pool, sidecars.weights, sidecars.positions) for one in each
+                objectives.prepare(train_set, one, pool, sidecars.weights, sidecars.positions)
+                for one in settings.rankers
             ]
         if isinstance(train_set, RankingDataset):
-            binned = bin_dataset(train_set, settings.max_bins, settings.absent, settings.seed, pool).features
+            binned = bin_dataset(train_set, given.max_bins, given.absent, given.seed, pool).features
         else:
             binned = train_set.features
         edges = binned.edges
         self.settings = settings
-        self.empty = without_trees(train_set, settings)
+        self.empty = without_trees(train_set, given)
         coded = [
             code_dataset(one, self.empty, edges, pool) if isinstance(one, RankingDataset) else one
             for one in validation_sets
@@ -174,16 +172,13 @@ class TrainingRun:
             for one, extra in zip(coded, metadata, strict=True)
         ]
         self._training = Training(train_set, binned, settings, pool, sidecars)
-        self._sampling_rate = resolve_share(settings, train_set.n_documents)
         self._n_features = edges.n_features
         self.n_idle_queries = min(one.n_queries_without_pairs() for one in self._objectives)
         self.can_learn = any(one.can_learn() for one in self._objectives)
         self.warnings = tuple(text for one in self._validation_sets for text in one.warnings)
         self.start = Start(self._training.measure(), self.measure_validation()) if has_init_scores else None
-        signs = _signs(train_set, settings, edges)
-        self._booster = _Booster(
-            binned, settings, self._sampling_rate, pool, self._training, self._validation_sets, signs
-        )
+        directions = _directions(settings.constraints, train_set, edges)
+        self._booster = _Booster(binned, settings, pool, self._training, self._validation_sets, directions)
         self._binning_done = time.perf_counter()
 
     def measure_validation(self) -> tuple[float | None, ...]:
@@ -212,7 +207,7 @@ class TrainingRun:
             booster.stopped,
             self.n_idle_queries,
             self._n_features,
-            self._sampling_rate,
+            self.settings.sampling_rate,
             tuple(booster.made),
             self._training.measure(),
             validation,
@@ -224,15 +219,15 @@ class TrainingRun:
         )
 
 
-def _signs(train_set: Trainable, settings: TrainSettings, edges: BinEdges) -> Int8Array | None:
-    """Return the monotone constraints of the features in bins, int8[m]; None without any.
+def _directions(constraints: MonotoneConstraints, train_set: Trainable, edges: BinEdges) -> Int8Array | None:
+    """Return 1 or -1 for each feature in bins whose constraint is so, else 0, int8[m]; None without any constraint.
 
     DataError when one is of a feature that the data does not have.
     """
+    if not constraints:
+        return None
     names = train_set.feature_names or tuple(map(str, train_set.feature_ids.tolist()))
-    constraints = parse_monotone(settings.monotone)
-    for name in constraints:
+    for name in constraints.directions:
         if name not in names:
             raise DataError(f"there is no feature {quote(name)}, which --monotone names", train_set.source)
-    signs = np.array([constraints.get(names[column], 0) for column in edges.columns.tolist()], np.int8)
-    return signs if constraints else None
+    return np.array([constraints.directions.get(names[column], 0) for column in edges.columns.tolist()], np.int8)

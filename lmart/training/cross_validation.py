@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -13,15 +14,15 @@ from lmart.array_types import Float64Array, Int64Array
 from lmart.data.dataset import RankingDataset, rows_of, select_queries, take_rows
 from lmart.data.metadata import NO_SIDECARS, Sidecars
 from lmart.errors import DataError, counted
-from lmart.measures import Conventions, Evaluator, parse_measure
+from lmart.measures import Evaluator
 from lmart.measures.evaluation import query_weights
+from lmart.measures.intervals import interval_of_mean, mean_of, standard_error, weighted_standard_error
 from lmart.scoring.ensemble import Tree
 from lmart.scoring.scorer import Scorer
-from lmart.settings import TrainSettings
+from lmart.settings.resolved import ResolvedSettings, resolve
 from lmart.threads import WorkerPool
 from lmart.training.boosting import TrainingRun
 from lmart.training.rankers import EarlyStopping, RoundReport
-from lmart.training.score_tracking import with_label_scale
 
 LEVEL = 0.95  # of the interval
 
@@ -110,14 +111,23 @@ class _Fold:
         dataset: RankingDataset,
         sidecars: Sidecars,
         held_out: Int64Array,
-        settings: TrainSettings,
+        settings: ResolvedSettings,
         pool: WorkerPool,
     ) -> None:
-        """Prepare to train on all queries but those held out, int64[n_held_out] indices of queries."""
+        """Prepare to train on all queries but those held out.
+
+        dataset  : all queries
+        sidecars : of all queries
+        held_out : int64[n_held_out], indices of the queries that are measured
+        settings : of the whole run; no fold stops early by itself
+        pool     : the workers
+        """
         seen = np.setdiff1d(np.arange(dataset.n_queries), held_out)
         parts = [select_queries(dataset, queries) for queries in (seen, held_out)]
         own, others = (sidecars.of_queries(dataset.query_offsets, queries) for queries in (seen, held_out))
-        run = TrainingRun(parts[0], parts[1:], settings, pool, own, [others])
+        facts = settings.facts._replace(n_documents=parts[0].n_documents)
+        of_fold = resolve(replace(settings.recorded, early_stop=0), facts)
+        run = TrainingRun(parts[0], parts[1:], of_fold, pool, own, [others])
         self.held_out = held_out
         self.empty, self.warnings = run.empty, list(run.warnings)
         if not run.can_learn:
@@ -160,52 +170,35 @@ class _Fold:
 def cross_validate(
     dataset: RankingDataset,
     n_folds: int,
-    settings: TrainSettings,
+    settings: ResolvedSettings,
     pool: WorkerPool,
     on_round: Callable[[int, RoundReport], None] = lambda fold, report: None,
     sidecars: Sidecars = NO_SIDECARS,
 ) -> CrossValidation:
     """Train one model a fold on the other folds, and measure it on its own.
 
-    sidecars : of the whole set; weights count in training and in measures, positions in training
+    dataset  : all queries
+    n_folds  : number of folds
+    settings : resolved by the whole set, with one ranker
+    pool     : the workers
     on_round : called after each round with the number of the fold, from 0, and the report
+    sidecars : of the whole set; weights count in training and in measures, positions in training
 
     One tree count is chosen for all folds, the one with the best mean measure: a separate count for each fold would be
-    optimistic, because the final model has to fix it in advance. With `early_stop` all folds are trained in turn, a
+    optimistic, because the final model has to fix it in advance. With early stopping all folds are trained in turn, a
     round each, all with their bins in memory, until the mean has not improved for that many rounds; else they are
     trained one after the other. DataError when there are more folds than queries, and as `TrainingRun`.
     """
-    settings = with_label_scale(settings.for_queries(dataset.n_queries, alone=True), [dataset])
-    fold_of_query = assign_folds(dataset, n_folds, settings.seed, sidecars.weights)
-    held_out = [np.flatnonzero(fold_of_query == fold) for fold in range(n_folds)]
-    plain = replace(settings, early_stop=0)
-
-    def prepared(queries: Int64Array) -> _Fold:
-        return _Fold(dataset, sidecars, queries, plain, pool)
-
-    if settings.early_stop:
-        folds = [prepared(queries) for queries in held_out]
+    fold_of_query = assign_folds(dataset, n_folds, settings.rankers[0].seed, sidecars.weights)
+    prepare = partial(_Fold, dataset, sidecars, settings=settings, pool=pool)
+    unprepared = [partial(prepare, held_out=np.flatnonzero(fold_of_query == fold)) for fold in range(n_folds)]
+    if settings.patience is not None:
+        folds = [make() for make in unprepared]
         stopped = _grow_side_by_side(folds, settings, on_round)
     else:
-        stopped, folds = False, []
-        for number, queries in enumerate(held_out):
-            folds.append(prepared(queries))
-            while (report := folds[-1].grow()) is not None:
-                on_round(number, report)
-            folds[-1].forget()
-    length = max(1, *(len(fold.curve) for fold in folds))
-    mean_curve = np.array([_mean_of(folds, trees) for trees in range(1, length + 1)])
-    start = _mean_of(folds, 0) if any(fold.may_start for fold in folds) else None
-    trees = int(np.argmax(mean_curve)) + 1
-    if start is not None and not mean_curve[trees - 1] > start:
-        trees = 0
-
-    scores = np.empty(dataset.n_documents)
-    columns = np.arange(dataset.n_features, dtype=np.int32)
-    for fold in folds:
-        rows = rows_of(dataset.query_offsets, fold.held_out)
-        ensemble = replace(fold.empty, trees=tuple(fold.trees[:trees]))
-        scores[rows] = Scorer(ensemble).score(take_rows(dataset.features, rows), columns, pool)
+        stopped, folds = False, _grow_one_by_one(unprepared, on_round)
+    trees, mean_curve, start = _best_of_mean(folds)
+    scores = _held_out_scores(dataset, folds, trees, pool)
     if sidecars.init_scores is not None:
         scores += sidecars.init_scores
     return CrossValidation(
@@ -214,7 +207,7 @@ def cross_validate(
         mean_curve,
         start,
         _mean_of(folds, trees),
-        _interval([fold.measure(trees) for fold in folds], parse_measure(settings.metric).kind.at_most_1),
+        interval_of_mean([fold.measure(trees) for fold in folds], LEVEL, settings.measure.kind.at_most_1),
         _error_over_queries(dataset, scores, settings, pool, sidecars.weights),
         stopped,
         tuple(fold.result(dataset, trees) for fold in folds),
@@ -223,15 +216,50 @@ def cross_validate(
     )
 
 
+def _best_of_mean(folds: Sequence[_Fold]) -> tuple[int, Float64Array, float | None]:
+    """Return `trees`, `curve` and `start` of a CrossValidation."""
+    length = max(1, *(len(fold.curve) for fold in folds))
+    mean_curve = np.array([_mean_of(folds, trees) for trees in range(1, length + 1)])
+    start = _mean_of(folds, 0) if any(fold.may_start for fold in folds) else None
+    trees = int(np.argmax(mean_curve)) + 1
+    if start is not None and not mean_curve[trees - 1] > start:
+        trees = 0
+    return trees, mean_curve, start
+
+
+def _held_out_scores(dataset: RankingDataset, folds: Sequence[_Fold], trees: int, pool: WorkerPool) -> Float64Array:
+    """Return the score of each document by so many trees of the fold that did not see it, float64[n_documents]."""
+    scores = np.empty(dataset.n_documents)
+    columns = np.arange(dataset.n_features, dtype=np.int32)
+    for fold in folds:
+        rows = rows_of(dataset.query_offsets, fold.held_out)
+        ensemble = replace(fold.empty, trees=tuple(fold.trees[:trees]))
+        scores[rows] = Scorer(ensemble).score(take_rows(dataset.features, rows), columns, pool)
+    return scores
+
+
+def _grow_one_by_one(
+    unprepared: Sequence[Callable[[], _Fold]], on_round: Callable[[int, RoundReport], None]
+) -> list[_Fold]:
+    """Grow all trees of a fold before the next one is prepared, so that only one has its bins in memory."""
+    folds = []
+    for number, make in enumerate(unprepared):
+        folds.append(make())
+        while (report := folds[-1].grow()) is not None:
+            on_round(number, report)
+        folds[-1].forget()
+    return folds
+
+
 def _grow_side_by_side(
-    folds: Sequence[_Fold], settings: TrainSettings, on_round: Callable[[int, RoundReport], None]
+    folds: Sequence[_Fold], settings: ResolvedSettings, on_round: Callable[[int, RoundReport], None]
 ) -> bool:
     """Grow a tree of every fold in turn; return True when early stopping ended it.
 
     False when no fold could grow a further tree.
     """
     may_start = any(fold.may_start for fold in folds)
-    stopping = EarlyStopping(settings.early_stop, _mean_of(folds, 0) if may_start else None)
+    stopping = EarlyStopping(settings.patience, _mean_of(folds, 0) if may_start else None)
     for number in range(1, settings.trees + 1):
         grew = False
         for number_of_fold, fold in enumerate(folds):
@@ -247,73 +275,28 @@ def _grow_side_by_side(
 
 
 def _number(measure: float | None) -> float:
+    """Return the measure, nan for None."""
     return math.nan if measure is None else measure
 
 
 def _mean_of(folds: Sequence[_Fold], trees: int) -> float:
     """Return the mean measure, over the folds that have one, with this number of trees or all if a fold has fewer."""
-    return _mean([value for value in (fold.measure(trees) for fold in folds) if not math.isnan(value)])
-
-
-def _interval(measures: Sequence[float], at_most_1: bool) -> tuple[float, float] | None:
-    """Return the interval of the mean of these measures, none of which is below 0; nan is none."""
-    known = [measure for measure in measures if not math.isnan(measure)]
-    if len(known) < 2:
-        return None
-    mean = _mean(known)
-    margin = student_quantile(LEVEL, len(known) - 1) * _standard_error(known)
-    return max(mean - margin, 0.0), min(mean + margin, 1.0) if at_most_1 else mean + margin
+    return mean_of([value for value in (fold.measure(trees) for fold in folds) if not math.isnan(value)])
 
 
 def _error_over_queries(
     dataset: RankingDataset,
     scores: Float64Array,
-    settings: TrainSettings,
+    settings: ResolvedSettings,
     pool: WorkerPool,
     weights: Float64Array | None,
 ) -> float:
-    """Return the standard error of the mean over queries, or of their weighted mean (Cochran 1977, 6.13)."""
-    measure = parse_measure(settings.metric, Conventions(gain=settings.gain))
+    """Return the standard error of the mean over queries, or of their weighted mean."""
+    measure = settings.measure
     fixed = (dataset.labels, dataset.query_offsets, [measure], pool, weights, settings.largest_label)
     report = Evaluator(*fixed).evaluate(scores)
     values = report.per_query[str(measure)]
     if weights is None:
-        return _standard_error(values.tolist())
+        return standard_error(values.tolist())
     counts = query_weights(weights, dataset.query_offsets)
-    mean, n = report.values[str(measure)] or 0.0, int(np.count_nonzero(counts))
-    squares = math.fsum(((counts * (values - mean)) ** 2).tolist())
-    return math.sqrt(squares * n / max(1, n - 1)) / math.fsum(counts.tolist())
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
-
-
-def _standard_error(values: Sequence[float]) -> float:
-    """Return the standard error of the mean of independent values; 0 of a single one, about which nothing is known."""
-    n, mean = len(values), _mean(values)
-    return math.sqrt(math.fsum((v - mean) ** 2 for v in values) / max(1, n - 1) / n)
-
-
-def student_quantile(level: float, freedom: int) -> float:
-    """Return t for which a Student variable of so many degrees of freedom, >= 1, lies in -t..t at this level.
-
-    By bisection of the finite sums of Abramowitz and Stegun 1964, 26.7.3 and 26.7.4.
-    """
-    low, high = 0.0, math.pi / 2  # of the angle whose tangent is t / sqrt(freedom)
-    for _ in range(60):
-        angle = (low + high) / 2
-        low, high = (angle, high) if _student_share(angle, freedom) < level else (low, angle)
-    return math.sqrt(freedom) * math.tan(low)
-
-
-def _student_share(angle: float, freedom: int) -> float:
-    odd = freedom % 2
-    cosine = math.cos(angle)
-    term, total = (cosine if odd else 1.0), 0.0
-    for k in range(2 + odd, freedom + 1, 2):
-        total += term
-        term *= cosine * cosine * (k - 1) / k
-    if odd:
-        return 2 / math.pi * (angle + math.sin(angle) * total)
-    return math.sin(angle) * total
+    return weighted_standard_error(values, counts, report.values[str(measure)] or 0.0)

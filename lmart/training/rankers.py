@@ -12,7 +12,7 @@ from lmart.array_types import Float64Array, Int8Array
 from lmart.binning.binned_features import BinnedFeatures
 from lmart.errors import LmartError
 from lmart.scoring.ensemble import Tree
-from lmart.settings import TrainSettings
+from lmart.settings.resolved import ResolvedSettings
 from lmart.threads import WorkerPool
 from lmart.training.grower import GrownTree, Histograms
 from lmart.training.objectives import Objective
@@ -64,11 +64,11 @@ class Ranker:
 class EarlyStopping:
     """Keeps the best round, the first on ties; higher is better. None (no query counts) is never better.
 
-    patience : rounds without a better measure after which to stop; 0: never
+    patience : rounds without a better measure after which to stop; None: never
     start    : the measure before the first round, if a model without trees may be the best; None: it may not
     """
 
-    def __init__(self, patience: int, start: float | None = None) -> None:
+    def __init__(self, patience: int | None, start: float | None = None) -> None:
         self.patience = patience
         self.best_round = 0
         self.best = -np.inf if start is None else start
@@ -78,7 +78,7 @@ class EarlyStopping:
         """Record the measure of a round; return whether to stop."""
         if value is not None and value > self.best:
             self.best, self.best_round = value, round_number
-        return bool(self.patience) and round_number - max(self.best_round, self.fewest) >= self.patience
+        return self.patience is not None and round_number - max(self.best_round, self.fewest) >= self.patience
 
 
 class _Booster:
@@ -91,20 +91,19 @@ class _Booster:
     def __init__(
         self,
         binned: BinnedFeatures,
-        settings: TrainSettings,
-        sampling_rate: float,
+        settings: ResolvedSettings,
         pool: WorkerPool,
         training: Training,
         validation_sets: Sequence[Validation],
-        signs: Int8Array | None,
+        directions: Int8Array | None,
     ) -> None:
-        self._settings, self._sampling_rate = settings, sampling_rate
+        self._settings = settings
         self._training, self._validation_sets = training, validation_sets
-        self._setup = GrowingSetup(binned, pool, Histograms(binned.edges.n_bins), signs)
-        self._stopping = EarlyStopping(settings.early_stop)
+        self._setup = GrowingSetup(binned, pool, Histograms(binned.edges.n_bins), directions)
+        self._stopping = EarlyStopping(settings.patience)
         self._rankers: list[list[GrownTree]] = []
         self.made: list[Ranker] = []
-        self.stops_early = bool(validation_sets and settings.early_stop)
+        self.stops_early = bool(validation_sets) and settings.patience is not None
         self.rounds = 0
         self.stopped = "trees"
         self.position_bias = np.zeros(0)
@@ -113,7 +112,7 @@ class _Booster:
 
     def begin_with(self, measure: float | None) -> None:
         """Set the first validation set's measure without trees, so that a model without trees may be the best."""
-        self._stopping = EarlyStopping(self._settings.early_stop, measure)
+        self._stopping = EarlyStopping(self._settings.patience, measure)
 
     def boost(self, objective: Objective, shares: int) -> Iterator[RoundReport]:
         """Train one objective, and yield a report of each round.
@@ -168,7 +167,7 @@ class _Booster:
         fewest = min(self._stopping.fewest, grown_in_all)
         best = max(self._stopping.best_round, fewest) if self.stops_early else grown_in_all
         self._rankers.append(trees[: best - len(kept)])
-        (name,) = objective.task.settings.objectives
+        name = objective.task.settings.objective.name
         self.made.append(Ranker(name, len(trees), len(self._rankers[-1]), stopped))
 
     def finish(self) -> tuple[list[Tree], tuple[float | None, ...]]:
@@ -202,13 +201,11 @@ class _Booster:
 
         scores : float64[n_documents] each; the first are those that the gradients are computed at
         """
-        for settings, sampling_rate in (
-            (self._settings, self._sampling_rate),
-            (replace(self._settings, features=1.0), 1.0),
-        ):
+        drawn = objective.task.settings
+        for settings in (drawn, replace(drawn, feature_rate=1.0, sampling_rate=1.0)):
             gradients = objective.compute_gradients(scores[0], round_number)
             bias = objective.next_position_bias(gradients)  # growing changes the gradients
-            grown = grow_round(self._setup, gradients, settings, sampling_rate, round_number, scores)
-            if grown is not None or min(sampling_rate, settings.features) == 1.0:
+            grown = grow_round(self._setup, gradients, settings, round_number, scores)
+            if grown is not None or min(drawn.sampling_rate, drawn.feature_rate) == 1.0:
                 break  # else try again without sampling rows and features
         return grown, bias

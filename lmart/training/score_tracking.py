@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -13,61 +11,25 @@ from lmart.binning.edges import BinEdges
 from lmart.binning.validation_set import CodedDataset
 from lmart.data.dataset import Judged
 from lmart.data.metadata import NO_SIDECARS, Sidecars
-from lmart.errors import DataError
-from lmart.gains import SMALLEST_GRADE_SCALE, grade_scale, refuse_labels_above
 from lmart.kernels.tree_walk import BinnedTree, walk_bins
-from lmart.measures import Conventions, Evaluator, parse_measure
+from lmart.measures import Evaluator
 from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.scorer import Scorer
-from lmart.settings import TrainSettings
+from lmart.settings.resolved import ResolvedSettings
 from lmart.threads import WorkerPool, chunks
 from lmart.training.grower import GrownTree
+from lmart.training.resolving import naming
 from lmart.training.tree_round import CHUNK
-
-
-@contextmanager
-def naming(source: str) -> Iterator[None]:
-    """Add the source of the data to a DataError that names no file."""
-    try:
-        yield
-    except DataError as fault:
-        if fault.path is None:
-            raise DataError(fault.message, source, fault.line, fault.more) from None
-        raise
-
-
-def uses_label_scale(settings: TrainSettings) -> bool:
-    """Return whether the measure or the objective is err, whose stopping probabilities need the largest label."""
-    return parse_measure(settings.metric).kind.parameter == "largest label" or "err" in settings.objectives
-
-
-def with_label_scale(settings: TrainSettings, datasets: Sequence[Judged]) -> TrainSettings:
-    """Return the settings with one largest label for all these data sets, if err is used and it is not 4.
-
-    A largest label given in the measure, as in err@10(max=5), holds for the objective too. DataError when a label is
-    above the number given.
-    """
-    if not uses_label_scale(settings):
-        return replace(settings, largest_label=None)
-    given = parse_measure(settings.metric).largest_label or settings.largest_label
-    if given is not None:
-        for one in datasets:
-            with naming(one.source):
-                refuse_labels_above(one.labels, given, one.input_rows)
-        return replace(settings, largest_label=given)
-    largest = max(grade_scale(one.labels) for one in datasets)
-    return settings if largest == SMALLEST_GRADE_SCALE else replace(settings, largest_label=largest)
 
 
 class Watched:
     """A data set whose scores are updated with each tree, and its measure."""
 
     def __init__(
-        self, dataset: Judged, settings: TrainSettings, pool: WorkerPool, sidecars: Sidecars = NO_SIDECARS
+        self, dataset: Judged, settings: ResolvedSettings, pool: WorkerPool, sidecars: Sidecars = NO_SIDECARS
     ) -> None:
         """Start from the initial scores of `sidecars`; measures are weighted by its weights."""
-        conventions = Conventions(gain=settings.gain)
-        self._measure = parse_measure(settings.metric, conventions)
+        self._measure = settings.measure
         with naming(dataset.source):
             self._evaluator = Evaluator(
                 dataset.labels,
@@ -90,6 +52,7 @@ class Watched:
         self.scores = self._start * times
 
     def measure(self) -> float | None:
+        """Return the measure of the data set at its current scores; None when no query counts."""
         with naming(self._source):
             return self._evaluator.evaluate(self.scores).values[str(self._measure)]
 
@@ -103,7 +66,7 @@ class Training(Watched):
         self,
         dataset: Judged,
         binned: BinnedFeatures,
-        settings: TrainSettings,
+        settings: ResolvedSettings,
         pool: WorkerPool,
         sidecars: Sidecars,
     ) -> None:
@@ -111,6 +74,7 @@ class Training(Watched):
         self._binned, self._pool = binned, pool
 
     def add(self, grown: GrownTree) -> None:
+        """Add the leaf values of a tree to the scores of its documents."""
         tree = _binned_tree(grown, self._binned.edges)
         pieces = chunks(len(self.scores), CHUNK)
         self._pool.run(walk_bins, [(self._binned.bins, tree, a, b, self.scores) for a, b in pieces])
@@ -124,7 +88,7 @@ class Validation(Watched):
         dataset: CodedDataset,
         model: Ensemble,
         edges: BinEdges,
-        settings: TrainSettings,
+        settings: ResolvedSettings,
         pool: WorkerPool,
         sidecars: Sidecars = NO_SIDECARS,
     ) -> None:
@@ -141,6 +105,7 @@ class Validation(Watched):
         self._pool = pool
 
     def add(self, grown: GrownTree) -> None:
+        """Add the leaf values of a tree to the scores of its documents."""
         tree, coded = grown.tree, self._set
         exact = self.scores[coded.infinite_docs]
         binned_tree = _binned_tree(grown, self._edges)

@@ -14,7 +14,7 @@ from lmart.binning.edges import BinEdges
 from lmart.kernels import gradient_sampling, row_partition
 from lmart.kernels import histogram as kernels
 from lmart.kernels.bit_mixing import round_key
-from lmart.settings import TrainSettings
+from lmart.settings.resolved import RankerSettings
 from lmart.threads import WorkerPool, chunks
 from lmart.training.grower import GrownTree, Histograms, Units, grow_tree
 from lmart.training.grower.row_partition import LocalLeaves, Partition
@@ -41,8 +41,7 @@ class GrowingSetup(NamedTuple):
 def grow_round(
     setup: GrowingSetup,
     gradients: Gradients,
-    settings: TrainSettings,
-    sampling_rate: float,
+    settings: RankerSettings,
     round_number: int,
     scores: Sequence[Float64Array],
 ) -> GrownTree | None:
@@ -50,19 +49,18 @@ def grow_round(
 
     setup         : what is the same in every round
     gradients     : of the documents; overwritten when they are sampled
-    settings      : of the training
-    sampling_rate : share of the documents to grow the tree from
+    settings      : of the ranker
     round_number  : of the seed's random numbers
     scores        : float64[n] each, to which the leaf values are added
     """
     binned, pool, histograms, directions = setup
-    sampled, unsampled = _draw_rows(gradients, sampling_rate, settings.seed, round_number, pool)
+    sampled, unsampled = _draw_rows(gradients, settings.sampling_rate, settings.seed, round_number, pool)
     units, packed = _pack(gradients, len(sampled), pool)
     if units is None:
         return None
     leaves = LocalLeaves(binned, packed, sampled, unsampled, pool.threads)
     features = _draw_features(binned.edges, settings, round_number)
-    grown = grow_tree(leaves, binned.edges, units, settings, pool, histograms, directions, features)
+    grown = grow_tree(leaves, binned.edges, units, settings.tree, pool, histograms, directions, features)
     if grown is not None:
         for partition in leaves.partitions:
             for score_array in scores:
@@ -70,14 +68,14 @@ def grow_round(
     return grown
 
 
-def _draw_features(edges: BinEdges, settings: TrainSettings, round_number: int) -> BoolArray | None:
+def _draw_features(edges: BinEdges, settings: RankerSettings, round_number: int) -> BoolArray | None:
     """Return the features that a tree may split on, bool[m], None for all: those with the least mixed bits."""
-    if settings.features >= 1.0:
+    if settings.feature_rate >= 1.0:
         return None
     mixed = np.empty(edges.n_features, np.uint64)
     gradient_sampling.mix_each(edges.columns, ~np.uint64(round_key(settings.seed, round_number)), mixed)
     allowed = np.zeros(edges.n_features, np.bool_)
-    allowed[mixed.argsort(kind="stable")[: max(1, round(settings.features * edges.n_features))]] = True
+    allowed[mixed.argsort(kind="stable")[: max(1, round(settings.feature_rate * edges.n_features))]] = True
     return allowed
 
 

@@ -21,8 +21,9 @@ from lmart.data.dataset import RankingDataset
 from lmart.data.metadata import NO_SIDECARS, Sidecars
 from lmart.errors import DataError, LmartError, quote
 from lmart.settings import TrainSettings
+from lmart.settings.resolved import ResolvedSettings, resolve
 from lmart.threads import WorkerPool
-from lmart.training.boosting import train
+from lmart.training.boosting import TrainingRun
 from lmart.training.cross_validation import cross_validate
 from lmart.training.rankers import RoundReport
 
@@ -140,21 +141,21 @@ class Measured:
     sidecars: Sidecars = NO_SIDECARS
     validation_sidecars: Sidecars = NO_SIDECARS
 
-    def measure(self, settings: TrainSettings, on_round: Callable[[int, RoundReport], None]) -> tuple[float, int]:
-        """Return the measure of the settings, and the number of trees that has it."""
+    def measure(self, settings: ResolvedSettings, on_round: Callable[[int, RoundReport], None]) -> tuple[float, int]:
+        """Return the measure of the settings, and the number of trees that has it.
+
+        settings : to train with
+        on_round : called after each round with the number of the fold, from 0, and the report
+        """
         if self.n_folds is not None:
             result_of_folds = cross_validate(self.train_set, self.n_folds, settings, self.pool, on_round, self.sidecars)
             return result_of_folds.mean, result_of_folds.trees
         assert self.validation_set is not None
-        result = train(
-            self.train_set,
-            [self.validation_set],
-            settings,
-            self.pool,
-            lambda report: on_round(0, report),
-            self.sidecars,
-            [self.validation_sidecars],
-        )
+        sets = self.train_set, [self.validation_set]
+        run = TrainingRun(*sets, settings, self.pool, self.sidecars, [self.validation_sidecars])
+        for report in run.rounds():
+            on_round(0, report)
+        result = run.finish()
         fewest = 1 if result.start is None else 0
         return result.validation[0] or 0.0, max(fewest, result.best_round)
 
@@ -182,7 +183,7 @@ class Measured:
 
 def search(
     measured: Measured,
-    base: TrainSettings,
+    base: ResolvedSettings,
     space: Sequence[Dimension],
     trials: Sequence[Trial],
     most_trials: int | None,
@@ -216,13 +217,13 @@ def search(
             raise _OutOfTime
 
     while (most_trials is None or len(all_trials) < most_trials) and not out_of_time():
-        values = propose(space, all_trials, base)
+        values = propose(space, all_trials, base.recorded)
         if values is None:
             break
         start = time.monotonic()
         measure, trees = None, 0
         try:
-            measure, trees = measured.measure(replace(base, **values), watch)
+            measure, trees = measured.measure(resolve(replace(base.recorded, **values), base.facts), watch)
         except _OutOfTime:
             break
         except LmartError:

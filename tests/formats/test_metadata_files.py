@@ -13,6 +13,7 @@ from helpers.commands import run
 from helpers.datasets import dataset, random_dataset
 from helpers.evaluation import strict
 from helpers.score_data import score_dataset
+from helpers.settings import prepare
 from helpers.training_runs import SMALL, evaluated, fit, learnable, refused, scores
 
 from lmart.array_types import Float64Array
@@ -22,7 +23,6 @@ from lmart.errors import LmartError, SettingsError
 from lmart.formats.models.lmart_json import model_to_json
 from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool
-from lmart.training import objectives
 from lmart.training.boosting import train
 from lmart.training.objectives.base import Gradients, improved_bias
 
@@ -273,7 +273,7 @@ def test_bias_against_its_twin(regularization: float, weighted: bool) -> None:
     factors = np.ones(n) if weights is None else weights
     settings = replace(FEW, position_bias_reg=regularization, learning_rate=0.3, truncation=4)
     positions = Positions(("a", "b", "c", "never"), np.where(codes == 3, 0, codes).astype(np.int32))
-    objective = objectives.prepare(data, settings, POOL, weights, positions)
+    objective = prepare(data, settings, POOL, weights, positions)
     given, bias = rng.normal(size=n), [0.0] * 4
     for _ in range(3):
         found = objective.compute_gradients(given)

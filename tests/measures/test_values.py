@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lmart.errors import ExitStatus, SettingsError
 from lmart.gains import Gain
-from lmart.measures import MEANINGS, Conventions, Measure, parse_measure, parse_measures
+from lmart.measures import KINDS, Conventions, Measure, parse_measure, parse_measures
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_accepted_syntax(text: str, measure: Measure) -> None:
 
 
 @given(
-    name=st.sampled_from(sorted(MEANINGS)),
+    name=st.sampled_from(sorted(KINDS)),
     cutoff=st.integers(1, 2**31 - 1),
     persistence=st.floats(0, 1, exclude_min=True, exclude_max=True),
     gain=st.sampled_from(["exp2", "linear", "0,1,2.5"]),

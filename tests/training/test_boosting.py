@@ -10,6 +10,7 @@ import pytest
 import reference
 from helpers.datasets import dataset, random_dataset
 from helpers.score_data import score_dataset
+from helpers.settings import tree_settings
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -96,7 +97,7 @@ def test_documents_are_counted_where_hessians_vanish() -> None:
     rows = np.arange(40, dtype=np.int32)
     leaves = LocalLeaves(bin_features(data, edges, POOL), packed, rows, rows[:0], POOL.threads)
     chosen = TrainSettings(leaves=4, min_docs=10, min_hessian=0, l2=1)
-    grown = grow_tree(leaves, edges, Units(1.0, 1.0, 0), chosen, POOL)
+    grown = grow_tree(leaves, edges, Units(1.0, 1.0, 0), tree_settings(chosen), POOL)
     assert grown is not None and grown.tree.leaf_documents is not None
     assert grown.tree.leaf_documents.min() >= 10
 

@@ -156,7 +156,7 @@ def test_without_optuna(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_proposals() -> None:
-    space, base = dimensions(["truncation"]), TrainSettings().for_queries(100)
+    space, base = dimensions(["truncation"]), TrainSettings(leaves=8)
     trials: list[Trial] = []
     for number in range(14):
         values = propose(space, trials, base)

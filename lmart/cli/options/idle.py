@@ -4,37 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lmart.measures import parse_measure
-from lmart.settings import TrainSettings
-
-IGNORED_BY = {
-    "truncation": ("xendcg",),
-    "normalize": ("xendcg",),
-    "gain": ("ranknet", "map", "mrr", "err", "yetirank"),
-}
-"""Objectives that a setting means nothing to."""
+from lmart.settings import ObjectiveKind, TrainSettings, options
 
 
 def without_meaning(settings: TrainSettings) -> list[str]:
-    """Return the settings that mean nothing to the objective."""
-    return [name for name, ignoring in IGNORED_BY.items() if set(settings.objectives) <= set(ignoring)]
+    """Return the settings that mean nothing to any of the objectives."""
+    return [one.name for one in options() if all(_ignores(kind, one.name, settings) for kind in settings.objectives)]
+
+
+def _ignores(kind: ObjectiveKind, name: str, settings: TrainSettings) -> bool:
+    """Return whether a setting means nothing to an objective.
+
+    All gains but those of a table are in the order of labels, so an objective that goes by their order needs none.
+    """
+    by_labels = kind.relevance == "order of gains" and settings.gain.kind != "table"
+    return name in kind.ignored or (name == "gain" and by_labels)
 
 
 def idle_options(settings: TrainSettings, given: Sequence[str]) -> list[str]:
-    """Return a line for each of the settings `given` on the command line that changes nothing in this run."""
+    """Return a line for each of the settings that changes nothing in this run.
+
+    settings : all settings
+    given    : the names of those given on the command line
+    """
     warnings = []
     for name in without_meaning(settings):
         if name not in given:
             continue
-        if name == "gain":
-            if parse_measure(settings.metric).name in ("ndcg", "dcg"):
-                continue
-            if settings.gain.kind == "table" and "ranknet" in settings.objectives:
-                continue  # it goes by the order of gains, which may be another than that of labels
+        if name != "gain":
+            warnings.append(f"--{name} has no effect on --objective {settings.objective}")
+        elif not settings.measure.kind.uses_gain:
             warnings.append(
                 f"--gain has no effect on --objective {settings.objective} and --metric {settings.metric}; "
                 "it is kept in the model for lmart eval"
             )
-        else:
-            warnings.append(f"--{name} has no effect on --objective {settings.objective}")
     return warnings

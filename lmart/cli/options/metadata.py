@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lmart.binning.validation_set import CodedDataset
     from lmart.data.dataset import RankingDataset
     from lmart.data.metadata import Sidecars
-    from lmart.training.boosting import Trainable
+    from lmart.training.resolving import Trainable
 
 _OPTIONS = (
     click.option(

@@ -69,7 +69,7 @@ def _facts(report: EvaluationReport, weights: str | None) -> list[tuple[str, str
         ("empty", f"{empty} ({_EMPTY[empty]})"),
         ("ties", f"{conventions.ties} ({_TIES[conventions.ties]})"),
     ]
-    if any(name.startswith("err") for name in report.values):
+    if report.grade_scales:
         facts.append(("err", f"stops with probability {report.stopping}"))
     if weights is not None:
         facts.append(("weights", f"one a {weights}"))

@@ -121,7 +121,7 @@ def print_results(selected: SelectedSettings, console: Console, to_output: bool)
             else:
                 console.notice(text)
 
-    metric, folds = selected.settings.metric, selected.cross_validation
+    metric, folds = str(selected.settings.measure), selected.cross_validation
     if folds is not None:
         table(*_fold_table(folds, metric))
         lines(
@@ -186,7 +186,7 @@ def _cell(value: Any) -> str:
 def command_line(selected: SelectedSettings) -> str:
     """Return the command that trains the model anew, without the search, quoted for the shell."""
     context = click.get_current_context()
-    settings = {one.name: getattr(selected.settings, one.name) for one in fields(TrainSettings)}
+    settings = {one.name: getattr(selected.settings.recorded, one.name) for one in fields(TrainSettings)}
     searched = {one.name for one in selected.space}
     words = ["lmart", "train"]
     for option in context.command.params:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from lmart.cli.model_selection import report_unfinished
 from lmart.cli.terminal.console import Console
 from lmart.errors import counted
-from lmart.gains import SMALLEST_GRADE_SCALE
 from lmart.settings import TrainSettings
-from lmart.training.score_tracking import uses_label_scale
 
 if TYPE_CHECKING:
-    from lmart.training.boosting import Trainable, TrainingRun, TrainResult
+    from lmart.settings.resolved import ResolvedSettings
+    from lmart.training.boosting import TrainingRun, TrainResult
     from lmart.training.rankers import RoundReport
+    from lmart.training.resolving import Trainable
 
 
 def describe(dataset: Trainable, share: float) -> str:
@@ -24,31 +24,41 @@ def describe(dataset: Trainable, share: float) -> str:
     return f"read {documents} of {counted(dataset.n_queries, 'query', 'queries')} with {features}{sampled}"
 
 
-def report_automatic(
-    requested: TrainSettings, settings: TrainSettings, tunes: bool, n_queries: int, console: Console
-) -> None:
-    """Report which objective and how many leaves were set by the number of queries; `tunes`: leaves are searched."""
-    automatic = []
+def report_automatic(requested: TrainSettings, settings: ResolvedSettings, tunes: bool, console: Console) -> None:
+    """Report which objective and how many leaves were set by the number of queries.
+
+    requested : the settings as given
+    settings  : those of the run
+    tunes     : the leaves are searched
+    console   : where it is reported
+    """
+    used, automatic = settings.recorded, []
     if requested.objective is None:
-        automatic.append(f"objective {settings.objective}")
-    if requested.leaves is None and settings.leaves is not None and not tunes:
-        automatic.append(counted(settings.leaves, "leaf", "leaves"))
+        automatic.append(f"objective {used.objective}")
+    if requested.leaves is None and used.leaves is not None and not tunes:
+        automatic.append(counted(used.leaves, "leaf", "leaves"))
     if automatic:
-        console.notice(f"{', '.join(automatic)} (auto: {counted(n_queries, 'query', 'queries')})")
+        console.notice(f"{', '.join(automatic)} (auto: {counted(settings.facts.n_queries, 'query', 'queries')})")
 
 
-def stopping_probability(settings: TrainSettings) -> str:
+def stopping_probability(settings: ResolvedSettings) -> str:
     """Return the equation of the probability with which a reader stops, in expected reciprocal rank."""
-    return f"(2^label - 1) / 2^{settings.largest_label or SMALLEST_GRADE_SCALE}"
+    return f"(2^label - 1) / 2^{settings.largest_label}"
 
 
-def round_progress(one: RoundReport, settings: TrainSettings, valid: Sequence[str]) -> str:
-    """Return the measures after a round, and which of several rankers it belongs to."""
-    ranker = f"ranker {one.ranker} of {len(settings.objectives)}, " if len(settings.objectives) > 1 else ""
+def round_progress(one: RoundReport, settings: ResolvedSettings, valid: Sequence[str]) -> str:
+    """Return the measures after a round, and which of several rankers it belongs to.
+
+    one      : the round
+    settings : of the run
+    valid    : the validation files
+    """
+    n_rankers = len(settings.rankers)
+    ranker = f"ranker {one.ranker} of {n_rankers}, " if n_rankers > 1 else ""
     if not valid:
-        return f"{ranker}training {settings.metric} {_shown(one.measure_training())}"
+        return f"{ranker}training {settings.measure} {_shown(one.measure_training())}"
     measures = ", ".join(f"{_shown(value)} on {path}" for value, path in zip(one.validation, valid, strict=True))
-    return f"{ranker}{settings.metric} {measures}"
+    return f"{ranker}{settings.measure} {measures}"
 
 
 def measures_by_set(training: float | None, validation: Sequence[float | None], valid: Sequence[str]) -> str:
@@ -57,12 +67,12 @@ def measures_by_set(training: float | None, validation: Sequence[float | None], 
     return ", ".join(f"{_shown(value)} on {name}" for name, value in sets)
 
 
-def summary(result: TrainResult, settings: TrainSettings, valid: Sequence[str], out: str) -> str:
+def summary(result: TrainResult, settings: ResolvedSettings, valid: Sequence[str], out: str) -> str:
     """Return how many trees were written, and their measures."""
     measures = measures_by_set(result.training, result.validation, valid)
     trees = counted(len(result.ensemble.trees), "tree")
     best = f" (best of {result.rounds} rounds)" if result.best_round < result.rounds else ""
-    return f"wrote {trees}{best} to {out}; {settings.metric} {measures}"
+    return f"wrote {trees}{best} to {out}; {settings.measure} {measures}"
 
 
 def _shown(value: float | None) -> str:
@@ -72,15 +82,16 @@ def _shown(value: float | None) -> str:
 def warn_before_training(run: TrainingRun, dataset: Trainable, weighted: bool, console: Console) -> None:
     """Report how many queries have no pair of documents to learn from."""
     without_pair, queries = run.n_idle_queries, dataset.n_queries
-    binary = set(run.settings.objectives) <= {"map", "mrr"}
-    of_what = "labels" if run.settings.gain.kind != "table" else "gains"
-    pair = "pair of a relevant document and another" if binary else f"pair of documents with different {of_what}"
+    settings = run.settings
+    of_what = "labels" if settings.recorded.gain.kind != "table" else "gains"
+    differ = f"pair of documents with different {of_what}"
+    pair = "pair of a relevant document and another" if settings.binary_relevance else differ
     single = int((dataset.query_offsets[1:] - dataset.query_offsets[:-1] == 1).sum())
     if without_pair == queries:
         hint = "no query has two documents, so check the qid column" if single == queries else "check the labels"
-        largest = run.settings.largest_label
-        if "err" in run.settings.objectives and largest is not None and single < queries:
-            hint += f", or name a smaller one than max={largest}, beside which they may be worth nothing"
+        largest = settings.recorded.largest_label
+        if settings.objective_uses_label_scale and largest is not None and single < queries:
+            hint += f", or give a smaller one than max={largest}: with it all stopping probabilities may round to 0"
         of_all = counted(queries, "query", "queries")
         console.warning(f"nothing to learn: none of {of_all} has a {pair}; {hint}; every score will be 0")
     elif not run.can_learn and weighted:
@@ -93,7 +104,7 @@ def warn_before_training(run: TrainingRun, dataset: Trainable, weighted: bool, c
 
 
 def warn_after_training(
-    result: TrainResult, settings: TrainSettings, n_features: int, can_learn: bool, console: Console
+    result: TrainResult, settings: ResolvedSettings, n_features: int, can_learn: bool, console: Console
 ) -> None:
     """Report what kept the run from learning, or from learning more."""
     if not can_learn:
@@ -104,32 +115,32 @@ def warn_after_training(
     elif result.stopped == "split":
         console.warning(
             f"stopped after {counted(result.rounds, 'tree')} of {settings.trees:,}: no split is left that gains and "
-            f"leaves on each side {counted(settings.min_docs, 'document')} (--min-docs) and a hessian of "
-            f"{settings.min_hessian:g} (--min-hessian)" + ("" if result.rounds else "; every score will be 0")
+            f"leaves on each side {counted(settings.recorded.min_docs, 'document')} (--min-docs) and a hessian of "
+            f"{settings.recorded.min_hessian:g} (--min-hessian)" + ("" if result.rounds else "; every score will be 0")
         )
     _report_rankers_without_trees(result, settings, console)
     if result.start is not None and result.rounds and not result.best_round:
         console.warning("no round is better than the initial scores alone, so the model holds no tree")
-    if settings.early_stop and result.stopped == "trees" and result.validation and result.best_round:
-        report_unfinished(result.best_round, result.rounds, settings.early_stop, settings.metric, console)
+    if settings.patience is not None and result.stopped == "trees" and result.validation and result.best_round:
+        report_unfinished(result.best_round, result.rounds, settings.patience, str(settings.measure), console)
 
 
-def _report_rankers_without_trees(result: TrainResult, settings: TrainSettings, console: Console) -> None:
+def _report_rankers_without_trees(result: TrainResult, settings: ResolvedSettings, console: Console) -> None:
     for one in result.rankers:
         if one.trees or len(result.rankers) == 1:
             continue
         if one.rounds:
-            console.notice(f"{one.objective} added no tree: with none of its rounds is {settings.metric} better")
+            console.notice(f"{one.objective} added no tree: with none of its rounds is {settings.measure} better")
         elif one.stopped == "split":
             console.warning(f"{one.objective} added no tree: no split was left")
         else:
             console.warning(f"{one.objective} added no tree: --trees is used up")
 
 
-def settings_and_data(result: TrainResult, settings: TrainSettings, dataset: Trainable) -> dict[str, Any]:
+def settings_and_data(result: TrainResult, settings: ResolvedSettings, dataset: Trainable) -> dict[str, Any]:
     """Return the first entries of --report: settings, size of the data, measure and share of rows."""
     return {
-        "settings": settings.to_json(),
+        "settings": settings.recorded.to_json(),
         "data": {
             "documents": dataset.n_documents,
             "queries": dataset.n_queries,
@@ -137,7 +148,7 @@ def settings_and_data(result: TrainResult, settings: TrainSettings, dataset: Tra
             "idle_queries": result.n_idle_queries,
             "split_features": result.n_features_split,
         },
-        "metric": settings.metric,
+        "metric": str(settings.measure),
         "sample": result.share,
     }
 
@@ -168,11 +179,11 @@ def _rankers(result: TrainResult) -> list[dict[str, Any]]:
     return rankers
 
 
-def optional_entries(result: TrainResult, settings: TrainSettings) -> dict[str, Any]:
+def optional_entries(result: TrainResult, settings: ResolvedSettings) -> dict[str, Any]:
     """Return the entries of --report that only some runs have: initial scores, expected reciprocal rank."""
     entries: dict[str, Any] = {}
     if result.start is not None:
         entries["start"] = {"training": result.start.training, "validation": list(result.start.validation)}
-    if uses_label_scale(settings):
+    if settings.uses_label_scale:
         entries["err"] = stopping_probability(settings)
     return entries

@@ -1,10 +1,10 @@
-"""One regression tree on packed gradients, in one of the forms of `settings.TREES`."""
+"""One regression tree on packed gradients, in one of the forms of `settings.TREE_FORMS`."""
 
 from __future__ import annotations
 
 from lmart.array_types import BoolArray, Int8Array
 from lmart.binning.edges import BinEdges
-from lmart.settings import TrainSettings
+from lmart.settings.resolved import TreeSettings
 from lmart.threads import WorkerPool
 from lmart.training.grower.best_first import grow_best_first
 from lmart.training.grower.growing_tree import GrownTree, GrowParams, Histograms, Units
@@ -18,18 +18,18 @@ def grow_tree(
     source: LeafSource,
     edges: BinEdges,
     units: Units,
-    settings: TrainSettings,
+    settings: TreeSettings,
     pool: WorkerPool,
     histograms: Histograms | None = None,
     directions: Int8Array | None = None,
     allowed_features: BoolArray | None = None,
 ) -> GrownTree | None:
-    """Return a tree of at most `leaves` leaves, or None when no split has a positive gain.
+    """Return a tree of at most `max_leaves` leaves, or None when no split has a positive gain.
 
     source     : the documents, all in leaf 0
     edges      : the bins of m features
     units      : of the packed sums
-    settings   : of the training
+    settings   : the form of the tree and its limits
     pool       : the workers
     histograms : buffers to use, empty or from the tree before; None: new ones
     directions : int8[m]: 1 where the score may only rise with the feature, -1 where it may only fall, 0 elsewhere;
@@ -40,4 +40,4 @@ def grow_tree(
     """
     buffers = histograms or Histograms(edges.n_bins)
     params = GrowParams(source, edges, units, settings, pool, buffers, directions, allowed_features)
-    return grow_oblivious(params) if settings.tree == "oblivious" else grow_best_first(params)
+    return grow_oblivious(params) if settings.form.oblivious else grow_best_first(params)

@@ -64,8 +64,8 @@ class Expander:
 
     def _may_split(self, leaf: Leaf) -> bool:
         settings = self._params.settings
-        deep = settings.max_depth and leaf.depth >= settings.max_depth
-        return not deep and self._source.n_documents(leaf.number) >= 2 * settings.min_docs
+        shallow = leaf.depth < settings.max_depth
+        return shallow and self._source.n_documents(leaf.number) >= 2 * settings.min_documents
 
     def _split(self, leaf: Leaf, left: int, right: int, pool: WorkerPool) -> tuple[Leaf, Leaf]:
         children = split_leaf(self._source, leaf, left, right, pool)
@@ -97,9 +97,10 @@ def hand_down_bounds(leaf: Leaf, params: GrowParams) -> None:
 
 
 def grow_best_first(params: GrowParams) -> GrownTree | None:
-    """Split the leaf with the highest gain up to `leaves` leaves or no positive gain; None without a split.
+    """Split the leaf with the highest gain up to `max_leaves` leaves or no positive gain; None without a split.
 
-    Depthwise: of the leaves of the lowest depth, the one with the highest gain. Ties: the older leaf first.
+    params : what to grow the tree from, and how
+    By level: of the leaves of the lowest depth, the one with the highest gain. Ties: the older leaf first.
     """
     settings = params.settings
     expander = Expander(params)
@@ -107,16 +108,16 @@ def grow_best_first(params: GrowParams) -> GrownTree | None:
     candidates: list[tuple[int, float, int, Leaf]] = []  # a heap
 
     def add_candidate(number: int) -> None:
+        """Add the leaf of this number to the candidates, if it has a split."""
         leaf = tree.leaves[number]
         if leaf.split is not None:
-            level = leaf.depth if settings.tree == "depthwise" else 0
+            level = leaf.depth if settings.form.by_level else 0
             heapq.heappush(candidates, (level, -leaf.split.split_gain, number, leaf))
 
-    assert settings.leaves is not None  # for_queries
     ahead = AHEAD * params.pool.threads if params.pool.threads > 1 else 1
     add_candidate(0)
-    while candidates and len(tree.leaves) < settings.leaves:
-        left_over = settings.leaves - len(tree.leaves) - 1
+    while candidates and len(tree.leaves) < settings.max_leaves:
+        left_over = settings.max_leaves - len(tree.leaves) - 1
         *_, number, leaf = candidates[0]
         if leaf.children is None:
             if left_over:

@@ -15,7 +15,7 @@ from lmart.array_types import BoolArray, Int8Array, Int32Array, Int64Array
 from lmart.binning.edges import BinEdges
 from lmart.kernels.split_gain import Split, SplitSearch
 from lmart.scoring.ensemble import Tree
-from lmart.settings import TrainSettings
+from lmart.settings.resolved import TreeSettings
 from lmart.threads import WorkerPool
 from lmart.training.grower.row_partition import LeafSource
 
@@ -116,7 +116,7 @@ class GrowParams:
     source: LeafSource
     edges: BinEdges
     units: Units
-    settings: TrainSettings
+    settings: TreeSettings
     pool: WorkerPool
     histograms: Histograms
     directions: Int8Array | None

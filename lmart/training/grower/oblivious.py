@@ -27,24 +27,20 @@ from lmart.training.grower.split_finder import feature_ranges
 def grow_oblivious(params: GrowParams) -> GrownTree | None:
     """Split all leaves of a level by the same threshold of the same feature: the one with the highest sum of gains.
 
-    A leaf stays as it is where a child would have fewer than min_docs documents or less than min_hessian. Levels are
-    added until there might be more than `leaves` leaves, to `max_depth`, or until no split has a positive gain. Source:
-    Kohavi 1994 (oblivious decision graphs); CatBoost, which splits every leaf. Ties: lowest feature, then lowest
-    threshold, then missing right.
+    params : what to grow the tree from, and how
+    A leaf stays as it is where a child would have fewer than `min_documents` or less than `min_hessian`. Levels are
+    added to `max_depth`, or until no split has a positive gain. Source: Kohavi 1994 (oblivious decision graphs);
+    CatBoost, which splits every leaf. Ties: lowest feature, then lowest threshold, then missing right.
     """
-    settings, source = params.settings, params.source
-    assert settings.leaves is not None  # for_queries
+    source = params.source
     root = Leaf(0, 0, 0, params.histograms.take())
     assert root.histogram is not None
     root.total = source.histogram(0, root.histogram, params.pool)
     features = (params.edges.bin_offsets, source.most_frequent_bins, 0, params.edges.n_features)
     complete_histogram(root.histogram, root.total, *features)
     tree = GrowingTree(root)
-    levels = settings.leaves.bit_length() - 1
-    if settings.max_depth:
-        levels = min(levels, settings.max_depth)
     level = _Level(params)
-    for left_over in reversed(range(levels)):
+    for left_over in reversed(range(params.settings.max_depth)):
         if not level.split(tree, last=left_over == 0):
             break
     return tree.finish(params)
@@ -57,7 +53,7 @@ class _Level:
         n_bins, allowed = np.diff(params.edges.bin_offsets), params.allowed_features
         self._left_out = None if allowed is None else np.repeat(~allowed, n_bins)
         self._params, self._source, self._edges, self._pool = params, params.source, params.edges, params.pool
-        self._min_documents = params.settings.min_docs
+        self._min_documents = params.settings.min_documents
         self._search = params.search
         self._numbers = itertools.count(1)
 
@@ -88,8 +84,8 @@ class _Level:
     def _choose(self, leaves: list[Leaf]) -> tuple[int, int, bool] | None:
         """Return feature, bin and missing left of the split with the highest sum of gains over leaves.
 
-        The sums ignore min_docs at first: the feature with the highest sum is summed again with counts of documents,
-        until the best one is such a feature.
+        The sums ignore `min_documents` at first: the feature with the highest sum is summed again with counts of
+        documents, until the best one is such a feature.
         """
         edges, pool, search = self._edges, self._pool, self._search
         split_gains, no_counts = np.zeros((2, edges.n_bins)), np.zeros(0, np.int64)
@@ -126,7 +122,7 @@ class _Level:
         return Split(self._params.units.split_gain(in_units), feature, split_bin, missing_left, left)
 
     def _is_allowed(self, leaf: Leaf, split: Split) -> bool:
-        """Return whether both children have min_hessian and min_docs documents."""
+        """Return whether both children have `min_hessian` and `min_documents`."""
         left = split.left_total & LOW_HALF
         if min(left, (leaf.total & LOW_HALF) - left) < self._search.min_hessian:
             return False

@@ -34,7 +34,7 @@ class SplitFinder:
     def __init__(self, params: GrowParams) -> None:
         self._constrained = params.directions is not None
         self._source, self._edges, self._units = params.source, params.edges, params.units
-        self._min_documents = params.settings.min_docs
+        self._min_documents = params.settings.min_documents
         self._search = params.search
         self._bin_arrays = (params.edges.bin_offsets, params.source.most_frequent_bins)
 
@@ -106,7 +106,7 @@ class SplitFinder:
         return None
 
     def _has_enough(self, leaf: Leaf, split: Split) -> bool:
-        """Return whether both sides hold min_docs documents; sums of hessians may show it without a count."""
+        """Return whether both sides hold `min_documents`; sums of hessians may show it without a count."""
         needed = self._min_documents * self._units.largest_hessian
         left = split.left_total & LOW_HALF
         if self._min_documents <= 1 or 0 < needed <= min(left, (leaf.total & LOW_HALF) - left):

@@ -12,7 +12,7 @@ from lmart.array_types import Float64Array, Int64Array
 from lmart.data.dataset import query_ranges
 from lmart.data.metadata import Positions
 from lmart.kernels.gradient_arrays import Gradients
-from lmart.settings import TrainSettings
+from lmart.settings.resolved import RankerSettings
 from lmart.threads import WorkerPool
 
 __all__ = ["Gradients", "Objective", "Task", "improved_bias"]
@@ -22,14 +22,16 @@ __all__ = ["Gradients", "Objective", "Task", "improved_bias"]
 class Task:
     """A training set as objectives see it.
 
+    settings      : of the ranker
     query_offsets : int64[n_queries + 1]
     labels        : float64[n]
     gains         : float64[n], scaled in each query by a power of two so that none is above 1
     query_weights : float64[n_queries]; row_weights : float64[n] or None
+    pool          : where ranges of queries are worked on side by side
     positions     : of the documents, or None
     """
 
-    settings: TrainSettings
+    settings: RankerSettings
     query_offsets: Int64Array
     labels: Float64Array
     gains: Float64Array
@@ -117,7 +119,7 @@ class Objective(ABC):
         if task.positions is None:
             return self.position_bias
         settings = task.settings
-        strengths = settings.learning_rate, settings.position_bias_reg
+        strengths = settings.tree.learning_rate, settings.position_bias_reg
         return improved_bias(self.position_bias, task.positions, gradients, *strengths)
 
 

@@ -11,7 +11,7 @@ from lmart.training.objectives.pairs import PairObjective
 class ExpectedReciprocalRank(PairObjective):
     """The mean of 1 / rank where a reader stops, who stops at a document by its label, whatever its gain.
 
-    The largest label is that of the settings, the same for all data sets, or else that of these documents.
+    The largest label is that of the settings, the same for all data sets.
     """
 
     weigh_pairs = staticmethod(expected_reciprocal_rank_changes)

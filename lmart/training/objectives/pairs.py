@@ -32,8 +32,7 @@ class PairObjective(Objective):
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
-        truncation = min(task.settings.truncation, task.longest) or task.longest
-        self._settings = pair_settings(task, truncation)
+        self._settings = pair_settings(task, min(task.settings.truncation, task.longest))
         self._order = np.arange(len(task.gains), dtype=np.int32)
 
     def _weigh(self, queries: RankedQueries, block: PairBlock, out: Float64Array) -> None:
@@ -68,7 +67,7 @@ class PairObjective(Objective):
 def pair_settings(task: Task, truncation: int) -> PairSettings:
     """Return the settings of a pair's cost, each of the type that kernels are compiled for.
 
-    task : with the settings; truncation : ranks that an upper document may have, 0: all
+    task : with the settings; truncation : ranks that an upper document may have
     """
     return PairSettings(int(truncation), float(task.settings.sigma), bool(task.settings.normalize))
 
@@ -77,14 +76,14 @@ def ndcg_tables(task: Task, discount: Float64Array, truncation: int) -> NdcgTabl
     """Return the gains, 1 / ideal DCG of each query, 0 where nothing has a gain, and the discounts.
 
     task : the training set; discount : float64[>= documents of the longest query]
-    truncation : ranks that count in the ideal DCG, 0: all
+    truncation : ranks that count in the ideal DCG
     """
     ideal = np.empty(len(task.query_offsets) - 1)
     order = np.arange(len(task.gains), dtype=np.int32)
     gains, offsets = task.gains, task.query_offsets
     task.pool.run(ordering.order_documents, [(gains, offsets, *queries, order) for queries in task.ranges])
     best = measures.RankedDocuments(order, gains, gains, offsets)
-    cutoff = truncation or max(1, task.longest)
+    cutoff = max(1, truncation)
     task.pool.run(
         measures.discounted_sums, [(best, discount, *queries, cutoff, False, ideal) for queries in task.ranges]
     )

@@ -35,7 +35,7 @@ class YetiRank(Objective):
         highest = np.zeros(len(sizes))
         highest[filled] = np.maximum.reduceat(task.labels, offsets[:-1][filled]) if len(filled) else 0.0
         self.relevance = task.labels / np.repeat(np.where(highest > 0, highest, 1.0), sizes)
-        n_ranks = min(task.settings.truncation or MOST_RANKS, MOST_RANKS, task.longest)
+        n_ranks = min(task.settings.truncation, MOST_RANKS, task.longest)
         fading = np.full(max(0, n_ranks - 1), FADING)
         self._rank_weights = np.multiply.accumulate(np.concatenate([[1.0 / ORDERS], fading]))
         self._settings = pair_settings(task, n_ranks)

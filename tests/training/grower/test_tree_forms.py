@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import reference
 from helpers.datasets import dataset, random_dataset
+from helpers.settings import tree_settings
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -41,7 +42,7 @@ def grow(rows: list[tuple[float, int, int, int]], chosen: TrainSettings) -> tupl
     packed = np.array([(g << 48) + (h << 16) for _, _, g, h in rows], np.int64)
     every = np.arange(len(rows), dtype=np.int32)
     leaves = LocalLeaves(bin_features(data, edges, POOL), packed, every, every[:0], 1)
-    return grow_tree(leaves, edges, Units(UNIT, UNIT, 3 << 16), chosen, POOL), leaves
+    return grow_tree(leaves, edges, Units(UNIT, UNIT, 3 << 16), tree_settings(chosen), POOL), leaves
 
 
 def leaf_sets(grown: GrownTree | None, leaves: LocalLeaves, n: int) -> set[frozenset[int]]:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import reference
 from helpers.datasets import dataset, random_dataset
+from helpers.settings import prepare
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,7 +20,6 @@ from lmart.kernels.gradient_arrays import PairSums, RankedQueries
 from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool
 from lmart.training.boosting import train
-from lmart.training.objectives import prepare
 from lmart.training.objectives.base import Gradients
 from lmart.training.objectives.random_keys import round_key
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import reference
 from helpers.datasets import dataset, random_dataset
+from helpers.settings import prepare
 
 from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool
-from lmart.training.objectives import prepare
 
 SETTINGS = TrainSettings(truncation=4)
 POOL = WorkerPool(1)

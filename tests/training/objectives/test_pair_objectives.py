@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import reference
 from helpers.datasets import dataset, random_dataset
+from helpers.settings import prepare
 from helpers.training_runs import PLAIN as BY_HAND
 from helpers.training_runs import fit
 from hypothesis import given
@@ -19,7 +20,6 @@ from lmart.gains import Gain
 from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool
 from lmart.training.boosting import train
-from lmart.training.objectives import prepare
 
 POOL = WorkerPool(1)
 PLAIN = TrainSettings(truncation=0, normalize=False)

@@ -6,32 +6,16 @@ The command line, the model file, the man pages and the README take them from he
 from __future__ import annotations
 
 import math
-from dataclasses import Field, dataclass, field, fields, replace
-from typing import Any
+from dataclasses import Field, dataclass, field, fields
+from typing import TYPE_CHECKING, Any
 
 from lmart.errors import SettingsError, quote
 from lmart.gains import Gain
+from lmart.settings.kinds import OBJECTIVES, TREE_FORMS, ObjectiveKind, check_positions
 
-OBJECTIVES = {
-    "lambdamart": "by pairs, each weighted by how much swapping it would change NDCG",
-    "ranknet": "by pairs, all of weight 1; only the order of the gains matters",
-    "lambdaloss": "by pairs, NDCG-Loss2++ (LambdaLoss): the weight of lambdamart plus 10 times a weight that depends "
-    "on the rank distance of the pair; use --no-normalize, as in the paper",
-    "map": "by pairs of a relevant document (label above 0) and one that is not, each weighted by how much swapping it "
-    "would change average precision; ignores --gain",
-    "mrr": "by pairs like map, weighted by the change of 1 / rank of the first relevant document; ignores --gain",
-    "err": "by pairs, each weighted by how much swapping it would change expected reciprocal rank; ignores --gain",
-    "xendcg": "by whole queries, XE-NDCG: the cross entropy between the distribution of gains, with new noise in each "
-    "round, and the softmax of scores; ignores --truncation and --normalize",
-    "yetirank": "by pairs of neighbours in 10 random orders of each query, drawn in each round by scores plus noise; "
-    "a pair is weighted by the difference of its labels times 0.85^rank; pairs below rank --truncation do not count; "
-    "ignores --gain",
-}
-"""The objectives, with one line each for help and man pages; the equations are in training/objectives/NAME.py."""
+if TYPE_CHECKING:
+    from lmart.measures.values import Measure
 
-WITH_POSITIONS = ("lambdamart",)  # objectives that can learn a bias of positions
-TREES = ("leafwise", "depthwise", "oblivious")
-FEW_QUERIES = 1_000  # below them a second objective helps
 AUTO = "auto"  # written for a setting that depends on the data
 
 
@@ -65,7 +49,7 @@ class TrainSettings:
         "leafwise",
         "How a tree grows: at the leaf with the highest gain, level by level, or with one split for all leaves of a "
         "level.",
-        choices=TREES,
+        choices=tuple(TREE_FORMS),
     )
     leaves: int | None = _setting(
         None,
@@ -139,13 +123,26 @@ class TrainSettings:
             object.__setattr__(self, one.name, of_declared_type(one, getattr(self, one.name)))
             if one.name != "trees" or self.trees != 0:  # 0 is allowed: the initial scores alone may be best
                 check_range(one, getattr(self, one.name))
-        if self.monotone and self.tree == "oblivious":
-            raise SettingsError("monotone does not go with tree 'oblivious'; use 'leafwise' or 'depthwise'")
+        if self.monotone and TREE_FORMS[self.tree].oblivious:
+            others = " or ".join(quote(form.name) for form in TREE_FORMS.values() if not form.oblivious)
+            raise SettingsError(f"monotone does not go with tree {quote(self.tree)}; use {others}")
 
     def check_positions(self) -> None:
         """Raise SettingsError when the objective does not go with positions."""
-        if self.objective is not None and self.objective not in WITH_POSITIONS:
-            raise SettingsError(f"objective {self.objective} knows no positions; use {' or '.join(WITH_POSITIONS)}")
+        if self.objective is not None:
+            check_positions(self.objective)
+
+    @property
+    def objectives(self) -> tuple[ObjectiveKind, ...]:
+        """The objectives whose rankers are averaged; the first of all where it depends on the data."""
+        return tuple(OBJECTIVES[name] for name in (self.objective or next(iter(OBJECTIVES))).split("+"))
+
+    @property
+    def measure(self) -> Measure:
+        """The measure with the gain of these settings; SettingsError when `metric` is not one measure."""
+        from lmart.measures.values import Conventions, parse_measure
+
+        return parse_measure(self.metric, Conventions(gain=self.gain))
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings as plain JSON values, in the order they are declared."""
@@ -154,27 +151,6 @@ class TrainSettings:
             del shown["largest_label"]
         automatic = {name: AUTO if shown[name] is None else shown[name] for name in ("leaves", "objective", "sample")}
         return shown | {"gain": str(self.gain)} | automatic
-
-    @property
-    def objectives(self) -> tuple[str, ...]:
-        """The objectives whose rankers are averaged; `auto` without `for_queries` is the first of all."""
-        return tuple((self.objective or next(iter(OBJECTIVES))).split("+"))
-
-    def for_queries(self, n_queries: int, alone: bool = False) -> TrainSettings:
-        """Return these settings with leaves and objective, chosen by how many queries there are to learn from.
-
-        Few queries overfit soon: on sets of 60 to 500 queries, 6 to 16 leaves ranked new queries better than 31, and
-        the mean of two rankers better than either.
-        n_queries : number of training queries
-        alone     : whether only one objective is possible
-        """
-        leaves, objective = self.leaves, self.objective
-        if leaves is None:
-            leaves = min(31, max(8, n_queries // 32))
-        if objective is None:
-            both = self.early_stop and n_queries < FEW_QUERIES and not alone
-            objective = "lambdamart+yetirank" if both else "lambdamart"
-        return replace(self, leaves=leaves, objective=objective)
 
 
 def options() -> tuple[Field[Any], ...]:

@@ -1,0 +1,19 @@
+"""The settings of training: as they are given (`train_settings`), the records of what can be named in them (`kinds`),
+and as training uses them (`resolved`).
+"""
+
+from lmart.settings.kinds import OBJECTIVES, TREE_FORMS, WITH_POSITIONS, ObjectiveKind, TreeForm
+from lmart.settings.train_settings import AUTO, TrainSettings, options, range_in_words, setting
+
+__all__ = [
+    "AUTO",
+    "OBJECTIVES",
+    "TREE_FORMS",
+    "WITH_POSITIONS",
+    "ObjectiveKind",
+    "TrainSettings",
+    "TreeForm",
+    "options",
+    "range_in_words",
+    "setting",
+]

@@ -1,0 +1,207 @@
+"""Settings as training uses them: numbers and values, worked out once from what is given and what the data is like."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from lmart.constraints import MonotoneConstraints
+from lmart.gains import SMALLEST_GRADE_SCALE, Gain
+from lmart.measures.values import Measure
+from lmart.settings.kinds import TREE_FORMS, ObjectiveKind, TreeForm
+from lmart.settings.train_settings import TrainSettings
+
+EVERY_RANK = 2**63 - 1  # as a truncation: all pairs count
+FEW_QUERIES = 1_000  # below them a second objective helps
+SMALL_DATA = 200_000  # documents up to which `--sample auto` takes all
+LOWEST_SAMPLING_RATE = 0.3
+
+
+class DataFacts(NamedTuple):
+    """What settings depend on of the data.
+
+    n_queries   : queries to learn from
+    n_documents : documents to learn from
+    grade_scale : the largest label of all sets of the run, rounded up, but at least 4
+    one_ranker  : only one ranker is possible: with positions, or where one number of trees is selected
+    """
+
+    n_queries: int
+    n_documents: int
+    grade_scale: int = SMALLEST_GRADE_SCALE
+    one_ranker: bool = False
+
+
+class TreeSettings(NamedTuple):
+    """How a tree is grown.
+
+    form          : in which order leaves are split
+    max_leaves    : that its leaves, its depth and its form allow
+    max_depth     : splits between root and leaf that they allow
+    min_documents : fewest documents of a leaf
+    min_hessian   : least sum of hessians of a leaf
+    l2            : added to the hessian sum of a leaf
+    learning_rate : factor of leaf values
+    """
+
+    form: TreeForm
+    max_leaves: int
+    max_depth: int
+    min_documents: int
+    min_hessian: float
+    l2: float
+    learning_rate: float
+
+
+@dataclass(frozen=True)
+class RankerSettings:
+    """How one ranker is trained; those of other rankers are made by `dataclasses.replace`.
+
+    objective     : what its trees are fitted to
+    tree          : how they are grown
+    gain          : of a label
+    largest_label : L of the objective err, a whole number that no label is above
+    truncation    : a pair counts when its upper document is at a rank below this; EVERY_RANK: all pairs
+    sigma         : slope of the pair sigmoid
+    normalize     : whether the lambdas of each query are normalised
+    position_bias_reg : L2 regularisation of the bias of positions
+    sampling_rate : share of the documents that each tree is grown from
+    feature_rate  : share of the features that each tree may split on
+    seed          : of all that is drawn by chance
+    """
+
+    objective: ObjectiveKind
+    tree: TreeSettings
+    gain: Gain
+    largest_label: int
+    truncation: int
+    sigma: float
+    normalize: bool
+    position_bias_reg: float
+    sampling_rate: float
+    feature_rate: float
+    seed: int
+
+
+@dataclass(frozen=True)
+class ResolvedSettings:
+    """The settings of a run.
+
+    recorded    : as the model and reports hold them: those given, with leaves, objective and largest label filled in
+    facts       : of the data, which they were resolved by
+    rankers     : the settings of each ranker, in the order of training; the model is their mean
+    trees       : most trees of all rankers together
+    patience    : trees without a better measure after which to stop; None: no early stopping
+    measure     : for validation and early stopping
+    constraints : the monotone constraints
+    """
+
+    recorded: TrainSettings
+    facts: DataFacts
+    rankers: tuple[RankerSettings, ...]
+    trees: int
+    patience: int | None
+    measure: Measure
+    constraints: MonotoneConstraints
+
+    @property
+    def sampling_rate(self) -> float:
+        """The share of the documents that each tree is grown from."""
+        return self.rankers[0].sampling_rate
+
+    @property
+    def largest_label(self) -> int:
+        """L of err, the same for the measure, the objective and all data sets."""
+        return self.rankers[0].largest_label
+
+    @property
+    def uses_label_scale(self) -> bool:
+        """Whether the measure or an objective has stopping probabilities, which need the largest label."""
+        return _uses_label_scale(self.measure, tuple(one.objective for one in self.rankers))
+
+    @property
+    def binary_relevance(self) -> bool:
+        """Whether all objectives only know documents that are relevant, and others."""
+        return all(one.objective.relevance == "relevant" for one in self.rankers)
+
+    @property
+    def objective_uses_label_scale(self) -> bool:
+        """Whether an objective has stopping probabilities."""
+        return any(one.objective.relevance == "stopping probability" for one in self.rankers)
+
+
+def resolve(settings: TrainSettings, facts: DataFacts) -> ResolvedSettings:
+    """Return the settings of a run on data of which these facts are known.
+
+    settings : as given; `resolve` of settings that are `recorded` already changes nothing but what `facts` change
+    facts    : of the data
+
+    SettingsError when the measure or the monotone constraints cannot be parsed.
+    """
+    settings = replace(
+        settings,
+        leaves=settings.leaves or _automatic_leaves(facts.n_queries),
+        objective=settings.objective or _automatic_objective(settings, facts),
+    )
+    measure, kinds = settings.measure, settings.objectives
+    given = largest = None
+    if _uses_label_scale(measure, kinds):
+        given = measure.largest_label or settings.largest_label
+        largest = given or (facts.grade_scale if facts.grade_scale != SMALLEST_GRADE_SCALE else None)
+    ranker = RankerSettings(
+        kinds[0],
+        _tree_settings(settings),
+        settings.gain,
+        given or facts.grade_scale,
+        settings.truncation or EVERY_RANK,
+        settings.sigma,
+        settings.normalize,
+        settings.position_bias_reg,
+        settings.sample or _automatic_sampling_rate(facts.n_documents),
+        settings.features,
+        settings.seed,
+    )
+    return ResolvedSettings(
+        replace(settings, largest_label=largest),
+        facts,
+        tuple(replace(ranker, objective=kind) for kind in kinds),
+        settings.trees,
+        settings.early_stop or None,
+        measure,
+        MonotoneConstraints.parse(settings.monotone),
+    )
+
+
+def _uses_label_scale(measure: Measure, objectives: tuple[ObjectiveKind, ...]) -> bool:
+    in_objective = any(one.relevance == "stopping probability" for one in objectives)
+    return in_objective or measure.kind.uses_label_scale
+
+
+def _automatic_leaves(n_queries: int) -> int:
+    """Return one leaf for every 32 queries, from 8 to 31.
+
+    Few queries overfit soon: on sets of 60 to 500 queries, 6 to 16 leaves ranked new queries better than 31.
+    """
+    return min(31, max(8, n_queries // 32))
+
+
+def _automatic_objective(settings: TrainSettings, facts: DataFacts) -> str:
+    """Return lambdamart, but a mean of two objectives for few queries, on which it ranked new queries better."""
+    two = settings.early_stop > 0 and facts.n_queries < FEW_QUERIES and not facts.one_ranker
+    return "lambdamart+yetirank" if two else "lambdamart"
+
+
+def _automatic_sampling_rate(n_documents: int) -> float:
+    return 1.0 if n_documents <= SMALL_DATA else max(LOWEST_SAMPLING_RATE, SMALL_DATA / n_documents)
+
+
+def _tree_settings(settings: TrainSettings) -> TreeSettings:
+    """Return how trees are grown; oblivious ones have only levels that can be full with so many leaves."""
+    assert settings.leaves is not None
+    form, leaves = TREE_FORMS[settings.tree], settings.leaves
+    depth = leaves.bit_length() - 1 if form.oblivious else leaves - 1
+    if settings.max_depth:
+        depth = min(depth, settings.max_depth)
+    most = min(leaves, 1 << min(depth, leaves.bit_length()))
+    limits = (settings.min_docs, settings.min_hessian, settings.l2, settings.learning_rate)
+    return TreeSettings(form, most, depth, *limits)

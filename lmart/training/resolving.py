@@ -1,0 +1,48 @@
+"""The settings of a run, worked out from its data: see `settings.resolved`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from lmart.binning.binned_features import BinnedDataset
+from lmart.data.dataset import Judged, RankingDataset
+from lmart.errors import DataError
+from lmart.gains import grade_scale, refuse_labels_above
+from lmart.settings import TrainSettings
+from lmart.settings.resolved import DataFacts, ResolvedSettings, resolve
+
+Trainable = RankingDataset | BinnedDataset
+
+
+@contextmanager
+def naming(source: str) -> Iterator[None]:
+    """Add the source of the data to a DataError that names no file."""
+    try:
+        yield
+    except DataError as fault:
+        if fault.path is None:
+            raise DataError(fault.message, source, fault.line, fault.more) from None
+        raise
+
+
+def resolve_for(
+    settings: TrainSettings, train_set: Trainable, others: Sequence[Judged] = (), one_ranker: bool = False
+) -> ResolvedSettings:
+    """Return the settings of a run, worked out from what its data is like.
+
+    settings   : as given
+    train_set  : what is learned from
+    others     : what is measured besides; all sets have one largest label in expected reciprocal rank
+    one_ranker : only one ranker is possible
+
+    DataError when a label is above the largest one that is given, as in err@10(max=5).
+    """
+    every = (train_set, *others)
+    scale = max(grade_scale(one.labels) for one in every)
+    resolved = resolve(settings, DataFacts(train_set.n_queries, train_set.n_documents, scale, one_ranker))
+    if resolved.uses_label_scale:
+        for one in every:
+            with naming(one.source):
+                refuse_labels_above(one.labels, resolved.largest_label, one.input_rows)
+    return resolved
