@@ -54,7 +54,10 @@ class Coder:
         self.set_columns(columns)
 
     def set_columns(self, columns: Int32Array) -> None:
-        """Set the training column of each column of the rows, as in the constructor."""
+        """Set the training column of each column of the rows, as in the constructor.
+
+        columns : int32[n_columns]
+        """
         edges = self._edges
         features = np.full(int(edges.columns.max(initial=-1)) + 1, -1, np.int32)
         features[edges.columns] = np.arange(edges.n_features)
@@ -80,7 +83,12 @@ def row_arrays(rows: SparseRows) -> SharedColumnRows:
 
 
 def code_features(dataset: RankingDataset, edges: BinEdges, pool: WorkerPool) -> UInt8Array:
-    """Return the bins of all documents of the training set, uint8[m, n], one feature after the other."""
+    """Return the bins of all documents of the training set, uint8[m, n], one feature after the other.
+
+    dataset : the training set
+    edges   : BinEdges of m features
+    pool    : the workers
+    """
     bins = np.empty((edges.n_features, dataset.n_documents), np.uint8)
     columns = np.arange(dataset.n_features, dtype=np.int32)
     pieces = [RowsToCode(row_arrays(dataset.features), 0, dataset.n_documents, 0, bins)]
@@ -114,7 +122,12 @@ class BinnedFeatures:
 
 
 def lay_out(edges: BinEdges, bins: UInt8Array, pool: WorkerPool) -> BinnedFeatures:
-    """Return the training documents laid out for growing trees; bins : uint8[m, n]."""
+    """Return the training documents laid out for growing trees; bins : uint8[m, n].
+
+    edges : BinEdges of m features
+    bins  : uint8[m, n]
+    pool  : the workers
+    """
     n = bins.shape[1]
     bin_counts = np.zeros((edges.n_features, 256), np.int64)
     pool.run(kernels.count_bins, list(zip(bins, bin_counts, strict=True)))
@@ -131,7 +144,12 @@ def lay_out(edges: BinEdges, bins: UInt8Array, pool: WorkerPool) -> BinnedFeatur
 
 
 def bin_features(dataset: RankingDataset, edges: BinEdges, pool: WorkerPool) -> BinnedFeatures:
-    """Return the training set in bins, laid out for growing trees."""
+    """Return the training set in bins, laid out for growing trees.
+
+    dataset : the training set
+    edges   : its bins
+    pool    : the workers
+    """
     return lay_out(edges, code_features(dataset, edges, pool), pool)
 
 
@@ -139,6 +157,7 @@ def bin_features(dataset: RankingDataset, edges: BinEdges, pool: WorkerPool) -> 
 class BinnedDataset(Counted):
     """A training set of which only the bins are left; see RankingDataset for what else there is.
 
+    feature_ids, labels, query_offsets, feature_names, input_rows, source, table_features : as in RankingDataset
     features : BinnedFeatures of n documents; `features.edges.columns` are positions in `feature_ids`
     """
 
@@ -155,6 +174,8 @@ class BinnedDataset(Counted):
 def bin_dataset(dataset: RankingDataset, max_bins: int, absent: str, seed: int, pool: WorkerPool) -> BinnedDataset:
     """Choose bin edges for a training set in memory, and return it in bins.
 
+    dataset : the training set
+    pool    : the workers
     max_bins : 2..255, bins of numbers; missing values have their own besides
     absent   : 'zero' or 'missing', what a cell that is not written means
     seed     : of the sample of rows that the edges are chosen from

@@ -61,7 +61,11 @@ class BinEdges:
         return int(self.bin_offsets[-1])
 
     def threshold(self, feature: int, split_bin: int) -> float:
-        """Return t such that x <= t iff bin(x) <= split_bin; above every number when it is the last bin of numbers."""
+        """Return t such that x <= t iff bin(x) <= split_bin; above every number when it is the last bin of numbers.
+
+        feature   : of these features
+        split_bin : a bin of its numbers
+        """
         edge = int(self.edge_offsets[feature]) + split_bin
         return float(self.edges[edge]) if edge < self.edge_offsets[feature + 1] else float(np.finfo(np.float64).max)
 
@@ -77,6 +81,7 @@ def choose_bin_edges(
 ) -> BinEdges:
     """Return the bin edges of each feature, chosen from a sample of n rows. A feature without two bins is left out.
 
+    pool : the workers
     sample   : RowSample of the rows
     counts   : int64[3, n_columns] of all rows, as ColumnCounts has them
     n        : number of all rows
@@ -151,6 +156,8 @@ def _edges_of(
 def fit_bin_edges(dataset: RankingDataset, max_bins: int, absent: str, seed: int, pool: WorkerPool) -> BinEdges:
     """Return the bin edges of each feature, chosen from a sample of rows that depends on row numbers and seed only.
 
+    dataset : the training set
+    pool    : the workers
     max_bins : 2..255, bins of numbers; missing values have their own besides
     absent   : 'zero' or 'missing', what a cell that is not written means
     seed     : of the sample

@@ -76,7 +76,12 @@ class RowSample:
                 array.expect(int(len(array) * share * 1.1) + 1000)
 
     def add(self, blocks: Sequence[SparseRows], first_row: int, pool: WorkerPool) -> None:
-        """Add the rows of adjacent blocks; first_row : row number of the first of them."""
+        """Add the rows of adjacent blocks; first_row : row number of the first of them.
+
+        blocks    : adjacent blocks of rows
+        first_row : number of their first row
+        pool      : the workers
+        """
         chosen = self._choose(blocks, first_row, pool)
         first_column, first_cell = len(self._columns), len(self._values)
         n_rows = sum(picked.n_rows for picked in chosen)
@@ -139,7 +144,12 @@ class ColumnCounts:
         self._of_workers: list[Int64Array] = []
 
     def add(self, blocks: Sequence[SparseRows], n_columns: int, pool: WorkerPool) -> None:
-        """Count the cells of further rows; n_columns : number of columns known by now."""
+        """Count the cells of further rows; n_columns : number of columns known by now.
+
+        blocks    : the rows
+        n_columns : number of columns known by now
+        pool      : the workers
+        """
         workers = self._of_workers
         workers += [np.zeros((3, 0), np.int64) for _ in range(pool.threads - len(workers))]
         for i, counts in enumerate(workers):

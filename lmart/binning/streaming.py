@@ -30,7 +30,13 @@ from lmart.threads import WorkerPool
 def read_training_set(
     paths: Sequence[str], options: ReadOptions, settings: TrainSettings, pool: WorkerPool
 ) -> BinnedDataset:
-    """Read the inputs, in order, as one training set in bins. DataError as `read_dataset`, and when a file changes."""
+    """Read the inputs, in order, as one training set in bins. DataError as `read_dataset`, and when a file changes.
+
+    paths    : the files
+    options  : how they are read
+    settings : of the bins
+    pool     : the workers
+    """
     once = [not can_be_reread(path) for path in paths]
     sizes_once = options.query_sizes is not None and not can_be_reread(options.query_sizes)
     if options.group_by_qid or sizes_once or (any(once) and not can_spool()):
@@ -48,6 +54,10 @@ def read_validation_set(
 ) -> CodedDataset:
     """Read a validation set into the training set's bins. DataError as `read_dataset` and `FeatureMatcher.refuse`.
 
+    path    : the file
+    options : how it is read
+    edges   : the bins of the training set
+    pool    : the workers
     model : has the features of the training set; strict : refuse features that only one of both has
     """
     options = for_models(options, [model])

@@ -22,6 +22,7 @@ from lmart.threads import WorkerPool, chunks
 class CodedDataset:
     """A validation set of n documents in the training set's bins.
 
+    labels, query_offsets : as in RankingDataset
     bins          : uint8[m, k] each, the documents' bins, in their order
     infinite      : raw values of the rows with a value of plus infinity: where training had none, its bin is that of
                     the largest numbers, so these rows are scored by their raw values
@@ -44,7 +45,12 @@ class CodedDataset:
 
 
 class ValidationCoder:
-    """Bins the rows of a validation set block by block; `model` has the features of the training set."""
+    """Bins the rows of a validation set block by block; `model` has the features of the training set.
+
+    model : has the features of the training set
+    edges : the bins of the training set
+    pool  : the workers
+    """
 
     def __init__(self, model: Ensemble, edges: BinEdges, pool: WorkerPool) -> None:
         self._matcher = FeatureMatcher(model)
@@ -56,7 +62,12 @@ class ValidationCoder:
         self._infinite_docs: list[Int64Array] = []
 
     def add(self, parts: Sequence[SparseRows], feature_ids: Int64Array, feature_names: Sequence[str] | None) -> None:
-        """Append adjacent rows; there may be more columns than before."""
+        """Append adjacent rows; there may be more columns than before.
+
+        parts         : the rows, in blocks
+        feature_ids   : int64[n_columns], of their columns
+        feature_names : of the columns; None: they have numbers only
+        """
         known = len(self._matcher.known_columns)
         columns = self._matcher.column_map(feature_ids, feature_names)
         if len(columns) > known:
@@ -90,6 +101,9 @@ class ValidationCoder:
     ) -> CodedDataset:
         """Return the set; DataError as `FeatureMatcher.refuse`, the training set being the model.
 
+        labels, query_offsets, input_rows : as in RankingDataset
+        source : what to call the set in messages
+        strict : refuse features that only one of both sets has
         tables : as `RankingDataset.table_features`
         """
         self._matcher.tables = tables
@@ -112,7 +126,14 @@ class ValidationCoder:
 def code_dataset(
     dataset: RankingDataset, model: Ensemble, edges: BinEdges, pool: WorkerPool, strict: bool = False
 ) -> CodedDataset:
-    """Code a validation set that is in memory; DataError as `ValidationCoder.finish`."""
+    """Code a validation set that is in memory; DataError as `ValidationCoder.finish`.
+
+    dataset : the validation set
+    model   : has the features of the training set
+    edges   : the bins of the training set
+    pool    : the workers
+    strict  : refuse features that only one of both sets has
+    """
     coder = ValidationCoder(model, edges, pool)
     parts = [dataset.features.between(start, stop) for start, stop in chunks(dataset.n_documents, CHUNK)]
     coder.add(parts, dataset.feature_ids, dataset.feature_names)

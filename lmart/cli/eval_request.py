@@ -20,7 +20,11 @@ WITHOUT_EMPTY = " and ".join(kind.name for kind in KINDS.values() if not kind.at
 
 @dataclass(frozen=True)
 class EvalInputs:
-    """What is measured, one field an option: `data` ranked by a model, or by a file of scores."""
+    """What is measured, one field an option: `data` ranked by a model, or by a file of scores.
+
+    weights : file of weights
+    strict  : refuse data whose features are not those of the model
+    """
 
     data: tuple[str, ...]
     model: str | None
@@ -31,7 +35,11 @@ class EvalInputs:
 
 @dataclass(frozen=True)
 class MeasureOptions:
-    """How it is measured, one field an option; gain None: that of the model, else exp2."""
+    """How it is measured, one field an option; gain None: that of the model, else exp2.
+
+    metric      : lists of measures
+    empty, ties : as in Conventions
+    """
 
     metric: tuple[str, ...]
     gain: Gain | None
@@ -47,14 +55,23 @@ class MeasureOptions:
 
 @dataclass(frozen=True)
 class EvalOutput:
-    """What is written, one field an option."""
+    """What is written, one field an option.
+
+    per_query : file of the measures of each query
+    as_json   : one JSON object in place of the table
+    """
 
     per_query: str | None
     as_json: bool
 
 
 def check_usage(inputs: EvalInputs, output: EvalOutput, read_options: ReadOptions) -> list[str]:
-    """Return all files that are read; a usage error when options do not go together."""
+    """Return all files that are read; a usage error when options do not go together.
+
+    inputs       : what is measured
+    output       : what is written
+    read_options : how files are read
+    """
     model, scores = inputs.model, inputs.scores
     if (model is None) == (scores is None):
         raise click.UsageError("give one of --model and --scores" + ("" if model is None else ", not both"))

@@ -27,7 +27,14 @@ from lmart.threads import WorkerPool
 def with_gain_of(
     ensemble: Ensemble, path: str, measures: tuple[Measure, ...], given: bool, console: Console
 ) -> tuple[Measure, ...]:
-    """Return the measures with the model's gain, or as they are, with a notice, when another gain was given."""
+    """Return the measures with the model's gain, or as they are, with a notice, when another gain was given.
+
+    ensemble : the model
+    path     : its file
+    measures : to be computed
+    given    : --gain is given
+    console  : where the notice goes
+    """
     try:
         gain = Gain.parse(ensemble.gain)
     except SettingsError as fault:
@@ -41,7 +48,11 @@ def with_gain_of(
 
 
 def warn_of_single_documents(dataset: RankingDataset, console: Console) -> None:
-    """Warn when every query has a single document."""
+    """Warn when every query has a single document.
+
+    dataset : what is measured
+    console : where the warning goes
+    """
     if dataset.n_queries == dataset.n_documents > 1:
         console.warning(
             "every query has one document, so no ranking can be better than another; is the query id right?"
@@ -53,6 +64,11 @@ def label_scale(
 ) -> int | None:
     """Return the largest label of err that the model was trained with, None when it names none or the data goes
     beyond it, with a warning.
+
+    ensemble : the model
+    measures : to be computed
+    dataset  : what is measured
+    console  : where the warning goes
     """
     scale = ensemble.settings.get("largest_label")
     naming_none = [one for one in measures if one.kind.uses_label_scale and one.largest_label is None]
@@ -75,6 +91,10 @@ def prepare(
 ) -> Evaluator:
     """Return the evaluator of the data; DataError when labels do not fit the measures.
 
+    dataset  : what is measured
+    measures : to be computed
+    pool     : the workers
+    weights  : for the means; None: all 1
     scale : the largest label of err; None: that of the data
     """
     try:
@@ -88,7 +108,12 @@ def prepare(
 
 
 def evaluate(evaluator: Evaluator, scores: Float64Array, dataset: RankingDataset) -> EvaluationReport:
-    """Return the measures of the scores; DataError names the data."""
+    """Return the measures of the scores; DataError names the data.
+
+    evaluator : of the data
+    scores    : float64[n_documents]
+    dataset   : what is measured
+    """
     try:
         return evaluator.evaluate(scores)
     except DataError as fault:
@@ -102,7 +127,14 @@ def _at(fault: DataError, path: str) -> DataError:
 def score(
     ensemble: Ensemble, dataset: RankingDataset, pool: WorkerPool, console: Console, strict: bool
 ) -> Float64Array:
-    """Return the scores of the model, with warnings of features that only one of data and model has."""
+    """Return the scores of the model, with warnings of features that only one of data and model has.
+
+    ensemble : the model
+    dataset  : what is scored
+    pool     : the workers
+    console  : where warnings go
+    strict   : refuse data whose features are not those of the model
+    """
     from lmart.scoring.feature_matching import match_dataset
     from lmart.scoring.scorer import Scorer
 
@@ -114,18 +146,32 @@ def score(
 
 
 def scores_of_file(path: str, dataset: RankingDataset) -> Float64Array:
-    """Read one score a row, and return them in the order of the data set."""
+    """Read one score a row, and return them in the order of the data set.
+
+    path    : the file
+    dataset : what is measured
+    """
     scores = read_scores(path, dataset.n_documents, input_name(dataset.source))
     return scores if dataset.input_rows is None else scores[dataset.input_rows]
 
 
 def weights_of_file(path: str, dataset: RankingDataset) -> Weights:
-    """Read one weight a query, or one a row."""
+    """Read one weight a query, or one a row.
+
+    path    : the file
+    dataset : what is measured
+    """
     return read_weights(path, dataset.query_offsets, dataset.input_rows)
 
 
 def write(report: EvaluationReport, dataset: RankingDataset, weights: Weights | None, output: EvalOutput) -> None:
-    """Write the measures of each query to their file, and the report to standard output."""
+    """Write the measures of each query to their file, and the report to standard output.
+
+    report  : the measures
+    dataset : what was measured
+    weights : of the means; None: all 1
+    output  : where they go
+    """
     given_per = None if weights is None else weights.given_per
     with AtomicOutputs() as files:
         if output.per_query is not None:

@@ -30,7 +30,13 @@ PATIENCE = 50  # of --early-stop in trials when it is not given
 
 @dataclass(frozen=True)
 class SelectedSettings:
-    """The settings that the model is trained with, and what they were selected by."""
+    """The settings that the model is trained with, and what they were selected by.
+
+    settings         : to train with
+    cross_validation : result of the folds, if there were any
+    trials           : of the search
+    space            : the searched settings
+    """
 
     settings: ResolvedSettings
     cross_validation: CrossValidation | None = None
@@ -45,7 +51,14 @@ def selection_data(
     pool: WorkerPool,
     metadata: Sidecars,
 ) -> Measured:
-    """Return what settings are measured by; `validation` is the first validation set with its metadata."""
+    """Return what settings are measured by; `validation` is the first validation set with its metadata.
+
+    train_set  : the training set
+    validation : the first validation set with its metadata
+    selection  : what is selected
+    pool       : the workers
+    metadata   : of the training set
+    """
     from lmart.training.tuning import Measured
 
     if selection.folds or validation is None:
@@ -58,6 +71,10 @@ def select_settings(
 ) -> SelectedSettings:
     """Return the settings to train the model with: as given, but for what --folds and --tune choose.
 
+    selection : what is selected
+    settings  : of the run
+    measured  : how settings are measured
+    console   : where messages go
     in_detail : after a search by folds, cross-validate the winner once more, to report it in detail
     """
     selected = SelectedSettings(settings)
@@ -140,6 +157,12 @@ def _cross_validate(n_folds: int, settings: ResolvedSettings, measured: Measured
 def report_unfinished(best: int, grown: int, patience: int, what: str, console: Console) -> None:
     """Report it when a run used up --trees while a measure was still getting better, or was not yet known to be at its
     best: `best` of `grown` rounds. `patience` is that of --early-stop, 0 without.
+
+    best     : the round with the best measure
+    grown    : number of rounds
+    patience : that of --early-stop, 0 without
+    what     : the measure
+    console  : where it is reported
     """
     if best > max(1, grown - max(1, grown // 10)):
         at = "" if best == grown else f" (best at {best:,})"

@@ -23,7 +23,11 @@ from lmart.training.resolving import Trainable
 
 @dataclass(frozen=True, eq=False)
 class SetsInMemory:
-    """The sets with their values, as cross-validation and the search for settings need them."""
+    """The sets with their values, as cross-validation and the search for settings need them.
+
+    train_set       : the training set
+    validation_sets : in the order of --valid
+    """
 
     train_set: RankingDataset
     validation_sets: Sequence[RankingDataset]
@@ -50,7 +54,12 @@ class TrainingInputs:
 
 
 def read_inputs(request: TrainRequest, pool: WorkerPool, console: Console) -> TrainingInputs:
-    """Read all inputs of a run; DataError names file and line."""
+    """Read all inputs of a run; DataError names file and line.
+
+    request : what the command line asks for
+    pool    : the workers
+    console : where messages go
+    """
     if not request.selection.tunes:  # which may choose another gain
         request = replace(request, read_options=replace(request.read_options, gain=request.settings.gain))
     train_set: Trainable

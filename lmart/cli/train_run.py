@@ -44,7 +44,11 @@ class RunRecord:
         self.seconds[stage] = time.perf_counter() - began
 
     def add(self, one: RoundReport, in_detail: bool) -> None:
-        """Add a round, in place of the same and later ones of a ranker that was given up."""
+        """Add a round, in place of the same and later ones of a ranker that was given up.
+
+        one       : the round
+        in_detail : measure the training set too
+        """
         self.rounds[one.round - 1 :] = [one]
         if in_detail:
             self.training[one.round - 1 :] = [one.measure_training()]
@@ -52,7 +56,12 @@ class RunRecord:
 
 @dataclass(frozen=True, eq=False)
 class FittedModel:
-    """The result of a run, the settings it was trained with, and whether there was anything to learn."""
+    """The result of a run, the settings it was trained with, and whether there was anything to learn.
+
+    result    : of the run
+    settings  : it was trained with
+    can_learn : whether there was anything to learn
+    """
 
     result: TrainResult
     settings: ResolvedSettings
@@ -60,13 +69,23 @@ class FittedModel:
 
 
 def resolve_settings(request: TrainRequest, inputs: TrainingInputs) -> ResolvedSettings:
-    """Return the settings of the run, worked out from the data; DataError when a label is above the largest given."""
+    """Return the settings of the run, worked out from the data; DataError when a label is above the largest given.
+
+    request : what the command line asks for
+    inputs  : what was read
+    """
     one_ranker = request.selection.selects or inputs.metadata.positions is not None
     return resolve_for(request.settings, inputs.train_set, inputs.validation_sets, one_ranker)
 
 
 def report_inputs(request: TrainRequest, inputs: TrainingInputs, settings: ResolvedSettings, console: Console) -> None:
-    """Report what was read, and the settings that were resolved by it."""
+    """Report what was read, and the settings that were resolved by it.
+
+    request  : what the command line asks for
+    inputs   : what was read
+    settings : of the run
+    console  : where messages go
+    """
     train_set, positions = inputs.train_set, inputs.metadata.positions
     console.notice(train_report.describe(train_set, settings.sampling_rate))
     train_report.report_automatic(request.settings, settings, request.selection.tunes, console)
@@ -84,7 +103,15 @@ def select(
     pool: WorkerPool,
     console: Console,
 ) -> SelectedSettings:
-    """Return the settings as they are, or what --folds and --tune select."""
+    """Return the settings as they are, or what --folds and --tune select.
+
+    request  : what the command line asks for
+    inputs   : what was read
+    settings : of the run
+    record   : collects times and rounds for --report
+    pool     : the workers
+    console  : where messages go
+    """
     sets = inputs.in_memory
     if sets is None:
         return SelectedSettings(settings)
@@ -103,7 +130,15 @@ def fit(
     pool: WorkerPool,
     console: Console,
 ) -> FittedModel:
-    """Train the model with the selected settings, showing progress; collect its rounds in the record."""
+    """Train the model with the selected settings, showing progress; collect its rounds in the record.
+
+    request  : what the command line asks for
+    inputs   : what was read
+    settings : those selected
+    record   : collects times and rounds for --report
+    pool     : the workers
+    console  : where messages go
+    """
     valid = request.files.valid
     run = TrainingRun(
         inputs.train_set, inputs.validation_sets, settings, pool, inputs.metadata, inputs.validation_metadata
@@ -130,7 +165,15 @@ def write_outputs(
     record: RunRecord,
     console: Console,
 ) -> None:
-    """Write the model, the report and out-of-fold scores, all or none, and print the tables of the selection."""
+    """Write the model, the report and out-of-fold scores, all or none, and print the tables of the selection.
+
+    request  : what the command line asks for
+    inputs   : what was read
+    selected : the settings of the model, and what they were selected by
+    fitted   : the result of the training
+    record   : collects times and rounds for --report
+    console  : where messages go
+    """
     report, oof = request.files.report, request.selection.oof
     with AtomicOutputs() as files:
         if report is not None:
@@ -146,7 +189,13 @@ def write_outputs(
 
 
 def report_result(request: TrainRequest, inputs: TrainingInputs, fitted: FittedModel, console: Console) -> None:
-    """Report what was written, after all outputs are complete."""
+    """Report what was written, after all outputs are complete.
+
+    request : what the command line asks for
+    inputs  : what was read
+    fitted  : the result of the training
+    console : where messages go
+    """
     files = request.files
     console.notice(train_report.summary(fitted.result, fitted.settings, files.valid, files.out))
     if inputs.metadata.init_scores is not None:

@@ -26,6 +26,8 @@ DOCUMENTS_A_CALL = 16384
 class EvaluationReport:
     """The measures of one ranking.
 
+    n_queries, n_documents : of the data
+    conventions : of all measures
     values          : mean over the queries by str(measure), None when no query counts
     per_query       : float64[n_queries] by str(measure), nan where the query is skipped
     n_empty_queries : queries without a relevant document (label > 0)
@@ -240,6 +242,9 @@ class Evaluator:
 
 def query_weights(weights: Float64Array, query_offsets: Int64Array) -> Float64Array:
     """Return one weight a query, scaled by a power of two to at most 1, from one a query or one a document.
+
+    weights       : float64, one a query or one a document
+    query_offsets : int64[n_queries + 1]
 
     DataError when there are neither as many as queries nor as many as documents, or one is negative or not finite.
     """

@@ -159,7 +159,10 @@ def options() -> tuple[Field[Any], ...]:
 
 
 def setting(name: str) -> Field[Any]:
-    """Return the declaration of one setting: `.default`, and `.metadata` with meaning, low, high and above."""
+    """Return the declaration of one setting: `.default`, and `.metadata` with meaning, low, high and above.
+
+    name : as in TrainSettings
+    """
     return next(one for one in fields(TrainSettings) if one.name == name)
 
 
@@ -169,6 +172,9 @@ TYPES |= {"str": (str, "text"), "Gain": (Gain, "a Gain")}
 
 def of_declared_type(one: Field[Any], value: Any) -> Any:
     """Return a setting's value, an int converted to float where its field declares a float.
+
+    one   : the declaration of the setting
+    value : as given
 
     SettingsError when the value is of another type than the field declares; True and False are no numbers.
     """
@@ -182,7 +188,11 @@ def of_declared_type(one: Field[Any], value: Any) -> Any:
 
 
 def check_range(one: Field[Any], value: Any) -> None:
-    """Raise SettingsError when a value is not finite or outside the range or choices that its field declares."""
+    """Raise SettingsError when a value is not finite or outside the range or choices that its field declares.
+
+    one   : the declaration of the setting
+    value : of the declared type
+    """
     low, high, above = (one.metadata[name] for name in ("low", "high", "above"))
     name = one.name.replace("_", "-")
     if (choices := one.metadata["choices"]) and value is not None:
@@ -207,6 +217,9 @@ def check_range(one: Field[Any], value: Any) -> None:
 def range_in_words(low: float | None = None, high: float | None = None, above: float | None = None) -> str:
     """Return the range of a number, such as `from 2 to 255`, `from 1 up` or `above 0`; empty when every number is
     allowed.
+
+    low, high : smallest and largest number, allowed themselves; None: no limit
+    above     : a number that all are above; None: no such limit
     """
     if above is not None:
         return f"above {above}" if high is None else f"above {above}, up to {high}"

@@ -73,7 +73,11 @@ class TrainResult:
 
 
 def without_trees(train_set: Trainable, settings: TrainSettings) -> Ensemble:
-    """Return an ensemble without trees for this training set."""
+    """Return an ensemble without trees for this training set.
+
+    train_set : whose features it has
+    settings  : as the model is to hold them
+    """
     return Ensemble(
         (),
         train_set.feature_ids,

@@ -31,6 +31,7 @@ LEVEL = 0.95  # of the interval
 class Fold:
     """The measure of the model that was not trained on these queries.
 
+    n_queries, n_documents : of the fold, which the model was not trained on
     measure    : with the number of trees that is common to all folds; nan when no query has a weight above 0
     best_round : the number of trees that is best for this fold alone, the first on ties, 0 when none was grown, or
                  none was better than the initial scores
@@ -79,6 +80,9 @@ class CrossValidation:
 def assign_folds(dataset: RankingDataset, n_folds: int, seed: int, weights: Float64Array | None = None) -> Int64Array:
     """Return the fold of each query, int64[n_queries], from 0.
 
+    dataset : whose queries are assigned
+    n_folds : number of folds
+    seed    : of the hash
     weights : one a query, or one a document; None: all 1
     Queries are assigned to folds in turn: first those with a relevant document, then those without, last those of
     weight 0, each ordered by a hash of query id and seed. So the folds differ by at most 1 in the number of queries, of

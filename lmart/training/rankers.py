@@ -75,7 +75,11 @@ class EarlyStopping:
         self.fewest = 1 if start is None else 0  # trees that a model must have
 
     def update(self, round_number: int, value: float | None) -> bool:
-        """Record the measure of a round; return whether to stop."""
+        """Record the measure of a round; return whether to stop.
+
+        round_number : from 1
+        value        : the measure after it
+        """
         if value is not None and value > self.best:
             self.best, self.best_round = value, round_number
         return self.patience is not None and round_number - max(self.best_round, self.fewest) >= self.patience

@@ -23,7 +23,13 @@ from lmart.training.tree_round import CHUNK
 
 
 class Watched:
-    """A data set whose scores are updated with each tree, and its measure."""
+    """A data set whose scores are updated with each tree, and its measure.
+
+    dataset  : labels, queries and source
+    settings : of the run, with its measure
+    pool     : the workers
+    sidecars : initial scores to start from, and weights of the measure
+    """
 
     def __init__(
         self, dataset: Judged, settings: ResolvedSettings, pool: WorkerPool, sidecars: Sidecars = NO_SIDECARS
@@ -60,6 +66,12 @@ class Watched:
 class Training(Watched):
     """The training set. Growing a tree updates its scores from the leaf of each document; `add` is needed only to
     rebuild them.
+
+    dataset  : labels, queries and source
+    binned   : its documents in bins
+    settings : of the run, with its measure
+    pool     : the workers
+    sidecars : initial scores to start from, and weights of the measure
     """
 
     def __init__(
@@ -74,14 +86,25 @@ class Training(Watched):
         self._binned, self._pool = binned, pool
 
     def add(self, grown: GrownTree) -> None:
-        """Add the leaf values of a tree to the scores of its documents."""
+        """Add the leaf values of a tree to the scores of its documents.
+
+        grown : the tree
+        """
         tree = _binned_tree(grown, self._binned.edges)
         pieces = chunks(len(self.scores), CHUNK)
         self._pool.run(walk_bins, [(self._binned.bins, tree, a, b, self.scores) for a, b in pieces])
 
 
 class Validation(Watched):
-    """A validation set in the training set's bins."""
+    """A validation set in the training set's bins.
+
+    dataset  : the set in bins
+    model    : has the features of the training set
+    edges    : the bins of the training set
+    settings : of the run, with its measure
+    pool     : the workers
+    sidecars : initial scores to start from, and weights of the measure
+    """
 
     def __init__(
         self,
@@ -105,7 +128,10 @@ class Validation(Watched):
         self._pool = pool
 
     def add(self, grown: GrownTree) -> None:
-        """Add the leaf values of a tree to the scores of its documents."""
+        """Add the leaf values of a tree to the scores of its documents.
+
+        grown : the tree
+        """
         tree, coded = grown.tree, self._set
         exact = self.scores[coded.infinite_docs]
         binned_tree = _binned_tree(grown, self._edges)

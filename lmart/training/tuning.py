@@ -34,7 +34,13 @@ DIGITS = 3  # of a proposed number: more would only make it harder to read
 
 @dataclass(frozen=True)
 class Dimension:
-    """A setting that is searched: a number from `low` to `high`, on a linear or log scale, or one of `choices`."""
+    """A setting that is searched: a number from `low` to `high`, on a linear or log scale, or one of `choices`.
+
+    name      : of the setting
+    low, high : the range of a number
+    log       : whether it is searched on a log scale
+    choices   : of what is no number
+    """
 
     name: str
     low: float = 0.0
@@ -96,7 +102,12 @@ class Trial:
 
 
 def read_trial(record: dict[str, Any], space: Sequence[Dimension], path: str, line: int) -> Trial:
-    """Return the trial that `to_json` wrote as `record`; DataError when it does not fit this search."""
+    """Return the trial that `to_json` wrote as `record`; DataError when it does not fit this search.
+
+    record     : what was read
+    space      : the searched settings
+    path, line : where it was read
+    """
     values, measure, trees, seconds = (record.get(key) for key in ("values", "measure", "trees", "seconds"))
     sound = (
         isinstance(values, dict)
@@ -118,7 +129,10 @@ def _is_number(value: object) -> bool:
 
 
 def best_of(trials: Sequence[Trial]) -> int | None:
-    """Return the index of the best trial, the first on ties; None when none has a measure."""
+    """Return the index of the best trial, the first on ties; None when none has a measure.
+
+    trials : in their order
+    """
     measured = [(-trial.measure, index) for index, trial in enumerate(trials) if trial.measure is not None]
     return min(measured)[1] if measured else None
 
@@ -131,6 +145,10 @@ class _OutOfTime(Exception):
 class Measured:
     """How settings are measured: by cross-validation when there are folds, else on the validation set.
 
+    train_set      : the training set
+    validation_set : what is measured without folds
+    n_folds        : number of folds; None: none
+    pool           : the workers
     sidecars : of the training set; validation_sidecars : of the validation set
     """
 
@@ -235,7 +253,12 @@ def search(
 
 
 def propose(space: Sequence[Dimension], trials: Sequence[Trial], base: TrainSettings) -> dict[str, Any] | None:
-    """Return the next values: first those of `base`, then values not tried before; None when none were found."""
+    """Return the next values: first those of `base`, then values not tried before; None when none were found.
+
+    space  : the searched settings
+    trials : those before
+    base   : settings of the first trial, with the seed
+    """
     if not trials:
         return {dimension.name: getattr(base, dimension.name) for dimension in space}
     optuna = load_optuna()

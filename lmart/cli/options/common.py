@@ -10,7 +10,10 @@ from lmart.cli.options.types import F, Whole
 
 
 def definitions(entries: Mapping[str, str]) -> str:
-    """Return lines of a help text, each name followed by its meaning, broken to the width of help pages."""
+    """Return lines of a help text, each name followed by its meaning, broken to the width of help pages.
+
+    entries : meanings by name
+    """
     import textwrap
 
     column = 4 + max(map(len, entries))
@@ -22,7 +25,10 @@ def definitions(entries: Mapping[str, str]) -> str:
 
 
 def threads_option(function: F) -> F:
-    """Add --threads N."""
+    """Add --threads N.
+
+    function : the command
+    """
     return click.option(
         "--threads",
         type=Whole(min=1),
@@ -34,7 +40,10 @@ def threads_option(function: F) -> F:
 
 
 def quiet_option(function: F) -> F:
-    """Add -q/--quiet; the command gets how often it is given, which is what `Console` takes."""
+    """Add -q/--quiet; the command gets how often it is given, which is what `Console` takes.
+
+    function : the command
+    """
     what = "Say nothing but warnings and errors; twice (-qq): nothing but errors."
     return click.option("-q", "--quiet", count=True, help=what)(function)
 

@@ -116,6 +116,9 @@ data_options = packed("read_options", _read_options, _NAMES, _OPTIONS)
 
 
 def refuse_two_standard_inputs(paths: Sequence[str | None]) -> None:
-    """Raise a usage error when more than one of the inputs is '-'."""
+    """Raise a usage error when more than one of the inputs is '-'.
+
+    paths : of the inputs
+    """
     if sum(path == "-" for path in paths) > 1:
         raise click.UsageError("only one input can be '-' (standard input); give the others as files")

@@ -42,5 +42,8 @@ _BY_FOREIGN_NAME = {name: option for option, names in OURS.items() for name in n
 
 
 def option_for(foreign: str) -> str | None:
-    """Return the option that stands for a name of another tool, such as `--n_estimators`; None for unknown names."""
+    """Return the option that stands for a name of another tool, such as `--n_estimators`; None for unknown names.
+
+    foreign : as it was written
+    """
     return _BY_FOREIGN_NAME.get(foreign.lstrip("-").replace("_", "-").lower())

@@ -71,7 +71,11 @@ _OPTIONS = (
 
 @dataclass(frozen=True)
 class MetadataFiles:
-    """The files that are given, one field an option; those of validation sets are in the order of --valid."""
+    """The files that are given, one field an option; those of validation sets are in the order of --valid.
+
+    weights, init_scores, positions : of the training set
+    valid_weights, valid_query_sizes, valid_init_scores : of the validation sets
+    """
 
     weights: str | None
     init_scores: str | None
@@ -87,7 +91,12 @@ class MetadataFiles:
         return [*filter(None, single), *self.valid_weights, *self.valid_query_sizes, *self.valid_init_scores]
 
     def check_usage(self, settings: TrainSettings, n_validation_sets: int, gives_regularization: bool) -> None:
-        """Raise a usage error when options do not go together, SettingsError when one does not fit the objective."""
+        """Raise a usage error when options do not go together, SettingsError when one does not fit the objective.
+
+        settings          : of the training
+        n_validation_sets : number of --valid files
+        gives_regularization : whether --position-bias-reg is given
+        """
         if self.init_scores is None and self.valid_init_scores:
             raise click.UsageError("--valid-init-scores needs --init-scores: both start from scores, or neither")
         n_files = len(self.valid_init_scores)
@@ -123,7 +132,10 @@ class MetadataFiles:
         return {name: paths for name, paths in given.items() if paths}
 
     def read(self, train_set: Trainable) -> Sidecars:
-        """Read the metadata of the training set; DataError names file and line."""
+        """Read the metadata of the training set; DataError names file and line.
+
+        train_set : the training set
+        """
         from lmart.data.metadata import Sidecars
         from lmart.formats import metadata_files as files
 
@@ -139,12 +151,19 @@ class MetadataFiles:
         )
 
     def validation_read_options(self, read_options: ReadOptions, n_validation_sets: int) -> list[ReadOptions]:
-        """Return how each validation set is read: as the training set, but with the query sizes of its own."""
+        """Return how each validation set is read: as the training set, but with the query sizes of its own.
+
+        read_options      : of the training set
+        n_validation_sets : number of --valid files
+        """
         sizes: Sequence[str | None] = self.valid_query_sizes or [None] * n_validation_sets
         return [replace(read_options, query_sizes=path) for path in sizes]
 
     def read_for_validation(self, validation_sets: Sequence[RankingDataset | CodedDataset]) -> list[Sidecars]:
-        """Read the metadata of each validation set: its weights, and its initial scores."""
+        """Read the metadata of each validation set: its weights, and its initial scores.
+
+        validation_sets : in their order
+        """
         from lmart.data.metadata import Sidecars
         from lmart.formats import metadata_files as files
 

@@ -15,7 +15,11 @@ class ManyFilesCommand(click.Command):
         self.many = many
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Write the option before each further file, then parse as ever."""
+        """Write the option before each further file, then parse as ever.
+
+        ctx  : of the command
+        args : as they were written
+        """
         spread: list[str] = []
         current: str | None = None
         values = 0

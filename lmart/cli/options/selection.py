@@ -57,7 +57,14 @@ _OPTIONS = (
 
 @dataclass(frozen=True)
 class SelectionOptions:
-    """What the options ask for; `given` are the settings that are given on the command line."""
+    """What the options ask for; `given` are the settings that are given on the command line.
+
+    folds       : number of folds
+    oof         : file of out-of-fold scores
+    tune        : minutes to search
+    tune_trials : number of trials
+    tune_file   : file of trials
+    """
 
     folds: int | None
     oof: str | None
@@ -89,7 +96,12 @@ selection_options = packed("selection", _selection_options, _NAMES, _OPTIONS)
 def check_usage(
     selection: SelectionOptions, settings: TrainSettings, valid: Sequence[str], outputs: dict[str, str]
 ) -> None:
-    """Raise a usage error when options do not go together; `outputs` are the outputs by option."""
+    """Raise a usage error when options do not go together; `outputs` are the outputs by option.
+
+    selection : the options of selection
+    settings  : of the training
+    valid     : validation files
+    """
     if selection.oof is not None and selection.folds is None:
         raise click.UsageError("--oof needs --folds: without, every model has seen every query")
     if selection.tune_file is not None and not selection.tunes:

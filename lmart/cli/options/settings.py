@@ -14,7 +14,11 @@ from lmart.settings import AUTO, TrainSettings, options, setting
 
 
 def setting_option(name: str, metavar: str | None = None) -> Callable[[F], F]:
-    """Return the option of one setting; flag, default, range and help are those of its declaration in TrainSettings."""
+    """Return the option of one setting; flag, default, range and help are those of its declaration in TrainSettings.
+
+    name    : of the setting
+    metavar : what stands for its value in help; None: by its type
+    """
     one = setting(name)
     flag = "--" + name.replace("_", "-")
     low, high, above = (one.metadata[key] for key in ("low", "high", "above"))

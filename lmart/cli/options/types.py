@@ -78,7 +78,10 @@ class GainType(click.ParamType):  # type: ignore[type-arg]
 
 
 class Names(click.ParamType):  # type: ignore[type-arg]
-    """Some of several names, with + between; `other` is a word that stands for None."""
+    """Some of several names, with + between; `other` is a word that stands for None.
+
+    choices : the names
+    """
 
     name = "names"
 

@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 
 def describe(dataset: Trainable, share: float) -> str:
-    """Return how large the training set is, and which `share` of its rows each tree is grown from."""
+    """Return how large the training set is, and which `share` of its rows each tree is grown from.
+
+    dataset : the training set
+    share   : of its rows that each tree is grown from
+    """
     documents, features = counted(dataset.n_documents, "document"), counted(dataset.n_features, "feature")
     sampled = f"; each tree is grown from {share:.0%} of the documents (--sample)" if share < 1 else ""
     return f"read {documents} of {counted(dataset.n_queries, 'query', 'queries')} with {features}{sampled}"
@@ -42,7 +46,10 @@ def report_automatic(requested: TrainSettings, settings: ResolvedSettings, tunes
 
 
 def stopping_probability(settings: ResolvedSettings) -> str:
-    """Return the equation of the probability with which a reader stops, in expected reciprocal rank."""
+    """Return the equation of the probability with which a reader stops, in expected reciprocal rank.
+
+    settings : with the largest label
+    """
     return f"(2^label - 1) / 2^{settings.largest_label}"
 
 
@@ -62,13 +69,24 @@ def round_progress(one: RoundReport, settings: ResolvedSettings, valid: Sequence
 
 
 def measures_by_set(training: float | None, validation: Sequence[float | None], valid: Sequence[str]) -> str:
-    """Return the measure of the training set and of each validation set."""
+    """Return the measure of the training set and of each validation set.
+
+    training   : of the training set
+    validation : of each validation set
+    valid      : their files
+    """
     sets = [("training", training), *zip(valid, validation, strict=True)]
     return ", ".join(f"{_shown(value)} on {name}" for name, value in sets)
 
 
 def summary(result: TrainResult, settings: ResolvedSettings, valid: Sequence[str], out: str) -> str:
-    """Return how many trees were written, and their measures."""
+    """Return how many trees were written, and their measures.
+
+    result   : of the run
+    settings : of the run
+    valid    : the validation files
+    out      : the file of the model
+    """
     measures = measures_by_set(result.training, result.validation, valid)
     trees = counted(len(result.ensemble.trees), "tree")
     best = f" (best of {result.rounds} rounds)" if result.best_round < result.rounds else ""
@@ -80,7 +98,13 @@ def _shown(value: float | None) -> str:
 
 
 def warn_before_training(run: TrainingRun, dataset: Trainable, weighted: bool, console: Console) -> None:
-    """Report how many queries have no pair of documents to learn from."""
+    """Report how many queries have no pair of documents to learn from.
+
+    run      : which is ready to start
+    dataset  : the training set
+    weighted : it has weights
+    console  : where it is reported
+    """
     without_pair, queries = run.n_idle_queries, dataset.n_queries
     settings = run.settings
     of_what = "labels" if settings.recorded.gain.kind != "table" else "gains"
@@ -106,7 +130,14 @@ def warn_before_training(run: TrainingRun, dataset: Trainable, weighted: bool, c
 def warn_after_training(
     result: TrainResult, settings: ResolvedSettings, n_features: int, can_learn: bool, console: Console
 ) -> None:
-    """Report what kept the run from learning, or from learning more."""
+    """Report what kept the run from learning, or from learning more.
+
+    result     : of the run
+    settings   : of the run
+    n_features : of the data
+    can_learn  : whether there was anything to learn
+    console    : where it is reported
+    """
     if not can_learn:
         return
     if not result.n_features_split:
@@ -138,7 +169,12 @@ def _report_rankers_without_trees(result: TrainResult, settings: ResolvedSetting
 
 
 def settings_and_data(result: TrainResult, settings: ResolvedSettings, dataset: Trainable) -> dict[str, Any]:
-    """Return the first entries of --report: settings, size of the data, measure and share of rows."""
+    """Return the first entries of --report: settings, size of the data, measure and share of rows.
+
+    result   : of the run
+    settings : of the run
+    dataset  : the training set
+    """
     return {
         "settings": settings.recorded.to_json(),
         "data": {
@@ -156,7 +192,12 @@ def settings_and_data(result: TrainResult, settings: ResolvedSettings, dataset: 
 def measures_of_run(
     result: TrainResult, rounds: Sequence[RoundReport], training: Sequence[float | None]
 ) -> dict[str, Any]:
-    """Return the entries of --report for the rounds; `training` is the measure of the training set after each."""
+    """Return the entries of --report for the rounds; `training` is the measure of the training set after each.
+
+    result   : of the run
+    rounds   : in their order
+    training : measure of the training set after each round
+    """
     return {
         "rounds": [
             {"round": one.round, "training": value, "validation": list(one.validation)}
@@ -180,7 +221,11 @@ def _rankers(result: TrainResult) -> list[dict[str, Any]]:
 
 
 def optional_entries(result: TrainResult, settings: ResolvedSettings) -> dict[str, Any]:
-    """Return the entries of --report that only some runs have: initial scores, expected reciprocal rank."""
+    """Return the entries of --report that only some runs have: initial scores, expected reciprocal rank.
+
+    result   : of the run
+    settings : of the run
+    """
     entries: dict[str, Any] = {}
     if result.start is not None:
         entries["start"] = {"training": result.start.training, "validation": list(result.start.validation)}

@@ -25,6 +25,8 @@ AHEAD = 4  # leaves expanded at a time for each worker, where there is more than
 class Expander:
     """Splits leaves and finds the best split of each child, several leaves per call.
 
+    params : what to grow the tree from, and how
+
     The result does not depend on the order of expansion, so likely next leaves are expanded speculatively.
     """
 
@@ -83,6 +85,9 @@ class Expander:
 
 def hand_down_bounds(leaf: Leaf, params: GrowParams) -> None:
     """Give the children of a leaf their bounds: those of a split on a constrained feature meet halfway.
+
+    leaf   : a leaf with children
+    params : of the tree
 
     So no leaf on the one side ever gets a value beyond that of a leaf on the other (LightGBM's basic method).
     """

@@ -39,7 +39,10 @@ class Units(NamedTuple):
     largest_hessian: int
 
     def split_gain(self, in_units: float) -> float:
-        """Return a split gain that kernels found in units."""
+        """Return a split gain that kernels found in units.
+
+        in_units : as kernels give it
+        """
         return in_units * self.gradient * (self.gradient / self.hessian)
 
 
@@ -91,6 +94,8 @@ class Leaf:
 class Histograms:
     """Buffers for histograms, reused from leaf to leaf and from tree to tree, since allocation costs more than summing.
 
+    n_bins : bins of all features
+
     For one caller at a time.
     """
 
@@ -111,7 +116,17 @@ class Histograms:
 
 @dataclass(frozen=True)
 class GrowParams:
-    """What to grow a tree from, and how: the arguments of `grow_tree`."""
+    """What to grow a tree from, and how: the arguments of `grow_tree`.
+
+    source           : the documents
+    edges            : the bins of m features
+    units            : of the packed sums
+    settings         : form and limits of the tree
+    pool             : the workers
+    histograms       : buffers to use
+    directions       : int8[m], the monotone constraints; None: none
+    allowed_features : bool[m], those to split on; None: all
+    """
 
     source: LeafSource
     edges: BinEdges
@@ -142,7 +157,10 @@ class GrowParams:
 
 
 class GrowingTree:
-    """The leaves of a tree by their final numbers, and its nodes: a split leaf hands its number to its left child."""
+    """The leaves of a tree by their final numbers, and its nodes: a split leaf hands its number to its left child.
+
+    root : the leaf of all documents
+    """
 
     def __init__(self, root: Leaf) -> None:
         self.leaves = [root]
@@ -165,7 +183,10 @@ class GrowingTree:
         return new
 
     def finish(self, params: GrowParams) -> GrownTree | None:
-        """Return the tree, or None when it has no split; all histograms of its leaves are given back."""
+        """Return the tree, or None when it has no split; all histograms of its leaves are given back.
+
+        params : of the tree
+        """
         for leaf in self.leaves:
             for holder in (leaf, *(leaf.children or ())):
                 params.histograms.give_back(holder)
@@ -196,12 +217,20 @@ def _missing_left(edges: BinEdges, split: Split) -> bool:
 
 
 def leaf_value(leaf: Leaf, params: GrowParams) -> float:
-    """Return the learning rate times `newton_step`; values that were in order stay so, as all are rounded alike."""
+    """Return the learning rate times `newton_step`; values that were in order stay so, as all are rounded alike.
+
+    leaf   : with its packed sum
+    params : of the tree
+    """
     return params.settings.learning_rate * newton_step(leaf, params) + 0.0
 
 
 def newton_step(leaf: Leaf, params: GrowParams) -> float:
-    """Return -G / (H + l2) of a leaf's packed sum, 0 where that divisor is 0, clipped to the leaf's bounds."""
+    """Return -G / (H + l2) of a leaf's packed sum, 0 where that divisor is 0, clipped to the leaf's bounds.
+
+    leaf   : with its packed sum and its bounds
+    params : of the tree, with its units and l2
+    """
     units = params.units
     gradient, hessian = (leaf.total >> 32) * units.gradient, (leaf.total & LOW_HALF) * units.hessian
     divisor = hessian + params.settings.l2
@@ -209,7 +238,13 @@ def newton_step(leaf: Leaf, params: GrowParams) -> float:
 
 
 def split_leaf(source: LeafSource, leaf: Leaf, left: int, right: int, pool: WorkerPool) -> tuple[Leaf, Leaf]:
-    """Split a leaf by its split, and return its children; left, right : their numbers in the LeafSource."""
+    """Split a leaf by its split, and return its children; left, right : their numbers in the LeafSource.
+
+    source      : the documents
+    leaf        : the leaf, with its split
+    left, right : numbers of the children in the LeafSource
+    pool        : the workers
+    """
     split, depth = leaf.split, leaf.depth + 1
     assert split is not None
     source.split(leaf.number, left, right, split, pool)
@@ -219,6 +254,11 @@ def split_leaf(source: LeafSource, leaf: Leaf, left: int, right: int, pool: Work
 
 def hand_on_histogram(source: LeafSource, leaf: Leaf, buffer: Int64Array, pool: WorkerPool) -> tuple[Leaf, Leaf]:
     """Give the children of a leaf their histograms; return the larger and the smaller child.
+
+    source : the documents
+    leaf   : a leaf with children and a histogram
+    buffer : int64[n_bins], of any content
+    pool   : the workers
 
     The smaller child's histogram is summed in `buffer`. The larger child gets the leaf's own histogram: the caller
     still has to subtract that of the smaller one from it.

@@ -33,23 +33,46 @@ class LeafSource(Protocol):
         ...
 
     def histogram(self, leaf: int, out: Int64Array, pool: WorkerPool) -> int:
-        """Write the packed sums by bin to out, int64[n_bins], and return the packed sum over the leaf."""
+        """Write the packed sums by bin to out, int64[n_bins], and return the packed sum over the leaf.
+
+        leaf : number of the leaf
+        out  : int64[n_bins], overwritten
+        pool : the workers
+        """
         ...
 
     def n_documents(self, leaf: int) -> int:
-        """Return the number of documents, also of those that are not in the sums."""
+        """Return the number of documents, also of those that are not in the sums.
+
+        leaf : number of the leaf
+        """
         ...
 
     def has_enough(self, leaf: int, split: Split, min_documents: int) -> bool:
-        """Return whether a split would leave min_documents on each side."""
+        """Return whether a split would leave min_documents on each side.
+
+        leaf          : number of the leaf
+        split         : how it would be split
+        min_documents : fewest documents of a side
+        """
         ...
 
     def bin_counts(self, leaf: int, feature: int) -> Int64Array:
-        """Return the number of documents in each bin of a feature, int64[256]."""
+        """Return the number of documents in each bin of a feature, int64[256].
+
+        leaf    : number of the leaf
+        feature : of the binned features
+        """
         ...
 
     def split(self, leaf: int, left: int, right: int, split: Split, pool: WorkerPool) -> None:
-        """Give the documents of a leaf to the new leaves `left` and `right`."""
+        """Give the documents of a leaf to the new leaves `left` and `right`.
+
+        leaf        : number of the leaf
+        left, right : new numbers, of its children
+        split       : how it is split
+        pool        : the workers
+        """
         ...
 
 
@@ -126,7 +149,12 @@ class LocalLeaves:
         return self._binned.most_frequent_bins
 
     def histogram(self, leaf: int, out: Int64Array, pool: WorkerPool) -> int:
-        """Write the packed sums by bin to out, int64[n_bins], and return the packed sum over the leaf."""
+        """Write the packed sums by bin to out, int64[n_bins], and return the packed sum over the leaf.
+
+        leaf : number of the leaf
+        out  : int64[n_bins], overwritten
+        pool : the workers
+        """
         binned, documents = self._binned, self._sampled.of(leaf)
         out.fill(0)
         pieces = shares(len(documents), ADDED, pool.threads)
@@ -141,11 +169,19 @@ class LocalLeaves:
         return sum(totals)
 
     def n_documents(self, leaf: int) -> int:
-        """Return the number of documents, also of those that are not in the sums."""
+        """Return the number of documents, also of those that are not in the sums.
+
+        leaf : number of the leaf
+        """
         return self._n_documents[leaf]
 
     def has_enough(self, leaf: int, split: Split, min_documents: int) -> bool:
-        """Return whether a split would leave min_documents on each side."""
+        """Return whether a split would leave min_documents on each side.
+
+        leaf          : number of the leaf
+        split         : how it would be split
+        min_documents : fewest documents of a side
+        """
         n_left = n_right = 0
         bins, missing_bin = self._binned.bins[split.feature], int(self._binned.edges.missing_bins[split.feature])
         for partition in self.partitions:
@@ -156,7 +192,11 @@ class LocalLeaves:
         return min(n_left, n_right) >= min_documents
 
     def bin_counts(self, leaf: int, feature: int) -> Int64Array:
-        """Return the number of documents in each bin of a feature, int64[256]."""
+        """Return the number of documents in each bin of a feature, int64[256].
+
+        leaf    : number of the leaf
+        feature : of the binned features
+        """
         if leaf == 0 and self.n_documents(0) == self._binned.n_documents:
             whole: Int64Array = self._binned.bin_counts[feature]
             return whole
@@ -167,7 +207,13 @@ class LocalLeaves:
         return counts
 
     def split(self, leaf: int, left: int, right: int, split: Split, pool: WorkerPool) -> None:
-        """Give the documents of a leaf to the new leaves `left` and `right`."""
+        """Give the documents of a leaf to the new leaves `left` and `right`.
+
+        leaf        : number of the leaf
+        left, right : new numbers, of its children
+        split       : how it is split
+        pool        : the workers
+        """
         bins, missing_bin = self._binned.bins[split.feature], int(self._binned.edges.missing_bins[split.feature])
         for partition in self.partitions:
             partition.split(leaf, left, right, bins, split, missing_bin, pool)
@@ -178,6 +224,10 @@ class LocalLeaves:
 
 def shares(n: int, least: int, threads: int) -> list[tuple[int, int]]:
     """Return ranges that cover range(n): about eight a thread, but none shorter than `least`.
+
+    n       : how many there are
+    least   : shortest range
+    threads : of the pool that works on them
 
     One where there is one thread or hardly more than one range.
     """

@@ -22,14 +22,21 @@ NO_SPLIT = Split(-np.inf, -1, -1, False, 0)
 
 
 def feature_ranges(edges: BinEdges, pool: WorkerPool) -> list[tuple[int, int]]:
-    """Return ranges of features, one for each worker, as long as each has enough bins to be a piece of work."""
+    """Return ranges of features, one for each worker, as long as each has enough bins to be a piece of work.
+
+    edges : the bins of the features
+    pool  : the workers
+    """
     m = edges.n_features
     least = -(-m * SCANNED // max(1, edges.n_bins))
     return [(0, m)] if pool.threads == 1 else chunks(m, max(1, least, -(-m // pool.threads)))
 
 
 class SplitFinder:
-    """Finds the best split of a leaf: the highest gain; ties go to the lowest feature, then the lowest threshold."""
+    """Finds the best split of a leaf: the highest gain; ties go to the lowest feature, then the lowest threshold.
+
+    params : of the tree
+    """
 
     def __init__(self, params: GrowParams) -> None:
         self._constrained = params.directions is not None
@@ -39,7 +46,11 @@ class SplitFinder:
         self._bin_arrays = (params.edges.bin_offsets, params.source.most_frequent_bins)
 
     def find(self, leaf: Leaf, pool: WorkerPool) -> Split | None:
-        """Return the best split of the root that leaves enough documents on each side, or None."""
+        """Return the best split of the root that leaves enough documents on each side, or None.
+
+        leaf : the root, with its histogram
+        pool : the workers
+        """
         histogram, search = leaf.known_histogram, self._search
         ranges = feature_ranges(self._edges, pool)
         if self._constrained:
@@ -51,6 +62,9 @@ class SplitFinder:
 
     def find_both(self, larger: Leaf, smaller: Leaf, pool: WorkerPool) -> None:
         """Give two children their best splits, likewise.
+
+        larger, smaller : the children, each with a histogram
+        pool            : the workers
 
         The histogram of `larger` is its parent's when this is called, and its own afterwards.
         """

@@ -54,6 +54,8 @@ class Task:
 class Objective(ABC):
     """A cost of scores, summed over queries.
 
+    task : the training set, with the settings of the ranker
+
     A subclass computes in `__init__` what does not change from round to round, writes derivatives in `_write`, and
     sets `relevance`.
 

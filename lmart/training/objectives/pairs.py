@@ -92,5 +92,8 @@ def ndcg_tables(task: Task, discount: Float64Array, truncation: int) -> NdcgTabl
 
 
 def binary_relevance(task: Task) -> Float64Array:
-    """Return 1 for each relevant document, else 0, float64[n]: relevant is a label above 0, as in the measures."""
+    """Return 1 for each relevant document, else 0, float64[n]: relevant is a label above 0, as in the measures.
+
+    task : with the labels
+    """
     return np.asarray(task.labels > 0, np.float64)
