@@ -122,7 +122,7 @@ class BinnedFeatures:
 
 
 def lay_out(edges: BinEdges, bins: UInt8Array, pool: WorkerPool) -> BinnedFeatures:
-    """Return the training documents laid out for growing trees; bins : uint8[m, n].
+    """Return the training documents laid out for growing trees.
 
     edges : BinEdges of m features
     bins  : uint8[m, n]

@@ -76,7 +76,7 @@ class RowSample:
                 array.expect(int(len(array) * share * 1.1) + 1000)
 
     def add(self, blocks: Sequence[SparseRows], first_row: int, pool: WorkerPool) -> None:
-        """Add the rows of adjacent blocks; first_row : row number of the first of them.
+        """Add the rows of adjacent blocks.
 
         blocks    : adjacent blocks of rows
         first_row : number of their first row
@@ -144,7 +144,7 @@ class ColumnCounts:
         self._of_workers: list[Int64Array] = []
 
     def add(self, blocks: Sequence[SparseRows], n_columns: int, pool: WorkerPool) -> None:
-        """Count the cells of further rows; n_columns : number of columns known by now.
+        """Count the cells of further rows.
 
         blocks    : the rows
         n_columns : number of columns known by now

@@ -85,6 +85,7 @@ class _TwoPasses:
         self._states = {path: state_of(path) for path, spool in zip(paths, spools, strict=True) if spool is None}
 
     def read(self, settings: TrainSettings) -> BinnedDataset:
+        """Return the training set in bins, as the settings want them."""
         labels, query_offsets, edges, bins = self._first_pass(settings)
         if bins is None:
             bins = self._second_pass(edges, labels)

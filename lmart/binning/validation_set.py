@@ -45,7 +45,7 @@ class CodedDataset:
 
 
 class ValidationCoder:
-    """Bins the rows of a validation set block by block; `model` has the features of the training set.
+    """Bins the rows of a validation set block by block.
 
     model : has the features of the training set
     edges : the bins of the training set

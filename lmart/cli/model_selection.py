@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from lmart.threads import WorkerPool
     from lmart.training.cross_validation import CrossValidation
     from lmart.training.rankers import RoundReport
-    from lmart.training.tuning import Dimension, Measured, Trial
+    from lmart.training.search_space import Dimension
+    from lmart.training.tuning import Measured, Trial
 
 PATIENCE = 50  # of --early-stop in trials when it is not given
 
@@ -51,7 +52,7 @@ def selection_data(
     pool: WorkerPool,
     metadata: Sidecars,
 ) -> Measured:
-    """Return what settings are measured by; `validation` is the first validation set with its metadata.
+    """Return what settings are measured by.
 
     train_set  : the training set
     validation : the first validation set with its metadata
@@ -225,7 +226,8 @@ def _search(
     selection: SelectionOptions, settings: ResolvedSettings, measured: Measured, console: Console
 ) -> SelectedSettings:
     """Search for settings, from trial to trial, and report the best one."""
-    from lmart.training.tuning import dimensions, search
+    from lmart.training.search_space import dimensions
+    from lmart.training.tuning import search
 
     base = resolve(replace(settings.recorded, early_stop=_patience(selection, settings)), settings.facts)
     space = dimensions((*selection.given, *without_meaning(settings.recorded)))

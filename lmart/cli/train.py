@@ -118,6 +118,16 @@ def command(
     threads: int | None,
     quiet: int,
 ) -> None:
+    """Train a model; the help text is HELP.
+
+    files          : what is read and written
+    settings       : of the training, as given
+    metadata_files : weights, initial scores and positions
+    selection      : what is chosen before the model is trained
+    read_options   : how files are read
+    threads        : to use; None: all of this process
+    quiet          : how often --quiet is given
+    """
     request = TrainRequest(files, settings, metadata_files, selection, read_options).checked()
 
     # Only now, as these load numpy and numba.

@@ -20,7 +20,7 @@ AUTO = "auto"  # written for a setting that depends on the data
 
 
 def _setting(
-    default: Any,
+    default: object,
     meaning: str,
     *,
     low: float | None = None,
@@ -30,8 +30,11 @@ def _setting(
     joined: bool = False,
     option: bool = True,
 ) -> Any:
-    """A field with its meaning and range: `low` and `high` are allowed themselves, `above` is not.
+    """Return a field with its meaning and range: `low` and `high` are allowed themselves, `above` is not.
 
+    default : the default value
+    meaning : one line for help
+    choices : all words that are allowed
     joined : several of the choices may be named, with + between
     option : it is an option of `lmart train`; else it follows from the data or from another setting
     """
@@ -170,7 +173,7 @@ TYPES = {"int": (int, "a whole number"), "float": (float, "a number"), "bool": (
 TYPES |= {"str": (str, "text"), "Gain": (Gain, "a Gain")}
 
 
-def of_declared_type(one: Field[Any], value: Any) -> Any:
+def of_declared_type(one: Field[Any], value: object) -> object:
     """Return a setting's value, an int converted to float where its field declares a float.
 
     one   : the declaration of the setting
@@ -187,7 +190,7 @@ def of_declared_type(one: Field[Any], value: Any) -> Any:
     raise SettingsError(f"{one.name.replace('_', '-')} is {value!r}, which is not {words}")
 
 
-def check_range(one: Field[Any], value: Any) -> None:
+def check_range(one: Field[Any], value: object) -> None:
     """Raise SettingsError when a value is not finite or outside the range or choices that its field declares.
 
     one   : the declaration of the setting
@@ -195,7 +198,7 @@ def check_range(one: Field[Any], value: Any) -> None:
     """
     low, high, above = (one.metadata[name] for name in ("low", "high", "above"))
     name = one.name.replace("_", "-")
-    if (choices := one.metadata["choices"]) and value is not None:
+    if (choices := one.metadata["choices"]) and isinstance(value, str):
         named = value.split("+") if one.metadata["joined"] else [value]
         if not set(named) <= set(choices):
             listed = ", ".join(f"'{choice}'" for choice in choices[:-1])

@@ -26,59 +26,11 @@ from lmart.threads import WorkerPool
 from lmart.training.boosting import TrainingRun
 from lmart.training.cross_validation import cross_validate
 from lmart.training.rankers import RoundReport
+from lmart.training.search_space import Dimension, Value, is_number
 
 RANDOM_TRIALS = 10  # drawn at random before the estimator is used
 DRAWS = 20  # attempts to draw settings that were not tried before
 DIGITS = 3  # of a proposed number: more would only make it harder to read
-
-
-@dataclass(frozen=True)
-class Dimension:
-    """A setting that is searched: a number from `low` to `high`, on a linear or log scale, or one of `choices`.
-
-    name      : of the setting
-    low, high : the range of a number
-    log       : whether it is searched on a log scale
-    choices   : of what is no number
-    """
-
-    name: str
-    low: float = 0.0
-    high: float = 0.0
-    log: bool = False
-    choices: tuple[bool | str, ...] = ()
-
-    @property
-    def whole(self) -> bool:
-        return isinstance(self.low, int)
-
-    def holds(self, value: object) -> bool:
-        """Return whether a value read from a file has the type of this setting."""
-        if self.choices:
-            return any(value is choice or (isinstance(choice, str) and value == choice) for choice in self.choices)
-        return type(value) is int if self.whole else _is_number(value)
-
-    def nearest(self, value: Any) -> Any:
-        """Return the value, clipped to the range."""
-        return value if self.choices else min(max(value, self.low), self.high)
-
-
-# The ranges cover what helped on real data sets, which is narrower than what is allowed.
-# The objective is not searched: it is a choice of the user, and on those sets the default did as well or better by MAP,
-# MRR and ERR than the objectives of these names.
-DIMENSIONS = (
-    Dimension("learning_rate", 0.02, 0.3, log=True),
-    Dimension("leaves", 4, 128, log=True),
-    Dimension("min_docs", 1, 200, log=True),
-    Dimension("l2", 0.001, 100.0, log=True),
-    Dimension("truncation", 3, 100, log=True),
-    Dimension("normalize", choices=(True, False)),
-)
-
-
-def dimensions(given: Sequence[str]) -> tuple[Dimension, ...]:
-    """Return the dimensions to search when the settings `given` are fixed."""
-    return tuple(dimension for dimension in DIMENSIONS if dimension.name not in given)
 
 
 @dataclass(frozen=True)
@@ -113,19 +65,15 @@ def read_trial(record: dict[str, Any], space: Sequence[Dimension], path: str, li
         isinstance(values, dict)
         and list(values) == [dimension.name for dimension in space]
         and all(dimension.holds(values[dimension.name]) for dimension in space)
-        and (measure is None or _is_number(measure))
+        and (measure is None or is_number(measure))
         and type(trees) is int
         and trees >= 0
-        and _is_number(seconds)
+        and is_number(seconds)
     )
     if not sound:
         what = f"{quote(str(record))} is no trial of this search"
         raise DataError(f"{what}; delete the line or choose another name", path, line)
     return Trial(values or {}, measure, trees or 0, max(float(seconds or 0.0), 0.0))
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf
 
 
 def best_of(trials: Sequence[Trial]) -> int | None:
@@ -227,9 +175,11 @@ def search(
     began = time.monotonic() - math.fsum(trial.seconds for trial in trials)
 
     def out_of_time() -> bool:
+        """Return whether the time is up; the first trial always runs."""
         return most_seconds is not None and bool(all_trials) and time.monotonic() - began >= most_seconds
 
     def watch(fold: int, report: RoundReport) -> None:
+        """Hand on the report of a round, and end the trial when the time is up."""
         on_round(fold, report)
         if out_of_time():
             raise _OutOfTime
@@ -287,7 +237,7 @@ def propose(space: Sequence[Dimension], trials: Sequence[Trial], base: TrainSett
     return None
 
 
-def _rounded(value: Any) -> Any:
+def _rounded(value: Value) -> Value:
     return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
 
 

@@ -15,7 +15,8 @@ from helpers.commands import run, start
 from helpers.training_runs import fit, learnable, refused
 
 from lmart.settings import TrainSettings
-from lmart.training.tuning import DIMENSIONS, Trial, best_of, dimensions, propose
+from lmart.training.search_space import DIMENSIONS, dimensions
+from lmart.training.tuning import Trial, best_of, propose
 
 pytest.importorskip("optuna")
 

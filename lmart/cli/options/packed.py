@@ -21,6 +21,8 @@ def packed(
     taken = tuple(names)
 
     def decorate(function: Callable[..., object]) -> Callable[..., object]:
+        """Add the options to a command."""
+
         @functools.wraps(function)
         def with_packed(*args: object, **values: object) -> object:
             argument = make(**{name: values.pop(name) for name in taken})

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import click
 
@@ -75,6 +74,7 @@ class SelectionOptions:
 
     @property
     def tunes(self) -> bool:
+        """Whether settings are searched for."""
         return self.tune is not None or self.tune_trials is not None
 
     @property
@@ -83,9 +83,11 @@ class SelectionOptions:
         return self.folds is not None or self.tunes
 
 
-def _selection_options(**values: Any) -> SelectionOptions:
+def _selection_options(
+    folds: int | None, oof: str | None, tune: float | None, tune_trials: int | None, tune_file: str | None
+) -> SelectionOptions:
     given = tuple(one.name for one in setting_fields() if given_on_command_line(one.name))
-    return SelectionOptions(**values, given=given)
+    return SelectionOptions(folds, oof, tune, tune_trials, tune_file, given)
 
 
 _NAMES = ("folds", "oof", "tune", "tune_trials", "tune_file")
@@ -121,7 +123,8 @@ def check_usage(
         if other != option:
             raise click.UsageError(f"{option} and {other} are the same file")
     if selection.tunes:
-        from lmart.training.tuning import dimensions, load_optuna
+        from lmart.training.search_space import dimensions
+        from lmart.training.tuning import load_optuna
 
         if not dimensions((*selection.given, *without_meaning(settings))):
             raise click.UsageError("every setting that --tune searches is given; leave some open")

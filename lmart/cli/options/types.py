@@ -20,15 +20,16 @@ DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 class Whole(click.IntRange):
-    """A whole number of a range; `other` is a word that stands for None."""
+    """A whole number from `min` to `max`; `other` is a word that stands for None."""
 
     name = "whole number"
 
-    def __init__(self, *args: Any, other: str | None = None, **named: Any) -> None:
-        super().__init__(*args, **named)
+    def __init__(self, min: int | None = None, max: int | None = None, other: str | None = None) -> None:
+        super().__init__(min, max)
         self.other = other
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number that `value` is; a usage error, of `param` in `ctx`, when it is none of the range."""
         text = str(value)
         if text == self.other:
             return None
@@ -43,15 +44,18 @@ class Whole(click.IntRange):
 
 
 class Real(click.FloatRange):
-    """A finite number of a range; `other` is a word that stands for None."""
+    """A finite number from `min`, or above it where `min_open`, to `max`; `other` is a word that stands for None."""
 
     name = "number"
 
-    def __init__(self, *args: Any, other: str | None = None, **named: Any) -> None:
-        super().__init__(*args, **named)
+    def __init__(
+        self, min: float | None = None, max: float | None = None, min_open: bool = False, other: str | None = None
+    ) -> None:
+        super().__init__(min, max, min_open)
         self.other = other
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number that `value` is; a usage error, of `param` in `ctx`, when it is none of the range."""
         text = str(value)
         if text == self.other:
             return None
@@ -70,9 +74,10 @@ class GainType(click.ParamType):  # type: ignore[type-arg]
 
     name = "gain"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Gain:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Gain:
+        """Return the gain that `value` is; a usage error, of `param` in `ctx`, when it is none."""
         try:
-            return value if isinstance(value, Gain) else Gain.parse(value)
+            return value if isinstance(value, Gain) else Gain.parse(str(value))
         except SettingsError as fault:
             self.fail(fault.message, param, ctx)
 
@@ -89,7 +94,8 @@ class Names(click.ParamType):  # type: ignore[type-arg]
         self.choices = choices
         self.other = other
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str | None:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str | None:
+        """Return the names in `value`, or None; a usage error, of `param` in `ctx`, when one is not known."""
         text = str(value)
         if text == self.other:
             return None

@@ -1,0 +1,64 @@
+"""What tuning searches: settings, each with the range or the choices that are tried."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+Value = bool | int | float | str  # of a setting that is searched
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """A setting that is searched: a number from `low` to `high`, on a linear or log scale, or one of `choices`.
+
+    name      : of the setting
+    low, high : the range of a number
+    log       : whether it is searched on a log scale
+    choices   : of what is no number
+    """
+
+    name: str
+    low: float = 0.0
+    high: float = 0.0
+    log: bool = False
+    choices: tuple[bool | str, ...] = ()
+
+    @property
+    def whole(self) -> bool:
+        """Whether the setting is a whole number."""
+        return isinstance(self.low, int)
+
+    def holds(self, value: object) -> bool:
+        """Return whether a value read from a file has the type of this setting."""
+        if self.choices:
+            return any(value is choice or (isinstance(choice, str) and value == choice) for choice in self.choices)
+        return type(value) is int if self.whole else is_number(value)
+
+    def nearest(self, value: Value) -> Value:
+        """Return the value, clipped to the range."""
+        return value if self.choices or isinstance(value, str) else min(max(value, self.low), self.high)
+
+
+# The ranges cover what helped on real data sets, which is narrower than what is allowed.
+# The objective is not searched: it is a choice of the user, and on those sets the default did as well or better by MAP,
+# MRR and ERR than the objectives of these names.
+DIMENSIONS = (
+    Dimension("learning_rate", 0.02, 0.3, log=True),
+    Dimension("leaves", 4, 128, log=True),
+    Dimension("min_docs", 1, 200, log=True),
+    Dimension("l2", 0.001, 100.0, log=True),
+    Dimension("truncation", 3, 100, log=True),
+    Dimension("normalize", choices=(True, False)),
+)
+
+
+def dimensions(given: Sequence[str]) -> tuple[Dimension, ...]:
+    """Return the dimensions to search when the settings `given` are fixed."""
+    return tuple(dimension for dimension in DIMENSIONS if dimension.name not in given)
+
+
+def is_number(value: object) -> bool:
+    """Return whether a value is a finite number, and not True or False."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf
