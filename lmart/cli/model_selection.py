@@ -134,7 +134,7 @@ def _cross_validate(n_folds: int, settings: ResolvedSettings, measured: Measured
     """Cross-validate the settings, showing progress, and report the number of trees with the best mean."""
     from lmart.training.cross_validation import cross_validate
 
-    total, unit = (n_folds, "folds") if settings.patience is None else (settings.trees, "rounds")
+    total, unit = (n_folds, "folds") if settings.patience is None else (settings.rankers[0].trees, "rounds")
     with console.progress(total, unit) as progress:
         shown = _FoldProgress(progress, settings)
         result = cross_validate(measured.train_set, n_folds, settings, measured.pool, shown.on_round, measured.sidecars)
@@ -149,9 +149,9 @@ def _cross_validate(n_folds: int, settings: ResolvedSettings, measured: Measured
         f"{n_folds} folds: {settings.measure} {result.mean:.6f} with {counted(result.trees, 'tree')}, which were "
         "chosen on the same queries; only other data tells how good the model is"
     )
-    if not result.stopped and len(result.curve) == settings.trees:
+    if not result.stopped and len(result.curve) == settings.rankers[0].trees:
         mean = f"mean {settings.measure} over folds"
-        report_unfinished(result.trees, settings.trees, settings.patience or 0, mean, console)
+        report_unfinished(result.rounds, len(result.curve), settings.patience or 0, mean, console)
     return result
 
 
@@ -245,7 +245,11 @@ def _search(
         found = search(measured, base, space, trials, selection.tune_trials, seconds, shown.on_trial, on_round)
         progress.update(total)
     winner = _report_best(found, settings, console)
-    final = replace(settings.recorded, **winner.values, trees=winner.trees, early_stop=0)
+    chosen = replace(settings.recorded, **winner.values)
+    if selection.folds is None and (chosen.rankers or 1) > 1:  # each ranker is stopped by itself, as in the trial
+        final = replace(chosen, early_stop=base.recorded.early_stop)
+    else:
+        final = replace(chosen, trees=winner.trees, early_stop=0)
     return SelectedSettings(resolve(final, settings.facts), None, found, space)
 
 

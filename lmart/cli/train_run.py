@@ -44,14 +44,14 @@ class RunRecord:
         self.seconds[stage] = time.perf_counter() - began
 
     def add(self, one: RoundReport, in_detail: bool) -> None:
-        """Add a round, in place of the same and later ones of a ranker that was given up.
+        """Add a round.
 
         one       : the round
         in_detail : measure the training set too
         """
-        self.rounds[one.round - 1 :] = [one]
+        self.rounds.append(one)
         if in_detail:
-            self.training[one.round - 1 :] = [one.measure_training()]
+            self.training.append(one.measure_training())
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +74,8 @@ def resolve_settings(request: TrainRequest, inputs: TrainingInputs) -> ResolvedS
     request : what the command line asks for
     inputs  : what was read
     """
-    one_ranker = request.selection.selects or inputs.metadata.positions is not None
-    return resolve_for(request.settings, inputs.train_set, inputs.validation_sets, one_ranker)
+    with_positions = inputs.metadata.positions is not None
+    return resolve_for(request.settings, inputs.train_set, inputs.validation_sets, with_positions)
 
 
 def report_inputs(request: TrainRequest, inputs: TrainingInputs, settings: ResolvedSettings, console: Console) -> None:
@@ -150,10 +150,12 @@ def fit(
     if run.start is not None:
         measures = train_report.measures_by_set(run.start.training, run.start.validation, valid)
         console.notice(f"the initial scores alone: {settings.measure} {measures}")
+    before = [sum(one.trees for one in settings.rankers[:k]) for k in range(len(settings.rankers))]
     with console.progress(settings.trees) as progress:
         for one in run.rounds():
             record.add(one, in_detail=request.files.report is not None)
-            progress.update(one.round, partial(train_report.round_progress, one, settings, valid))
+            done = before[one.ranker - 1] + one.round
+            progress.update(done, partial(train_report.round_progress, one, settings, valid))
     return FittedModel(run.finish(), settings, run.can_learn)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +41,25 @@ class Tree:
         return len(self.leaf_values)
 
 
+class RankerPart(NamedTuple):
+    """Which trees of a model belong to one of several rankers, after those of the rankers before, and what it is.
+
+    trees     : number of its trees
+    objective : name of its objective
+    tree      : name of the form of its trees
+    leaves    : most leaves of a tree
+    features  : share of the features that each tree could split on
+    seed      : of what was drawn by chance
+    """
+
+    trees: int
+    objective: str
+    tree: str
+    leaves: int
+    features: float
+    seed: int
+
+
 @dataclass(frozen=True, eq=False)
 class Ensemble:
     """A whole model: score = base_score, then + leaf value of each tree, float64, in tree order.
@@ -52,6 +71,7 @@ class Ensemble:
     absent        : 'zero' or 'missing', what an index that is not in the row means
     gain          : the gain it was trained with, as text
     settings      : of the training, plain JSON values
+    rankers       : the rankers that the model is the mean of; () when there is one
     """
 
     trees: tuple[Tree, ...]
@@ -61,6 +81,7 @@ class Ensemble:
     absent: str = "zero"
     gain: str = "exp2"
     settings: dict[str, Any] = field(default_factory=dict)
+    rankers: tuple[RankerPart, ...] = ()
 
     @property
     def n_features(self) -> int:

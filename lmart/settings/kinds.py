@@ -22,6 +22,7 @@ class ObjectiveKind:
                   `relevant` (label above 0), else 0; or the `stopping probability` of a reader, as in the measure err
     whole_query : it is a cost of whole queries, to which truncation and normalize mean nothing
     positions   : it can learn a bias of positions
+    random      : it draws by chance in each round
     """
 
     name: str
@@ -29,6 +30,7 @@ class ObjectiveKind:
     relevance: Relevance = "gain"
     whole_query: bool = False
     positions: bool = False
+    random: bool = False
 
     @property
     def ignored(self) -> tuple[str, ...]:
@@ -94,6 +96,7 @@ _OBJECTIVES = (
         "by whole queries, XE-NDCG: the cross entropy between the distribution of gains, with new noise in each "
         "round, and the softmax of scores",
         whole_query=True,
+        random=True,
     ),
     ObjectiveKind(
         "yetirank",
@@ -101,6 +104,7 @@ _OBJECTIVES = (
         "a pair is weighted by the difference of its labels times 0.85^rank; pairs below rank --truncation do not "
         "count",
         "label",
+        random=True,
     ),
 )
 

@@ -8,11 +8,11 @@ from typing import NamedTuple
 from lmart.constraints import MonotoneConstraints
 from lmart.gains import SMALLEST_GRADE_SCALE, Gain
 from lmart.measures.values import Measure
-from lmart.settings.kinds import TREE_FORMS, ObjectiveKind, TreeForm
+from lmart.settings.kinds import OBJECTIVES, TREE_FORMS, ObjectiveKind, TreeForm
+from lmart.settings.recipe import OBLIVIOUS_LEAVES, count_rankers, ranker_seed, variations
 from lmart.settings.train_settings import TrainSettings
 
 EVERY_RANK = 2**63 - 1  # as a truncation: all pairs count
-FEW_QUERIES = 1_000  # below them a second objective helps
 SMALL_DATA = 200_000  # documents up to which `--sample auto` takes all
 LOWEST_SAMPLING_RATE = 0.3
 
@@ -23,13 +23,13 @@ class DataFacts(NamedTuple):
     n_queries   : queries to learn from
     n_documents : documents to learn from
     grade_scale : the largest label of all sets of the run, rounded up, but at least 4
-    one_ranker  : only one ranker is possible: with positions, or where one number of trees is selected
+    with_positions : a bias of positions is learned
     """
 
     n_queries: int
     n_documents: int
     grade_scale: int = SMALLEST_GRADE_SCALE
-    one_ranker: bool = False
+    with_positions: bool = False
 
 
 class TreeSettings(NamedTuple):
@@ -68,6 +68,7 @@ class RankerSettings:
     sampling_rate : share of the documents that each tree is grown from
     feature_rate  : share of the features that each tree may split on
     seed          : of all that is drawn by chance
+    trees         : most trees of the ranker
     """
 
     objective: ObjectiveKind
@@ -81,13 +82,15 @@ class RankerSettings:
     sampling_rate: float
     feature_rate: float
     seed: int
+    trees: int
 
 
 @dataclass(frozen=True)
 class ResolvedSettings:
     """The settings of a run.
 
-    recorded    : as the model and reports hold them: those given, with leaves, objective and largest label filled in
+    recorded    : as the model and reports hold them: those given, with the number of rankers and the largest label
+                  filled in, and what else holds for all rankers
     facts       : of the data, which they were resolved by
     rankers     : the settings of each ranker, in the order of training; the model is their mean
     trees       : most trees of all rankers together
@@ -138,33 +141,39 @@ def resolve(settings: TrainSettings, facts: DataFacts) -> ResolvedSettings:
 
     SettingsError when the measure or the monotone constraints cannot be parsed.
     """
-    settings = replace(
-        settings,
-        leaves=settings.leaves or _automatic_leaves(facts.n_queries),
-        objective=settings.objective or _automatic_objective(settings, facts),
-    )
-    measure, kinds = settings.measure, settings.objectives
+    n_rankers = count_rankers(settings, facts.n_queries, facts.with_positions)
+    varied = variations(settings, n_rankers, facts.with_positions)
+    measure, kinds = settings.measure, tuple(OBJECTIVES[one.objective] for one in varied)
     given = largest = None
     if _uses_label_scale(measure, kinds):
         given = measure.largest_label or settings.largest_label
         largest = given or (facts.grade_scale if facts.grade_scale != SMALLEST_GRADE_SCALE else None)
-    ranker = RankerSettings(
-        kinds[0],
-        _tree_settings(settings),
-        settings.gain,
-        given or facts.grade_scale,
-        settings.truncation or EVERY_RANK,
-        settings.sigma,
-        settings.normalize,
-        settings.position_bias_reg,
-        settings.sample or _automatic_sampling_rate(facts.n_documents),
-        settings.features,
-        settings.seed,
+    rankers = tuple(
+        RankerSettings(
+            kind,
+            _tree_settings(settings, TREE_FORMS[one.tree], facts.n_queries),
+            settings.gain,
+            given or facts.grade_scale,
+            settings.truncation or EVERY_RANK,
+            settings.sigma,
+            settings.normalize,
+            settings.position_bias_reg,
+            settings.sample or _automatic_sampling_rate(facts.n_documents),
+            one.feature_rate,
+            ranker_seed(settings.seed, number),
+            settings.trees // n_rankers + (number < settings.trees % n_rankers),
+        )
+        for number, (one, kind) in enumerate(zip(varied, kinds, strict=True))
     )
+    recorded = replace(settings, rankers=n_rankers, largest_label=largest)
+    if n_rankers == 1:
+        (one,) = varied
+        leaves = settings.leaves or automatic_leaves(facts.n_queries, TREE_FORMS[one.tree])
+        recorded = replace(recorded, tree=one.tree, objective=one.objective, features=one.feature_rate, leaves=leaves)
     return ResolvedSettings(
-        replace(settings, largest_label=largest),
+        recorded,
         facts,
-        tuple(replace(ranker, objective=kind) for kind in kinds),
+        rankers,
         settings.trees,
         settings.early_stop or None,
         measure,
@@ -177,28 +186,25 @@ def _uses_label_scale(measure: Measure, objectives: tuple[ObjectiveKind, ...]) -
     return in_objective or measure.kind.uses_label_scale
 
 
-def _automatic_leaves(n_queries: int) -> int:
-    """Return one leaf for every 32 queries, from 8 to 31.
+def automatic_leaves(n_queries: int, form: TreeForm) -> int:
+    """Return one leaf for every 32 queries, from 8 to 31; for oblivious trees OBLIVIOUS_LEAVES.
 
-    Few queries overfit soon: on sets of 60 to 500 queries, 6 to 16 leaves ranked new queries better than 31.
+    n_queries : to learn from
+    form      : of the trees
+
+    Few queries overfit soon: on sets of 60 to 500 queries, 6 to 16 leaves ranked new queries better than 31. The leaves
+    of an oblivious tree share their splits, so that more of them overfit less.
     """
-    return min(31, max(8, n_queries // 32))
-
-
-def _automatic_objective(settings: TrainSettings, facts: DataFacts) -> str:
-    """Return lambdamart, but a mean of two objectives for few queries, on which it ranked new queries better."""
-    two = settings.early_stop > 0 and facts.n_queries < FEW_QUERIES and not facts.one_ranker
-    return "lambdamart+yetirank" if two else "lambdamart"
+    return OBLIVIOUS_LEAVES if form.oblivious else min(31, max(8, n_queries // 32))
 
 
 def _automatic_sampling_rate(n_documents: int) -> float:
     return 1.0 if n_documents <= SMALL_DATA else max(LOWEST_SAMPLING_RATE, SMALL_DATA / n_documents)
 
 
-def _tree_settings(settings: TrainSettings) -> TreeSettings:
+def _tree_settings(settings: TrainSettings, form: TreeForm, n_queries: int) -> TreeSettings:
     """Return how trees are grown; oblivious ones have only levels that can be full with so many leaves."""
-    assert settings.leaves is not None
-    form, leaves = TREE_FORMS[settings.tree], settings.leaves
+    leaves = settings.leaves or automatic_leaves(n_queries, form)
     depth = leaves.bit_length() - 1 if form.oblivious else leaves - 1
     if settings.max_depth:
         depth = min(depth, settings.max_depth)

@@ -48,15 +48,25 @@ class TrainSettings:
     """How to train; raises SettingsError when a value is of another type or outside its range."""
 
     trees: int = _setting(300, "Number of trees, one a round.", low=1)
-    tree: str = _setting(
-        "leafwise",
+    rankers: int | None = _setting(
+        None,
+        "Number of rankers that the model is the mean of; each has an even share of --trees. They differ in objective, "
+        "form of tree, drawn features and seed, as far as these are not given. auto: up to 4, each with enough trees "
+        "for the data: trees x learning rate is at least the number of queries / 150, within 2 and 12; as many as "
+        "there are objectives where --objective is given; 1 with --positions.",
+        low=1,
+        high=64,
+    )
+    tree: str | None = _setting(
+        None,
         "How a tree grows: at the leaf with the highest gain, level by level, or with one split for all leaves of a "
-        "level.",
+        "level. auto: leafwise, or oblivious for every second of several rankers.",
         choices=tuple(TREE_FORMS),
     )
     leaves: int | None = _setting(
         None,
-        "Most leaves a tree may have; auto: one for every 32 queries, from 8 to 31.",
+        "Most leaves a tree may have; auto: one for every 32 queries, from 8 to 31; 64 where all leaves of a level "
+        "have one split.",
         low=2,
         high=1 << 20,
     )
@@ -70,8 +80,8 @@ class TrainSettings:
     )
     objective: str | None = _setting(
         None,
-        "What trees are fitted to; with several, the model is the mean of their rankers. auto: lambdamart, but "
-        "lambdamart+yetirank for fewer than 1,000 queries with --early-stop and a --valid file alone.",
+        "What trees are fitted to; several are taken in turn by the rankers. auto: lambdamart, or lambdamart and "
+        "yetirank in turn for several rankers.",
         choices=tuple(OBJECTIVES),
         joined=True,
     )
@@ -88,7 +98,7 @@ class TrainSettings:
     )
     early_stop: int = _setting(
         0,
-        "Stop after this many trees without a better measure on the first "
+        "Stop a ranker after this many trees without a better measure on the first "
         "--valid file, or in the mean over --folds; 0: off.",
         low=0,
     )
@@ -104,7 +114,13 @@ class TrainSettings:
         above=0,
         high=1,
     )
-    features: float = _setting(1.0, "Share of features each tree may split on, drawn anew for each.", above=0, high=1)
+    features: float | None = _setting(
+        None,
+        "Share of features each tree may split on, drawn anew for each. auto: 1, or 1 and 0.5 in turn for several "
+        "rankers.",
+        above=0,
+        high=1,
+    )
     monotone: str = _setting(
         "",
         "Features that the score may only rise with (+1) or only fall with (-1), by index or column name: a list "
@@ -126,7 +142,7 @@ class TrainSettings:
             object.__setattr__(self, one.name, of_declared_type(one, getattr(self, one.name)))
             if one.name != "trees" or self.trees != 0:  # 0 is allowed: the initial scores alone may be best
                 check_range(one, getattr(self, one.name))
-        if self.monotone and TREE_FORMS[self.tree].oblivious:
+        if self.monotone and self.tree is not None and TREE_FORMS[self.tree].oblivious:
             others = " or ".join(quote(form.name) for form in TREE_FORMS.values() if not form.oblivious)
             raise SettingsError(f"monotone does not go with tree {quote(self.tree)}; use {others}")
 
@@ -152,7 +168,8 @@ class TrainSettings:
         shown = {one.name: getattr(self, one.name) for one in fields(self)}
         if self.largest_label is None:
             del shown["largest_label"]
-        automatic = {name: AUTO if shown[name] is None else shown[name] for name in ("leaves", "objective", "sample")}
+        names = ("rankers", "tree", "leaves", "objective", "sample", "features")
+        automatic = {name: AUTO if shown[name] is None else shown[name] for name in names}
         return shown | {"gain": str(self.gain)} | automatic
 
 

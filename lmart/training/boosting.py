@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -16,14 +16,23 @@ from lmart.constraints import MonotoneConstraints
 from lmart.data.dataset import RankingDataset
 from lmart.data.metadata import NO_SIDECARS, Sidecars
 from lmart.errors import DataError, SettingsError, quote
-from lmart.scoring.ensemble import Ensemble
+from lmart.scoring.ensemble import Ensemble, RankerPart
 from lmart.settings import TrainSettings
 from lmart.settings.resolved import ResolvedSettings
 from lmart.threads import WorkerPool
 from lmart.training import objectives
-from lmart.training.rankers import Ranker, RoundReport, _Booster
+from lmart.training.grower import GrownTree, Histograms
+from lmart.training.rankers import (
+    EarlyStopping,
+    RankerTraining,
+    RoundReport,
+    TrainedRanker,
+    ranker_weights,
+    weighted,
+)
 from lmart.training.resolving import Trainable, naming, resolve_for
 from lmart.training.score_tracking import Training, Validation
+from lmart.training.tree_round import GrowingSetup
 
 
 @dataclass(frozen=True)
@@ -35,22 +44,50 @@ class Start:
 
 
 @dataclass(frozen=True)
+class RankerSummary:
+    """What a ranker is and how its training went.
+
+    objective, tree : names of its objective and of the form of its trees
+    leaves   : most leaves of a tree
+    features : share of the features that each tree may split on
+    seed     : of what is drawn by chance
+    rounds   : trees grown
+    trees    : how many of them are in the model, after those of the rankers before
+    stopped  : 'trees' (its share of trees grown), 'early' (early stopping), 'split' (no split had a positive gain)
+    validation : measure of each validation set by its trees alone
+    """
+
+    objective: str
+    tree: str
+    leaves: int
+    features: float
+    seed: int
+    rounds: int
+    trees: int
+    stopped: str
+    validation: tuple[float | None, ...]
+
+
+@dataclass(frozen=True)
 class TrainResult:
     """The result of a training run.
 
-    ensemble         : the model; with early stopping and a validation set, the trees up to the best round
+    ensemble         : the model: the mean of the rankers; with early stopping and a validation set, the trees of each
+                       up to its best round
     best_round       : number of trees in the ensemble
-    rounds           : number of the last round
-    stopped          : 'trees' (all grown), 'early' (early stopping), 'split' (no split had a positive gain)
+    rounds           : number of trees grown
+    stopped          : 'trees' (a ranker grew all of its trees), else 'early' (early stopping ended one), else 'split'
+                       (no split had a positive gain)
     n_idle_queries   : training queries without a pair
     n_features_split : features with more than one bin, which trees can split on
     share            : sampling rate: share of the documents that each tree is grown from
-    rankers          : the rounds and trees of each objective, in their order
+    rankers          : each ranker, in the order of training
     training         : measure of the ensemble on the training set; None when no query counts
     validation       : the same on each validation set
     start            : the measures before the first round; None without initial scores
     scores           : float64[n_documents], scores of the training set, initial scores included
-    position_bias    : float64[n_positions] after the last round in the ensemble; empty without positions
+    position_bias    : float64[n_positions] of the first ranker after its last tree in the ensemble; empty without
+                       positions
     warnings         : how validation sets fail to match the training set
     seconds          : wall time by stage
     """
@@ -62,7 +99,7 @@ class TrainResult:
     n_idle_queries: int
     n_features_split: int
     share: float
-    rankers: tuple[Ranker, ...]
+    rankers: tuple[RankerSummary, ...]
     training: float | None
     validation: tuple[float | None, ...]
     start: Start | None
@@ -108,7 +145,7 @@ def train(
 
     Errors are those of `resolve_for` and `TrainingRun`; LmartError also when scores may grow beyond LARGEST_SCORE.
     """
-    resolved = resolve_for(settings, train_set, validation_sets, one_ranker=sidecars.positions is not None)
+    resolved = resolve_for(settings, train_set, validation_sets, with_positions=sidecars.positions is not None)
     run = TrainingRun(train_set, validation_sets, resolved, pool, sidecars, validation_sidecars)
     for report in run.rounds():
         on_round(report)
@@ -118,8 +155,8 @@ def train(
 class TrainingRun:
     """A training run that is ready to grow its first tree.
 
-    Several objectives are trained one after the other, and the ensemble is the mean of their rankers. The first
-    validation set decides on early stopping; with initial scores, the best model may have no tree at all.
+    Rankers are trained one after the other, each by itself, and the ensemble is their mean. The first validation set
+    decides on early stopping; with initial scores, the best ranker may have no tree at all.
 
     settings       : of the run
     empty          : the ensemble without trees
@@ -176,51 +213,107 @@ class TrainingRun:
             for one, extra in zip(coded, metadata, strict=True)
         ]
         self._training = Training(train_set, binned, settings, pool, sidecars)
+        self._query_offsets = train_set.query_offsets
         self._n_features = edges.n_features
         self.n_idle_queries = min(one.n_queries_without_pairs() for one in self._objectives)
         self.can_learn = any(one.can_learn() for one in self._objectives)
         self.warnings = tuple(text for one in self._validation_sets for text in one.warnings)
         self.start = Start(self._training.measure(), self.measure_validation()) if has_init_scores else None
         directions = _directions(settings.constraints, train_set, edges)
-        self._booster = _Booster(binned, settings, pool, self._training, self._validation_sets, directions)
+        self._setup = GrowingSetup(binned, pool, Histograms(edges.n_bins), directions)
+        self._trained: list[TrainedRanker] = []
         self._binning_done = time.perf_counter()
+
+    @property
+    def training_scores(self) -> Float64Array:
+        """The scores of the training set after the latest round of the current ranker, float64[n_documents]."""
+        return self._training.scores
+
+    @property
+    def validation_scores(self) -> Float64Array:
+        """The scores of the first validation set after the latest round of the current ranker, float64[n]."""
+        return self._validation_sets[0].scores
 
     def measure_validation(self) -> tuple[float | None, ...]:
         """Return the measure of each validation set at its current scores."""
         return tuple(one.measure() for one in self._validation_sets)
 
     def rounds(self) -> Iterator[RoundReport]:
-        """Grow one tree at a time, and yield a report of it before the next."""
-        booster = self._booster
-        if self.start is not None and booster.stops_early:
-            booster.begin_with(self.start.validation[0])
-        for left, objective in zip(range(len(self._objectives), 0, -1), self._objectives, strict=True):
-            yield from booster.boost(objective, 1 if booster.stops_early else left)
+        """Grow one tree at a time, ranker by ranker, and yield a report of it before the next."""
+        settings, start = self.settings, self.start
+        may_be_empty = start is not None and bool(self._validation_sets) and settings.patience is not None
+        for number, objective in enumerate(self._objectives, 1):
+            stopping = EarlyStopping(settings.patience, start.validation[0] if start and may_be_empty else None)
+            if may_be_empty:
+                stopping.fewest = 0
+            ranker = RankerTraining(objective, number, self._setup, self._training, self._validation_sets, stopping)
+            yield from ranker.rounds()
+            self._trained.append(ranker.result())
 
     def finish(self) -> TrainResult:
         """Return the result of all rounds."""
-        booster, empty = self._booster, self.empty
-        trees, validation = booster.finish()
-        ensemble = Ensemble(
-            tuple(trees), empty.feature_ids, empty.feature_names, 0.0, empty.absent, empty.gain, empty.settings
-        )
+        sets: list[Training | Validation] = [self._training, *self._validation_sets]
+        rankers = [one for one in self._trained if one.trees]
+        if len(rankers) == 1:
+            (one,) = rankers
+            trees, self._training.scores, validation = [grown.tree for grown in one.trees], one.scores, one.validation
+        else:
+            weighted = self._weighted(rankers)
+            for data in sets:  # add up as `predict` does, to the last bit
+                data.restart()
+                for grown in weighted:
+                    data.add(grown)
+            trees, validation = [grown.tree for grown in weighted], self.measure_validation()
+        ended = [one.stopped for one in self._trained]
         return TrainResult(
-            ensemble,
+            replace(self.empty, trees=tuple(trees), rankers=self._parts()),
             len(trees),
-            booster.rounds,
-            booster.stopped,
+            sum(one.rounds for one in self._trained),
+            next((how for how in ("trees", "early") if how in ended), "split"),
             self.n_idle_queries,
             self._n_features,
             self.settings.sampling_rate,
-            tuple(booster.made),
+            tuple(map(_summary, self._trained)),
             self._training.measure(),
             validation,
             self.start,
             self._training.scores,
-            booster.position_bias,
+            self._trained[0].position_bias if self._trained else np.zeros(0),
             self.warnings,
             {"binning": self._binning_done - self._began, "growing": time.perf_counter() - self._binning_done},
         )
+
+    def _weighted(self, rankers: Sequence[TrainedRanker]) -> list[GrownTree]:
+        """Return the trees of the model, in order, with leaf values that add up to the mean of the rankers."""
+        scores = [one.scores for one in rankers]
+        weights = ranker_weights(scores, self._query_offsets, self.start is not None) if rankers else []
+        return [
+            replace(grown, tree=weighted(grown.tree, weight))
+            for one, weight in zip(rankers, weights, strict=True)
+            for grown in one.trees
+        ]
+
+    def _parts(self) -> tuple[RankerPart, ...]:
+        """Return which trees of the model belong to which ranker; () for a single ranker."""
+        if len(self._trained) == 1:
+            return ()
+        parts = map(_summary, self._trained)
+        return tuple(RankerPart(p.trees, p.objective, p.tree, p.leaves, p.features, p.seed) for p in parts)
+
+
+def _summary(ranker: TrainedRanker) -> RankerSummary:
+    settings = ranker.settings
+    return RankerSummary(
+        settings.objective.name,
+        settings.tree.form.name,
+        settings.tree.max_leaves,
+        settings.feature_rate,
+        settings.seed,
+        ranker.rounds,
+        len(ranker.trees),
+        ranker.stopped,
+        ranker.validation,
+    )
 
 
 def _directions(constraints: MonotoneConstraints, train_set: Trainable, edges: BinEdges) -> Int8Array | None:

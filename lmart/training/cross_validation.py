@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
-from lmart.data.dataset import RankingDataset, rows_of, select_queries, take_rows
+from lmart.data.dataset import RankingDataset, rows_of
 from lmart.data.metadata import NO_SIDECARS, Sidecars
 from lmart.measures import Evaluator
 from lmart.measures.evaluation import query_weights
 from lmart.measures.intervals import interval_of_mean, mean_of, standard_error, weighted_standard_error
-from lmart.scoring.ensemble import Tree
-from lmart.scoring.scorer import Scorer
-from lmart.settings.resolved import ResolvedSettings, resolve
+from lmart.settings.resolved import ResolvedSettings
 from lmart.threads import WorkerPool
-from lmart.training.boosting import TrainingRun
+from lmart.training.fold_training import FoldTraining
 from lmart.training.folds import assign_folds
 from lmart.training.rankers import EarlyStopping, RoundReport
 
@@ -32,9 +30,9 @@ class Fold:
 
     n_queries, n_documents : of the fold, which the model was not trained on
     measure    : with the number of trees that is common to all folds; nan when no query has a weight above 0
-    best_round : the number of trees that is best for this fold alone, the first on ties, 0 when none was grown, or
-                 none was better than the initial scores
-    best       : the measure at it; rounds : trees grown
+    best_round : the number of trees of each ranker that is best for this fold alone, the first on ties, 0 when none was
+                 grown, or none was better than the initial scores
+    best       : the measure at it; rounds : trees grown, of each ranker
     """
 
     n_queries: int
@@ -50,8 +48,9 @@ class CrossValidation:
     """The result of cross-validation.
 
     fold_of_query  : int64[n_queries], from 0
-    trees          : the common number of trees: the first best of `curve`, at least 1, or 0 when there are initial
-                     scores and no round is better than they are alone
+    n_rankers      : rankers of each fold's model
+    rounds         : trees of each ranker: the first best of `curve`, at least 1, or 0 when there are initial scores and
+                     no round is better than they are alone
     curve          : float64[n], the mean over folds of the held-out measure after each round
     start          : the same before the first round, when there are initial scores
     mean           : of the folds' measures at that number
@@ -64,7 +63,8 @@ class CrossValidation:
     """
 
     fold_of_query: Int64Array
-    trees: int
+    n_rankers: int
+    rounds: int
     curve: Float64Array
     start: float | None
     mean: float
@@ -75,69 +75,10 @@ class CrossValidation:
     scores: Float64Array
     warnings: tuple[str, ...]
 
-
-class _Fold:
-    """The training of one fold: every tree that it grew, and the held-out measure before and after each."""
-
-    def __init__(
-        self,
-        dataset: RankingDataset,
-        sidecars: Sidecars,
-        held_out: Int64Array,
-        settings: ResolvedSettings,
-        pool: WorkerPool,
-    ) -> None:
-        """Prepare to train on all queries but those held out.
-
-        dataset  : all queries
-        sidecars : of all queries
-        held_out : int64[n_held_out], indices of the queries that are measured
-        settings : of the whole run; no fold stops early by itself
-        pool     : the workers
-        """
-        seen = np.setdiff1d(np.arange(dataset.n_queries), held_out)
-        parts = [select_queries(dataset, queries) for queries in (seen, held_out)]
-        own, others = (sidecars.of_queries(dataset.query_offsets, queries) for queries in (seen, held_out))
-        facts = settings.facts._replace(n_documents=parts[0].n_documents)
-        of_fold = resolve(replace(settings.recorded, early_stop=0), facts)
-        run = TrainingRun(parts[0], parts[1:], of_fold, pool, own, [others])
-        self.held_out = held_out
-        self.empty, self.warnings = run.empty, list(run.warnings)
-        if not run.can_learn:
-            weighted = "" if sidecars.weights is None else " with a weight above 0"
-            self.warnings.append(
-                f"nothing to learn from the other folds: no query{weighted} has two documents of different relevance"
-            )
-        self.trees: list[Tree] = []
-        self.may_start = run.start is not None
-        self.start = _number(run.measure_validation()[0])
-        self.curve: list[float] = []
-        self._rounds = run.rounds()
-
-    def grow(self) -> RoundReport | None:
-        """Grow one more tree; return its report, None when no split is left or all --trees are grown."""
-        report = next(self._rounds, None)
-        if report is not None:
-            self.trees.append(report.tree)
-            self.curve.append(_number(report.validation[0]))
-        return report
-
-    def forget(self) -> None:
-        """Release the data; no more trees can be grown."""
-        self._rounds = iter(())
-
-    def measure(self, trees: int) -> float:
-        """Return the measure with this number of trees, or with all if there are fewer."""
-        return [self.start, *self.curve][min(trees, len(self.curve))]
-
-    def result(self, dataset: RankingDataset, trees: int) -> Fold:
-        """Return the result of the fold when all folds have `trees` trees."""
-        least = 0 if self.may_start or not self.curve else 1
-        best = least + int(np.argmax([self.start, *self.curve][least:]))
-        sizes = np.diff(dataset.query_offsets)[self.held_out]
-        return Fold(
-            len(self.held_out), int(sizes.sum()), self.measure(trees), best, self.measure(best), len(self.curve)
-        )
+    @property
+    def trees(self) -> int:
+        """The number of trees of all rankers together."""
+        return self.rounds * self.n_rankers
 
 
 def cross_validate(
@@ -152,45 +93,46 @@ def cross_validate(
 
     dataset  : all queries
     n_folds  : number of folds
-    settings : resolved by the whole set, with one ranker
+    settings : resolved by the whole set
     pool     : the workers
     on_round : called after each round with the number of the fold, from 0, and the report
     sidecars : of the whole set; weights count in training and in measures, positions in training
 
-    One tree count is chosen for all folds, the one with the best mean measure: a separate count for each fold would be
-    optimistic, because the final model has to fix it in advance. With early stopping all folds are trained in turn, a
-    round each, all with their bins in memory, until the mean has not improved for that many rounds; else they are
-    trained one after the other. DataError when there are more folds than queries, and as `TrainingRun`.
+    One tree count is chosen for all folds and rankers, the one with the best mean measure: a separate count for each
+    fold would be optimistic, because the final model has to fix it in advance. With early stopping all folds are
+    trained in turn, a round each, all with their bins in memory, until the mean has not improved for that many rounds;
+    else they are trained one after the other. DataError when there are more folds than queries, and as `TrainingRun`.
     """
     fold_of_query = assign_folds(dataset, n_folds, settings.rankers[0].seed, sidecars.weights)
-    prepare = partial(_Fold, dataset, sidecars, settings=settings, pool=pool)
+    prepare = partial(FoldTraining, dataset, sidecars, settings=settings, pool=pool)
     unprepared = [partial(prepare, held_out=np.flatnonzero(fold_of_query == fold)) for fold in range(n_folds)]
     if settings.patience is not None:
         folds = [make() for make in unprepared]
         stopped = _grow_side_by_side(folds, settings, on_round)
     else:
         stopped, folds = False, _grow_one_by_one(unprepared, on_round)
-    trees, mean_curve, start = _best_of_mean(folds)
-    scores = _held_out_scores(dataset, folds, trees, pool)
-    if sidecars.init_scores is not None:
-        scores += sidecars.init_scores
+    rounds, mean_curve, start = _best_of_mean(folds)
+    scores = np.empty(dataset.n_documents)
+    for fold in folds:
+        scores[rows_of(dataset.query_offsets, fold.held_out)] = fold.held_out_scores(rounds)
     return CrossValidation(
         fold_of_query,
-        trees,
+        len(settings.rankers),
+        rounds,
         mean_curve,
         start,
-        _mean_of(folds, trees),
-        interval_of_mean([fold.measure(trees) for fold in folds], LEVEL, settings.measure.kind.at_most_1),
+        _mean_of(folds, rounds),
+        interval_of_mean([fold.measure(rounds) for fold in folds], LEVEL, settings.measure.kind.at_most_1),
         _error_over_queries(dataset, scores, settings, pool, sidecars.weights),
         stopped,
-        tuple(fold.result(dataset, trees) for fold in folds),
+        tuple(_result(fold, dataset, rounds) for fold in folds),
         scores,
         tuple(f"fold {number}: {text}" for number, fold in enumerate(folds, 1) for text in fold.warnings),
     )
 
 
-def _best_of_mean(folds: Sequence[_Fold]) -> tuple[int, Float64Array, float | None]:
-    """Return `trees`, `curve` and `start` of a CrossValidation."""
+def _best_of_mean(folds: Sequence[FoldTraining]) -> tuple[int, Float64Array, float | None]:
+    """Return `rounds`, `curve` and `start` of a CrossValidation."""
     length = max(1, *(len(fold.curve) for fold in folds))
     mean_curve = np.array([_mean_of(folds, trees) for trees in range(1, length + 1)])
     start = _mean_of(folds, 0) if any(fold.may_start for fold in folds) else None
@@ -200,20 +142,17 @@ def _best_of_mean(folds: Sequence[_Fold]) -> tuple[int, Float64Array, float | No
     return trees, mean_curve, start
 
 
-def _held_out_scores(dataset: RankingDataset, folds: Sequence[_Fold], trees: int, pool: WorkerPool) -> Float64Array:
-    """Return the score of each document by so many trees of the fold that did not see it, float64[n_documents]."""
-    scores = np.empty(dataset.n_documents)
-    columns = np.arange(dataset.n_features, dtype=np.int32)
-    for fold in folds:
-        rows = rows_of(dataset.query_offsets, fold.held_out)
-        ensemble = replace(fold.empty, trees=tuple(fold.trees[:trees]))
-        scores[rows] = Scorer(ensemble).score(take_rows(dataset.features, rows), columns, pool)
-    return scores
+def _result(fold: FoldTraining, dataset: RankingDataset, rounds: int) -> Fold:
+    """Return the result of a fold when all folds have `rounds` trees of each ranker."""
+    best = fold.best_round()
+    sizes = np.diff(dataset.query_offsets)[fold.held_out]
+    measures = fold.measure(rounds), best, fold.measure(best)
+    return Fold(len(fold.held_out), int(sizes.sum()), *measures, len(fold.curve))
 
 
 def _grow_one_by_one(
-    unprepared: Sequence[Callable[[], _Fold]], on_round: Callable[[int, RoundReport], None]
-) -> list[_Fold]:
+    unprepared: Sequence[Callable[[], FoldTraining]], on_round: Callable[[int, RoundReport], None]
+) -> list[FoldTraining]:
     """Grow all trees of a fold before the next one is prepared, so that only one has its bins in memory."""
     folds = []
     for number, make in enumerate(unprepared):
@@ -225,7 +164,7 @@ def _grow_one_by_one(
 
 
 def _grow_side_by_side(
-    folds: Sequence[_Fold], settings: ResolvedSettings, on_round: Callable[[int, RoundReport], None]
+    folds: Sequence[FoldTraining], settings: ResolvedSettings, on_round: Callable[[int, RoundReport], None]
 ) -> bool:
     """Grow a tree of every fold in turn; return True when early stopping ended it.
 
@@ -233,7 +172,7 @@ def _grow_side_by_side(
     """
     may_start = any(fold.may_start for fold in folds)
     stopping = EarlyStopping(settings.patience, _mean_of(folds, 0) if may_start else None)
-    for number in range(1, settings.trees + 1):
+    for number in range(1, settings.rankers[0].trees + 1):
         grew = False
         for number_of_fold, fold in enumerate(folds):
             report = fold.grow()
@@ -247,12 +186,7 @@ def _grow_side_by_side(
     return False
 
 
-def _number(measure: float | None) -> float:
-    """Return the measure, nan for None."""
-    return math.nan if measure is None else measure
-
-
-def _mean_of(folds: Sequence[_Fold], trees: int) -> float:
+def _mean_of(folds: Sequence[FoldTraining], trees: int) -> float:
     """Return the mean measure, over the folds that have one, with this number of trees or all if a fold has fewer."""
     return mean_of([value for value in (fold.measure(trees) for fold in folds) if not math.isnan(value)])
 

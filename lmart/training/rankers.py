@@ -1,20 +1,19 @@
-"""The rankers of a run: rounds of boosting, early stopping, and the mean of several rankers."""
+"""The rankers of a run: rounds of boosting with early stopping for each, and the model that is their mean."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lmart.array_types import Float64Array, Int8Array
-from lmart.binning.binned_features import BinnedFeatures
+from lmart.array_types import Float64Array, Int64Array
 from lmart.errors import LmartError
+from lmart.kernels.score_spread import sum_query_squares
 from lmart.scoring.ensemble import Tree
-from lmart.settings.resolved import ResolvedSettings
-from lmart.threads import WorkerPool
-from lmart.training.grower import GrownTree, Histograms
+from lmart.settings.resolved import RankerSettings
+from lmart.training.grower import GrownTree
 from lmart.training.objectives import Objective
 from lmart.training.score_tracking import Training, Validation
 from lmart.training.tree_round import GrowingSetup, grow_round
@@ -24,41 +23,20 @@ LARGEST_SCORE = 1e300  # so that differences of scores are numbers too
 
 @dataclass(frozen=True)
 class RoundReport:
-    """One round.
+    """One round of a ranker.
 
-    round            : its number, from 1
-    trees            : upper bound of the number of rounds
+    round            : its number in the ranker, from 1
+    ranker           : number of the ranker, from 1
     tree             : the tree grown in it
-    validation       : measure of each validation set after it
-    measure_training : computes the measure of the training set
-    ranker           : number of the ranker that the tree belongs to, from 1
-
-    With several objectives, the next one resumes after the best round so far; a report with an earlier number replaces
-    that round and all later ones.
+    validation       : measure of each validation set after it, by the ranker alone
+    measure_training : computes the measure of the training set, by the ranker alone
     """
 
     round: int
-    trees: int
+    ranker: int
     tree: Tree
     validation: tuple[float | None, ...]
     measure_training: Callable[[], float | None]
-    ranker: int = 1
-
-
-@dataclass(frozen=True)
-class Ranker:
-    """The training of one objective.
-
-    objective : its name
-    rounds    : trees grown; 0 when the rankers before took all
-    trees     : how many of them are in the model, after those of the rankers before
-    stopped   : as in TrainResult
-    """
-
-    objective: str
-    rounds: int
-    trees: int
-    stopped: str
 
 
 class EarlyStopping:
@@ -85,131 +63,140 @@ class EarlyStopping:
         return self.patience is not None and round_number - max(self.best_round, self.fewest) >= self.patience
 
 
-class _Booster:
-    """Grows the trees of one objective after the other; the model is the mean of their rankers.
+@dataclass(frozen=True)
+class TrainedRanker:
+    """A ranker that is trained.
 
-    The next objective resumes after the best round so far: measures are those of the mean of all rankers, and if no
-    round improves on the rankers before, it adds no tree. Its trees are fitted to its own scores alone.
+    settings      : it was trained with
+    rounds        : trees grown
+    trees         : those it holds: up to its best round with early stopping, else all
+    stopped       : 'trees' (all its trees grown), 'early' (early stopping), 'split' (no split had a positive gain)
+    validation    : measure of each validation set by these trees alone, initial scores included
+    scores        : float64[n_documents] of the training set by these trees alone, initial scores included
+    position_bias : float64[n_positions] after the last of these trees; empty without positions
+    """
+
+    settings: RankerSettings
+    rounds: int
+    trees: tuple[GrownTree, ...]
+    stopped: str
+    validation: tuple[float | None, ...]
+    scores: Float64Array
+    position_bias: Float64Array
+
+
+class RankerTraining:
+    """The training of one ranker.
+
+    objective       : what its trees are fitted to; its task has the settings of the ranker
+    number          : of the ranker, from 1
+    setup           : what growing a tree needs
+    training        : the training set, whose scores start anew
+    validation_sets : likewise; the first decides on early stopping
+    stopping        : early stopping
+    stops_early     : whether the ranker holds only the trees up to its best round
     """
 
     def __init__(
         self,
-        binned: BinnedFeatures,
-        settings: ResolvedSettings,
-        pool: WorkerPool,
+        objective: Objective,
+        number: int,
+        setup: GrowingSetup,
         training: Training,
         validation_sets: Sequence[Validation],
-        directions: Int8Array | None,
+        stopping: EarlyStopping,
     ) -> None:
-        self._settings = settings
-        self._training, self._validation_sets = training, validation_sets
-        self._setup = GrowingSetup(binned, pool, Histograms(binned.edges.n_bins), directions)
-        self._stopping = EarlyStopping(settings.patience)
-        self._rankers: list[list[GrownTree]] = []
-        self.made: list[Ranker] = []
-        self.stops_early = bool(validation_sets) and settings.patience is not None
-        self.rounds = 0
-        self.stopped = "trees"
-        self.position_bias = np.zeros(0)
-        self._first_scores = training.scores  # of the training set after the first ranker's best round
-        self._values: list[tuple[float | None, ...]] = []
+        self._objective, self._number, self._setup = objective, number, setup
+        self._training, self._validation_sets, self._stopping = training, validation_sets, stopping
+        self._stops_early = bool(validation_sets) and stopping.patience is not None
+        self._trees: list[GrownTree] = []
+        self._stopped = "trees"
+        for one in (training, *validation_sets):
+            one.restart()
+        self._kept = 0  # trees
+        self._keep(tuple(one.measure() for one in validation_sets), np.zeros_like(objective.position_bias))
 
-    def begin_with(self, measure: float | None) -> None:
-        """Set the first validation set's measure without trees, so that a model without trees may be the best."""
-        self._stopping = EarlyStopping(self._settings.patience, measure)
-
-    def boost(self, objective: Objective, shares: int) -> Iterator[RoundReport]:
-        """Train one objective, and yield a report of each round.
-
-        Grows at most ceil(remaining trees / shares) trees; stops earlier when no split has a positive gain or early
-        stopping triggers.
-        """
-        settings, training, validation_sets = self._settings, self._training, self._validation_sets
-        kept = [grown for ranker in self._rankers for grown in ranker]
-        total = copy(training)  # of the rankers, not yet divided by their number
-        training.restart()
-        if kept:
-            self._add_up([total, *validation_sets], kept, 1 + sum(map(bool, self._rankers)))
-        else:
-            total = training
-        trees: list[GrownTree] = []
+    def rounds(self) -> Iterator[RoundReport]:
+        """Grow one tree at a time, and yield a report of it before the next."""
+        objective, training = self._objective, self._training
         largest = 0.0  # bound of the sum of leaf values over all trees
-        self.position_bias = objective.position_bias
-        most = -(-(settings.trees - len(kept)) // shares)
-        stopped = "trees"
-        if not kept and self._stopping.fewest == 0:  # no tree at all may be best
-            self.position_bias = np.zeros_like(objective.position_bias)
-            self._first_scores = training.scores.copy()
-        for number in range(len(kept) + 1, len(kept) + most + 1):
-            grown, bias = self._grow(objective, number - len(kept), [training.scores] + [total.scores] * bool(kept))
+        for number in range(1, objective.task.settings.trees + 1):
+            grown, bias = self._grow(number)
             if grown is None:
-                stopped = "split"
+                self._stopped = "split"
                 break
-            trees.append(grown)
-            self.rounds = number
+            self._trees.append(grown)
             objective.position_bias = bias
             largest += float(np.abs(grown.tree.leaf_values).max())
             if not max(largest, float(np.abs(bias).max(initial=0.0))) <= LARGEST_SCORE:
                 what = f"the scores may grow beyond {LARGEST_SCORE:g} in round {number}"
                 raise LmartError(f"{what}; use a smaller --learning-rate")
-            for validation_set in validation_sets:
+            for validation_set in self._validation_sets:
                 validation_set.add(grown)
-            measures = tuple(one.measure() for one in validation_sets)
-            self._values[number - 1 :] = [measures]
-            yield RoundReport(number, settings.trees, grown.tree, measures, total.measure, len(self.made) + 1)
-            stop = self.stops_early and self._stopping.update(number, measures[0])
-            if not self.stops_early or number == max(self._stopping.best_round, self._stopping.fewest):
-                self.position_bias = bias
-                if not kept:
-                    self._first_scores = training.scores.copy() if self.stops_early else training.scores
+            measures = tuple(one.measure() for one in self._validation_sets)
+            yield RoundReport(number, self._number, grown.tree, measures, training.measure)
+            stop = self._stops_early and self._stopping.update(number, measures[0])
+            if not self._stops_early or number == max(self._stopping.best_round, self._stopping.fewest):
+                self._kept = number
+                self._keep(measures, bias)
             if stop:
-                stopped = "early"
+                self._stopped = "early"
                 break
-        if most > 0:
-            self.stopped = stopped
-        grown_in_all = len(kept) + len(trees)
-        fewest = min(self._stopping.fewest, grown_in_all)
-        best = max(self._stopping.best_round, fewest) if self.stops_early else grown_in_all
-        self._rankers.append(trees[: best - len(kept)])
-        name = objective.task.settings.objective.name
-        self.made.append(Ranker(name, len(trees), len(self._rankers[-1]), stopped))
 
-    def finish(self) -> tuple[list[Tree], tuple[float | None, ...]]:
-        """Return the trees of the model and the measures of the validation sets; set the scores of the training set."""
-        rankers = [ranker for ranker in self._rankers if ranker]
-        every = [grown for ranker in rankers for grown in ranker]
-        if len(rankers) > 1:
-            values = [grown.tree.leaf_values / len(rankers) for grown in every]
-            every = [replace(one, tree=replace(one.tree, leaf_values=v)) for one, v in zip(every, values, strict=True)]
-            self._add_up([self._training, *self._validation_sets], every, 1)  # as `predict` does, to the last bit
-        elif rankers:
-            self._training.scores = self._first_scores
-        else:  # no round was better than none
-            self._add_up([self._training, *self._validation_sets], [], 1)
-        trees = [grown.tree for grown in every]
-        if len(rankers) == 1:
-            return trees, self._values[len(trees) - 1]
-        return trees, tuple(one.measure() for one in self._validation_sets)
+    def _keep(self, measures: tuple[float | None, ...], bias: Float64Array) -> None:
+        """Remember the state after the trees that are kept so far."""
+        scores = self._training.scores
+        self._kept_scores = scores.copy() if self._stops_early else scores
+        self._measures, self._position_bias = measures, bias
 
-    def _add_up(self, sets: Sequence[Training | Validation], trees: Sequence[GrownTree], times: int) -> None:
-        """Recompute the scores of data sets: `times` the initial scores, plus all trees."""
-        for one in sets:
-            one.restart(times)
-            for grown in trees:
-                one.add(grown)
+    def result(self) -> TrainedRanker:
+        """Return the ranker after its last round."""
+        return TrainedRanker(
+            self._objective.task.settings,
+            len(self._trees),
+            tuple(self._trees[: self._kept]),
+            self._stopped,
+            self._measures,
+            self._kept_scores,
+            self._position_bias,
+        )
 
-    def _grow(
-        self, objective: Objective, round_number: int, scores: Sequence[Float64Array]
-    ) -> tuple[GrownTree | None, Float64Array]:
-        """Return a tree, None when there is no split, and the bias of positions after it; add the tree to scores.
-
-        scores : float64[n_documents] each; the first are those that the gradients are computed at
-        """
+    def _grow(self, round_number: int) -> tuple[GrownTree | None, Float64Array]:
+        """Add a tree to the scores; return it, None when there is no split, and the bias of positions after it."""
+        objective, scores = self._objective, self._training.scores
         drawn = objective.task.settings
         for settings in (drawn, replace(drawn, feature_rate=1.0, sampling_rate=1.0)):
-            gradients = objective.compute_gradients(scores[0], round_number)
+            gradients = objective.compute_gradients(scores, round_number)
             bias = objective.next_position_bias(gradients)  # growing changes the gradients
             grown = grow_round(self._setup, gradients, settings, round_number, scores)
             if grown is not None or min(drawn.sampling_rate, drawn.feature_rate) == 1.0:
                 break  # else try again without sampling rows and features
         return grown, bias
+
+
+def ranker_weights(scores: Sequence[Float64Array], query_offsets: Int64Array, with_init_scores: bool) -> list[float]:
+    """Return what the scores of each ranker are multiplied by, so that their sum is the model.
+
+    scores           : float64[n_documents] each, of one data set by each ranker
+    query_offsets    : int64[n_queries + 1] of that data set
+    with_init_scores : the scores start from initial ones; then rankers are simply averaged, as these stay as they are
+
+    Equation: weight_k = (spread_1 / spread_k) / number of rankers: the mean of rankers of the same spread, that of the
+    first. The spread is the root of the sum of squares of what scores differ from the mean of their query; objectives
+    have scores of different scales, and the mean would follow the largest.
+    """
+    n = len(scores)
+    if n == 1 or with_init_scores:
+        return [1.0 / n] * n
+    spreads = [math.sqrt(sum_query_squares(one, query_offsets)) for one in scores]
+    first = next((spread for spread in spreads if spread > 0.0), 1.0)
+    return [(first / spread if spread > 0.0 else 1.0) / n for spread in spreads]
+
+
+def weighted(tree: Tree, weight: float) -> Tree:
+    """Return a tree with its leaf values multiplied by the weight of its ranker.
+
+    tree   : of the ranker
+    weight : as `ranker_weights` gives it
+    """
+    return replace(tree, leaf_values=tree.leaf_values * weight)

@@ -27,20 +27,20 @@ def naming(source: str) -> Iterator[None]:
 
 
 def resolve_for(
-    settings: TrainSettings, train_set: Trainable, others: Sequence[Judged] = (), one_ranker: bool = False
+    settings: TrainSettings, train_set: Trainable, others: Sequence[Judged] = (), with_positions: bool = False
 ) -> ResolvedSettings:
     """Return the settings of a run, worked out from what its data is like.
 
     settings   : as given
     train_set  : what is learned from
     others     : what is measured besides; all sets have one largest label in expected reciprocal rank
-    one_ranker : only one ranker is possible
+    with_positions : a bias of positions is learned
 
     DataError when a label is above the largest one that is given, as in err@10(max=5).
     """
     every = (train_set, *others)
     scale = max(grade_scale(one.labels) for one in every)
-    resolved = resolve(settings, DataFacts(train_set.n_queries, train_set.n_documents, scale, one_ranker))
+    resolved = resolve(settings, DataFacts(train_set.n_queries, train_set.n_documents, scale, with_positions))
     if resolved.uses_label_scale:
         for one in every:
             with naming(one.source):

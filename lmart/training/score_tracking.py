@@ -53,9 +53,9 @@ class Watched:
         self._start = np.zeros(len(dataset.labels)) if init_scores is None else init_scores
         self.restart()
 
-    def restart(self, times: int = 1) -> None:
-        """Set the scores to `times` the initial scores."""
-        self.scores = self._start * times
+    def restart(self) -> None:
+        """Set the scores to the initial scores."""
+        self.scores = self._start.copy()
 
     def measure(self) -> float | None:
         """Return the measure of the data set at its current scores; None when no query counts."""

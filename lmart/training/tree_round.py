@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -43,15 +42,15 @@ def grow_round(
     gradients: Gradients,
     settings: RankerSettings,
     round_number: int,
-    scores: Sequence[Float64Array],
+    scores: Float64Array,
 ) -> GrownTree | None:
-    """Grow one tree on a sample of the documents and add its leaf values to scores of all; None without a split.
+    """Grow one tree on a sample of the documents and add its leaf values to the scores of all; None without a split.
 
     setup         : what is the same in every round
     gradients     : of the documents; overwritten when they are sampled
     settings      : of the ranker
     round_number  : of the seed's random numbers
-    scores        : float64[n] each, to which the leaf values are added
+    scores        : float64[n], to which the leaf values are added
     """
     binned, pool, histograms, directions = setup
     sampled, unsampled = _draw_rows(gradients, settings.sampling_rate, settings.seed, round_number, pool)
@@ -63,8 +62,7 @@ def grow_round(
     grown = grow_tree(leaves, binned.edges, units, settings.tree, pool, histograms, directions, features)
     if grown is not None:
         for partition in leaves.partitions:
-            for score_array in scores:
-                _add_values(partition, grown, score_array, pool)
+            _add_values(partition, grown, scores, pool)
     return grown
 
 

@@ -112,8 +112,6 @@ def check_usage(
         raise click.UsageError("--tune needs --folds K or a --valid file to measure")
     if settings.early_stop and not valid and selection.folds is None:
         raise click.UsageError("--early-stop needs a --valid file or --folds to measure")
-    if selection.selects and len(settings.objectives) > 1:
-        raise click.UsageError("--folds and --tune choose one number of trees, so they take a single --objective")
     if outputs.get("--tune-file") == "-":
         raise click.UsageError("--tune-file must be a file: it is read and written")
     places: dict[str, str] = {}

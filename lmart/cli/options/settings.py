@@ -30,11 +30,13 @@ def setting_option(name: str, metavar: str | None = None) -> Callable[[F], F]:
     other = AUTO if one.default is None else None
     if other:
         shown |= {"default": other}
-    if one.metadata["joined"]:
-        return click.option(flag, type=Names(one.metadata["choices"], AUTO), metavar=metavar or "NAME", **shown)
-    if isinstance(one.default, int) or name == "leaves":
+    declared = str(one.type)
+    if one.metadata["choices"] and other:
+        names = Names(one.metadata["choices"], AUTO, several=one.metadata["joined"])
+        return click.option(flag, type=names, metavar=metavar or "NAME", **shown)
+    if declared.startswith("int"):
         return click.option(flag, type=Whole(low, high, other=other), metavar=metavar or "N", **shown)
-    if isinstance(one.default, float) or name == "sample":
+    if declared.startswith("float"):
         bound = {"min": low if above is None else above, "max": high, "min_open": above is not None}
         return click.option(flag, type=Real(**bound, other=other), metavar=metavar or "R", **shown)
     if one.default == "":
@@ -49,6 +51,9 @@ METAVARS = {
     "metric": "MEASURE",
     "leaves": "N|auto",
     "sample": "R|auto",
+    "features": "R|auto",
+    "rankers": "N|auto",
+    "tree": "leafwise|depthwise|oblivious|auto",
     "monotone": "LIST|FILE",
     "objective": "NAME[+NAME...]|auto",
 }

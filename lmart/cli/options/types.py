@@ -83,23 +83,25 @@ class GainType(click.ParamType):  # type: ignore[type-arg]
 
 
 class Names(click.ParamType):  # type: ignore[type-arg]
-    """Some of several names, with + between; `other` is a word that stands for None.
+    """A name, or several with + between; `other` is a word that stands for None.
 
     choices : the names
+    several : whether several may be named
     """
 
     name = "names"
 
-    def __init__(self, choices: tuple[str, ...], other: str) -> None:
+    def __init__(self, choices: tuple[str, ...], other: str, several: bool = True) -> None:
         self.choices = choices
         self.other = other
+        self.several = several
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str | None:
         """Return the names in `value`, or None; a usage error, of `param` in `ctx`, when one is not known."""
         text = str(value)
         if text == self.other:
             return None
-        named = text.split("+")
+        named = text.split("+") if self.several else [text]
         for one in named:
             if one not in self.choices:
                 listed = ", ".join(map(quote, (*self.choices, self.other)))

@@ -45,6 +45,7 @@ def report(selected: SelectedSettings) -> dict[str, Any]:
         one = selected.cross_validation
         content["cross_validation"] = {
             "trees": one.trees,
+            "rankers": one.n_rankers,
             "mean": one.mean,
             **({} if one.start is None else {"start": one.start}),
             "interval": None if one.interval is None else list(one.interval),
@@ -156,7 +157,14 @@ def _shown(value: float) -> str:
 
 def _fold_table(crossed: CrossValidation, metric: str) -> tuple[list[str], list[list[str]]]:
     rows = [
-        [str(n), str(one.n_queries), str(one.n_documents), _shown(one.measure), _shown(one.best), str(one.best_round)]
+        [
+            str(n),
+            str(one.n_queries),
+            str(one.n_documents),
+            _shown(one.measure),
+            _shown(one.best),
+            str(one.best_round * crossed.n_rankers),
+        ]
         for n, one in enumerate(crossed.folds, 1)
     ]
     return ["fold", "queries", "documents", metric, "own best", "trees"], rows

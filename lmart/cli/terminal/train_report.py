@@ -11,7 +11,7 @@ from lmart.errors import counted
 from lmart.settings import TrainSettings
 
 if TYPE_CHECKING:
-    from lmart.settings.resolved import ResolvedSettings
+    from lmart.settings.resolved import RankerSettings, ResolvedSettings
     from lmart.training.boosting import TrainingRun, TrainResult
     from lmart.training.rankers import RoundReport
     from lmart.training.resolving import Trainable
@@ -29,20 +29,31 @@ def describe(dataset: Trainable, share: float) -> str:
 
 
 def report_automatic(requested: TrainSettings, settings: ResolvedSettings, tunes: bool, console: Console) -> None:
-    """Report which objective and how many leaves were set by the number of queries.
+    """Report the rankers of the model, and which settings of theirs were chosen automatically.
 
     requested : the settings as given
     settings  : those of the run
-    tunes     : the leaves are searched
+    tunes     : settings are searched
     console   : where it is reported
     """
-    used, automatic = settings.recorded, []
-    if requested.objective is None:
-        automatic.append(f"objective {used.objective}")
-    if requested.leaves is None and used.leaves is not None and not tunes:
-        automatic.append(counted(used.leaves, "leaf", "leaves"))
-    if automatic:
-        console.notice(f"{', '.join(automatic)} (auto: {counted(settings.facts.n_queries, 'query', 'queries')})")
+    automatic = (requested.objective, requested.leaves, requested.rankers)
+    if tunes or (None not in automatic and len(settings.rankers) == 1):
+        return
+    described = [_describe_ranker(one) for one in settings.rankers]
+    why = f"auto: {counted(settings.facts.n_queries, 'query', 'queries')}, {counted(settings.trees, 'tree')}"
+    if len(described) == 1:
+        console.notice(f"{described[0]} ({why})")
+    else:
+        chosen = f" ({why})" if None in automatic else ""
+        console.notice(f"the mean of {len(described)} rankers{chosen}: {'; '.join(described)}")
+
+
+def _describe_ranker(settings: RankerSettings) -> str:
+    """Describe a ranker in a few words."""
+    tree = settings.tree
+    form = "" if tree.form.name == "leafwise" else f"{tree.form.name} trees of "
+    features = f" and {settings.feature_rate:.3g} of the features" if settings.feature_rate < 1 else ""
+    return f"{settings.objective.name} with {form}{counted(tree.max_leaves, 'leaf', 'leaves')}{features}"
 
 
 def stopping_probability(settings: ResolvedSettings) -> str:
@@ -90,6 +101,8 @@ def summary(result: TrainResult, settings: ResolvedSettings, valid: Sequence[str
     measures = measures_by_set(result.training, result.validation, valid)
     trees = counted(len(result.ensemble.trees), "tree")
     best = f" (best of {result.rounds} rounds)" if result.best_round < result.rounds else ""
+    if len(result.rankers) > 1:
+        best = f" of {len(result.rankers)} rankers{best}"
     return f"wrote {trees}{best} to {out}; {settings.measure} {measures}"
 
 
@@ -152,20 +165,25 @@ def warn_after_training(
     _report_rankers_without_trees(result, settings, console)
     if result.start is not None and result.rounds and not result.best_round:
         console.warning("no round is better than the initial scores alone, so the model holds no tree")
-    if settings.patience is not None and result.stopped == "trees" and result.validation and result.best_round:
-        report_unfinished(result.best_round, result.rounds, settings.patience, str(settings.measure), console)
+    if settings.patience is None or not result.validation:
+        return
+    for number, one in enumerate(result.rankers, 1):
+        if one.stopped == "trees" and one.trees:
+            ranker = f"ranker {number}: " if len(result.rankers) > 1 else ""
+            report_unfinished(one.trees, one.rounds, settings.patience, f"{ranker}{settings.measure}", console)
 
 
 def _report_rankers_without_trees(result: TrainResult, settings: ResolvedSettings, console: Console) -> None:
-    for one in result.rankers:
+    for number, one in enumerate(result.rankers, 1):
         if one.trees or len(result.rankers) == 1:
             continue
+        ranker = f"ranker {number} of {len(result.rankers)}, {one.objective},"
         if one.rounds:
-            console.notice(f"{one.objective} added no tree: with none of its rounds is {settings.measure} better")
-        elif one.stopped == "split":
-            console.warning(f"{one.objective} added no tree: no split was left")
+            console.notice(
+                f"{ranker} has no tree: no round of it is better than the initial scores by {settings.measure}"
+            )
         else:
-            console.warning(f"{one.objective} added no tree: --trees is used up")
+            console.warning(f"{ranker} has no tree: no split was left")
 
 
 def settings_and_data(result: TrainResult, settings: ResolvedSettings, dataset: Trainable) -> dict[str, Any]:
@@ -200,7 +218,7 @@ def measures_of_run(
     """
     return {
         "rounds": [
-            {"round": one.round, "training": value, "validation": list(one.validation)}
+            {"ranker": one.ranker, "round": one.round, "training": value, "validation": list(one.validation)}
             for one, value in zip(rounds, training, strict=True)
         ],
         "stopped": result.stopped,
@@ -213,9 +231,23 @@ def measures_of_run(
 
 def _rankers(result: TrainResult) -> list[dict[str, Any]]:
     """Return which trees belong to which ranker: first_tree from 1, null when it has none."""
-    rankers, first = [], 1
+    rankers: list[dict[str, Any]] = []
+    first = 1
     for one in result.rankers:
-        rankers.append({"objective": one.objective, "first_tree": first if one.trees else None, "trees": one.trees})
+        rankers.append(
+            {
+                "objective": one.objective,
+                "tree": one.tree,
+                "leaves": one.leaves,
+                "features": one.features,
+                "seed": one.seed,
+                "first_tree": first if one.trees else None,
+                "trees": one.trees,
+                "rounds": one.rounds,
+                "stopped": one.stopped,
+                "validation": list(one.validation),
+            }
+        )
         first += one.trees
     return rankers
 

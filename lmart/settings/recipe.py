@@ -1,0 +1,114 @@
+"""Which rankers a model is the mean of: the one table of how they differ, and what of it holds for given settings.
+
+The mean of rankers that err differently ranks better than one ranker of as many trees. Those at the front differ in
+objective, form of tree and drawn features all at once. The order was chosen by cross-validation inside the training
+parts of MQ2008, OHSUMED and LightGBM's example, and on generated data of 2,000 queries.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from lmart.errors import SettingsError
+from lmart.settings.kinds import OBJECTIVES
+from lmart.settings.train_settings import TrainSettings
+
+AUTOMATIC = 4  # most rankers of `--rankers auto`
+EFFORT = 12.0, 2.0  # trees x learning rate that a ranker needs at most, and at least
+QUERIES_OF_EFFORT = 150.0  # more queries for each further unit of it
+OBLIVIOUS_LEAVES = 64  # of an oblivious tree whose leaves are chosen automatically: six splits
+_SEED_STEP = 0x9E3779B97F4A7C15  # 2^64 / golden ratio, so that seeds near each other share no ranker's seed
+
+
+class Variation(NamedTuple):
+    """How a ranker differs from others.
+
+    objective    : name of its objective
+    tree         : name of the form of its trees
+    feature_rate : share of the features that each tree may split on
+    """
+
+    objective: str
+    tree: str
+    feature_rate: float
+
+
+VARIATIONS = (
+    Variation("lambdamart", "leafwise", 1.0),
+    Variation("yetirank", "leafwise", 0.5),
+    Variation("lambdamart", "oblivious", 1.0),
+    Variation("yetirank", "oblivious", 0.5),
+    Variation("lambdamart", "leafwise", 0.5),
+    Variation("yetirank", "leafwise", 1.0),
+    Variation("lambdamart", "oblivious", 0.5),
+    Variation("yetirank", "oblivious", 1.0),
+)
+
+
+def count_rankers(settings: TrainSettings, n_queries: int, with_positions: bool) -> int:
+    """Return how many rankers a run has; the automatic number is from 1 to AUTOMATIC.
+
+    settings       : as given; `rankers` None: as many as objectives are named, else automatic
+    n_queries      : to learn from
+    with_positions : the run learns a bias of positions; then the automatic number is 1
+
+    The mean of rankers is better than one only when each has enough trees to fit the data, and more data takes more of
+    them: a ranker needs an effort, trees x learning rate, of a unit for each QUERIES_OF_EFFORT queries, within EFFORT.
+    """
+    most = max(1, settings.trees)
+    if settings.rankers is not None:
+        return min(settings.rankers, most)
+    if settings.objective is not None:
+        return min(len(settings.objectives), most)
+    if with_positions:
+        return 1
+    high, low = EFFORT
+    needed = min(high, max(low, n_queries / QUERIES_OF_EFFORT))
+    return max(1, min(AUTOMATIC, int(settings.trees * settings.learning_rate / needed), most))
+
+
+def variations(settings: TrainSettings, n_rankers: int, with_positions: bool) -> tuple[Variation, ...]:
+    """Return how each of the rankers differs: the table, where settings do not say otherwise.
+
+    settings       : an objective, form of tree or share of features that is given holds for all rankers; several
+                     objectives are taken in turn
+    n_rankers      : number of rankers
+    with_positions : the run learns a bias of positions: only objectives that can are taken
+
+    With more rankers than the table has, it starts again; rankers then differ by their seeds alone.
+    SettingsError when two rankers would be the same.
+    """
+    table = [one for one in VARIATIONS if OBJECTIVES[one.objective].positions or not with_positions]
+    if settings.objective is not None:
+        names = [kind.name for kind in settings.objectives]
+        plain = [Variation(name, "leafwise", 1.0) for name in names]
+        table = plain + [one._replace(objective=name) for one in VARIATIONS for name in names]
+    fixed = [
+        one._replace(
+            tree=one.tree if settings.tree is None else settings.tree,
+            feature_rate=one.feature_rate if settings.features is None else settings.features,
+        )
+        for one in table
+        if settings.tree is not None or not (settings.monotone and one.tree == "oblivious")
+    ]
+    distinct = list(dict.fromkeys(fixed))
+    chosen = [distinct[k % len(distinct)] for k in range(n_rankers)]
+    repeated = chosen[len(distinct) :]
+    if any(not _has_chance(one, settings) for one in repeated):
+        what = f"rankers is {n_rankers}, but with the other settings only {len(distinct)} differ"
+        raise SettingsError(f"{what}; use fewer, or --features below 1")
+    return tuple(chosen)
+
+
+def ranker_seed(seed: int, number: int) -> int:
+    """Return the seed of a ranker, from 0 to 2^63 - 1: that of the run for the first.
+
+    seed   : of the run
+    number : of the ranker, from 0
+    """
+    return seed if number == 0 else (seed + number * _SEED_STEP) % (1 << 63)
+
+
+def _has_chance(one: Variation, settings: TrainSettings) -> bool:
+    """Return whether rankers of this kind differ by their seeds."""
+    return one.feature_rate < 1.0 or OBJECTIVES[one.objective].random or settings.sample not in (None, 1.0)
