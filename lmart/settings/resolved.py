@@ -149,30 +149,31 @@ def resolve(settings: TrainSettings, facts: DataFacts) -> ResolvedSettings:
         given = measure.largest_label or settings.largest_label
         largest = given or (facts.grade_scale if facts.grade_scale != SMALLEST_GRADE_SCALE else None)
     ranker = RankerSettings(
-        kinds[0],
-        _tree_settings(settings),
-        settings.gain,
-        given or facts.grade_scale,
-        settings.truncation or EVERY_RANK,
-        settings.sigma,
-        settings.normalize,
-        settings.position_bias_reg,
-        settings.sample or _automatic_sampling_rate(facts.n_documents),
-        settings.features,
-        settings.seed,
+        objective=kinds[0],
+        tree=_tree_settings(settings),
+        gain=settings.gain,
+        largest_label=given or facts.grade_scale,
+        truncation=settings.truncation or EVERY_RANK,
+        sigma=settings.sigma,
+        normalize=settings.normalize,
+        position_bias_reg=settings.position_bias_reg,
+        sampling_rate=settings.sample or _automatic_sampling_rate(facts.n_documents),
+        feature_rate=settings.features,
+        seed=settings.seed,
     )
     return ResolvedSettings(
-        replace(settings, largest_label=largest),
-        facts,
-        tuple(replace(ranker, objective=kind) for kind in kinds),
-        settings.trees,
-        settings.early_stop or None,
-        measure,
-        MonotoneConstraints.parse(settings.monotone),
+        recorded=replace(settings, largest_label=largest),
+        facts=facts,
+        rankers=tuple(replace(ranker, objective=kind) for kind in kinds),
+        trees=settings.trees,
+        patience=settings.early_stop or None,
+        measure=measure,
+        constraints=MonotoneConstraints.parse(settings.monotone),
     )
 
 
 def _uses_label_scale(measure: Measure, objectives: tuple[ObjectiveKind, ...]) -> bool:
+    """Return whether the measure or an objective has stopping probabilities, which need the largest label."""
     in_objective = any(one.relevance == "stopping probability" for one in objectives)
     return in_objective or measure.kind.uses_label_scale
 
@@ -192,6 +193,7 @@ def _automatic_objective(settings: TrainSettings, facts: DataFacts) -> str:
 
 
 def _automatic_sampling_rate(n_documents: int) -> float:
+    """Return 1 for small data, else what leaves SMALL_DATA documents, but at least LOWEST_SAMPLING_RATE."""
     return 1.0 if n_documents <= SMALL_DATA else max(LOWEST_SAMPLING_RATE, SMALL_DATA / n_documents)
 
 
