@@ -8,7 +8,7 @@ from typing import NamedTuple
 from lmart.constraints import MonotoneConstraints
 from lmart.gains import SMALLEST_GRADE_SCALE, Gain
 from lmart.measures.values import Measure
-from lmart.settings.kinds import TREE_FORMS, ObjectiveKind, TreeForm
+from lmart.settings.kinds import ObjectiveKind, TreeForm
 from lmart.settings.train_settings import TrainSettings
 
 EVERY_RANK = 2**63 - 1  # as a truncation: all pairs count
@@ -200,7 +200,7 @@ def _automatic_sampling_rate(n_documents: int) -> float:
 def _tree_settings(settings: TrainSettings) -> TreeSettings:
     """Return how trees are grown; oblivious ones have only levels that can be full with so many leaves."""
     assert settings.leaves is not None
-    form, leaves = TREE_FORMS[settings.tree], settings.leaves
+    form, leaves = settings.tree_form, settings.leaves
     depth = leaves.bit_length() - 1 if form.oblivious else leaves - 1
     if settings.max_depth:
         depth = min(depth, settings.max_depth)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmart.errors import SettingsError, quote
 from lmart.gains import Gain
-from lmart.settings.kinds import OBJECTIVES, TREE_FORMS, ObjectiveKind, check_positions
+from lmart.settings.kinds import OBJECTIVES, TREE_FORMS, ObjectiveKind, TreeForm, check_positions
 
 if TYPE_CHECKING:
     from lmart.measures.values import Measure
@@ -126,7 +126,7 @@ class TrainSettings:
             object.__setattr__(self, one.name, of_declared_type(one, getattr(self, one.name)))
             if one.name != "trees" or self.trees != 0:  # 0 is allowed: the initial scores alone may be best
                 check_range(one, getattr(self, one.name))
-        if self.monotone and TREE_FORMS[self.tree].oblivious:
+        if self.monotone and self.tree_form.oblivious:
             others = " or ".join(quote(form.name) for form in TREE_FORMS.values() if not form.oblivious)
             raise SettingsError(f"monotone does not go with tree {quote(self.tree)}; use {others}")
 
@@ -139,6 +139,11 @@ class TrainSettings:
     def objectives(self) -> tuple[ObjectiveKind, ...]:
         """The objectives whose rankers are averaged; the first of all where it depends on the data."""
         return tuple(OBJECTIVES[name] for name in (self.objective or next(iter(OBJECTIVES))).split("+"))
+
+    @property
+    def tree_form(self) -> TreeForm:
+        """The form of trees that `tree` names."""
+        return TREE_FORMS[self.tree]
 
     @property
     def measure(self) -> Measure:
