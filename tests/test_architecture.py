@@ -99,3 +99,22 @@ def test_kernels_that_python_calls_return_no_named_tuple() -> None:
                 returned = ast.unparse(node.returns) if node.returns is not None else ""
                 named = re.findall(r"[A-Z]\w+", returned.replace("SplitFields", "").replace("None", ""))
                 assert node.name == "best_split" or (plain.fullmatch(returned) and not named), (path.name, node.name)
+
+
+def test_names_of_measures_objectives_and_trees_are_in_their_records() -> None:
+    """So a new one needs a record, and no comparison elsewhere; these few are keys of JSON, a label, and defaults."""
+    from lmart.measures import KINDS
+    from lmart.settings import OBJECTIVES, TREE_FORMS
+
+    keys = {("measures/evaluation.py", "err"), ("cli/terminal/train_report.py", "err")}
+    others = {("cli/terminal/eval_report.py", "err"), ("settings/train_settings.py", "leafwise")}
+    others |= {("settings/resolved.py", "lambdamart")}
+    names = {*KINDS, *OBJECTIVES, *TREE_FORMS}
+    found = set()
+    for path in (ROOT / "lmart").rglob("*.py"):
+        if path.name == "kinds.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and node.value in names:
+                found.add((path.relative_to(ROOT / "lmart").as_posix(), node.value))
+    assert found == keys | others

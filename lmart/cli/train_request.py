@@ -78,7 +78,7 @@ class TrainRequest:
         return {option: path for option, path in by_option.items() if path is not None}
 
     def checked(self) -> TrainRequest:
-        """Return the request with its measure in standard form; a usage or settings error when options do not fit."""
+        """Return the request in standard form; a usage or settings error when options do not go together."""
         from lmart.measures.values import parse_measures
 
         settings, metadata_files = self.settings, self.metadata_files
@@ -92,7 +92,7 @@ class TrainRequest:
         check_usage(self.selection, settings, self.files.valid, self.outputs)
         metadata_files.check_usage(settings, len(self.files.valid), given_on_command_line("position_bias_reg"))
         if path is None:
-            MonotoneConstraints.parse(settings.monotone)
+            settings = replace(settings, monotone=str(MonotoneConstraints.parse(settings.monotone)))
         return replace(self, settings=settings)
 
     def check_outputs(self) -> None:
@@ -105,12 +105,13 @@ class TrainRequest:
             check_output("-", self.inputs)
 
     def with_constraints_read(self) -> TrainRequest:
-        """Return the request with the monotone constraints as a list in standard form, read from their file."""
+        """Return the request with the monotone constraints of a file, if that is what is given, as a list."""
         from lmart.formats.metadata_files import read_monotone
 
         path = self.constraints_file
-        constraints = read_monotone(path) if path else MonotoneConstraints.parse(self.settings.monotone)
-        return replace(self, settings=replace(self.settings, monotone=str(constraints)))
+        if path is None:
+            return self
+        return replace(self, settings=replace(self.settings, monotone=str(read_monotone(path))))
 
     def with_messages_to(self, console: Console) -> TrainRequest:
         """Return the request with what readers report going to the console; warn of settings without effect."""

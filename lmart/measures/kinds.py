@@ -131,9 +131,9 @@ KINDS = {kind.name: kind for kind in _ALL}
 
 def kind_named(name: str) -> MeasureKind | None:
     """Return the kind of this name or alias; None when there is none."""
-    return next((kind for kind in _ALL if name == kind.name or name in kind.aliases), None)
+    return next((kind for kind in KINDS.values() if name == kind.name or name in kind.aliases), None)
 
 
 def names_with(parameter: Parameter) -> str:
     """Return the names of the measures with a parameter of their own, for messages."""
-    return " and ".join(kind.name for kind in _ALL if kind.parameter == parameter)
+    return " and ".join(kind.name for kind in KINDS.values() if kind.parameter == parameter)

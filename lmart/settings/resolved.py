@@ -150,18 +150,18 @@ def resolve(settings: TrainSettings, facts: DataFacts) -> ResolvedSettings:
         largest = given or (facts.grade_scale if facts.grade_scale != SMALLEST_GRADE_SCALE else None)
     rankers = tuple(
         RankerSettings(
-            kind,
-            _tree_settings(settings, TREE_FORMS[one.tree], facts.n_queries),
-            settings.gain,
-            given or facts.grade_scale,
-            settings.truncation or EVERY_RANK,
-            settings.sigma,
-            settings.normalize,
-            settings.position_bias_reg,
-            settings.sample or _automatic_sampling_rate(facts.n_documents),
-            one.feature_rate,
-            ranker_seed(settings.seed, number),
-            settings.trees // n_rankers + (number < settings.trees % n_rankers),
+            objective=kind,
+            tree=_tree_settings(settings, TREE_FORMS[one.tree], facts.n_queries),
+            gain=settings.gain,
+            largest_label=given or facts.grade_scale,
+            truncation=settings.truncation or EVERY_RANK,
+            sigma=settings.sigma,
+            normalize=settings.normalize,
+            position_bias_reg=settings.position_bias_reg,
+            sampling_rate=settings.sample or _automatic_sampling_rate(facts.n_documents),
+            feature_rate=one.feature_rate,
+            seed=ranker_seed(settings.seed, number),
+            trees=settings.trees // n_rankers + (number < settings.trees % n_rankers),
         )
         for number, (one, kind) in enumerate(zip(varied, kinds, strict=True))
     )
@@ -171,17 +171,18 @@ def resolve(settings: TrainSettings, facts: DataFacts) -> ResolvedSettings:
         leaves = settings.leaves or automatic_leaves(facts.n_queries, TREE_FORMS[one.tree])
         recorded = replace(recorded, tree=one.tree, objective=one.objective, features=one.feature_rate, leaves=leaves)
     return ResolvedSettings(
-        recorded,
-        facts,
-        rankers,
-        settings.trees,
-        settings.early_stop or None,
-        measure,
-        MonotoneConstraints.parse(settings.monotone),
+        recorded=recorded,
+        facts=facts,
+        rankers=rankers,
+        trees=settings.trees,
+        patience=settings.early_stop or None,
+        measure=measure,
+        constraints=MonotoneConstraints.parse(settings.monotone),
     )
 
 
 def _uses_label_scale(measure: Measure, objectives: tuple[ObjectiveKind, ...]) -> bool:
+    """Return whether the measure or an objective has stopping probabilities, which need the largest label."""
     in_objective = any(one.relevance == "stopping probability" for one in objectives)
     return in_objective or measure.kind.uses_label_scale
 
@@ -199,6 +200,7 @@ def automatic_leaves(n_queries: int, form: TreeForm) -> int:
 
 
 def _automatic_sampling_rate(n_documents: int) -> float:
+    """Return 1 for small data, else what leaves SMALL_DATA documents, but at least LOWEST_SAMPLING_RATE."""
     return 1.0 if n_documents <= SMALL_DATA else max(LOWEST_SAMPLING_RATE, SMALL_DATA / n_documents)
 
 

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from lmart.cli.terminal import table
 from lmart.data.dataset import RankingDataset, SparseRows, select_queries
-from lmart.measures.intervals import student_quantile
 from lmart.training.folds import assign_folds
 
 DATA = learnable(5, n_queries=23)
@@ -368,10 +367,3 @@ def test_selected_queries() -> None:
     assert part.labels.tolist() == [3, 4, 5, 0, 1] == [*part.features.values.tolist()[:3], 0, 1]
     assert (part.query_offsets.tolist(), list(part.query_ids)) == ([0, 3, 5], ["q2", "q0"])
     assert part.input_rows is not None and part.input_rows.tolist() == [3, 4, 5, 0, 1]
-
-
-@pytest.mark.parametrize(
-    ("freedom", "quantile"), [(1, 12.7062047), (2, 4.3026527), (4, 2.7764451), (9, 2.2621572), (100, 1.9839715)]
-)
-def test_quantiles_of_student(freedom: int, quantile: float) -> None:
-    assert student_quantile(0.95, freedom) == pytest.approx(quantile, abs=1e-7)

@@ -2,11 +2,13 @@
 
 import inspect
 
+import numpy as np
 import pytest
 
 from lmart.kernels import measures as kernels
-from lmart.measures import KINDS, MeasureKind, parse_measure
+from lmart.measures import KINDS, Evaluator, MeasureKind, parse_measure
 from lmart.measures.values import SYNTAX
+from lmart.settings import TrainSettings
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
@@ -29,3 +31,18 @@ def test_every_form_of_the_syntax_parses(kind: MeasureKind) -> None:
 
 def test_only_a_sum_of_gains_may_exceed_1() -> None:
     assert [name for name, kind in KINDS.items() if not kind.at_most_1] == ["dcg"]
+
+
+def test_a_name_or_alias_stands_for_one_measure() -> None:
+    names = [name for kind in KINDS.values() for name in (kind.name, *kind.aliases)]
+    assert len(set(names)) == len(names) > len(KINDS)
+
+
+def test_a_record_is_all_that_a_measure_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = MeasureKind("hits", "relevant documents among the first k", "relevant", needs_cutoff=True, aliases=("hit",))
+    monkeypatch.setitem(KINDS, "hits", kind)
+    measure = parse_measure("hit@2")
+    assert str(measure) == "hits@2" and TrainSettings(metric="HITS@2").measure == measure
+    labels, scores = np.array([1.0, 0.0, 2.0, 3.0]), np.array([4.0, 3.0, 2.0, 1.0])
+    report = Evaluator(labels, np.array([0, 4]), [measure]).evaluate(scores)
+    assert report.values == {"hits@2": 1.0}
