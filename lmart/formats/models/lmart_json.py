@@ -17,19 +17,24 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from lmart.array_types import Float64Array, Int64Array
 from lmart.errors import DataError, LmartError, ModelError, quote
 from lmart.gains import Gain
 from lmart.scoring.ensemble import Ensemble, FlatTrees, Tree, structure_fault
 from lmart.streams import LARGEST_WHOLE, AtomicOutput, read_pieces
 
 FORMAT = "lmart"
-VERSION = 1
+VERSION = 2  # written only when a key is used that version 1 does not know, so that older versions read the rest
 
-HEAD_KEYS = ("format", "version", "settings", "gain", "absent", "base_score", "feature_ids", "feature_names", "trees")
-OPTIONAL_HEAD_KEYS = ("feature_names",)
+HEAD_KEYS = (
+    *("format", "version", "settings", "gain", "absent", "base_score", "sums", "average"),
+    *("feature_ids", "feature_names", "trees"),
+)
+OPTIONAL_HEAD_KEYS = ("sums", "average", "feature_names")
 NODE_KEYS = ("split_features", "thresholds", "missing_left", "left", "right")
 LEAF_KEYS = ("leaf_values",)
-OPTIONAL_KEYS = ("split_gains", "leaf_documents")
+BOUND_KEYS = ("bound_offsets", "bounds")  # both or none, in trees with splits of several bounds
+OPTIONAL_KEYS = ("split_gains", "leaf_documents", *BOUND_KEYS)
 TREE_KEYS = (*NODE_KEYS, *LEAF_KEYS, *OPTIONAL_KEYS)
 
 NUMBERS = frozenset({int, float})
@@ -44,15 +49,20 @@ LONGEST_START = 1 << 16  # bytes by which a model must have begun
 
 def model_to_json(ensemble: Ensemble) -> str:
     """Return the model as JSON text that ends in a newline; equal models give equal text."""
+    uses_2 = ensemble.sums != "float64" or ensemble.average or any(tree.bounds is not None for tree in ensemble.trees)
     head: dict[str, Any] = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": VERSION if uses_2 else 1,
         "settings": ensemble.settings,
         "gain": ensemble.gain,
         "absent": ensemble.absent,
         "base_score": float(ensemble.base_score),
-        "feature_ids": ensemble.feature_ids.tolist(),
     }
+    if ensemble.sums != "float64":
+        head["sums"] = ensemble.sums
+    if ensemble.average:
+        head["average"] = True
+    head["feature_ids"] = ensemble.feature_ids.tolist()
     if ensemble.feature_names is not None:
         head["feature_names"] = list(ensemble.feature_names)
     lines = [f"{_dump(key)}: {_dump(value)}" for key, value in head.items()]
@@ -78,6 +88,9 @@ def _tree_to_json(tree: Tree, feature_ids: npt.NDArray[np.int64]) -> dict[str, A
         shown["split_gains"] = tree.split_gains.tolist()
     if tree.leaf_documents is not None:
         shown["leaf_documents"] = tree.leaf_documents.tolist()
+    if tree.bounds is not None and tree.bound_offsets is not None:
+        shown["bound_offsets"] = tree.bound_offsets.tolist()
+        shown["bounds"] = tree.bounds.tolist()
     return shown
 
 
@@ -140,6 +153,10 @@ def model_from_json(content: bytes, path: str) -> Ensemble:
     base_score = document["base_score"]
     if type(base_score) not in NUMBERS or not abs(base_score) <= sys.float_info.max:
         raise ModelError(f"'base_score' is {_show(base_score)}, not a finite number", path)
+    if document.get("sums", "float64") not in ("float64", "float32"):
+        raise ModelError(f"'sums' is {_show(document['sums'])}; it must be 'float64' or 'float32'", path)
+    if type(document.get("average", False)) is not bool:
+        raise ModelError(f"'average' is {_show(document['average'])}; it must be true or false", path)
     feature_ids = _feature_ids(document["feature_ids"], path)
     return Ensemble(
         _read_trees(document["trees"], feature_ids, path),
@@ -149,6 +166,8 @@ def model_from_json(content: bytes, path: str) -> Ensemble:
         document["absent"],
         gain,
         document["settings"],
+        document.get("sums", "float64"),
+        document.get("average", False),
     )
 
 
@@ -273,11 +292,31 @@ def _read_trees(listed: Any, feature_ids: npt.NDArray[np.int64], path: str) -> t
         _joined(listed, "left", np.int32, INTEGERS, INT32, path),
         _joined(listed, "right", np.int32, INTEGERS, INT32, path),
         _joined(listed, "leaf_values", np.float64, NUMBERS, None, path),
+        *_read_bounds(listed, path),
     )
     unsound = structure_fault(flat, len(feature_ids))
     if unsound is not None:
         raise ModelError(f"tree {unsound[0] + 1}: {unsound[1]}", path)
     return tuple(_views(listed, flat, path))
+
+
+def _read_bounds(listed: list[dict[str, Any]], path: str) -> tuple[Int64Array, Float64Array]:
+    """Return bound_offsets and bounds of FlatTrees."""
+    counts = [np.zeros(0, np.int64)]
+    starts = _joined(listed, "bound_offsets", np.int64, INTEGERS, (0, 2**63 - 1), path)
+    start = 0
+    for number, tree in enumerate(listed, 1):
+        n = len(tree["left"])
+        if "bounds" not in tree:
+            counts.append(np.zeros(n, np.int64))
+            continue
+        offsets = starts[start : (start := start + n + 1)]
+        sizes = np.diff(offsets)
+        if offsets[0] != 0 or offsets[-1] != len(tree["bounds"]) or (sizes < 0).any():
+            raise ModelError(f"tree {number}: 'bound_offsets' do not ascend from 0 to the number of 'bounds'", path)
+        counts.append(sizes)
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate(counts))])
+    return offsets, _joined(listed, "bounds", np.float64, NUMBERS, None, path)
 
 
 def _shape_fault(tree: Any) -> str | None:
@@ -293,10 +332,12 @@ def _shape_fault(tree: Any) -> str | None:
     unknown = next((key for key in tree if key not in TREE_KEYS), None)
     if unknown is not None:
         return f"there is a key {quote(unknown)} that format version {VERSION} does not know"
+    if ("bounds" in tree) != ("bound_offsets" in tree):
+        return "there is only one of 'bounds' and 'bound_offsets'"
     n = len(tree["left"])
     for key in TREE_KEYS:
-        due = n + 1 if key in ("leaf_values", "leaf_documents") else n
-        if key in tree and len(tree[key]) != due:
+        due = n + 1 if key in ("leaf_values", "leaf_documents", "bound_offsets") else n
+        if key in tree and key != "bounds" and len(tree[key]) != due:
             return f"'{key}' has {len(tree[key])} entries, where 'left' has {n} and so {due} are due"
     return None
 
@@ -339,6 +380,10 @@ def _views(listed: list[dict[str, Any]], flat: FlatTrees, path: str) -> Iterable
                 raise ModelError(f"tree {number + 1}: a split gain is not finite", path)
         if "leaf_documents" in tree:
             leaf_documents = documents[document_start : (document_start := document_start + stop - start + 1)]
+        bound_offsets = bounds = None
+        if "bounds" in tree:
+            first, last = flat.bound_offsets[start], flat.bound_offsets[stop]
+            bound_offsets, bounds = flat.bound_offsets[start : stop + 1] - first, flat.bounds[first:last]
         yield Tree(
             flat.split_columns[start:stop],
             flat.thresholds[start:stop],
@@ -348,4 +393,6 @@ def _views(listed: list[dict[str, Any]], flat: FlatTrees, path: str) -> Iterable
             flat.leaf_values[start + number : stop + number + 1],
             split_gains,
             leaf_documents,
+            bound_offsets,
+            bounds,
         )
