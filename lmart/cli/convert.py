@@ -13,8 +13,18 @@ from lmart.cli.options.common import quiet_option, thread_count, threads_option
 from lmart.cli.options.data import data_options
 from lmart.cli.terminal.console import Console
 from lmart.errors import quote
-from lmart.formats.names import FORMATS, Format, format_of_name
 from lmart.formats.read_options import ReadOptions
+from lmart.formats.registry import (
+    DATA_FORMATS,
+    FORMATS,
+    MODEL_FORMATS,
+    OWN,
+    AnyFormat,
+    DataReader,
+    DataWriter,
+    Format,
+    format_of_name,
+)
 
 EPILOG = """\b
 Examples:
@@ -23,6 +33,14 @@ Examples:
   lmart convert data/sample/test.svm - --to tsv
   lmart convert model.json normalised.json
 """
+
+
+def _listed(way: str) -> str:
+    """Return the names of the formats that have a reader or a writer, as `way` says: data; or models."""
+    return "; or ".join(
+        ", ".join(one.name for one in formats.values() if getattr(one, way) is not None)
+        for formats in (DATA_FORMATS, MODEL_FORMATS)
+    )
 
 
 @click.command(short_help="Convert data or models.", epilog=EPILOG)
@@ -35,7 +53,7 @@ Examples:
     metavar="FORMAT",
     default=None,
     show_default="by name, else by content",
-    help="Format of SRC: letor, csv, tsv, parquet; or lmart.",
+    help=f"Format of SRC: {_listed('reader')}.",
 )
 @click.option(
     "--to",
@@ -44,7 +62,7 @@ Examples:
     metavar="FORMAT",
     default=None,
     show_default="by name; standard output: letor, or lmart",
-    help="Format of DST: letor, csv, tsv, parquet; or lmart.",
+    help=f"Format of DST: {_listed('writer')}.",
 )
 @click.option(
     "--absent",
@@ -76,69 +94,79 @@ def command(
         raise click.UsageError("only one input can be '-' (standard input); give the others as files")
     source = _source_format(src, source_format)
     target = _target_format(dst, target_format, source)
-    if source is None:
-        source = FORMATS["lmart"] if target.kind == "model" else None
-    for one in (source, target):
-        if one is not None and not one.supported:
-            there = ", ".join(known.name for known in FORMATS.values() if known.supported)
-            raise click.UsageError(f"the format {quote(one.name)} is not supported yet; there are: {there}")
+    _check_supported(source, target)
 
     from lmart.streams import check_output
 
     check_output(dst, [src, *([read_options.query_sizes] if read_options.query_sizes else [])])
     if source is None and src != "-" and os.path.isfile(src):
-        from lmart.formats.registry import detect_format
+        from lmart.formats.detection import detect_format
 
         is_target_free = target_format is None and format_of_name(dst) is None
         source = FORMATS[detect_format(src, None if is_target_free else target.kind)]
         if is_target_free:
-            target = FORMATS["lmart"] if source.kind == "model" else target
+            target = FORMATS[OWN] if source.kind == "model" else target
+        _check_supported(source, target)
     if source is not None and source.kind != target.kind:
         what = f"{source.name} holds {_what(source)} and {target.name} {_what(target)}"
         raise click.UsageError(f"{what}; convert data to data, model to model")
     console = Console(quiet)
     if target_format is None and format_of_name(dst) is None and _names_nothing(dst, target):
-        what, example = ("model format", "lmart") if target.kind == "model" else ("format", "letor")
+        what, example = ("model format", OWN) if target.kind == "model" else ("format", "letor")
         raise click.UsageError(
             f"the name {quote(dst)} does not say which {what} is meant; give --to, as in --to {example}"
         )
     if target.kind == "model":
-        from lmart.formats.registry import read_model, write_model
+        from lmart.formats.models.model_files import read_model, write_model
 
-        write_model(read_model(src, None if source is None else source.name), dst, target.name)
+        # A name such as m.json says that it is a model, but not of which format.
+        write_model(read_model(src, source_format), dst, target.name, console.warning)
         return
+    target = DATA_FORMATS[target.name]
     _convert_data(src, dst, source, target, absent, read_options, thread_count(threads, console.notice), console)
 
 
-def _names_nothing(dst: str, target: Format) -> bool:
+def _check_supported(source: AnyFormat | None, target: AnyFormat) -> None:
+    """Raise a usage error for a source that is not read (None: not known yet) or a target that is not written."""
+    for one in (source, target):
+        if one is not None and not one.is_supported:
+            there = ", ".join(known.name for known in FORMATS.values() if known.is_supported)
+            raise click.UsageError(f"the format {quote(one.name)} is not supported yet; there are: {there}")
+    if source is not None and source.reader is None:
+        raise click.UsageError(f"the format {quote(source.name)} is only written; those read are: {_listed('reader')}")
+    if target.writer is None:
+        raise click.UsageError(f"the format {quote(target.name)} is only read; those written are: {_listed('writer')}")
+
+
+def _names_nothing(dst: str, target: AnyFormat) -> bool:
     """Say whether DST is a file whose name should say its format, but does not."""
     if dst == "-" or (os.path.exists(dst) and not os.path.isfile(dst)):  # a pipe or device has no name of its own
         return False
     return target.kind == "data" or bool(os.path.splitext(dst)[1])
 
 
-def _what(one: Format) -> str:
+def _what(one: AnyFormat) -> str:
     return "a model" if one.kind == "model" else "data"
 
 
-def _source_format(src: str, chosen: str | None) -> Format | None:
+def _source_format(src: str, chosen: str | None) -> AnyFormat | None:
     """Return the format of SRC, None when only its content can tell."""
     return FORMATS[chosen] if chosen is not None else None if src == "-" else format_of_name(src)
 
 
-def _target_format(dst: str, chosen: str | None, source: Format | None) -> Format:
+def _target_format(dst: str, chosen: str | None, source: AnyFormat | None) -> AnyFormat:
     if chosen is not None:
         return FORMATS[chosen]
     if (named := format_of_name(dst)) is not None:
         return named
-    return FORMATS["lmart" if source is not None and source.kind == "model" else "letor"]
+    return FORMATS[OWN if source is not None and source.kind == "model" else "letor"]
 
 
 def _convert_data(
     src: str,
     dst: str,
-    source: Format | None,
-    target: Format,
+    source: AnyFormat | None,
+    target: Format[DataReader, DataWriter],
     absent: str,
     options: ReadOptions,
     threads: int,
@@ -156,7 +184,7 @@ def _convert_data(
         ids_for_letor=target.name == "letor",
     ).telling(console.notice, console.warning)
     with WorkerPool(threads) as pool:
-        names = convert_data(src, dst, target.name, 0.0 if absent == "zero" else math.nan, options, pool)
+        names = convert_data(src, dst, target, 0.0 if absent == "zero" else math.nan, options, pool)
     context = click.get_current_context()
     if target.name == "letor" and context.get_parameter_source("absent") is not ParameterSource.DEFAULT:
         console.notice("--absent changes nothing: LETOR text goes without the cells that a row does not have")

@@ -11,17 +11,16 @@ import itertools
 import json
 import math
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from lmart.array_types import Float64Array, Int64Array
-from lmart.errors import DataError, LmartError, ModelError, quote
+from lmart.errors import LmartError, ModelError, quote
 from lmart.gains import Gain
 from lmart.scoring.ensemble import Ensemble, FlatTrees, Tree, structure_fault
-from lmart.streams import LARGEST_WHOLE, AtomicOutput, read_pieces
 
 FORMAT = "lmart"
 VERSION = 2  # written only when a key is used that version 1 does not know, so that older versions read the rest
@@ -44,7 +43,6 @@ MEANT = {NUMBERS: "a number", INTEGERS: "a whole number in range", BOOLEANS: "tr
 INT32 = (-(2**31), 2**31 - 1)
 
 BLANKS = " \t\r\n"  # of JSON
-LONGEST_START = 1 << 16  # bytes by which a model must have begun
 
 
 def model_to_json(ensemble: Ensemble) -> str:
@@ -94,40 +92,13 @@ def _tree_to_json(tree: Tree, feature_ids: npt.NDArray[np.int64]) -> dict[str, A
     return shown
 
 
-def write_model(ensemble: Ensemble, path: str) -> None:
-    """Write the model file, whole or not at all; OutputError when it cannot be written."""
-    text = model_to_json(ensemble)
-    with AtomicOutput(path) as out:
-        out.write(text)
-
-
-def read_model(path: str) -> Ensemble:
-    """Read and check a model file, plain or compressed; `-` is standard input. ModelError when it is no sound model."""
-    try:
-        content = _read(path)
-    except DataError as fault:
-        raise ModelError(fault.message, fault.path) from None
-    return model_from_json(content, path)
-
-
-def _read(path: str) -> bytes:
-    """Return the content of a file; only the beginning when that shows already that it is no model."""
-    parts: list[bytes] = []
-    begun = False
-    for piece in read_pieces(path, LARGEST_WHOLE):
-        parts.append(piece)
-        if not begun:
-            head = b"".join(parts)[:LONGEST_START]
-            text = head.removeprefix(codecs.BOM_UTF8).lstrip(BLANKS.encode())
-            begun = text.startswith(b"{")
-            waits = not text or codecs.BOM_UTF8.startswith(head)  # for more than blanks, or for the rest of the mark
-            if not begun and not (waits and len(head) < LONGEST_START):
-                return head[: head.rfind(b"\n") + 1] or head
-    return b"".join(parts)
+def write(ensemble: Ensemble, path: str, warn: Callable[[str], None]) -> bytes:
+    """Return the content of the model file; `path` and `warn` are for formats that cannot hold every model."""
+    return model_to_json(ensemble).encode("utf-8", "surrogateescape")
 
 
 def model_from_json(content: bytes, path: str) -> Ensemble:
-    """Return the model that a file holds; `path` is what to call it in messages."""
+    """Return the checked model that a file holds; `path` is what to call it in messages. ModelError."""
     document = _parse(content, path)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ModelError(f'this is JSON but no lmart model: it does not say "format": "{FORMAT}"', path)

@@ -21,15 +21,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmart.errors import ModelError, OutputError
-from lmart.formats.models import lmart_json
+from lmart.formats.models import model_files
 from lmart.formats.models.lmart_json import (
     HEAD_KEYS,
     TREE_KEYS,
     model_from_json,
     model_to_json,
-    read_model,
-    write_model,
 )
+from lmart.formats.models.model_files import read_model, write_model
 from lmart.scoring.ensemble import Ensemble, Tree
 from lmart.settings import TrainSettings
 
@@ -325,7 +324,7 @@ def test_what_does_not_begin_like_a_model_is_not_read_on(
             taken.append(i)
             yield piece
 
-    monkeypatch.setattr(lmart_json, "read_pieces", endless)
+    monkeypatch.setattr(model_files, "read_pieces", endless)
     with pytest.raises(ModelError, match=said):
         read_model("m")
     assert taken == [0]
@@ -334,7 +333,7 @@ def test_what_does_not_begin_like_a_model_is_not_read_on(
 def test_a_model_may_come_in_small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     content = b"\xef\xbb\xbf \n" + TEXT.encode()
     pieces = [content[i : i + 1] for i in range(len(content))]
-    monkeypatch.setattr(lmart_json, "read_pieces", lambda path, limit: iter(pieces))
+    monkeypatch.setattr(model_files, "read_pieces", lambda path, limit: iter(pieces))
     assert model_to_json(read_model("m")) == TEXT
 
 
