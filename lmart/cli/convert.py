@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
+from typing import NamedTuple
 
 import click
 from click.core import ParameterSource
 
 from lmart.cli.options.common import quiet_option, thread_count, threads_option
 from lmart.cli.options.data import data_options
+from lmart.cli.options.packed import packed
 from lmart.cli.terminal.console import Console
 from lmart.errors import quote
 from lmart.formats.read_options import ReadOptions
@@ -31,8 +33,37 @@ Examples:
   lmart convert data/sample/test.svm test.csv
   lmart convert test.csv test.svm
   lmart convert data/sample/test.svm - --to tsv
-  lmart convert model.json normalised.json
+  lmart convert model.json model.txt --to lightgbm --verify test.svm
+  lmart convert model.xml model.json
 """
+
+
+class ModelOptions(NamedTuple):
+    """The options that are for models only: data to verify with, whether to refuse losses, and a file of names."""
+
+    verify: str | None
+    strict: bool
+    feature_map: str | None
+
+    def files(self) -> list[str]:
+        """Return the files that these options name."""
+        return [path for path in (self.verify, self.feature_map) if path is not None]
+
+
+MODEL_OPTIONS = (
+    click.option(
+        "--verify",
+        metavar="DATA",
+        help="Models: score the rows of DATA, and rows planted on and beside each threshold, with both models; print "
+        "the largest difference, and how many rows come to another leaf.",
+    ),
+    click.option("--strict", is_flag=True, help="Models: refuse what the format of DST cannot hold exactly."),
+    click.option(
+        "--feature-map",
+        metavar="FILE",
+        help="Models: new names of features, 'feature name' on each line of FILE.",
+    ),
+)
 
 
 def _listed(way: str) -> str:
@@ -71,6 +102,7 @@ def _listed(way: str) -> str:
     show_default=True,
     help="What an index that is not in a LETOR row means: CSV, TSV and Parquet get 0 for it, or an empty field.",
 )
+@packed("model_options", ModelOptions, ModelOptions._fields, MODEL_OPTIONS)
 @data_options
 @threads_option
 @quiet_option
@@ -80,6 +112,7 @@ def command(
     source_format: str | None,
     target_format: str | None,
     absent: str,
+    model_options: ModelOptions,
     read_options: ReadOptions,
     threads: int | None,
     quiet: int,
@@ -88,9 +121,12 @@ def command(
 
     Numbers are written in the shortest form that reads back equal. Labels, query ids and document ids are kept where
     SRC has them. LETOR text has numbers for features, not names: columns with names get the numbers from 1 up.
-    Converting a model to its own format checks and normalises it.
+    A model keeps its features by index or name, and every comparison exactly where the format allows it; what could
+    differ is told as a warning (lmart-convert(1) has the table). Converting a model to its own format checks and
+    normalises it.
     """
-    if src == "-" and read_options.query_sizes == "-":
+    inputs = [src, *model_options.files(), *([read_options.query_sizes] if read_options.query_sizes else [])]
+    if inputs.count("-") > 1:
         raise click.UsageError("only one input can be '-' (standard input); give the others as files")
     source = _source_format(src, source_format)
     target = _target_format(dst, target_format, source)
@@ -98,7 +134,7 @@ def command(
 
     from lmart.streams import check_output
 
-    check_output(dst, [src, *([read_options.query_sizes] if read_options.query_sizes else [])])
+    check_output(dst, inputs)
     if source is None and src != "-" and os.path.isfile(src):
         from lmart.formats.detection import detect_format
 
@@ -117,13 +153,26 @@ def command(
             f"the name {quote(dst)} does not say which {what} is meant; give --to, as in --to {example}"
         )
     if target.kind == "model":
-        from lmart.formats.models.model_files import read_model, write_model
+        _check_verifiable(target, model_options)
+        from lmart.cli.convert_model import ModelRequest, convert_model
 
         # A name such as m.json says that it is a model, but not of which format.
-        write_model(read_model(src, source_format), dst, target.name, console.warning)
+        request = ModelRequest(
+            src, dst, source_format, target.name, model_options.feature_map, model_options.verify, model_options.strict
+        )
+        convert_model(request, read_options, thread_count(threads, console.notice), console)
         return
+    if model_options.files() or model_options.strict:
+        given = "verify" if model_options.verify else "feature-map" if model_options.feature_map else "strict"
+        raise click.UsageError(f"--{given} is for models, and {target.name} holds data; leave it out")
     target = DATA_FORMATS[target.name]
     _convert_data(src, dst, source, target, absent, read_options, thread_count(threads, console.notice), console)
+
+
+def _check_verifiable(target: AnyFormat, options: ModelOptions) -> None:
+    """Raise a usage error when --verify is given for a format that is not read back."""
+    if options.verify is not None and target.reader is None:
+        raise click.UsageError(f"--verify needs a format that lmart reads, and {target.name} is only written")
 
 
 def _check_supported(source: AnyFormat | None, target: AnyFormat) -> None:

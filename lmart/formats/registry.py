@@ -59,6 +59,7 @@ class Format(Generic[Reader, Writer]):
     package  : optional package that reader and writer need; '': none
     extra    : extra of lmart that installs the package
     title    : what messages call the format
+    is_float32 : models: thresholds and values are compared in float32
     """
 
     name: str
@@ -74,6 +75,7 @@ class Format(Generic[Reader, Writer]):
     package: str = ""
     extra: str = ""
     title: str = ""
+    is_float32: bool = False
 
     @property
     def is_supported(self) -> bool:

@@ -23,6 +23,16 @@ def read_model(path: str, format: str | None = None) -> Ensemble:
         content = _content(path, whole=format is not None)
     except DataError as fault:
         raise ModelError(fault.message, fault.path) from None
+    return parse_model(content, path, format)
+
+
+def parse_model(content: bytes, path: str, format: str | None = None) -> Ensemble:
+    """Return the model that a file's content, decompressed, holds.
+
+    path   : what to call the file in messages
+    format : name of its format; None: recognised by its content
+    ModelError when it is no sound model, or its format is not read.
+    """
     found = format or model_format_of(content[:LONGEST_START]) or OWN
     return MODEL_FORMATS[found].load_reader(path, ModelError)(content, path)
 
@@ -38,7 +48,16 @@ def write_model(
     warn     : called with each warning, such as that the format cannot say everything
     ModelError when the format cannot hold the model; OutputError when the file cannot be written.
     """
-    content = MODEL_FORMATS[format].load_writer(path, ModelError)(ensemble, path, warn)
+    write_bytes(model_bytes(ensemble, path, format, warn), path)
+
+
+def model_bytes(ensemble: Ensemble, path: str, format: str, warn: Callable[[str], None]) -> bytes:
+    """Return the content of a model file; the parameters and the ModelError are those of `write_model`."""
+    return MODEL_FORMATS[format].load_writer(path, ModelError)(ensemble, path, warn)
+
+
+def write_bytes(content: bytes, path: str) -> None:
+    """Write a file, whole or not at all. OutputError when it cannot be written."""
     with AtomicOutput(path) as output:
         output.write(content)
 
