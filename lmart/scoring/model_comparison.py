@@ -113,19 +113,21 @@ def _differ(
 ) -> BoolArray:
     """Return which rows come to another leaf of the second tree than of the first, bool[n].
 
-    Leaves are known by their place from left to right; where a format needs more nodes than the model has, so that
-    there are more leaves, by their values, up to the rounding of float32.
+    Leaves are known by their place from left to right; where their values in this order are not the same up to the
+    rounding of float32, as when a format needs more leaves, by their values.
     """
-    by_place = pair[0].n_leaves == pair[1].n_leaves
+    places = [_leaf_order(tree) for tree in pair]
+    allowed = ROUNDING * float(np.abs(pair[0].leaf_values).max())
+    in_order = [tree.leaf_values[np.argsort(place)] for tree, place in zip(pair, places, strict=True)]
+    by_place = len(in_order[0]) == len(in_order[1]) and bool((np.abs(in_order[0] - in_order[1]) <= allowed).all())
     reached = []
-    for tree, ensemble in zip(pair, models, strict=True):
-        values = _leaf_order(tree).astype(np.float64) if by_place else tree.leaf_values
+    for tree, ensemble, place in zip(pair, models, places, strict=True):
+        values = place.astype(np.float64) if by_place else tree.leaf_values
         one = replace(
             ensemble, trees=(replace(tree, leaf_values=values),), base_score=0.0, sums="float64", average=False
         )
         reached.append(Scorer(one).score(rows, column_map, pool))
-    allowed = 0.0 if by_place else ROUNDING * float(np.abs(pair[0].leaf_values).max())
-    return np.asarray(np.abs(reached[0] - reached[1]) > allowed)
+    return np.asarray(np.abs(reached[0] - reached[1]) > (0.0 if by_place else allowed))
 
 
 def _leaf_order(tree: Tree) -> Int64Array:
