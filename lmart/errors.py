@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 
 
@@ -44,6 +45,11 @@ def visible(text: str) -> str:
 def counted(number: int, noun: str, plural: str | None = None) -> str:
     """Return a number and what it counts, such as `1 tree`, `1,200 trees` or `2 queries`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def either(names: Sequence[str]) -> str:
+    """Return alternatives as text, such as `tsv, trec or jsonl`."""
+    return " or ".join([*([", ".join(names[:-1])] if names[1:] else []), *names[-1:]])
 
 
 class LmartError(Exception):

@@ -16,9 +16,10 @@ from lmart.array_types import Float64Array, Int32Array
 from lmart.data import frames
 from lmart.data.dataset import SparseRows
 from lmart.errors import DataError, counted
+from lmart.formats.documents.reading import for_models, open_rows
 from lmart.formats.documents.row_blocks import RowBlock, RowReader
+from lmart.formats.models.model_files import read_model
 from lmart.formats.read_options import ReadOptions
-from lmart.formats.registry import for_models, open_rows, read_model
 from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.explain import CHUNK as EXPLAINED
 from lmart.scoring.explain import Explainer, Explanation

@@ -26,8 +26,8 @@ from helpers.settings import prepare
 from lmart.array_types import Float64Array
 from lmart.data.dataset import RankingDataset
 from lmart.data.metadata import Positions, Sidecars
+from lmart.formats.documents.reading import read_dataset
 from lmart.formats.read_options import ReadOptions
-from lmart.formats.registry import read_dataset
 from lmart.measures import Conventions, Evaluator, parse_measure
 from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool

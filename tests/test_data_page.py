@@ -8,7 +8,7 @@ from helpers.commands import ROOT, run
 
 from lmart.formats.documents import column_roles
 from lmart.formats.documents.letor_diagnostics import LARGEST_INDEX
-from lmart.formats.names import FORMATS
+from lmart.formats.registry import FORMATS
 
 PAGE = (ROOT / "man" / "lmart-data.5").read_text()
 PLAIN = re.sub(r"\\f.", "", PAGE.replace("\\-", "-"))

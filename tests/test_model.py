@@ -14,7 +14,7 @@ from helpers.paths import ROOT
 from helpers.trees import grow, plain_scores
 
 from lmart.errors import DataError, ModelError
-from lmart.formats.models.lmart_json import write_model
+from lmart.formats.models.model_files import write_model
 from lmart.model import Model, load
 from lmart.scoring.ensemble import Ensemble
 

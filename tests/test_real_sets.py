@@ -11,8 +11,8 @@ from helpers.paths import ROOT
 from helpers.reading import SERIAL
 
 from lmart.formats.documents.conversion import convert_data
+from lmart.formats.documents.reading import read_dataset
 from lmart.formats.read_options import ReadOptions
-from lmart.formats.registry import read_dataset
 
 SHARED = ROOT.parent / "shared" / "data"
 

@@ -19,8 +19,8 @@ from lmart.binning.validation_set import CodedDataset, ValidationCoder, code_dat
 from lmart.errors import DataError
 from lmart.formats.documents.dataset_builder import LabelAndIdBuilder
 from lmart.formats.documents.feature_table import FeatureTable
+from lmart.formats.documents.reading import for_models, read_batches, read_dataset, source_name
 from lmart.formats.read_options import ReadOptions
-from lmart.formats.registry import for_models, read_batches, read_dataset, source_name
 from lmart.scoring.ensemble import Ensemble
 from lmart.settings import TrainSettings
 from lmart.streams import Spool, can_be_reread, can_spool, changed_while_read, state_of

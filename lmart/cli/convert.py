@@ -5,24 +5,73 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
+from typing import NamedTuple
 
 import click
 from click.core import ParameterSource
 
 from lmart.cli.options.common import quiet_option, thread_count, threads_option
 from lmart.cli.options.data import data_options
+from lmart.cli.options.packed import packed
 from lmart.cli.terminal.console import Console
 from lmart.errors import quote
-from lmart.formats.names import FORMATS, Format, format_of_name
 from lmart.formats.read_options import ReadOptions
+from lmart.formats.registry import (
+    DATA_FORMATS,
+    FORMATS,
+    MODEL_FORMATS,
+    OWN,
+    AnyFormat,
+    DataReader,
+    DataWriter,
+    Format,
+    format_of_name,
+)
 
 EPILOG = """\b
 Examples:
   lmart convert data/sample/test.svm test.csv
   lmart convert test.csv test.svm
   lmart convert data/sample/test.svm - --to tsv
-  lmart convert model.json normalised.json
+  lmart convert model.json model.txt --to lightgbm --verify test.svm
+  lmart convert model.xml model.json
 """
+
+
+class ModelOptions(NamedTuple):
+    """The options that are for models only: data to verify with, whether to refuse losses, and a file of names."""
+
+    verify: str | None
+    strict: bool
+    feature_map: str | None
+
+    def files(self) -> list[str]:
+        """Return the files that these options name."""
+        return [path for path in (self.verify, self.feature_map) if path is not None]
+
+
+MODEL_OPTIONS = (
+    click.option(
+        "--verify",
+        metavar="DATA",
+        help="Models: score the rows of DATA, and rows planted on and beside each threshold, with both models; print "
+        "the largest difference, and how many rows come to another leaf.",
+    ),
+    click.option("--strict", is_flag=True, help="Models: refuse what the format of DST cannot hold exactly."),
+    click.option(
+        "--feature-map",
+        metavar="FILE",
+        help="Models: new names of features, 'feature name' on each line of FILE.",
+    ),
+)
+
+
+def _listed(way: str) -> str:
+    """Return the names of the formats that have a reader or a writer, as `way` says: data; or models."""
+    return "; or ".join(
+        ", ".join(one.name for one in formats.values() if getattr(one, way) is not None)
+        for formats in (DATA_FORMATS, MODEL_FORMATS)
+    )
 
 
 @click.command(short_help="Convert data or models.", epilog=EPILOG)
@@ -35,7 +84,7 @@ Examples:
     metavar="FORMAT",
     default=None,
     show_default="by name, else by content",
-    help="Format of SRC: letor, csv, tsv, parquet; or lmart.",
+    help=f"Format of SRC: {_listed('reader')}.",
 )
 @click.option(
     "--to",
@@ -44,7 +93,7 @@ Examples:
     metavar="FORMAT",
     default=None,
     show_default="by name; standard output: letor, or lmart",
-    help="Format of DST: letor, csv, tsv, parquet; or lmart.",
+    help=f"Format of DST: {_listed('writer')}.",
 )
 @click.option(
     "--absent",
@@ -53,6 +102,7 @@ Examples:
     show_default=True,
     help="What an index that is not in a LETOR row means: CSV, TSV and Parquet get 0 for it, or an empty field.",
 )
+@packed("model_options", ModelOptions, ModelOptions._fields, MODEL_OPTIONS)
 @data_options
 @threads_option
 @quiet_option
@@ -62,6 +112,7 @@ def command(
     source_format: str | None,
     target_format: str | None,
     absent: str,
+    model_options: ModelOptions,
     read_options: ReadOptions,
     threads: int | None,
     quiet: int,
@@ -70,75 +121,101 @@ def command(
 
     Numbers are written in the shortest form that reads back equal. Labels, query ids and document ids are kept where
     SRC has them. LETOR text has numbers for features, not names: columns with names get the numbers from 1 up.
-    Converting a model to its own format checks and normalises it.
+    A model keeps its features by index or name, and every comparison exactly where the format allows it; what could
+    differ is told as a warning (lmart-convert(1) has the table). Converting a model to its own format checks and
+    normalises it.
     """
-    if src == "-" and read_options.query_sizes == "-":
+    inputs = [src, *model_options.files(), *([read_options.query_sizes] if read_options.query_sizes else [])]
+    if inputs.count("-") > 1:
         raise click.UsageError("only one input can be '-' (standard input); give the others as files")
     source = _source_format(src, source_format)
     target = _target_format(dst, target_format, source)
-    if source is None:
-        source = FORMATS["lmart"] if target.kind == "model" else None
-    for one in (source, target):
-        if one is not None and not one.supported:
-            there = ", ".join(known.name for known in FORMATS.values() if known.supported)
-            raise click.UsageError(f"the format {quote(one.name)} is not supported yet; there are: {there}")
+    _check_supported(source, target)
 
     from lmart.streams import check_output
 
-    check_output(dst, [src, *([read_options.query_sizes] if read_options.query_sizes else [])])
+    check_output(dst, inputs)
     if source is None and src != "-" and os.path.isfile(src):
-        from lmart.formats.registry import detect_format
+        from lmart.formats.detection import detect_format
 
         is_target_free = target_format is None and format_of_name(dst) is None
         source = FORMATS[detect_format(src, None if is_target_free else target.kind)]
         if is_target_free:
-            target = FORMATS["lmart"] if source.kind == "model" else target
+            target = FORMATS[OWN] if source.kind == "model" else target
+        _check_supported(source, target)
     if source is not None and source.kind != target.kind:
         what = f"{source.name} holds {_what(source)} and {target.name} {_what(target)}"
         raise click.UsageError(f"{what}; convert data to data, model to model")
     console = Console(quiet)
     if target_format is None and format_of_name(dst) is None and _names_nothing(dst, target):
-        what, example = ("model format", "lmart") if target.kind == "model" else ("format", "letor")
+        what, example = ("model format", OWN) if target.kind == "model" else ("format", "letor")
         raise click.UsageError(
             f"the name {quote(dst)} does not say which {what} is meant; give --to, as in --to {example}"
         )
     if target.kind == "model":
-        from lmart.formats.registry import read_model, write_model
+        _check_verifiable(target, model_options)
+        from lmart.cli.convert_model import ModelRequest, convert_model
 
-        write_model(read_model(src, None if source is None else source.name), dst, target.name)
+        # A name such as m.json says that it is a model, but not of which format.
+        request = ModelRequest(
+            src, dst, source_format, target.name, model_options.feature_map, model_options.verify, model_options.strict
+        )
+        convert_model(request, read_options, thread_count(threads, console.notice), console)
         return
+    if model_options.files() or model_options.strict:
+        given = "verify" if model_options.verify else "feature-map" if model_options.feature_map else "strict"
+        raise click.UsageError(f"--{given} is for models, and {target.name} holds data; leave it out")
+    target = DATA_FORMATS[target.name]
     _convert_data(src, dst, source, target, absent, read_options, thread_count(threads, console.notice), console)
 
 
-def _names_nothing(dst: str, target: Format) -> bool:
+def _check_verifiable(target: AnyFormat, options: ModelOptions) -> None:
+    """Raise a usage error when --verify is given for a format that is not read back."""
+    if options.verify is not None and target.reader is None:
+        raise click.UsageError(f"--verify needs a format that lmart reads, and {target.name} is only written")
+
+
+def _check_supported(source: AnyFormat | None, target: AnyFormat) -> None:
+    """Raise a usage error for a source that is not read (None: not known yet) or a target that is not written."""
+    for one in (source, target):
+        if one is not None and not one.is_supported:
+            there = ", ".join(known.name for known in FORMATS.values() if known.is_supported)
+            raise click.UsageError(f"the format {quote(one.name)} is not supported yet; there are: {there}")
+    if source is not None and source.reader is None:
+        raise click.UsageError(f"the format {quote(source.name)} is only written; those read are: {_listed('reader')}")
+    if target.writer is None:
+        raise click.UsageError(f"the format {quote(target.name)} is only read; those written are: {_listed('writer')}")
+
+
+def _names_nothing(dst: str, target: AnyFormat) -> bool:
     """Say whether DST is a file whose name should say its format, but does not."""
     if dst == "-" or (os.path.exists(dst) and not os.path.isfile(dst)):  # a pipe or device has no name of its own
         return False
     return target.kind == "data" or bool(os.path.splitext(dst)[1])
 
 
-def _what(one: Format) -> str:
+def _what(one: AnyFormat) -> str:
     return "a model" if one.kind == "model" else "data"
 
 
-def _source_format(src: str, chosen: str | None) -> Format | None:
+def _source_format(src: str, chosen: str | None) -> AnyFormat | None:
     """Return the format of SRC, None when only its content can tell."""
     return FORMATS[chosen] if chosen is not None else None if src == "-" else format_of_name(src)
 
 
-def _target_format(dst: str, chosen: str | None, source: Format | None) -> Format:
+def _target_format(dst: str, chosen: str | None, source: AnyFormat | None) -> AnyFormat:
     if chosen is not None:
         return FORMATS[chosen]
     if (named := format_of_name(dst)) is not None:
         return named
-    return FORMATS["lmart" if source is not None and source.kind == "model" else "letor"]
+    return FORMATS[OWN if source is not None and source.kind == "model" else "letor"]
 
 
 def _convert_data(
     src: str,
     dst: str,
-    source: Format | None,
-    target: Format,
+    source: AnyFormat | None,
+    target: Format[DataReader, DataWriter],
     absent: str,
     options: ReadOptions,
     threads: int,
@@ -156,7 +233,7 @@ def _convert_data(
         ids_for_letor=target.name == "letor",
     ).telling(console.notice, console.warning)
     with WorkerPool(threads) as pool:
-        names = convert_data(src, dst, target.name, 0.0 if absent == "zero" else math.nan, options, pool)
+        names = convert_data(src, dst, target, 0.0 if absent == "zero" else math.nan, options, pool)
     context = click.get_current_context()
     if target.name == "letor" and context.get_parameter_source("absent") is not ParameterSource.DEFAULT:
         console.notice("--absent changes nothing: LETOR text goes without the cells that a row does not have")

@@ -162,7 +162,8 @@ def command(
 
     # Only now, as these load numpy and numba.
     from lmart.cli import eval_run
-    from lmart.formats.registry import for_models, read_dataset, read_model
+    from lmart.formats.documents.reading import for_models, read_dataset
+    from lmart.formats.models.model_files import read_model
     from lmart.streams import check_output
 
     for path in dict.fromkeys((output.per_query or "-", "-")):

@@ -14,14 +14,14 @@ from lmart.cli.options.packed import given_on_command_line, packed
 from lmart.cli.options.types import Whole
 from lmart.cli.signals import keep_memory_constant
 from lmart.cli.terminal.console import Console
+from lmart.errors import OutputError, either
 from lmart.formats.read_options import ReadOptions
+from lmart.formats.registry import RESULT_FORMATS
 
 if TYPE_CHECKING:
     from lmart.array_types import Float64Array
     from lmart.formats.documents.row_blocks import RowBlock
     from lmart.formats.results.explanations import RowExplanations
-    from lmart.formats.results.predictions import PredictionWriter
-    from lmart.streams import AtomicOutput
 
 EPILOG = """\b
 Examples:
@@ -46,6 +46,11 @@ def _tag(context: click.Context, parameter: click.Parameter, value: str) -> str:
     return value
 
 
+def _those_with(option: str) -> str:
+    """Return the names of the output formats that have a place for what the option adds."""
+    return either([one.name for one in RESULT_FORMATS.values() if option in one.takes])
+
+
 @dataclass(frozen=True)
 class PredictOutput:
     """What is written, and where, one field an option.
@@ -64,16 +69,19 @@ class PredictOutput:
 
     def check_usage(self) -> None:
         """Raise a usage error when options do not go together."""
-        if self.explain and self.form != "jsonl":
-            raise click.UsageError("--explain needs --format jsonl: other formats have no place for contributions")
+        takes = RESULT_FORMATS[self.form].takes
+        if self.explain and "explain" not in takes:
+            formats = _those_with("explain")
+            raise click.UsageError(f"--explain needs --format {formats}: other formats have no place for contributions")
         if self.why is not None:
             given = {"--out": self.out != "-", "--format": self.form != "scores", "--top": self.top is not None}
             for option in (option for option, is_given in given.items() if is_given):
                 raise click.UsageError(f"--why prints a table to standard output; drop {option}")
-        if given_on_command_line("tag") and self.form != "trec":
-            raise click.UsageError("--tag needs --format trec: other formats have no place for the name of a run")
-        if self.top is not None and self.form == "scores":
-            raise click.UsageError("--top needs --format tsv, trec or jsonl: plain scores are one line a row")
+        if given_on_command_line("tag") and "tag" not in takes:
+            formats = _those_with("tag")
+            raise click.UsageError(f"--tag needs --format {formats}: other formats have no place for the name of a run")
+        if self.top is not None and "top" not in takes:
+            raise click.UsageError(f"--top needs --format {_those_with('top')}: plain scores are one line a row")
 
     @property
     def path(self) -> str:
@@ -103,11 +111,11 @@ class PredictOutput:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["scores", "tsv", "trec", "jsonl"]),
+    type=click.Choice(list(RESULT_FORMATS)),
     default="scores",
     show_default=True,
-    help="scores: one number a row. tsv: qid, document, score and rank, tab-separated. trec: a run for trec_eval, best "
-    "first. jsonl: one JSON object a row. A document is its id from the data, else its number in the query, from 1; "
+    help=" ".join(f"{one.name}: {one.summary}" for one in RESULT_FORMATS.values())
+    + " A document is its id from the data, else its number in the query, from 1; "
     "one that a query names twice is refused in trec, and warned of in tsv and jsonl.",
 )
 @click.option(
@@ -171,7 +179,8 @@ def command(
     refuse_two_standard_inputs(inputs)
 
     # Only now, as these load numpy and numba.
-    from lmart.formats.registry import for_models, open_rows, read_model
+    from lmart.formats.documents.reading import for_models, open_rows
+    from lmart.formats.models.model_files import read_model
     from lmart.formats.results.explanations import RowExplanations
     from lmart.model import score_stream
     from lmart.scoring.explain import Explainer
@@ -211,7 +220,7 @@ def _without_labels(options: ReadOptions, output: PredictOutput, strict: bool) -
         require_queries=False,
         use_labels=False,
         refuse_unknown=strict,
-        keep_document_ids=output.form != "scores" or output.why is not None,
+        keep_document_ids=RESULT_FORMATS[output.form].is_named or output.why is not None,
     )
 
 
@@ -226,31 +235,15 @@ def _write(
 
     source : the input, for messages; scattered : rows of a query need not be adjacent
     """
+    from lmart.formats.results.predictions import PredictionLayout
     from lmart.streams import AtomicOutput
 
+    layout = PredictionLayout(source, output.top, scattered, output.tag, explanations)
     with AtomicOutput(output.out) as result:
-        writer = _writer(output, result, source, scattered, explanations)
+        writer = RESULT_FORMATS[output.form].load_writer(output.out, OutputError)(result, layout)
         for block, scores in scored_blocks:
             writer.write(block, scores)
             result.flush()
             del block, scores  # before the next ones are made
         writer.finish()
         return writer.warnings
-
-
-def _writer(
-    output: PredictOutput,
-    out: AtomicOutput,
-    source: str,
-    scattered: bool,
-    explanations: RowExplanations | None,
-) -> PredictionWriter:
-    from lmart.formats.results import predictions
-
-    if output.form == "scores":
-        return predictions.ScoresWriter(out)
-    if output.form == "trec":
-        return predictions.TrecWriter(out, source, output.top, scattered, output.tag)
-    if output.form == "tsv":
-        return predictions.TsvWriter(out, source, output.top, scattered)
-    return predictions.JsonLinesWriter(out, source, output.top, scattered, explanations)

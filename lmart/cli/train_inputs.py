@@ -13,8 +13,8 @@ from lmart.cli.train_request import TrainRequest
 from lmart.data.dataset import RankingDataset
 from lmart.data.metadata import Sidecars
 from lmart.errors import DataError
+from lmart.formats.documents.reading import for_models, read_dataset
 from lmart.formats.read_options import ReadOptions
-from lmart.formats.registry import for_models, read_dataset
 from lmart.scoring.feature_matching import match_dataset, missing_columns
 from lmart.threads import WorkerPool
 from lmart.training.boosting import without_trees

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lmart.array_types import Float64Array, Int32Array, UInt8Array, UInt32Array, UInt64Array
+from lmart.array_types import Float64Array, Int32Array, Int64Array, UInt8Array, UInt32Array, UInt64Array
 from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
 from lmart.kernels.row_arrays import RowArrays
 
@@ -34,6 +34,9 @@ class CodingPlan(NamedTuple):
     coded_starts  : uint32[n_coded], thresholds of the feature before those of this coded column
     missing_codes : uint8[n_coded], the code of nan
     absent_codes  : uint8[n_coded], the code of a cell that is not written
+    table_starts  : int64[n_coded], place in `table` of a coded column that stands for a node with several bounds, -1
+                    for all others
+    table         : uint8[...], for each such column its code by the number of thresholds below the value
     """
 
     grid_starts: UInt32Array
@@ -43,6 +46,8 @@ class CodingPlan(NamedTuple):
     coded_starts: UInt32Array
     missing_codes: UInt8Array
     absent_codes: UInt8Array
+    table_starts: Int64Array
+    table: UInt8Array
 
 
 class MaskedTrees(NamedTuple):
@@ -55,6 +60,8 @@ class MaskedTrees(NamedTuple):
     leaf_values  : float64[n_leaves], in the order of the bits
     lowest_bits  : uint8[256], the lowest bit set in a byte
     n_bytes      : int64, bytes of the bitvector of the largest tree
+    in_float32   : bool, the sum is rounded to float32 after each tree
+    divisor      : float64, of the sum
     """
 
     mask_offsets: UInt64Array
@@ -63,6 +70,8 @@ class MaskedTrees(NamedTuple):
     leaf_values: Float64Array
     lowest_bits: UInt8Array
     n_bytes: int
+    in_float32: bool
+    divisor: float
 
 
 class CellBuffers(NamedTuple):
@@ -177,7 +186,7 @@ def code_rows(
     buffers     : CellBuffers, overwritten
     codes       : uint8[n_coded, BLOCK], a row for each coded column, out
 
-    Equation: code = min(max(#{j : t_j < x} - start, 0), 255).
+    Equation: code = min(max(#{j : t_j < x} - start, 0), 255), or table[#{j : t_j < x}].
     Parallel: writes only what the caller owns. Cost: O(cells x log thresholds + BLOCK x n_coded + n_features).
     """
     group_cells(rows, column_map, first, stop, buffers)
@@ -197,6 +206,12 @@ def code_rows(
             coded = codes[v]
             start = coded_starts[v]
             missing_code = missing_codes[v]
+            if plan.table_starts[v] >= 0:
+                table = plan.table[plan.table_starts[v] :]
+                for cell in range(begin, end):
+                    code = table[below[cell]]
+                    coded[np.uint64(cell_rows[cell])] = missing_code if np.isnan(cell_values[cell]) else code
+                continue
             for cell in range(begin, end):
                 rank = below[cell]
                 code = min(np.uint32(rank - start), np.uint32(255)) if rank > start else np.uint32(0)
@@ -214,7 +229,8 @@ def add_trees(trees: MaskedTrees, codes: UInt8Array, bitvectors: UInt8Array, sum
     sums       : float64[BLOCK], in and out
 
     Equation: where (code of the column, complemented if flip) > code of the mask word, the bitvector byte loses the
-    bits that are not in the mask; the leaf is the lowest bit of the first byte that is not 0; sum += its value.
+    bits that are not in the mask; the leaf is the lowest bit of the first byte that is not 0; sum += its value. A sum
+    of two float32 numbers, made in float64 and rounded to float32, is their float32 sum.
     Parallel: writes only what the caller owns. Cost: O(BLOCK x masks / documents of one vector).
     """
     mask_offsets, masks, leaf_offsets = trees.mask_offsets, trees.masks, trees.leaf_offsets
@@ -250,6 +266,9 @@ def add_trees(trees: MaskedTrees, codes: UInt8Array, bitvectors: UInt8Array, sum
         for d in range(BLOCK):
             leaf = np.uint64(leaf_bytes[d]) * eight + np.uint64(lowest_bits[np.uint64(bits[d])])
             sums[d] += leaf_values[first_leaf + leaf]
+        if trees.in_float32:
+            for d in range(BLOCK):
+                sums[d] = np.float64(np.float32(sums[d]))
 
 
 @kernel
@@ -273,7 +292,7 @@ def score_rows(
     scores      : float64[n], out
     first, stop : int64, the rows of this call
 
-    Equation: score = base_score + leaf value of tree 1 + leaf value of tree 2 ..., float64, in this order.
+    Equation: score = (base_score + leaf value of tree 1 + leaf value of tree 2 ..., in this order) / divisor.
     Parallel: the caller gives each call its own rows; this writes only scores[first:stop].
     """
     most_cells = 0
@@ -296,4 +315,4 @@ def score_rows(
         sums[:] = base_score
         add_trees(trees, codes, bitvectors, sums)
         for i in range(n):
-            scores[start + i] = sums[i]
+            scores[start + i] = sums[i] / trees.divisor

@@ -16,7 +16,9 @@ from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array
 class Tree:
     """One tree of n inner nodes and n + 1 leaves. Node 0 is the root; a tree of one leaf has no node.
 
-    A document goes left when its value <= threshold; a missing value goes where missing_left says.
+    A document goes left when its value <= threshold; a missing value goes where missing_left says. A node may have
+    further bounds above its threshold: then a document goes left when an even number of its bounds are below its value,
+    as in the ranges of a categorical split (value in (-inf, threshold] or in (bound 1, bound 2] ...).
 
     split_columns : int32[n], positions in Ensemble.feature_ids
     thresholds    : float64[n], finite
@@ -25,6 +27,9 @@ class Tree:
     leaf_values   : float64[n + 1], multiplied by the learning rate
     split_gains   : float64[n], None if unknown
     leaf_documents : int64[n + 1], training documents in each leaf, None if unknown
+    bound_offsets  : int64[n + 1], the further bounds of node i are bounds[bound_offsets[i]:bound_offsets[i + 1]],
+                     ascending and above its threshold; None when no node has any
+    bounds         : float64[bound_offsets[n]], finite; None with bound_offsets
     """
 
     split_columns: Int32Array
@@ -35,9 +40,12 @@ class Tree:
     leaf_values: Float64Array
     split_gains: Float64Array | None = None
     leaf_documents: Int64Array | None = None
+    bound_offsets: Int64Array | None = None
+    bounds: Float64Array | None = None
 
     @property
     def n_leaves(self) -> int:
+        """The number of leaves."""
         return len(self.leaf_values)
 
 
@@ -62,7 +70,7 @@ class RankerPart(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """A whole model: score = base_score, then + leaf value of each tree, float64, in tree order.
+    """A whole model: score = base_score, then + leaf value of each tree, in tree order.
 
     trees         : in the order in which their leaf values are added
     feature_ids   : int64[n_features], ascending, as in the training file
@@ -71,6 +79,8 @@ class Ensemble:
     absent        : 'zero' or 'missing', what an index that is not in the row means
     gain          : the gain it was trained with, as text
     settings      : of the training, plain JSON values
+    sums          : 'float64', or 'float32' when the sum is rounded to float32 after each tree, as XGBoost does
+    average       : whether the sum is divided by the number of trees, as in a random forest of LightGBM
     rankers       : the rankers that the model is the mean of; () when there is one
     """
 
@@ -81,10 +91,13 @@ class Ensemble:
     absent: str = "zero"
     gain: str = "exp2"
     settings: dict[str, Any] = field(default_factory=dict)
+    sums: str = "float64"
+    average: bool = False
     rankers: tuple[RankerPart, ...] = ()
 
     @property
     def n_features(self) -> int:
+        """The number of features."""
         return len(self.feature_ids)
 
     def feature_name(self, column: int) -> str:
@@ -98,6 +111,8 @@ class FlatTrees:
 
     node_offsets : int64[n_trees + 1], inner nodes of tree t are node_offsets[t]:node_offsets[t + 1]; its leaves are
                    node_offsets[t] + t:node_offsets[t + 1] + t + 1, as each tree has one leaf more than inner nodes
+    bound_offsets : int64[n_nodes + 1], the further bounds of node i, counted over all trees, are
+                    bounds[bound_offsets[i]:bound_offsets[i + 1]]
     the rest     : the arrays of Tree, concatenated; split_gains and leaf_documents are not carried
     """
 
@@ -108,9 +123,12 @@ class FlatTrees:
     left: Int32Array
     right: Int32Array
     leaf_values: Float64Array
+    bound_offsets: Int64Array
+    bounds: Float64Array
 
     @property
     def n_trees(self) -> int:
+        """The number of trees."""
         return len(self.node_offsets) - 1
 
     @property
@@ -140,7 +158,18 @@ def flatten(trees: Sequence[Tree]) -> FlatTrees:
         joined("left", np.int32),
         joined("right", np.int32),
         joined("leaf_values", np.float64),
+        np.concatenate(
+            [np.zeros(1, np.int64), np.cumsum(np.concatenate([np.zeros(0, np.int64), *map(_bound_counts, trees)]))]
+        ),
+        np.concatenate([np.zeros(0), *(tree.bounds for tree in trees if tree.bounds is not None)]),
     )
+
+
+def _bound_counts(tree: Tree) -> Int64Array:
+    """Return how many further bounds each node has, int64[n]."""
+    if tree.bound_offsets is None:
+        return np.zeros(len(tree.thresholds), np.int64)
+    return np.diff(tree.bound_offsets)
 
 
 def structure_fault(flat: FlatTrees, n_features: int) -> tuple[int, str] | None:
@@ -161,6 +190,7 @@ def structure_fault(flat: FlatTrees, n_features: int) -> tuple[int, str] | None:
     leaf_owner = np.repeat(np.arange(flat.n_trees, dtype=np.int64), sizes + 1)
     refuse(~np.isfinite(flat.thresholds), owner, "a threshold is not finite")
     refuse(~np.isfinite(flat.leaf_values), leaf_owner, "a leaf value is not finite")
+    refuse(_bounds_unsound(flat), owner, "the bounds of a node are not finite and ascending")
     refuse(
         (flat.split_columns < 0) | (flat.split_columns >= n_features), owner, "a split is on a feature it does not list"
     )
@@ -187,6 +217,17 @@ def structure_fault(flat: FlatTrees, n_features: int) -> tuple[int, str] | None:
         refuse(times == 0, owner, "a node is the child of no node")
         refuse(~_reachable(flat, inner[0], inner[1]), owner, "nodes form a ring that the root does not reach")
     return min(faults, key=lambda fault: fault[0]) if faults else None
+
+
+def _bounds_unsound(flat: FlatTrees) -> BoolArray:
+    """Return which nodes have a bound that is not finite or not above the one before it, bool[n_nodes]."""
+    counts = np.diff(flat.bound_offsets)
+    node = np.repeat(np.arange(len(counts)), counts)
+    is_first = np.zeros(len(flat.bounds), np.bool_)
+    is_first[flat.bound_offsets[:-1][counts > 0]] = True
+    before = np.where(is_first, flat.thresholds[node], np.concatenate([np.zeros(1), flat.bounds])[:-1])
+    wrong = ~np.isfinite(flat.bounds) | ~(flat.bounds > before)
+    return np.bincount(node[wrong], minlength=len(counts)) > 0
 
 
 def _reachable(flat: FlatTrees, left: Int64Array, right: Int64Array) -> BoolArray:

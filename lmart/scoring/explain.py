@@ -8,6 +8,7 @@ over all orders of the features (Shapley value).
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -49,12 +50,21 @@ class Explainer:
                 "explained; train the model with lmart, or score without",
                 path,
             )
+        if any(tree.bounds is not None for tree in ensemble.trees):
+            raise ModelError(
+                "has categorical splits, or splits that set zero apart, whose scores cannot be explained yet; "
+                "score without",
+                path,
+            )
         self.ensemble = ensemble
         documents = [
             np.ones(1, np.int64) if tree.leaf_documents is None else tree.leaf_documents for tree in ensemble.trees
         ]
         leaf_documents = np.concatenate([np.zeros(0, np.int64), *documents]).astype(np.int64, copy=False)
-        self._paths = _find_paths(flatten(ensemble.trees), leaf_documents, ensemble.n_features)
+        flat = flatten(ensemble.trees)
+        if ensemble.average:
+            flat = replace(flat, leaf_values=flat.leaf_values / max(len(ensemble.trees), 1))
+        self._paths = _find_paths(flat, leaf_documents, ensemble.n_features)
         self._quadrature = _quadrature(np.diff(self._paths.offsets))
         mean_values = self._paths.leaf_shares * self._paths.leaf_values
         try:

@@ -1,7 +1,8 @@
 """Scoring: an ensemble prepared for the kernels, and rows scored in parallel.
 
-A score is base_score + the leaf value of each tree, added in tree order in float64: the same bits as a plain walk over
-the raw values (`x <= threshold` goes left, nan to the side the node records), for any number of threads.
+A score is base_score + the leaf value of each tree, added in tree order in float64, or in float32 where the ensemble
+says so: the same bits as a plain walk over the raw values (`x <= threshold` goes left, nan to the side the node
+records), for any number of threads.
 """
 
 from __future__ import annotations
@@ -29,12 +30,29 @@ class _DistinctThresholds(NamedTuple):
     thresholds : float64[n_distinct]
     starts     : int64[n_features + 1], those of feature f are thresholds[starts[f]:starts[f + 1]]
     node_ranks : int64[n_nodes], place of each node's threshold among those of its feature
+    bound_ranks : int64[n_bounds], the same of each further bound
     """
 
     features: Int64Array
     thresholds: Float64Array
     starts: Int64Array
     node_ranks: Int64Array
+    bound_ranks: Int64Array
+
+
+class _Ranges(NamedTuple):
+    """The distinct conditions of nodes with several bounds.
+
+    numbers      : int64[n_nodes], condition of each node, -1 for a node with a threshold only
+    missing_left : bool[n_conditions], whether a missing value goes left
+    starts       : int64[n_conditions], where the table of each starts
+    table        : uint8[...], by the number of thresholds of the feature below a value: 0 goes left, 1 goes right
+    """
+
+    numbers: Int64Array
+    missing_left: BoolArray
+    starts: Int64Array
+    table: UInt8Array
 
 
 class _NodeCodes(NamedTuple):
@@ -64,10 +82,12 @@ class _LeafOrder(NamedTuple):
 
 
 def _distinct_thresholds(flat: FlatTrees, n_features: int) -> _DistinctThresholds:
-    """Number the thresholds of each feature."""
-    columns = flat.split_columns.astype(np.int64)
-    order = np.lexsort((flat.thresholds, columns))
-    by_column, by_threshold = columns[order], flat.thresholds[order]
+    """Number the thresholds and further bounds of each feature."""
+    bound_nodes = np.repeat(np.arange(len(flat.thresholds)), np.diff(flat.bound_offsets))
+    columns = np.concatenate([flat.split_columns, flat.split_columns[bound_nodes]]).astype(np.int64)
+    values = np.concatenate([flat.thresholds, flat.bounds])
+    order = np.lexsort((values, columns))
+    by_column, by_threshold = columns[order], values[order]
     is_new = np.ones(len(order), np.bool_)
     is_new[1:] = (by_column[1:] != by_column[:-1]) | (by_threshold[1:] != by_threshold[:-1])
     number = np.cumsum(is_new) - 1  # of the distinct (feature, threshold) pair
@@ -75,17 +95,42 @@ def _distinct_thresholds(flat: FlatTrees, n_features: int) -> _DistinctThreshold
     starts = np.searchsorted(features, np.arange(n_features + 1))
     ranks = np.empty(len(order), np.int64)
     ranks[order] = number - starts[by_column]
-    return _DistinctThresholds(features, by_threshold[is_new], starts, ranks)
+    n_nodes = len(flat.thresholds)
+    return _DistinctThresholds(features, by_threshold[is_new], starts, ranks[:n_nodes], ranks[n_nodes:])
+
+
+def _number_ranges(flat: FlatTrees, distinct: _DistinctThresholds) -> _Ranges:
+    """Number the distinct conditions of nodes with several bounds; write the table of each."""
+    numbers = np.full(len(flat.thresholds), -1, np.int64)
+    known: dict[tuple[int, bool, bytes], int] = {}
+    missing_left: list[bool] = []
+    starts: list[int] = []
+    tables: list[UInt8Array] = []
+    for node in np.flatnonzero(np.diff(flat.bound_offsets)).tolist():
+        feature = int(flat.split_columns[node])
+        ranks = distinct.bound_ranks[flat.bound_offsets[node] : flat.bound_offsets[node + 1]]
+        key = feature, bool(flat.missing_left[node]), np.append(distinct.node_ranks[node], ranks).tobytes()
+        if key not in known:
+            known[key] = len(known)
+            crossed = np.zeros(int(distinct.starts[feature + 1] - distinct.starts[feature]) + 1, np.int64)
+            crossed[[int(distinct.node_ranks[node]) + 1, *(ranks + 1).tolist()]] = 1
+            missing_left.append(key[1])
+            starts.append(sum(map(len, tables)))
+            tables.append((np.cumsum(crossed) % 2).astype(np.uint8))
+        numbers[node] = known[key]
+    table = np.concatenate([np.zeros(0, np.uint8), *tables])
+    return _Ranges(numbers, np.array(missing_left, np.bool_), np.array(starts, np.int64), table)
 
 
 def _plan_coding(flat: FlatTrees, n_features: int, absent: str) -> tuple[kernels.CodingPlan, _NodeCodes]:
     """Lay out the thresholds of each feature and the coded columns.
 
     A feature has one coded column for each side that its missing values go to and for each 255 of its thresholds, as
-    far as nodes use them. A missing value is below all codes in the one and above all in the other, so nodes need no
-    test for it.
+    far as nodes use them, and one for each distinct condition with several bounds, coded 0 (left) or 1 (right). A
+    missing value is below all codes in the one and above all in the other, so nodes need no test for it.
     """
     distinct = _distinct_thresholds(flat, n_features)
+    ranges = _number_ranges(flat, distinct)
     sizes = np.diff(distinct.starts)
     bits = np.array([int(size).bit_length() for size in sizes], dtype=np.int64)
     padded = (1 << bits) - 1
@@ -95,20 +140,29 @@ def _plan_coding(flat: FlatTrees, n_features: int, absent: str) -> tuple[kernels
     grid[1 + grid_starts[distinct.features] + ranks] = distinct.thresholds
 
     pieces = int(sizes.max(initial=1)) // CODES + 1
-    columns = flat.split_columns.astype(np.int64)
-    keys = (columns * 2 + flat.missing_left) * pieces + distinct.node_ranks // CODES
-    coded, node_columns = np.unique(keys, return_inverse=True)
+    plain = 2 * pieces  # keys of a feature for plain nodes; those for conditions with several bounds follow
+    kinds = plain + len(ranges.starts)
+    is_range = ranges.numbers >= 0
+    kind = np.where(is_range, plain + ranges.numbers, flat.missing_left * pieces + distinct.node_ranks // CODES)
+    coded, node_columns = np.unique(flat.split_columns.astype(np.int64) * kinds + kind, return_inverse=True)
     if len(coded) >= 1 << 23 or int(np.diff(flat.leaf_offsets).max(initial=0)) >= 1 << 26 or len(grid) >= 1 << 32:
         raise ModelError("the model is too large to score")
-    coded_starts = coded % pieces * CODES
-    coded_features = coded // (2 * pieces)
-    missing_codes = np.where(coded // pieces % 2 == 1, 0, CODES).astype(np.uint8)
+    coded_features, coded_kind = coded // kinds, coded % kinds
+    coded_range = np.where(coded_kind >= plain, coded_kind - plain, -1)  # -1 takes the entry that is appended
+    coded_starts = np.where(coded_range < 0, coded_kind % pieces * CODES, 0)
+    missing_left = np.where(
+        coded_range < 0, coded_kind // pieces == 1, np.append(ranges.missing_left, False)[coded_range]
+    )
+    missing_codes = np.where(missing_left, 0, CODES).astype(np.uint8)
+    table_starts = np.append(ranges.starts, -1)[coded_range]
     if absent == "missing":
         absent_codes = missing_codes.copy()
     else:
         negative = distinct.features[distinct.thresholds < 0.0]
         below = np.bincount(negative, minlength=n_features)[coded_features]
         absent_codes = np.clip(below - coded_starts, 0, CODES).astype(np.uint8)
+        in_table = table_starts >= 0
+        absent_codes[in_table] = ranges.table[(table_starts + below)[in_table]]
     plan = kernels.CodingPlan(
         grid_starts[:-1].astype(np.uint32),
         bits.astype(np.uint8),
@@ -117,8 +171,10 @@ def _plan_coding(flat: FlatTrees, n_features: int, absent: str) -> tuple[kernels
         coded_starts.astype(np.uint32),
         missing_codes,
         absent_codes,
+        table_starts.astype(np.int64),
+        ranges.table,
     )
-    return plan, _NodeCodes(node_columns.astype(np.int64), distinct.node_ranks % CODES)
+    return plan, _NodeCodes(node_columns.astype(np.int64), np.where(is_range, 0, distinct.node_ranks % CODES))
 
 
 def _order_leaves(flat: FlatTrees) -> _LeafOrder:
@@ -154,7 +210,7 @@ def _order_leaves(flat: FlatTrees) -> _LeafOrder:
     return _LeafOrder(positions, first, n_first, flip)
 
 
-def _mask_trees(flat: FlatTrees, nodes: _NodeCodes) -> kernels.MaskedTrees:
+def _mask_trees(ensemble: Ensemble, flat: FlatTrees, nodes: _NodeCodes) -> kernels.MaskedTrees:
     """Order the leaves of each tree, and write the masks of each node, bitvector byte by byte."""
     order = _order_leaves(flat)
     n_nodes = len(order.first)
@@ -180,6 +236,8 @@ def _mask_trees(flat: FlatTrees, nodes: _NodeCodes) -> kernels.MaskedTrees:
         leaf_values,
         _lowest_bits(),
         int(np.diff(flat.leaf_offsets).max(initial=0) + 7) // 8,
+        ensemble.sums == "float32",
+        float(max(len(ensemble.trees), 1)) if ensemble.average else 1.0,
     )
 
 
@@ -195,7 +253,7 @@ class Scorer:
         self.ensemble = ensemble
         flat = flatten(ensemble.trees)
         self._plan, nodes = _plan_coding(flat, ensemble.n_features, ensemble.absent)
-        self._trees = _mask_trees(flat, nodes)
+        self._trees = _mask_trees(ensemble, flat, nodes)
 
     def score(self, rows: SparseRows, column_map: Int32Array, pool: WorkerPool | None = None) -> Float64Array:
         """Return the score of each row, float64[n]. ModelError when one is too large for a number.

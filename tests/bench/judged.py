@@ -44,8 +44,8 @@ class Judged(NamedTuple):
 
 def load(paths: Iterable[str]) -> Judged:
     """Read LETOR text, several files as one."""
+    from lmart.formats.documents.reading import read_dataset
     from lmart.formats.read_options import ReadOptions
-    from lmart.formats.registry import read_dataset
 
     data = read_dataset(list(paths), ReadOptions())
     cells = np.zeros((data.n_documents, int(data.feature_ids[-1]) + 1))

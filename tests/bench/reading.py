@@ -47,7 +47,7 @@ for _ in range(times):
 LMART = FRAME.format(
     prepare="""
 from lmart.formats.options import ReadOptions
-from lmart.formats.registry import read_dataset
+from lmart.formats.documents.reading import read_dataset
 from lmart.threads import WorkerPool
 pool = WorkerPool(threads)
 load = lambda path: read_dataset([path], ReadOptions(), pool)

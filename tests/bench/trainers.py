@@ -28,8 +28,8 @@ class Lmart:
     """Trains with `lmart.training.boosting.train`, without validation sets."""
 
     def __init__(self, path: str) -> None:
+        from lmart.formats.documents.reading import read_dataset
         from lmart.formats.read_options import ReadOptions
-        from lmart.formats.registry import read_dataset
 
         self.data = read_dataset([path], ReadOptions())
         self.ensemble: Any = None

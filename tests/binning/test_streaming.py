@@ -22,9 +22,9 @@ from helpers.score_data import score_dataset
 from lmart.binning import streaming
 from lmart.data.metadata import Sidecars
 from lmart.errors import DataError
+from lmart.formats.documents.reading import read_dataset
 from lmart.formats.models.lmart_json import model_to_json
 from lmart.formats.read_options import ReadOptions
-from lmart.formats.registry import read_dataset
 from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool
 from lmart.training.boosting import train, without_trees

@@ -13,8 +13,8 @@ from helpers.reading import read
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lmart.formats.documents.reading import read_dataset
 from lmart.formats.read_options import ReadOptions
-from lmart.formats.registry import read_dataset
 
 FORMATS = {"letor": "svm", "csv": "csv", "tsv": "tsv", "parquet": "parquet"}
 HARD = b"""2 qid:a 1:0.1 3:1e-320 10:nan #docid = D,"1

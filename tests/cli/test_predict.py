@@ -26,11 +26,12 @@ from hypothesis import strategies as st
 
 from lmart.cli.main import main
 from lmart.data.dataset import SparseRows
-from lmart.errors import DataError
+from lmart.errors import DataError, OutputError
 from lmart.formats.documents.row_blocks import RowBlock
-from lmart.formats.models.lmart_json import write_model
-from lmart.formats.results import predictions
-from lmart.formats.results.predictions import falling
+from lmart.formats.models.model_files import write_model
+from lmart.formats.registry import RESULT_FORMATS
+from lmart.formats.results.predictions import PredictionLayout, PredictionWriter
+from lmart.formats.results.trec_run import falling
 from lmart.scoring.ensemble import Ensemble, Tree
 
 SAMPLE = ROOT / "data" / "sample" / "test.svm"
@@ -241,11 +242,9 @@ class Lines:
         self.text += text
 
 
-def writer_of(form: str, out: Any, top: int | None, scattered: bool) -> predictions.RankedWriter:
-    if form == "trec":
-        return predictions.TrecWriter(out, "d", top, scattered, "t")
-    kind = predictions.TsvWriter if form == "tsv" else predictions.JsonLinesWriter
-    return kind(out, "d", top, scattered)
+def writer_of(form: str, out: Any, top: int | None, scattered: bool) -> PredictionWriter:
+    layout = PredictionLayout("d", top, scattered, "t")
+    return RESULT_FORMATS[form].load_writer("d", OutputError)(out, layout)
 
 
 @pytest.mark.parametrize("form", ["tsv", "trec", "jsonl"])

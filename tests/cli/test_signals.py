@@ -263,7 +263,7 @@ def here(frame, event): return False
         assert (done.returncode, done.stderr) == (0, b"")
 
     def test_an_alarm_from_somebody_else_has_its_own_status(self, model: Path, tmp_path: Path) -> None:
-        body = at_call(signal.SIGALRM, "read_model", "lmart_json.py")
+        body = at_call(signal.SIGALRM, "read_model", "model_files.py")
         done = planted(body, "eval", "-m", model, "--data", TRAIN, folder=tmp_path)
         said = b"lmart: terminated by SIGALRM during eval; nothing was written\n"
         assert (done.returncode, done.stderr) == (142, said)
@@ -293,7 +293,7 @@ def here(frame, event): return False
 
     @pytest.mark.parametrize(("option", "lines"), [("-q", 1), ("-qq", 0)])
     def test_only_twice_quiet_silences_the_reason(self, option: str, lines: int, model: Path, tmp_path: Path) -> None:
-        for place in (("read_dataset", "registry.py"), ("__set_name__", "dataclasses.py")):
+        for place in (("read_dataset", "reading.py"), ("__set_name__", "dataclasses.py")):
             body = at_call(signal.SIGTERM, *place)
             done = planted(body, "eval", option, "-m", model, "--data", TRAIN, folder=tmp_path)
             assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (143, b"", lines)

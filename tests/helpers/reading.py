@@ -17,7 +17,7 @@ from lmart.formats.documents.dataset_builder import DatasetBuilder
 from lmart.formats.documents.delimited import DelimitedReader, TsvReader
 from lmart.formats.documents.feature_table import FeatureTable
 from lmart.formats.documents.letor import LetorReader
-from lmart.formats.documents.row_blocks import RowBlock, SeenQueries
+from lmart.formats.documents.row_blocks import RowBlock, RowSource, SeenQueries
 from lmart.formats.documents.text_reader import TextReader
 from lmart.formats.read_options import ReadOptions
 from lmart.threads import WorkerPool
@@ -61,7 +61,8 @@ def rows_of(data: bytes | Sequence[bytes], format: str = "letor", head: bytes = 
     """Return a reader of the bytes."""
     pieces = [data] if isinstance(data, bytes) else data
     read = ReadOptions(**options)  # type: ignore[arg-type]
-    return READERS[format](Pieces(pieces), head, read, SERIAL, FeatureTable(), SeenQueries(read.group_by_qid))
+    seen = SeenQueries(read.group_by_qid)
+    return READERS[format](RowSource(Pieces(pieces), head, read, SERIAL, FeatureTable(), seen))
 
 
 def read(data: bytes | Sequence[bytes], format: str = "letor", **options: object) -> RankingDataset:

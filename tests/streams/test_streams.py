@@ -21,8 +21,8 @@ import pytest
 from helpers.commands import SAMPLE, run
 
 from lmart.errors import DataError, OutputError
+from lmart.formats.documents.reading import read_dataset
 from lmart.formats.read_options import ReadOptions
-from lmart.formats.registry import read_dataset
 from lmart.streams import AtomicOutput, check_output, inputs, open_input, read_all, read_pieces
 
 TEXT = b"".join(b"%d qid:%d 1:0.5\n" % (i % 3, i // 9) for i in range(5000))

@@ -167,10 +167,12 @@ def warn_after_training(
         console.warning("no round is better than the initial scores alone, so the model holds no tree")
     if settings.patience is None or not result.validation:
         return
-    for number, one in enumerate(result.rankers, 1):
-        if one.stopped == "trees" and one.trees:
-            ranker = f"ranker {number}: " if len(result.rankers) > 1 else ""
-            report_unfinished(one.trees, one.rounds, settings.patience, f"{ranker}{settings.measure}", console)
+    unfinished = [(number, one) for number, one in enumerate(result.rankers, 1) if one.stopped == "trees" and one.trees]
+    if unfinished:  # one line for all: the ranker that was best at the latest round
+        number, one = max(unfinished, key=lambda pair: pair[1].trees / pair[1].rounds)
+        several = len(result.rankers) > 1
+        ranker = f"{len(unfinished)} of {len(result.rankers)} rankers used up their trees; ranker {number}: " * several
+        report_unfinished(one.trees, one.rounds, settings.patience, f"{ranker}{settings.measure}", console)
 
 
 def _report_rankers_without_trees(result: TrainResult, settings: ResolvedSettings, console: Console) -> None:

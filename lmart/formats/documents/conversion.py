@@ -5,33 +5,23 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Iterator
-from typing import Protocol
 
 import numpy as np
 
 from lmart.data.dataset import RankingDataset, SparseRows
-from lmart.formats.documents.delimited_writer import DelimitedWriter
-from lmart.formats.documents.letor import LetorWriter
-from lmart.formats.documents.parquet import ParquetWriter
-from lmart.formats.documents.row_blocks import RowBlock, RowReader
+from lmart.errors import OutputError
+from lmart.formats.documents.reading import open_rows, read_dataset
+from lmart.formats.documents.row_blocks import FeatureColumns, RowBlock, RowReader
 from lmart.formats.read_options import ReadOptions
-from lmart.formats.registry import open_rows, read_dataset
+from lmart.formats.registry import DataReader, DataWriter, Format
 from lmart.streams import AtomicOutput
 from lmart.threads import WorkerPool, chunks
 
 BLOCK_ROWS = 1 << 13
 
 
-class TableWriter(Protocol):
-    """Writes rows as a table whose columns are known from the start."""
-
-    def write(self, block: RowBlock, feature_names: list[str]) -> None: ...
-
-    def finish(self) -> None: ...
-
-
 def convert_data(
-    src: str, dst: str, target: str, absent: float, options: ReadOptions, pool: WorkerPool
+    src: str, dst: str, target: Format[DataReader, DataWriter], absent: float, options: ReadOptions, pool: WorkerPool
 ) -> tuple[str, ...] | None:
     """Write the rows of `src` to `dst` in the format `target`; return the names of the features, None if numbered.
 
@@ -50,7 +40,7 @@ def convert_data(
         blocks = iter(reader)
         blocks = itertools.chain([next(blocks)], blocks)  # the names are known after the first block
         names = None if reader.feature_names is None else tuple(reader.feature_names)
-        if target != "letor" and names is None:
+        if target.is_named and names is None:
             blocks = _without_empty_document_ids(list(blocks))  # the header needs all features
         _write(blocks, reader, names, output, target, absent)
         return names
@@ -67,24 +57,25 @@ def _write(
     source: RowReader | RankingDataset,
     names: tuple[str, ...] | None,
     output: AtomicOutput,
-    target: str,
+    target: Format[DataReader, DataWriter],
     absent: float,
 ) -> None:
-    if target == "letor":
-        letor = LetorWriter(output)
+    writer = target.load_writer(output.path, OutputError)(output, absent)
+    if not target.is_named:
         for block in blocks:
-            letor.write(block, np.arange(1, len(names) + 1) if names is not None else source.feature_ids)
+            ids = np.arange(1, len(names) + 1) if names is not None else source.feature_ids
+            writer.write(block, FeatureColumns(ids))
+        writer.finish()
         return
-    writer: TableWriter
-    writer = ParquetWriter(output, absent) if target == "parquet" else DelimitedWriter(output, target, absent)
     feature_ids = source.feature_ids
     order = np.argsort(feature_ids, kind="stable")
     number = np.empty(len(order), np.int32)
     number[order] = np.arange(len(order))
     header = [names[i] if names is not None else str(feature_ids[i]) for i in order.tolist()]
+    features = FeatureColumns(feature_ids[order], header)
     for block in blocks:
         rows = dataclasses.replace(block.features, columns=number[block.features.columns])
-        writer.write(dataclasses.replace(block, features=rows), header)
+        writer.write(dataclasses.replace(block, features=rows), features)
     writer.finish()
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
 from lmart.errors import OutputError, quote
-from lmart.formats.documents.row_blocks import RowBlock
+from lmart.formats.documents.row_blocks import FeatureColumns, RowBlock
 from lmart.formats.number_text import shortest
 from lmart.streams import AtomicOutput
 
@@ -16,19 +15,20 @@ DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 
 class DelimitedWriter:
-    """Writes blocks of rows as CSV or TSV with a header; a missing value is an empty field.
+    """Writes blocks of rows as CSV or TSV with a header; a missing value is an empty field."""
 
-    `absent` (0 or nan) is written where a row has no cell.
-    """
+    format: str
 
-    def __init__(self, output: AtomicOutput, format: str, absent: float) -> None:
+    def __init__(self, output: AtomicOutput, absent: float) -> None:
+        """Write to `output`; `absent` (0 or nan) stands where a row has no cell."""
         self._output = output
-        self._delimiter = DELIMITERS[format]
+        self._delimiter = DELIMITERS[self.format]
         self._absent = absent
         self._started = False
 
-    def write(self, block: RowBlock, feature_names: Sequence[str]) -> None:
-        """Append the rows; the first block decides which columns there are besides the features, in `feature_names`."""
+    def write(self, block: RowBlock, features: FeatureColumns) -> None:
+        """Append the rows; the first block decides which columns there are besides the features."""
+        feature_names = features.names
         columns = []
         if block.labels is not None:
             columns.append(("label", [shortest(label) for label in block.labels.tolist()]))
@@ -62,3 +62,15 @@ class DelimitedWriter:
         if any(c in text for c in (self._delimiter, '"', "\n", "\r")):
             return '"' + text.replace('"', '""') + '"'
         return text
+
+
+class CsvWriter(DelimitedWriter):
+    """Writes CSV."""
+
+    format = "csv"
+
+
+class TsvWriter(DelimitedWriter):
+    """Writes TSV."""
+
+    format = "tsv"

@@ -1,4 +1,4 @@
-"""LETOR text: `label qid:ID index:value ... # comment`, one document a line; its reader and its writer.
+"""LETOR text: `label qid:ID index:value ... # comment`, one document a line; its reader.
 
 Kernels parse the lines; a faulty line is parsed again by `letor_diagnostics`, which describes the fault.
 """
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from lmart.array_types import Int64Array
 from lmart.data.dataset import SparseRows
-from lmart.errors import DataError, OutputError, quote
+from lmart.errors import DataError, quote
 from lmart.formats.documents.cell_buffers import CellBatch
 from lmart.formats.documents.letor_diagnostics import (
     Layout,
@@ -28,9 +28,7 @@ from lmart.formats.documents.letor_diagnostics import (
 )
 from lmart.formats.documents.row_blocks import RowBlock
 from lmart.formats.documents.text_reader import Buffers, TextReader, cut_at_newlines, powers
-from lmart.formats.number_text import shortest
 from lmart.kernels import decimal_numbers, feature_ids, letor_text
-from lmart.streams import AtomicOutput
 
 # Lines with nothing but a comment: those in which `words_of` finds nothing.
 _NO_ROWS = re.compile(rb"(?:\n++|[ \t]*+\r*+(?:#[^\n]*+)?+\n)*+")
@@ -238,45 +236,3 @@ def _label_of(line: bytes) -> float:
     """Return the label of a line, 0 where there is none."""
     words = words_of(line.split(b"#", 1)[0])
     return float(words[0]) if words and label_fault(words[0]) is None else 0.0
-
-
-class LetorWriter:
-    """Writes blocks of rows as LETOR text, every number in the shortest form that reads back equal."""
-
-    def __init__(self, output: AtomicOutput) -> None:
-        self._output = output
-
-    def write(self, block: RowBlock, feature_ids: Int64Array) -> None:
-        """Append the rows. OutputError when an id cannot stand in LETOR text."""
-        names = [f"{feature_id}:" for feature_id in feature_ids.tolist()]
-        cells = [
-            names[column] + shortest(value)
-            for column, value in zip(block.features.columns.tolist(), block.features.values.tolist(), strict=True)
-        ]
-        bounds = block.features.offsets.tolist()
-        row_starts = [[] if block.labels is None else [shortest(label)] for label in self._labels(block)]
-        if block.query_ids is not None:
-            ends = block.query_offsets.tolist()
-            for query, query_id in enumerate(block.query_ids):
-                self._check(query_id, "query id", block.first_line + ends[query])
-                for row in range(ends[query], ends[query + 1]):
-                    row_starts[row].append("qid:" + query_id)
-        lines = []
-        for row, row_start in enumerate(row_starts):
-            words = row_start + cells[bounds[row] : bounds[row + 1]]
-            document_id = "" if block.document_ids is None else block.document_ids[row]
-            if document_id:
-                self._check(document_id, "document id", block.first_line + row)
-                words.append("#docid = " + document_id)
-            lines.append(" ".join(words) + "\n")
-        self._output.write("".join(lines))
-
-    @staticmethod
-    def _labels(block: RowBlock) -> list[float]:
-        return [0.0] * len(block) if block.labels is None else block.labels.tolist()
-
-    @staticmethod
-    def _check(text: str, what: str, row: int) -> None:
-        if not text or any(c.isspace() or c < " " or c == "\x7f" for c in text) or (what == "query id" and "#" in text):
-            why = "it is empty or holds a blank, a control character or '#'"
-            raise OutputError(f"{what} {quote(text)} (near line {row}) cannot stand in LETOR text: {why}; rename it")

@@ -1,4 +1,4 @@
-"""Parquet, through the package pyarrow: reader and writer. Nulls are missing values."""
+"""Parquet, through the package pyarrow: its reader. Nulls are missing values."""
 
 from __future__ import annotations
 
@@ -11,57 +11,45 @@ from types import TracebackType
 from typing import Any
 
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 
 from lmart.array_types import BoolArray, Float64Array, Int64Array
 from lmart.data.dataset import SparseRows
-from lmart.errors import DataError, OutputError, quote
+from lmart.errors import DataError, quote
 from lmart.formats.documents.column_roles import ColumnPlan, plan_columns
-from lmart.formats.documents.feature_table import FeatureTable
 from lmart.formats.documents.ids import encoding_fault, has_control, id_fault
-from lmart.formats.documents.row_blocks import RowBlock, RowReader, SeenQueries, refuse
-from lmart.formats.read_options import ReadOptions
+from lmart.formats.documents.row_blocks import RowBlock, RowReader, RowSource, refuse
 from lmart.kernels.delimited_text import DOCUMENT, FEATURE, LABEL, QUERY
-from lmart.streams import AtomicOutput, InputStream
+from lmart.streams import InputStream
 from lmart.threads import threads_can_start
 
 MAGIC = b"PAR1"
 BLOCK_ROWS = 1 << 14
 
 
-def _pyarrow(error: type[DataError] | type[OutputError], path: str) -> Any:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ModuleNotFoundError:
-        raise error("Parquet needs the package pyarrow: pip install 'lmart[parquet]'", path) from None
-    return pyarrow
-
-
 class ParquetReader(RowReader):
     """Reads Parquet, batch by batch; pipes and compressed files are read into memory first."""
 
-    def __init__(
-        self, stream: InputStream, head: bytes, options: ReadOptions, table: FeatureTable, seen_queries: SeenQueries
-    ) -> None:
-        self.path = stream.path
-        self.table = table
-        self._options = options
-        self._seen_queries = seen_queries
-        self._arrow = _pyarrow(DataError, self.path)
+    def __init__(self, source: RowSource) -> None:
+        self.path = source.stream.path
+        self.table = source.table
+        self._options = source.options
+        self._seen_queries = source.seen_queries
         self._threads = threads_can_start()
         self._query: str | None = None
         self._row = 0
-        self._stream = stream
+        self._stream = source.stream
         with self._failures():
             alone = {} if self._threads else {"pre_buffer": False}  # which starts threads
-            self._file = self._arrow.parquet.ParquetFile(_seekable(stream, head), **alone)
+            self._file = pyarrow.parquet.ParquetFile(_seekable(source.stream, source.head), **alone)
 
     def close(self) -> None:
         self._file.close()
         self._stream.close()
 
     def _failures(self) -> _ArrowFailures:
-        return _ArrowFailures(self._arrow, self.path)
+        return _ArrowFailures(self.path)
 
     def __iter__(self) -> Iterator[RowBlock]:
         originals, types = self._schema()
@@ -107,15 +95,15 @@ class ParquetReader(RowReader):
         refuse([DataError(message, self.path) for message in found], self._options.max_errors)
 
     def _plain_type(self, type_: Any) -> Any:
-        return type_.value_type if self._arrow.types.is_dictionary(type_) else type_
+        return type_.value_type if pyarrow.types.is_dictionary(type_) else type_
 
     def _is_number(self, type_: Any) -> bool:
-        types = self._arrow.types
+        types = pyarrow.types
         checks = (types.is_integer, types.is_floating, types.is_boolean, types.is_null, types.is_decimal)
         return any(check(type_) for check in checks)
 
     def _is_text(self, type_: Any) -> bool:
-        types = self._arrow.types
+        types = pyarrow.types
         names = ("is_string", "is_large_string", "is_string_view", "is_binary", "is_large_binary", "is_binary_view")
         return any(getattr(types, name)(type_) for name in names if hasattr(types, name))
 
@@ -170,9 +158,9 @@ class ParquetReader(RowReader):
 
     def _numbers(self, column: Any) -> Float64Array:
         with self._failures():
-            if self._arrow.types.is_dictionary(column.type):
+            if pyarrow.types.is_dictionary(column.type):
                 column = column.dictionary_decode()
-            if self._arrow.types.is_decimal(column.type):
+            if pyarrow.types.is_decimal(column.type):
                 column = column.cast("string")  # the way to the nearest number
             numbers: Float64Array = (
                 column.cast("float64", safe=False).fill_null(float("nan")).to_numpy(zero_copy_only=False)
@@ -184,9 +172,9 @@ class ParquetReader(RowReader):
 
         Adds a fault for each that is not UTF-8.
         """
-        if self._arrow.types.is_dictionary(column.type):
+        if pyarrow.types.is_dictionary(column.type):
             column = column.dictionary_decode()
-        if self._arrow.types.is_floating(column.type):
+        if pyarrow.types.is_floating(column.type):
             numbers = [None if x is None or math.isnan(x) else x for x in column.to_pylist()]
             if any(x is not None and (abs(x) >= 2**53 or x != int(x)) for x in numbers):
                 raise DataError(f"column {quote(name)} holds {column.type}, no {what}s; turn it into text", self.path)
@@ -229,8 +217,8 @@ class ParquetReader(RowReader):
 class _ArrowFailures:
     """Turns pyarrow's exceptions into one line."""
 
-    def __init__(self, arrow: Any, path: str) -> None:
-        self._kinds = (arrow.ArrowException, OSError, UnicodeDecodeError)
+    def __init__(self, path: str) -> None:
+        self._kinds = (pyarrow.ArrowException, OSError, UnicodeDecodeError)
         self._path = path
 
     def __enter__(self) -> None:
@@ -255,61 +243,3 @@ def _seekable(stream: InputStream, head: bytes) -> Any:
     while count := stream.read_block(buffer):
         parts.append(bytes(buffer[:count]))
     return io.BytesIO(b"".join(parts))
-
-
-class ParquetWriter:
-    """Writes blocks of rows as Parquet; missing values are nulls, `absent` is written where a row has no cell."""
-
-    def __init__(self, output: AtomicOutput, absent: float) -> None:
-        self._output = output
-        self._absent = absent
-        self._arrow = _pyarrow(OutputError, output.path)
-        self._writer: Any = None
-
-    def write(self, block: RowBlock, feature_names: Sequence[str]) -> None:
-        """Append the rows; the first block decides which columns there are."""
-        arrow = self._arrow
-        columns: list[tuple[str, Any]] = []
-        if block.labels is not None:
-            columns.append(("label", arrow.array(block.labels)))
-        if block.query_ids is not None:
-            sizes = np.diff(block.query_offsets).tolist()
-            texts = [text for text, size in zip(block.query_ids, sizes, strict=True) for _ in range(size)]
-            columns.append(("qid", arrow.array(texts, arrow.string())))
-        if block.document_ids is not None:
-            columns.append(("docid", arrow.array(list(block.document_ids), arrow.string())))
-        if clash := {name for name, _ in columns} & set(feature_names):
-            what = f"a feature is named {quote(min(clash))} like another column of the output"
-            raise OutputError(f"{what}; leave it out with --ignore-columns", self._output.path)
-        dense = block.features.dense(len(feature_names), self._absent)
-        for name, column in zip(feature_names, dense.T, strict=True):
-            columns.append((name, arrow.array(np.ascontiguousarray(column), from_pandas=True)))
-        table = arrow.table([column for _, column in columns], names=[name for name, _ in columns])
-        if self._writer is None:
-            self._writer = arrow.parquet.ParquetWriter(arrow.PythonFile(_Sink(self._output), "w"), table.schema)
-        self._writer.write_table(table)
-
-    def finish(self) -> None:
-        """Write the index at the end."""
-        if self._writer is not None:
-            self._writer.close()
-
-
-class _Sink(io.RawIOBase):
-    """What pyarrow writes to."""
-
-    def __init__(self, output: AtomicOutput) -> None:
-        self._output = output
-        self._position = 0
-
-    def writable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._position
-
-    def write(self, data: Any) -> int:
-        piece = bytes(data)
-        self._output.write(piece)
-        self._position += len(piece)
-        return len(piece)

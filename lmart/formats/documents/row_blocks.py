@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
+from typing import NamedTuple, Protocol
 
 from lmart.array_types import Float64Array, Int64Array
 from lmart.data.dataset import SparseRows
 from lmart.errors import DataError, quote
+from lmart.formats.documents.cell_buffers import CellBuffer
 from lmart.formats.documents.feature_table import FeatureTable
+from lmart.formats.read_options import ReadOptions
+from lmart.streams import InputStream
+from lmart.threads import WorkerPool
 
 
 @dataclass(frozen=True)
@@ -108,6 +113,52 @@ class RowReader(abc.ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+class RowSource(NamedTuple):
+    """One input, as the reader of its format gets it.
+
+    stream       : the content, without its first bytes
+    head         : those first bytes, which were read to recognise the format
+    options      : of reading
+    pool         : the workers
+    table        : the features met so far; new ones are added
+    seen_queries : the query ids met so far
+    cell_buffer  : where text formats write cells; None: in a buffer of the reader
+    """
+
+    stream: InputStream
+    head: bytes
+    options: ReadOptions
+    pool: WorkerPool
+    table: FeatureTable
+    seen_queries: SeenQueries
+    cell_buffer: CellBuffer | None = None
+
+
+class FeatureColumns(NamedTuple):
+    """The features of blocks to be written.
+
+    ids   : int64[n], one id a column of the blocks
+    names : one a column, as a header has them; empty for formats without names
+    """
+
+    ids: Int64Array
+    names: Sequence[str] = ()
+
+
+class RowWriter(Protocol):
+    """Writes blocks of rows to one output."""
+
+    def write(self, block: RowBlock, features: FeatureColumns) -> None:
+        """Append the rows; OutputError when the format cannot hold them.
+
+        block    : the rows; the first block decides which columns there are besides the features
+        features : what the columns of the block are
+        """
+
+    def finish(self) -> None:
+        """Write what must stand at the end; after the last block."""
 
 
 def refuse(faults: list[DataError], max_errors: int) -> None:

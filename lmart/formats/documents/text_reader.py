@@ -13,14 +13,11 @@ import numpy.typing as npt
 from lmart.array_types import Float64Array, Int64Array
 from lmart.data.dataset import SparseRows
 from lmart.errors import DataError
-from lmart.formats.documents.cell_buffers import CellBuffer, ReusedBuffer, joined
-from lmart.formats.documents.feature_table import FeatureTable
+from lmart.formats.documents.cell_buffers import ReusedBuffer, joined
 from lmart.formats.documents.ids import decode_documents, encoding_fault, id_fault
-from lmart.formats.documents.row_blocks import RowBlock, RowReader, SeenQueries, refuse
-from lmart.formats.read_options import ReadOptions
+from lmart.formats.documents.row_blocks import RowBlock, RowReader, RowSource, refuse
 from lmart.kernels import decimal_numbers, letor_text
 from lmart.streams import InputStream
-from lmart.threads import WorkerPool
 
 Ts = TypeVarTuple("Ts")
 
@@ -99,39 +96,21 @@ class _Reading:
 
 
 class TextReader(RowReader):
-    """Splits text into blocks of whole lines, which `parse` of a subclass turns into rows.
+    """Splits text into blocks of whole lines, which `parse` of a subclass turns into rows."""
 
-    stream       : the text, without its first bytes
-    head         : those first bytes, which were read to recognise the format
-    options      : of reading
-    pool         : the workers
-    table        : the features met so far; new ones are added
-    seen_queries : the query ids met so far
-    cell_buffer  : where cells are written; None: in a buffer of the reader
-    """
-
-    def __init__(
-        self,
-        stream: InputStream,
-        head: bytes,
-        options: ReadOptions,
-        pool: WorkerPool,
-        table: FeatureTable,
-        seen_queries: SeenQueries,
-        cell_buffer: CellBuffer | None = None,
-    ) -> None:
-        self.path = stream.path
-        self.table = table
-        self.options = options
-        self.pool = pool
+    def __init__(self, source: RowSource) -> None:
+        self.path = source.stream.path
+        self.table = source.table
+        self.options = source.options
+        self.pool = source.pool
         self.faults: list[DataError] = []
         self.line = 0  # lines before the current block
-        self._stream = stream
-        self._head = head
-        self._seen_queries = seen_queries
+        self._stream = source.stream
+        self._head = source.head
+        self._seen_queries = source.seen_queries
         self._query: bytes | None = None
         self._buffers: list[Buffers] = []
-        self._cell_buffer = cell_buffer or ReusedBuffer()
+        self._cell_buffer = source.cell_buffer or ReusedBuffer()
         self._lasting = True
         self._progress = 0.0
         self._next: _Reading | None = None

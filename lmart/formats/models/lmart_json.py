@@ -11,25 +11,29 @@ import itertools
 import json
 import math
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from lmart.errors import DataError, LmartError, ModelError, quote
+from lmart.array_types import Float64Array, Int64Array
+from lmart.errors import LmartError, ModelError, quote
 from lmart.gains import Gain
-from lmart.scoring.ensemble import Ensemble, FlatTrees, Tree, structure_fault
-from lmart.streams import LARGEST_WHOLE, AtomicOutput, read_pieces
+from lmart.scoring.ensemble import Ensemble, FlatTrees, RankerPart, Tree, structure_fault
 
 FORMAT = "lmart"
-VERSION = 1
+VERSION = 2  # written only when a key is used that version 1 does not know, so that older versions read the rest
 
-HEAD_KEYS = ("format", "version", "settings", "gain", "absent", "base_score", "feature_ids", "feature_names", "trees")
-OPTIONAL_HEAD_KEYS = ("feature_names",)
+HEAD_KEYS = (
+    *("format", "version", "settings", "gain", "absent", "base_score", "sums", "average"),
+    *("feature_ids", "feature_names", "rankers", "trees"),
+)
+OPTIONAL_HEAD_KEYS = ("sums", "average", "feature_names", "rankers")
 NODE_KEYS = ("split_features", "thresholds", "missing_left", "left", "right")
 LEAF_KEYS = ("leaf_values",)
-OPTIONAL_KEYS = ("split_gains", "leaf_documents")
+BOUND_KEYS = ("bound_offsets", "bounds")  # both or none, in trees with splits of several bounds
+OPTIONAL_KEYS = ("split_gains", "leaf_documents", *BOUND_KEYS)
 TREE_KEYS = (*NODE_KEYS, *LEAF_KEYS, *OPTIONAL_KEYS)
 
 NUMBERS = frozenset({int, float})
@@ -39,22 +43,29 @@ MEANT = {NUMBERS: "a number", INTEGERS: "a whole number in range", BOOLEANS: "tr
 INT32 = (-(2**31), 2**31 - 1)
 
 BLANKS = " \t\r\n"  # of JSON
-LONGEST_START = 1 << 16  # bytes by which a model must have begun
 
 
 def model_to_json(ensemble: Ensemble) -> str:
     """Return the model as JSON text that ends in a newline; equal models give equal text."""
+    in_head = ensemble.sums != "float64" or ensemble.average or bool(ensemble.rankers)
+    uses_2 = in_head or any(tree.bounds is not None for tree in ensemble.trees)
     head: dict[str, Any] = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": VERSION if uses_2 else 1,
         "settings": ensemble.settings,
         "gain": ensemble.gain,
         "absent": ensemble.absent,
         "base_score": float(ensemble.base_score),
-        "feature_ids": ensemble.feature_ids.tolist(),
     }
+    if ensemble.sums != "float64":
+        head["sums"] = ensemble.sums
+    if ensemble.average:
+        head["average"] = True
+    head["feature_ids"] = ensemble.feature_ids.tolist()
     if ensemble.feature_names is not None:
         head["feature_names"] = list(ensemble.feature_names)
+    if ensemble.rankers:
+        head["rankers"] = [part._asdict() for part in ensemble.rankers]
     lines = [f"{_dump(key)}: {_dump(value)}" for key, value in head.items()]
     trees = ",\n".join(_dump(_tree_to_json(tree, ensemble.feature_ids)) for tree in ensemble.trees)
     lines.append(f'"trees": [\n{trees}\n]' if trees else '"trees": []')
@@ -78,43 +89,19 @@ def _tree_to_json(tree: Tree, feature_ids: npt.NDArray[np.int64]) -> dict[str, A
         shown["split_gains"] = tree.split_gains.tolist()
     if tree.leaf_documents is not None:
         shown["leaf_documents"] = tree.leaf_documents.tolist()
+    if tree.bounds is not None and tree.bound_offsets is not None:
+        shown["bound_offsets"] = tree.bound_offsets.tolist()
+        shown["bounds"] = tree.bounds.tolist()
     return shown
 
 
-def write_model(ensemble: Ensemble, path: str) -> None:
-    """Write the model file, whole or not at all; OutputError when it cannot be written."""
-    text = model_to_json(ensemble)
-    with AtomicOutput(path) as out:
-        out.write(text)
-
-
-def read_model(path: str) -> Ensemble:
-    """Read and check a model file, plain or compressed; `-` is standard input. ModelError when it is no sound model."""
-    try:
-        content = _read(path)
-    except DataError as fault:
-        raise ModelError(fault.message, fault.path) from None
-    return model_from_json(content, path)
-
-
-def _read(path: str) -> bytes:
-    """Return the content of a file; only the beginning when that shows already that it is no model."""
-    parts: list[bytes] = []
-    begun = False
-    for piece in read_pieces(path, LARGEST_WHOLE):
-        parts.append(piece)
-        if not begun:
-            head = b"".join(parts)[:LONGEST_START]
-            text = head.removeprefix(codecs.BOM_UTF8).lstrip(BLANKS.encode())
-            begun = text.startswith(b"{")
-            waits = not text or codecs.BOM_UTF8.startswith(head)  # for more than blanks, or for the rest of the mark
-            if not begun and not (waits and len(head) < LONGEST_START):
-                return head[: head.rfind(b"\n") + 1] or head
-    return b"".join(parts)
+def write(ensemble: Ensemble, path: str, warn: Callable[[str], None]) -> bytes:
+    """Return the content of the model file; `path` and `warn` are for formats that cannot hold every model."""
+    return model_to_json(ensemble).encode("utf-8", "surrogateescape")
 
 
 def model_from_json(content: bytes, path: str) -> Ensemble:
-    """Return the model that a file holds; `path` is what to call it in messages."""
+    """Return the checked model that a file holds; `path` is what to call it in messages. ModelError."""
     document = _parse(content, path)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ModelError(f'this is JSON but no lmart model: it does not say "format": "{FORMAT}"', path)
@@ -140,6 +127,10 @@ def model_from_json(content: bytes, path: str) -> Ensemble:
     base_score = document["base_score"]
     if type(base_score) not in NUMBERS or not abs(base_score) <= sys.float_info.max:
         raise ModelError(f"'base_score' is {_show(base_score)}, not a finite number", path)
+    if document.get("sums", "float64") not in ("float64", "float32"):
+        raise ModelError(f"'sums' is {_show(document['sums'])}; it must be 'float64' or 'float32'", path)
+    if type(document.get("average", False)) is not bool:
+        raise ModelError(f"'average' is {_show(document['average'])}; it must be true or false", path)
     feature_ids = _feature_ids(document["feature_ids"], path)
     return Ensemble(
         _read_trees(document["trees"], feature_ids, path),
@@ -149,6 +140,9 @@ def model_from_json(content: bytes, path: str) -> Ensemble:
         document["absent"],
         gain,
         document["settings"],
+        document.get("sums", "float64"),
+        document.get("average", False),
+        _rankers(document.get("rankers", []), len(document["trees"]), path),
     )
 
 
@@ -248,6 +242,24 @@ def _feature_names(listed: Any, n_features: int, path: str) -> tuple[str, ...] |
     return tuple(listed)
 
 
+def _rankers(listed: Any, n_trees: int, path: str) -> tuple[RankerPart, ...]:
+    """Return which trees belong to which ranker; ModelError when the list is none, or its trees are not n_trees."""
+    if not isinstance(listed, list):
+        raise ModelError("'rankers' is not a list", path)
+    kinds = {"trees": int, "objective": str, "tree": str, "leaves": int, "features": float, "seed": int}
+    for number, one in enumerate(listed, 1):
+        if not isinstance(one, dict) or list(one) != list(kinds):
+            raise ModelError(f"ranker {number}: this is not an object with {', '.join(kinds)}", path)
+        wrong = next(
+            (key for key, kind in kinds.items() if type(one[key]) not in (kind, int if kind is float else kind)), None
+        )
+        if wrong is not None or one["trees"] < 0:
+            raise ModelError(f"ranker {number}: '{wrong or 'trees'}' is {_show(one[wrong or 'trees'])}", path)
+    if listed and sum(one["trees"] for one in listed) != n_trees:
+        raise ModelError(f"the rankers have {sum(one['trees'] for one in listed):,} trees, the model {n_trees:,}", path)
+    return tuple(RankerPart(**one) for one in listed)
+
+
 def _read_trees(listed: Any, feature_ids: npt.NDArray[np.int64], path: str) -> tuple[Tree, ...]:
     """Check all trees at once, on arrays laid end to end, and return views of these; quick for 10,000 trees."""
     if not isinstance(listed, list):
@@ -273,11 +285,31 @@ def _read_trees(listed: Any, feature_ids: npt.NDArray[np.int64], path: str) -> t
         _joined(listed, "left", np.int32, INTEGERS, INT32, path),
         _joined(listed, "right", np.int32, INTEGERS, INT32, path),
         _joined(listed, "leaf_values", np.float64, NUMBERS, None, path),
+        *_read_bounds(listed, path),
     )
     unsound = structure_fault(flat, len(feature_ids))
     if unsound is not None:
         raise ModelError(f"tree {unsound[0] + 1}: {unsound[1]}", path)
     return tuple(_views(listed, flat, path))
+
+
+def _read_bounds(listed: list[dict[str, Any]], path: str) -> tuple[Int64Array, Float64Array]:
+    """Return bound_offsets and bounds of FlatTrees."""
+    counts = [np.zeros(0, np.int64)]
+    starts = _joined(listed, "bound_offsets", np.int64, INTEGERS, (0, 2**63 - 1), path)
+    start = 0
+    for number, tree in enumerate(listed, 1):
+        n = len(tree["left"])
+        if "bounds" not in tree:
+            counts.append(np.zeros(n, np.int64))
+            continue
+        offsets = starts[start : (start := start + n + 1)]
+        sizes = np.diff(offsets)
+        if offsets[0] != 0 or offsets[-1] != len(tree["bounds"]) or (sizes < 0).any():
+            raise ModelError(f"tree {number}: 'bound_offsets' do not ascend from 0 to the number of 'bounds'", path)
+        counts.append(sizes)
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate(counts))])
+    return offsets, _joined(listed, "bounds", np.float64, NUMBERS, None, path)
 
 
 def _shape_fault(tree: Any) -> str | None:
@@ -293,10 +325,12 @@ def _shape_fault(tree: Any) -> str | None:
     unknown = next((key for key in tree if key not in TREE_KEYS), None)
     if unknown is not None:
         return f"there is a key {quote(unknown)} that format version {VERSION} does not know"
+    if ("bounds" in tree) != ("bound_offsets" in tree):
+        return "there is only one of 'bounds' and 'bound_offsets'"
     n = len(tree["left"])
     for key in TREE_KEYS:
-        due = n + 1 if key in ("leaf_values", "leaf_documents") else n
-        if key in tree and len(tree[key]) != due:
+        due = n + 1 if key in ("leaf_values", "leaf_documents", "bound_offsets") else n
+        if key in tree and key != "bounds" and len(tree[key]) != due:
             return f"'{key}' has {len(tree[key])} entries, where 'left' has {n} and so {due} are due"
     return None
 
@@ -339,6 +373,10 @@ def _views(listed: list[dict[str, Any]], flat: FlatTrees, path: str) -> Iterable
                 raise ModelError(f"tree {number + 1}: a split gain is not finite", path)
         if "leaf_documents" in tree:
             leaf_documents = documents[document_start : (document_start := document_start + stop - start + 1)]
+        bound_offsets = bounds = None
+        if "bounds" in tree:
+            first, last = flat.bound_offsets[start], flat.bound_offsets[stop]
+            bound_offsets, bounds = flat.bound_offsets[start : stop + 1] - first, flat.bounds[first:last]
         yield Tree(
             flat.split_columns[start:stop],
             flat.thresholds[start:stop],
@@ -348,4 +386,6 @@ def _views(listed: list[dict[str, Any]], flat: FlatTrees, path: str) -> Iterable
             flat.leaf_values[start + number : stop + number + 1],
             split_gains,
             leaf_documents,
+            bound_offsets,
+            bounds,
         )

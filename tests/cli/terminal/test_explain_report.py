@@ -14,7 +14,7 @@ from helpers.commands import run
 
 from lmart.cli.terminal import eval_report
 from lmart.cli.terminal.explain_report import shortened
-from lmart.formats.models.lmart_json import write_model
+from lmart.formats.models.model_files import write_model
 from lmart.scoring.ensemble import Ensemble, Tree
 
 DATA = """\

@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmart.errors import DataError
+from lmart.formats.detection import detect_format
 from lmart.formats.documents import text_reader as text_module
+from lmart.formats.documents.reading import open_rows, read_dataset
 from lmart.formats.read_options import ReadOptions
-from lmart.formats.registry import detect_format, open_rows, read_dataset
 from lmart.gains import Gain
 
 TABLE = b"""\xef\xbb\xbfqid, rel ,price,docid,stars\r

@@ -21,10 +21,11 @@ from hypothesis import strategies as st
 from lmart.errors import DataError
 from lmart.formats.documents import text_reader as text_module
 from lmart.formats.documents.feature_table import FeatureTable
-from lmart.formats.documents.letor import LetorReader, LetorWriter
-from lmart.formats.documents.row_blocks import SeenQueries
+from lmart.formats.documents.letor import LetorReader
+from lmart.formats.documents.letor_writer import LetorWriter
+from lmart.formats.documents.reading import open_rows, read_dataset
+from lmart.formats.documents.row_blocks import FeatureColumns, RowSource, SeenQueries
 from lmart.formats.read_options import ReadOptions
-from lmart.formats.registry import open_rows, read_dataset
 from lmart.gains import Gain
 from lmart.streams import AtomicOutput
 from lmart.threads import WorkerPool
@@ -457,7 +458,7 @@ def test_sizes_are_read_no_further_than_the_rows_reach(tmp_path: Path, monkeypat
             taken.append(i)
             yield np.array([2], np.int64)
 
-    monkeypatch.setattr("lmart.formats.registry.read_query_sizes", endless)
+    monkeypatch.setattr("lmart.formats.documents.reading.read_query_sizes", endless)
     with pytest.raises(DataError, match=r"sum to more than 14, but .*rows has 3 rows"):
         read_dataset([str(tmp_path / "rows")], ReadOptions(query_sizes="sizes"))
     assert len(taken) == 7
@@ -476,7 +477,7 @@ def test_a_long_line_is_not_copied_for_each_piece_of_it(monkeypatch: pytest.Monk
     for step in (1, 7):
         stream = Recorded(line[i : i + step] for i in range(0, len(line), step))
         options = ReadOptions()
-        reader = LetorReader(stream, b"", options, SERIAL, FeatureTable(), SeenQueries(False))
+        reader = LetorReader(RowSource(stream, b"", options, SERIAL, FeatureTable(), SeenQueries(False)))
         assert sum(len(block) for block in reader) == 1
         assert sum(a is not b for a, b in pairwise(buffers)) < 20
     monkeypatch.setattr(text_module, "LONGEST_LINE", 3 << 20)
@@ -529,7 +530,7 @@ def test_rows_are_written_so_that_they_read_back(tmp_path: Path) -> None:
     with AtomicOutput(str(path)) as out:
         writer = LetorWriter(out)
         for block in reader:
-            writer.write(block, reader.feature_ids)
+            writer.write(block, FeatureColumns(reader.feature_ids))
     assert same(stream_rows(path.read_bytes()), SMALL_ROWS)
     assert path.read_text().splitlines()[0] == "2 qid:q1 1:-0.001 2:nan 3:0.25 #docid = D-1"
 

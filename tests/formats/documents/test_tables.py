@@ -16,8 +16,8 @@ from helpers.reading import faults_of, read
 
 from lmart.errors import DataError
 from lmart.formats.documents import delimited, delimited_writer
+from lmart.formats.documents.reading import read_dataset
 from lmart.formats.read_options import ReadOptions
-from lmart.formats.registry import read_dataset
 
 FORMATS = ("csv", "tsv", "parquet")
 Table = dict[str, Sequence[object]]

@@ -21,15 +21,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmart.errors import ModelError, OutputError
-from lmart.formats.models import lmart_json
+from lmart.formats.models import model_files
 from lmart.formats.models.lmart_json import (
     HEAD_KEYS,
     TREE_KEYS,
     model_from_json,
     model_to_json,
-    read_model,
-    write_model,
 )
+from lmart.formats.models.model_files import read_model, write_model
 from lmart.scoring.ensemble import Ensemble, Tree
 from lmart.settings import TrainSettings
 
@@ -170,12 +169,12 @@ DAMAGED = {
     "version text": (change(version="1"), "the version of the format is '\"1\"'"),
     "version true": (change(version=True), "the version of the format is 'true'"),
     "version 0": (change(version=0), "the version of the format is '0'"),
-    "version 2": (change(version=2), "format version '2', this lmart knows up to 1; install a newer lmart"),
+    "version 3": (change(version=3), "format version '3', this lmart knows up to 2; install a newer lmart"),
     "no version": (without("version"), "the version of the format is 'null'"),
     "no trees": (without("trees"), "the model has no 'trees'"),
     "no settings": (without("settings"), "the model has no 'settings'"),
     "no absent": (without("absent"), "the model has no 'absent'"),
-    "unknown key": (change(tress=[]), "the model has a key 'tress' that format version 1 does not know"),
+    "unknown key": (change(tress=[]), "the model has a key 'tress' that format version 2 does not know"),
     "settings": (change(settings=[]), "'settings' is not an object"),
     "gain": (change(gain="exp3"), "'gain' is '\"exp3\"'"),
     "gain number": (change(gain=2), "'gain' is '2'"),
@@ -200,7 +199,7 @@ DAMAGED = {
     "tree number": (change(trees=[3]), "tree 1: this is not an object"),
     "tree without left": (tree(left=None), "tree 2: there is no 'left'"),
     "tree without leaves": (tree(leaf_values=None), "tree 2: there is no 'leaf_values'"),
-    "tree key": (tree(weight=1), "tree 2: there is a key 'weight' that format version 1 does not know"),
+    "tree key": (tree(weight=1), "tree 2: there is a key 'weight' that format version 2 does not know"),
     "tree text": (tree(left="-"), "tree 2: 'left' is not a list"),
     "sizes": (tree(thresholds=[0.5, 0.5]), "tree 2: 'thresholds' has 2 entries, where 'left' has 1 and so 1 are due"),
     "leaf sizes": (tree(leaf_values=[0.5]), "tree 2: 'leaf_values' has 1 entries, where 'left' has 1 and so 2 are due"),
@@ -325,7 +324,7 @@ def test_what_does_not_begin_like_a_model_is_not_read_on(
             taken.append(i)
             yield piece
 
-    monkeypatch.setattr(lmart_json, "read_pieces", endless)
+    monkeypatch.setattr(model_files, "read_pieces", endless)
     with pytest.raises(ModelError, match=said):
         read_model("m")
     assert taken == [0]
@@ -334,7 +333,7 @@ def test_what_does_not_begin_like_a_model_is_not_read_on(
 def test_a_model_may_come_in_small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     content = b"\xef\xbb\xbf \n" + TEXT.encode()
     pieces = [content[i : i + 1] for i in range(len(content))]
-    monkeypatch.setattr(lmart_json, "read_pieces", lambda path, limit: iter(pieces))
+    monkeypatch.setattr(model_files, "read_pieces", lambda path, limit: iter(pieces))
     assert model_to_json(read_model("m")) == TEXT
 
 
@@ -358,3 +357,57 @@ def test_deep_and_many_trees_need_no_recursion() -> None:
     ensemble = replace(SMALL, trees=(deep, *many))
     assert_same(model_from_json(model_to_json(ensemble).encode(), "m"), ensemble)
     assert sys.getrecursionlimit() == limit
+
+
+def test_what_version_1_does_not_know_makes_version_2() -> None:
+    document = json.loads(TEXT)
+    ranged = document["trees"][0]
+    n = len(ranged["left"])
+    further = [max(ranged["thresholds"]) + 1.0, max(ranged["thresholds"]) + 2.0]
+    ranged["bound_offsets"], ranged["bounds"] = [0] + [2] * n, further
+    rankers = [{"trees": 1, "objective": "lambdamart", "tree": "leafwise", "leaves": 8, "features": 1.0, "seed": 0}]
+    document.update(version=2, sums="float32", average=True, rankers=rankers)
+    ensemble = model_from_json(json.dumps(document).encode(), "m.json")
+    assert (ensemble.sums, ensemble.average) == ("float32", True)
+    assert [one._asdict() for one in ensemble.rankers] == rankers
+    tree = ensemble.trees[0]
+    assert tree.bounds is not None and tree.bounds.tolist() == further
+    text = model_to_json(ensemble)
+    assert json.loads(text)["version"] == 2
+    assert model_to_json(model_from_json(text.encode(), "m.json")) == text
+
+
+@pytest.mark.parametrize(
+    ("change_of_tree", "what"),
+    [
+        ({"bounds": [9.0]}, "only one of 'bounds' and 'bound_offsets'"),
+        ({"bounds": [9.0], "bound_offsets": [0]}, "'bound_offsets' has 1 entries"),
+        ({"bounds": [9.0], "bound_offsets": None}, "'bound_offsets' is not a list"),
+    ],
+)
+def test_damaged_bounds_are_refused(change_of_tree: dict[str, object], what: str) -> None:
+    document = json.loads(TEXT)
+    document["trees"][0].update(change_of_tree)
+    with pytest.raises(ModelError, match=what):
+        model_from_json(json.dumps(document).encode(), "m.json")
+
+
+@pytest.mark.parametrize(
+    ("rankers", "what"),
+    [
+        ({}, "'rankers' is not a list"),
+        ([{"trees": 1}], "ranker 1: this is not an object with trees, objective"),
+        ([1], "ranker 1: this is not an object"),
+        ([{"trees": 2}], "the rankers have 2 trees, the model 1"),
+        ([{"trees": -1}], "ranker 1: 'trees' is '-1'"),
+        ([{"seed": "x"}], "ranker 1: 'seed' is"),
+    ],
+)
+def test_damaged_rankers_are_refused(rankers: Any, what: str) -> None:
+    whole = {"trees": 1, "objective": "lambdamart", "tree": "leafwise", "leaves": 8, "features": 1.0, "seed": 0}
+    document = json.loads(TEXT)
+    if rankers and isinstance(rankers[0], dict) and what.startswith(("the", "ranker 1: '")):
+        rankers = [whole | rankers[0]]
+    document.update(version=2, rankers=rankers)
+    with pytest.raises(ModelError, match=what):
+        model_from_json(json.dumps(document).encode(), "m.json")

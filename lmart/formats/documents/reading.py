@@ -1,0 +1,167 @@
+"""Reading data of any format: one input in blocks of rows, or several as one data set."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, TypeVar
+
+from lmart.data.dataset import RankingDataset
+from lmart.errors import DataError
+from lmart.formats.detection import data_format, read_head, refuse_foreign
+from lmart.formats.documents.cell_buffers import CellBuffer
+from lmart.formats.documents.dataset_builder import DatasetBuilder, QuerySizes, SizedRows
+from lmart.formats.documents.feature_table import FeatureTable
+from lmart.formats.documents.row_blocks import RowBlock, RowReader, RowSource, SeenQueries
+from lmart.formats.metadata_files import read_query_sizes
+from lmart.formats.read_options import ReadOptions
+from lmart.formats.registry import DATA_FORMATS
+from lmart.scoring.ensemble import Ensemble
+from lmart.streams import InputStream, Spool, open_input
+from lmart.threads import WorkerPool
+
+Blocks = TypeVar("Blocks", RowBlock, list[RowBlock])
+
+
+def open_rows(path: str, options: ReadOptions, pool: WorkerPool | None = None) -> RowReader:
+    """Open one input for reading in blocks, in constant memory. DataError when it cannot be read."""
+    shared = _Shared(FeatureTable(), SeenQueries(options.group_by_qid), _query_sizes(options))
+    return _open(path, options, pool or WorkerPool(1), shared, alone=True)
+
+
+class Batch(NamedTuple):
+    """Adjacent blocks of one input, whose arrays last until the next batch; progress: as far as known, else 0."""
+
+    path: str
+    blocks: list[RowBlock]
+    progress: float
+
+
+def read_batches(
+    paths: Sequence[str],
+    options: ReadOptions,
+    pool: WorkerPool,
+    table: FeatureTable,
+    spools: Sequence[Spool | None] = (),
+    cell_buffer: CellBuffer | None = None,
+) -> Iterator[Batch]:
+    """Read the inputs, in order, as one data set. DataError on the first fault, with those that follow it.
+
+    table       : the features met so far; new ones are added
+    spools      : for each input that cannot be read twice, what stores its bytes and replays them; None for the others
+    cell_buffer : where LETOR, CSV and TSV readers put the cells of rows; None: in buffers of their own
+    """
+    shared = _Shared(table, SeenQueries(options.group_by_qid), _query_sizes(options))
+    sizes = shared.sizes
+    for path, spool in zip(paths, spools or [None] * len(paths), strict=True):
+        with _open(path, options, pool, shared, spool, cell_buffer) as reader:
+            for blocks in reader.volatile_batches():
+                yield Batch(path, blocks, reader.progress if len(paths) == 1 else 0.0)
+    if sizes is not None:
+        sizes.check_end(source_name(paths))
+    if not options.beside_others and (unmet := table.never_met()):
+        options.warning(f"{source_name(paths)}: {unmet}")
+
+
+def source_name(paths: Sequence[str]) -> str:
+    """Return what to call the inputs in messages."""
+    return paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
+
+
+def read_dataset(paths: Sequence[str], options: ReadOptions, pool: WorkerPool | None = None) -> RankingDataset:
+    """Read the inputs, in order, as one data set in memory. DataError on the first fault, with those that follow it.
+
+    A query whose rows are not adjacent is refused, even across inputs; with group_by_qid its rows are put together.
+    Without labels (only if require_labels is off) all labels are 0; without queries all rows are one query, ''.
+    """
+    pool = pool or WorkerPool(1)
+    table, builder = FeatureTable(), DatasetBuilder(pool)
+    for path, blocks, progress in read_batches(paths, options, pool, table, cell_buffer=builder):
+        for block in blocks:
+            builder.add(block, path)
+            builder.expect(progress)
+    return builder.finish(table, source_name(paths), options.group_by_qid)
+
+
+def for_models(options: ReadOptions, models: Sequence[Ensemble]) -> ReadOptions:
+    """Return the options for data that only these models are to score: of tables only their features are parsed."""
+    named = {model.feature_names is not None for model in models}
+    if len(named) > 1:  # matched by name for one, by number for the other
+        return options
+    known = {model.feature_name(column) for model in models for column in range(model.n_features)}
+    return dataclasses.replace(options, known_features=frozenset(known))
+
+
+def _query_sizes(options: ReadOptions) -> QuerySizes | None:
+    path = options.query_sizes
+    return None if path is None else QuerySizes(path, read_query_sizes(path))
+
+
+class _Shared(NamedTuple):
+    """What the inputs of one data set share: features, queries met so far, and sizes of queries given for all rows."""
+
+    table: FeatureTable
+    seen_queries: SeenQueries
+    sizes: QuerySizes | None
+
+
+def _open(
+    path: str,
+    options: ReadOptions,
+    pool: WorkerPool,
+    shared: _Shared,
+    spool: Spool | None = None,
+    cell_buffer: CellBuffer | None = None,
+    alone: bool = False,
+) -> RowReader:
+    """Open one input of a data set; `alone`: no other input follows. The other parameters are as in `read_batches`."""
+    stream = open_input(path, spool)
+    try:
+        head = read_head(stream)
+        name = options.format or data_format(path, head, options)
+        refuse_foreign(path, head, name)
+        if name not in DATA_FORMATS:
+            raise DataError(f"is a model by its name or content ({name}); give a file of judged documents", path)
+        source = RowSource(stream, head, options, pool, shared.table, shared.seen_queries, cell_buffer)
+        reader = DATA_FORMATS[name].load_reader(path, DataError)(source)
+    except BaseException:
+        stream.close()
+        raise
+    reader.alone = alone
+    reader = _CheckedRows(reader, stream)
+    return reader if shared.sizes is None else SizedRows(reader, shared.sizes)
+
+
+class _CheckedRows(RowReader):
+    """The rows of a reader. DataError when there are none, and in place of others when the file changed meanwhile."""
+
+    def __init__(self, reader: RowReader, stream: InputStream) -> None:
+        self.path = reader.path
+        self.table = reader.table
+        self._reader = reader
+        self._stream = stream
+
+    def close(self) -> None:
+        self._reader.close()
+
+    def __iter__(self) -> Iterator[RowBlock]:
+        return self._checked(iter(self._reader))
+
+    def volatile_batches(self) -> Iterator[list[RowBlock]]:
+        return self._checked(self._reader.volatile_batches())
+
+    def _checked(self, blocks: Iterator[Blocks]) -> Iterator[Blocks]:
+        try:
+            first = next(blocks, None)
+            if first is None:
+                raise DataError("there are no rows in it; check the step that made it", self.path)
+            yield first
+            del first  # no block is held while the next one is made
+            yield from blocks
+        except DataError:
+            self._stream.refuse_changed()
+            raise
+
+    @property
+    def progress(self) -> float:
+        return self._reader.progress

@@ -1,0 +1,59 @@
+"""Files of feature names, as `--feature-map` takes them: `feature name` on each line, as XGBoost's fmap files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from lmart.errors import DataError, ModelError, quote
+from lmart.formats.line_reader import WORD_COMMENT, read_lines
+from lmart.scoring.ensemble import Ensemble
+
+
+def read_feature_map(path: str) -> dict[str, str]:
+    """Return the new name of each feature, by its name or index in the model.
+
+    path : text, a line for each feature: what the model calls it, then the new name, separated by a tab or blanks; what
+           follows a second tab is left out, as the type in an fmap file
+    DataError with the line when a line has no name, or a feature or a name stands twice.
+    """
+    found: dict[str, str] = {}
+    for line, number in _lines(path):
+        parts = [part.strip() for part in (line.split("\t") if "\t" in line else line.split(None, 2))]
+        if len(parts) < 2 or not parts[1]:
+            raise DataError(f"{quote(line)} has no new name; write 'feature name' on each line", path, number)
+        if parts[0] in found:
+            raise DataError(f"the feature {quote(parts[0])} is named twice", path, number)
+        if parts[1] in found.values():
+            raise DataError(f"two features get the name {quote(parts[1])}", path, number)
+        found[parts[0]] = parts[1]
+    if not found:
+        raise DataError("there is no line; write 'feature name' on each line", path)
+    return found
+
+
+def _lines(path: str) -> Iterator[tuple[str, int]]:
+    """Yield each line that holds something, and its number, from 1."""
+    for lines in read_lines(path, WORD_COMMENT):
+        for text, number in zip(*lines, strict=True):
+            try:
+                yield text.decode(), number
+            except UnicodeDecodeError:
+                raise DataError(f"{quote(text)} is not UTF-8", path, number) from None
+
+
+def rename_features(ensemble: Ensemble, names: dict[str, str], path: str) -> Ensemble:
+    """Return the model with new names; features that are not renamed keep theirs, or are called by their index.
+
+    names : as `read_feature_map` returns them, from the file `path`
+    ModelError when a feature is not in the model, or two would have the same name.
+    """
+    called = [ensemble.feature_name(column) for column in range(ensemble.n_features)]
+    unknown = [name for name in names if name not in called]
+    if unknown:
+        raise ModelError(f"the model has no feature {quote(unknown[0])}, which the feature map names", path)
+    renamed = tuple(names.get(name, name) for name in called)
+    if len(set(renamed)) < len(renamed):
+        twice = next(name for name in renamed if renamed.count(name) > 1)
+        raise ModelError(f"two features would have the name {quote(twice)}", path)
+    return replace(ensemble, feature_names=renamed)

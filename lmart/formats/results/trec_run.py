@@ -1,0 +1,55 @@
+"""Predictions as a TREC run, for trec_eval."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lmart.array_types import Int64Array
+from lmart.errors import DataError, quote
+from lmart.formats.results.ranked import RankedRows, RankedWriter, called_query
+
+FLOAT32_SAFE = 1e38  # below it, a float32 is neither infinite nor about to become so
+
+
+class TrecWriter(RankedWriter):
+    """`qid Q0 document rank score tag`, best first in each query; ranks from 1.
+
+    trec_eval sorts by score, and tied documents by name; old versions keep scores in float32. So a score that would not
+    be below the one before it, as float32, is written as the next float32 below that one; all others are exact.
+    """
+
+    def lines(self, ranked: RankedRows, kept: Int64Array) -> list[str]:
+        if None in ranked.query_ids:
+            raise DataError("a TREC run needs query ids, and there are none; use another --format", self.layout.source)
+        self.refuse_blanks(ranked.query_ids, "query id", " \t\n\r\v\f", "a TREC run")
+        self.refuse_blanks(ranked.document_ids or (), "document id", " \t\n\r\v\f", "a TREC run")
+        if self.repeated is not None:
+            query_id, document = self.repeated
+            what = f"{called_query(query_id)} names document {quote(document)} twice, which a TREC run cannot hold"
+            raise DataError(f"{what}; keep one of its rows, or use another --format", self.layout.source)
+        order = kept[np.lexsort((ranked.ranks[kept], ranked.queries[kept]))]
+        queries, ranks = ranked.queries[order].tolist(), ranked.ranks[order].tolist()
+        shown = falling(ranked.scores[order].tolist(), ranks)
+        return [
+            f"{ranked.query_ids[query]} Q0 {ranked.document_id(i)} {rank + 1} {score!r} {self.layout.tag}\n"
+            for i, query, rank, score in zip(order.tolist(), queries, ranks, shown, strict=True)
+        ]
+
+
+def falling(scores: list[float], ranks: list[int]) -> list[float]:
+    """Return scores that fall strictly from rank to rank, in float32 too where its range allows; exact where they do.
+
+    scores, ranks : query after query, each by rank from 0
+    """
+    shown: list[float] = []
+    for score, rank in zip(scores, ranks, strict=True):
+        if rank == 0:
+            shown.append(score)
+            continue
+        before = shown[-1]
+        kind = np.float32 if max(abs(before), abs(score)) < FLOAT32_SAFE else np.float64
+        if kind(score) < kind(before):
+            shown.append(score)
+        else:
+            shown.append(float(np.nextafter(kind(before), kind(-np.inf))))
+    return shown

@@ -1,0 +1,135 @@
+"""The records of formats: each can be loaded, is recognised as it says, and one more record is all a format needs."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from helpers.commands import SAMPLE, run
+
+from lmart.errors import DataError, ModelError
+from lmart.formats import registry
+from lmart.formats.models.lmart_json import model_from_json, model_to_json
+from lmart.formats.models.model_files import read_model, write_model
+from lmart.formats.registry import (
+    DATA_FORMATS,
+    FORMATS,
+    MODEL_FORMATS,
+    OWN,
+    RESULT_FORMATS,
+    Format,
+    Lazy,
+    format_of_name,
+    model_format_of,
+)
+from lmart.scoring.ensemble import Ensemble
+
+ALL = [*FORMATS.values(), *RESULT_FORMATS.values()]
+
+
+@pytest.mark.parametrize("one", ALL, ids=lambda one: f"{one.kind}-{one.name}")
+def test_each_record_names_what_there_is(one: Format[object, object]) -> None:
+    assert set(DATA_FORMATS) & set(MODEL_FORMATS) == set()
+    assert bool(one.package) == bool(one.extra) == bool(one.title)
+    re.compile(one.pattern.encode())
+    if one.package:
+        pytest.importorskip(one.package)
+    for function in (one.reader, one.writer):
+        assert function is None or callable(function.load())
+
+
+def test_a_name_says_one_format() -> None:
+    suffixes = [suffix for one in FORMATS.values() for suffix in one.suffixes]
+    assert len(set(suffixes)) == len(suffixes)
+    for name, found in (("a.CSV.gz", "csv"), ("b/m.json.zst", OWN), ("a.txt", None), ("csv", None)):
+        named = format_of_name(name)
+        assert (None if named is None else named.name) == found
+
+
+def test_content_says_whether_it_is_a_model() -> None:
+    assert model_format_of(b'\xef\xbb\xbf \n{ "format" : "lmart"') == OWN
+    for head in (b"", b"{", b'{"a": "format"}', b"1 qid:1 1:1\n", b"PAR1"):
+        assert model_format_of(head) is None
+
+
+def test_what_is_not_read_or_needs_a_package_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    unread: Format[object, object] = Format("kept", "model", package="nothing_of_this_name", extra="more", title="Kept")
+    with pytest.raises(ModelError, match="m: the format 'kept' is not read"):
+        unread.load_reader("m", ModelError)
+    with pytest.raises(DataError, match="the format 'kept' is not written"):
+        unread.load_writer("m", DataError)
+    there = dataclasses.replace(unread, reader=Lazy("models.lmart_json", "write"))
+    with pytest.raises(
+        ModelError, match=r"m: Kept needs the package nothing_of_this_name: pip install 'lmart\[more\]'"
+    ):
+        there.load_reader("m", ModelError)
+
+
+# ---- one more model format ------------------------------------------------------------------------------------------
+
+HEAD = b"planted\n"
+
+
+def planted_reader(content: bytes, path: str) -> Ensemble:
+    if not content.endswith(b"}\n"):
+        raise ModelError("the model ends in the middle", path)
+    return model_from_json(content.removeprefix(HEAD), path)
+
+
+def planted_writer(ensemble: Ensemble, path: str, warn: Callable[[str], None]) -> bytes:
+    warn(f"{path}: the planted format rounds")
+    return HEAD + model_to_json(ensemble).encode()
+
+
+@pytest.fixture
+def planted(monkeypatch: pytest.MonkeyPatch) -> str:
+    """A model format in a module of its own, known by one record."""
+    module = ModuleType("lmart.formats.models.planted")
+    module.__dict__.update(read=planted_reader, write=planted_writer)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    record: registry.Format[registry.ModelReader, registry.ModelWriter] = Format(
+        "ranklib", "model", (".planted",), Lazy("models.planted", "read"), Lazy("models.planted", "write"), (HEAD,)
+    )
+    monkeypatch.setitem(MODEL_FORMATS, "ranklib", record)
+    monkeypatch.setitem(FORMATS, "ranklib", record)
+    return "ranklib"
+
+
+def test_one_record_makes_a_model_format(planted: str, tmp_path: Path) -> None:
+    model, other, back = tmp_path / "m.json", tmp_path / "m.planted", tmp_path / "back.json"
+    data = SAMPLE / "test.svm"
+    run("train", "-q", "--data", SAMPLE / "vali.svm", "--trees", "2", "--out", model)
+    assert "m.planted: the planted format rounds" in run("convert", model, other).stderr
+    assert other.read_bytes().startswith(HEAD)
+    for source in (other, "-"):
+        run("convert", source, back, stdin=other.read_bytes())
+        assert back.read_bytes() == model.read_bytes()
+    for name in ("m.json.txt", "model", "named.json"):  # known by content, whatever the name
+        (tmp_path / name).write_bytes(other.read_bytes())
+        scores = run("predict", "-m", tmp_path / name, "--data", data).stdout
+        assert scores == run("predict", "-m", model, "--data", data).stdout
+    other.write_bytes(HEAD + b"{")
+    assert "m.planted: the model ends in the middle" in run("predict", "-m", other, "--data", data, status=1).stderr
+    (tmp_path / "d").write_bytes(HEAD)
+    said = run("predict", "-m", model, "--data", tmp_path / "d", status=1).stderr
+    assert f"d: is a model by its name or content ({planted}); give a file of judged documents" in said
+
+
+def test_a_format_that_is_only_written_is_refused_as_a_source(
+    planted: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(FORMATS, planted, dataclasses.replace(MODEL_FORMATS[planted], reader=None))
+    monkeypatch.setitem(MODEL_FORMATS, planted, dataclasses.replace(MODEL_FORMATS[planted], reader=None))
+    (tmp_path / "m").write_bytes(HEAD)
+    for source in ("m.planted", tmp_path / "m"):
+        said = run("convert", source, tmp_path / "m.json", status=2).stderr
+        assert "the format 'ranklib' is only written; those read are: letor, csv, tsv, parquet; or lmart" in said
+    with pytest.raises(ModelError, match="m: the format 'ranklib' is not read"):
+        read_model(str(tmp_path / "m"))
+    with pytest.raises(ModelError, match="'solr' is not written"):
+        write_model(None, "m", "solr")  # type: ignore[arg-type]
