@@ -11,6 +11,8 @@ from lmart.training.objectives.pairs import PairObjective
 class ExpectedReciprocalRank(PairObjective):
     """The mean of 1 / rank where a reader stops, who stops at a document by its label, whatever its gain.
 
+    task : the training set, with the settings of the ranker
+
     The largest label is that of the settings, the same for all data sets.
     """
 

@@ -15,7 +15,10 @@ MU = 10.0  # factor of the weight that depends on the rank distance, as in the p
 
 
 class LambdaLoss(PairObjective):
-    """A mixture of LambdaMART's weights and of NDCG-Loss2's; gains are divided by the ideal DCG at the truncation."""
+    """A mixture of LambdaMART's weights and of NDCG-Loss2's; gains are divided by the ideal DCG at the truncation.
+
+    task : the training set, with the settings of the ranker
+    """
 
     LARGEST_WEIGHT = 1.0 + MU
 

@@ -15,6 +15,8 @@ from lmart.training.objectives.pairs import ndcg_tables, pair_settings
 class LambdaMart(Objective):
     """The cost of LambdaMART; its equation is in kernels.pair_gradients.
 
+    task : the training set, with the settings of the ranker
+
     A weighted sum over pairs, but no PairObjective: its kernel computes the weights itself, faster than from storage.
     The gradients of a query sum to exactly 0 unless rows have weights of their own.
     """

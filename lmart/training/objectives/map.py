@@ -8,7 +8,10 @@ from lmart.training.objectives.pairs import PairObjective, binary_relevance
 
 
 class AveragePrecision(PairObjective):
-    """Average precision of the whole list; a document is relevant when its label is above 0, whatever its gain."""
+    """Average precision of the whole list; a document is relevant when its label is above 0, whatever its gain.
+
+    task : the training set, with the settings of the ranker
+    """
 
     weigh_pairs = staticmethod(average_precision_changes)
 

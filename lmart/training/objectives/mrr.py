@@ -8,7 +8,10 @@ from lmart.training.objectives.pairs import PairObjective, binary_relevance
 
 
 class ReciprocalRank(PairObjective):
-    """1 / rank of the first relevant document; a document is relevant when its label is above 0, whatever its gain."""
+    """1 / rank of the first relevant document; a document is relevant when its label is above 0, whatever its gain.
+
+    task : the training set, with the settings of the ranker
+    """
 
     weigh_pairs = staticmethod(reciprocal_rank_changes)
 

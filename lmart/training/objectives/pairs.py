@@ -21,6 +21,8 @@ WEIGHTS = 1 << 18  # number of pair weights in memory at a time
 class PairObjective(Objective):
     """A weighted sum over pairs of which the upper document is above the truncation.
 
+    task : the training set, with the settings of the ranker
+
     The gradients of a query sum to exactly 0 unless rows have weights of their own.
 
     LARGEST_WEIGHT : bound of the absolute weight of a pair

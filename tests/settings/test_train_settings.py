@@ -12,7 +12,6 @@ import pytest
 from lmart.errors import ExitStatus, SettingsError
 from lmart.gains import Gain
 from lmart.settings import TrainSettings, options, range_in_words, setting
-from lmart.settings.resolved import EVERY_RANK, DataFacts, resolve
 
 DEFAULTS = {
     "trees": 300,
@@ -44,23 +43,6 @@ def test_defaults() -> None:
     assert TrainSettings().to_json() == DEFAULTS
 
 
-def test_few_queries_and_early_stopping_call_for_two_objectives() -> None:
-    both = "lambdamart+yetirank"
-    for queries, patience, one_ranker, expected in (
-        (999, 1, False, both),
-        (1000, 1, False, "lambdamart"),
-        (999, 0, False, "lambdamart"),
-        (999, 1, True, "lambdamart"),
-    ):
-        facts = DataFacts(queries, 10_000, one_ranker=one_ranker)
-        resolved = resolve(TrainSettings(early_stop=patience), facts)
-        assert resolved.recorded.objective == expected
-        assert [one.objective.name for one in resolved.rankers] == expected.split("+")
-        assert resolve(TrainSettings(early_stop=patience, objective="err"), facts).recorded.objective == "err"
-    assert [one.name for one in TrainSettings().objectives] == ["lambdamart"]
-    assert [one.name for one in TrainSettings(objective=both).objectives] == ["lambdamart", "yetirank"]
-
-
 @pytest.mark.parametrize("text", ["", "lambdamart+", "+", "lambdamart+Err", "auto+err"])
 def test_objectives_are_known_ones(text: str) -> None:
     with pytest.raises(SettingsError, match=r"objective is .*; use 'lambdamart', .* or 'yetirank'"):
@@ -70,73 +52,6 @@ def test_objectives_are_known_ones(text: str) -> None:
 def test_an_objective_takes_one_turn() -> None:
     with pytest.raises(SettingsError, match=r"objective is 'err\+err', which names one twice"):
         TrainSettings(objective="err+err")
-
-
-def test_leaves_follow_the_number_of_queries_unless_given() -> None:
-    for queries, leaves in ((0, 8), (1, 8), (287, 8), (288, 9), (992, 31), (10**6, 31)):
-        facts = DataFacts(queries, 10_000)
-        assert resolve(TrainSettings(), facts).recorded.leaves == leaves
-        assert resolve(TrainSettings(leaves=64), facts).recorded.leaves == 64
-
-
-@pytest.mark.parametrize(
-    ("form", "leaves", "depth", "most", "levels"),
-    [
-        ("leafwise", 31, 0, 31, 30),
-        ("leafwise", 31, 3, 8, 3),
-        ("depthwise", 2, 0, 2, 1),
-        ("leafwise", 1 << 20, 10**9, 1 << 20, (1 << 20) - 1),
-        ("oblivious", 31, 0, 16, 4),
-        ("oblivious", 32, 2, 4, 2),
-        ("oblivious", 32, 9, 32, 5),
-    ],
-)
-def test_limits_of_a_tree(form: str, leaves: int, depth: int, most: int, levels: int) -> None:
-    tree = resolve(TrainSettings(tree=form, leaves=leaves, max_depth=depth), DataFacts(1, 1)).rankers[0].tree
-    assert (tree.max_leaves, tree.max_depth) == (most, levels)
-
-
-def test_no_limit_is_a_number() -> None:
-    resolved = resolve(TrainSettings(truncation=0), DataFacts(1, 1))
-    assert resolved.rankers[0].truncation == EVERY_RANK and resolved.patience is None
-    assert resolve(TrainSettings(truncation=7, early_stop=5), DataFacts(1, 1)).rankers[0].truncation == 7
-    assert resolve(TrainSettings(early_stop=5), DataFacts(1, 1)).patience == 5
-
-
-def test_large_data_is_sampled_unless_a_share_is_given() -> None:
-    for documents, rate in ((200_000, 1.0), (400_000, 0.5), (10**7, 0.3)):
-        assert resolve(TrainSettings(), DataFacts(1, documents)).sampling_rate == rate
-        assert resolve(TrainSettings(sample=0.7), DataFacts(1, documents)).sampling_rate == 0.7
-
-
-@pytest.mark.parametrize(
-    ("metric", "objective", "scale", "used", "recorded"),
-    [
-        ("ndcg@10", "lambdamart", 6, 6, None),
-        ("err", "lambdamart", 4, 4, None),
-        ("err", "lambdamart", 6, 6, 6),
-        ("err@10(max=4)", "lambdamart", 4, 4, 4),
-        ("err@10(max=5)", "err", 6, 5, 5),
-        ("map", "lambdamart+err", 6, 6, 6),
-    ],
-)
-def test_the_largest_label_is_recorded_where_it_counts(
-    metric: str, objective: str, scale: int, used: int, recorded: int | None
-) -> None:
-    resolved = resolve(TrainSettings(metric=metric, objective=objective), DataFacts(1, 1, scale))
-    assert (resolved.largest_label, resolved.recorded.largest_label) == (used, recorded)
-    assert resolved.uses_label_scale == ("err" in metric + objective)
-
-
-def test_what_is_recorded_resolves_to_the_same() -> None:
-    for given in (
-        TrainSettings(),
-        TrainSettings(metric="err", early_stop=3),
-        TrainSettings(monotone="3:-1", tree="depthwise"),
-    ):
-        facts = DataFacts(70, 300_000, 5)
-        resolved = resolve(given, facts)
-        assert resolve(resolved.recorded, facts) == resolved
 
 
 def test_json_is_strict_and_keeps_the_order_of_declaration() -> None:
