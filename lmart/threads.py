@@ -103,6 +103,7 @@ class _Batch:
         self.finished = threading.Event()
 
     def work(self) -> None:
+        """Make calls until none is left; the last one to finish says so."""
         mine = () if self.own is None else (self.own[next(self._workers)],)
         while (i := next(self._next)) < len(self.arguments):
             try:

@@ -139,15 +139,19 @@ class _Descriptor(io.RawIOBase):
         self.name = name
 
     def writable(self) -> bool:
+        """Return True: that is what it is for."""
         return True
 
     def fileno(self) -> int:
+        """Return the number of the descriptor."""
         return self._number
 
     def isatty(self) -> bool:
+        """Return whether it is a terminal."""
         return os.isatty(self._number)
 
     def write(self, data: Any) -> int:
+        """Write as much as the stream takes, at least one byte, and return how many bytes that were."""
         remember(STANDARD_OUTPUT, complete=False)
         try:
             return write_some(self._number, data)

@@ -152,9 +152,9 @@ def _fault_of_position(word: bytes) -> str:
 
 
 def read_monotone(path: str) -> dict[str, int]:
-    """Read monotone constraints, FEATURE:+1 or FEATURE:-1 a line; blank lines and comments after '#', at the start of a
-    line or after a constraint, do not count.
+    """Read monotone constraints, FEATURE:+1 or FEATURE:-1 a line.
 
+    Blank lines and comments after '#', at the start of a line or after a constraint, do not count.
     DataError for any other line, a feature that is named twice, and when there is none.
     """
     found: dict[str, int] = {}

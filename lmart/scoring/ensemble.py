@@ -38,6 +38,7 @@ class Tree:
 
     @property
     def n_leaves(self) -> int:
+        """The number of leaves, one more than inner nodes."""
         return len(self.leaf_values)
 
 
@@ -64,6 +65,7 @@ class Ensemble:
 
     @property
     def n_features(self) -> int:
+        """The number of features."""
         return len(self.feature_ids)
 
     def feature_name(self, column: int) -> str:
@@ -90,6 +92,7 @@ class FlatTrees:
 
     @property
     def n_trees(self) -> int:
+        """The number of trees."""
         return len(self.node_offsets) - 1
 
     @property
@@ -108,6 +111,7 @@ def flatten(trees: Sequence[Tree]) -> FlatTrees:
     sizes = np.array([len(tree.thresholds) for tree in trees], dtype=np.int64)
 
     def joined(name: str, dtype: type) -> npt.NDArray[Any]:
+        """Return one array of all trees end to end."""
         parts = [getattr(tree, name) for tree in trees]
         return np.concatenate(parts).astype(dtype, copy=False) if parts else np.zeros(0, dtype)
 
@@ -132,6 +136,7 @@ def structure_fault(flat: FlatTrees, n_features: int) -> tuple[int, str] | None:
     faults: list[tuple[int, str]] = []
 
     def refuse(bad: BoolArray, tree_of: Int64Array, words: str) -> None:
+        """Note the fault of the first node or leaf that is bad."""
         if bad.any():
             faults.append((int(tree_of[int(np.argmax(bad))]), words))
 

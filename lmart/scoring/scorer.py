@@ -64,7 +64,7 @@ class _LeafOrder(NamedTuple):
 
 
 def _distinct_thresholds(flat: FlatTrees, n_features: int) -> _DistinctThresholds:
-    """Number the thresholds of each feature."""
+    """Return numbers of the distinct thresholds of each feature."""
     columns = flat.split_columns.astype(np.int64)
     order = np.lexsort((flat.thresholds, columns))
     by_column, by_threshold = columns[order], flat.thresholds[order]
@@ -126,7 +126,8 @@ def _order_leaves(flat: FlatTrees) -> _LeafOrder:
     owner = flat.tree_of_node
     node_start, leaf_start = flat.node_offsets[owner], flat.leaf_offsets[owner]
 
-    def numbered(child: Int32Array) -> Int64Array:  # >= 0: a node among all nodes; < 0: ~ a leaf among all leaves
+    def numbered(child: Int32Array) -> Int64Array:
+        """Return the number of each child: >= 0: a node among all nodes; < 0: ~ a leaf among all leaves."""
         wide = child.astype(np.int64)
         return np.where(wide >= 0, wide + node_start, ~(~wide + leaf_start))
 

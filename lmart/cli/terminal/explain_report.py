@@ -206,6 +206,7 @@ def format_why(
     widths = [max(len(row[i]) for row in table) for i in range(len(HEADER))]
 
     def line(row: tuple[str, ...]) -> str:
+        """Return one row of the table, aligned."""
         others = [f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True)]
         return "  ".join([f"{row[0]:<{widths[0]}}", *others])
 

@@ -109,12 +109,14 @@ def print_results(selected: SelectedSettings, console: Console, to_output: bool)
     from lmart.cli.terminal.table import print_table, table_lines
 
     def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Print a table."""
         if to_output:
             print_table(columns, rows)
         else:
             lines(table_lines(columns, rows))
 
     def lines(texts: Sequence[str]) -> None:
+        """Print lines."""
         for text in texts:
             if to_output:
                 click.echo(text)

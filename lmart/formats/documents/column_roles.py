@@ -45,6 +45,7 @@ class ColumnPlan:
 
     @property
     def n_features(self) -> int:
+        """The number of features."""
         return len(self.columns)
 
     def has(self, kind: int) -> bool:
@@ -70,6 +71,7 @@ def plan_columns(
     """
 
     def refusal(message: str) -> DataError:
+        """Return a refusal of the header."""
         return DataError(message, path, line)
 
     ignored = frozenset(options.ignore_columns)
@@ -168,6 +170,7 @@ def _special_columns(
     features = options.known_features or frozenset()
 
     def find(what: str, chosen: str | None, usual: Sequence[str], option: str) -> list[str]:
+        """Return the columns that may be `what`: the one chosen, else those with a usual name."""
         if chosen is None:
             return [name for name in there if name.lower() in usual and name not in features]
         if chosen in ignored:
@@ -177,11 +180,13 @@ def _special_columns(
         return [chosen]
 
     def require_one(found: list[str], what: str, option: str) -> list[str]:
+        """Return the columns found, at most one."""
         if len(found) > 1:
             raise refusal(f"two columns could be {what}, {_listed(found)}; choose one with {option}")
         return found
 
     def require(found: list[str], what: str, usual: Sequence[str], option: str) -> None:
+        """Refuse a header without the column."""
         if not found:
             remedy = f"choose one with {option}"
             if any(_NUMBER.fullmatch(name) for name in names):

@@ -52,9 +52,11 @@ class DelimitedReader(TextReader):
 
     @property
     def delimiter(self) -> str:
+        """The character between fields."""
         return DELIMITERS[self.format]
 
     def parse(self, buffer: bytearray, stop: int) -> list[RowBlock]:
+        """Read the header, if that is yet to come, and return the rows of the whole lines buffer[:stop] as blocks."""
         start = 0
         while self.plan is None and start < stop:
             end = buffer.find(b"\n", start) + 1
@@ -70,6 +72,7 @@ class DelimitedReader(TextReader):
         return self._parse_plain(buffer, start, stop, self.plan)
 
     def end(self) -> None:
+        """Refuse a quoted field that is still open at the end of the input."""
         if self._pending:
             message = "a quoted field is not closed before the end of the file; close or double the quote"
             raise self.fault(self.line + 1, message)

@@ -40,6 +40,7 @@ class LetorReader(TextReader):
     _layout: Layout | None = None
 
     def parse(self, buffer: bytearray, stop: int) -> list[RowBlock]:
+        """Return the rows of the whole lines buffer[:stop] as blocks; add to `faults` and `line`."""
         if self._layout is None:
             self._apply_column_options()
             if self.table.names is not None:
@@ -152,6 +153,7 @@ class LetorReader(TextReader):
         self.faults.append(self.fault(self.line + line + 1, message))
 
     def end(self) -> None:
+        """Warn of options for indices that no row had."""
         if self.alone and (unmet := self.table.never_met()):
             self.options.warning(f"{self.path}: {unmet}")
 

@@ -45,6 +45,7 @@ class ParquetReader(RowReader):
             self._file = pyarrow.parquet.ParquetFile(_seekable(source.stream, source.head), **alone)
 
     def close(self) -> None:
+        """Close the input."""
         self._file.close()
         self._stream.close()
 

@@ -60,12 +60,15 @@ class _Sink(io.RawIOBase):
         self._position = 0
 
     def writable(self) -> bool:
+        """Return True: that is what it is for."""
         return True
 
     def tell(self) -> int:
+        """Return how many bytes were written."""
         return self._position
 
     def write(self, data: Any) -> int:
+        """Hand the bytes on to the output and return how many they are."""
         piece = bytes(data)
         self._output.write(piece)
         self._position += len(piece)

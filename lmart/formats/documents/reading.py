@@ -142,12 +142,14 @@ class _CheckedRows(RowReader):
         self._stream = stream
 
     def close(self) -> None:
+        """Close the input."""
         self._reader.close()
 
     def __iter__(self) -> Iterator[RowBlock]:
         return self._checked(iter(self._reader))
 
     def volatile_batches(self) -> Iterator[list[RowBlock]]:
+        """Yield the reader's lists of blocks, checked."""
         return self._checked(self._reader.volatile_batches())
 
     def _checked(self, blocks: Iterator[Blocks]) -> Iterator[Blocks]:
@@ -164,4 +166,5 @@ class _CheckedRows(RowReader):
 
     @property
     def progress(self) -> float:
+        """The fraction of the input read so far, 0 if unknown."""
         return self._reader.progress

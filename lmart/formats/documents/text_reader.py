@@ -116,10 +116,12 @@ class TextReader(RowReader):
         self._next: _Reading | None = None
 
     def close(self) -> None:
+        """Close the input."""
         self._stream.close()
 
     @property
     def progress(self) -> float:
+        """The fraction of the input read so far, 0 if unknown."""
         return self._progress
 
     def __iter__(self) -> Iterator[RowBlock]:
@@ -127,6 +129,7 @@ class TextReader(RowReader):
             yield join_blocks(parts)
 
     def volatile_batches(self) -> Iterator[list[RowBlock]]:
+        """Yield lists of adjacent blocks, which share buffers with those of the next list."""
         return self._blocks(whole_input=True)
 
     @abc.abstractmethod

@@ -141,9 +141,11 @@ def _parse(content: bytes, path: str) -> Any:
         )
 
     def refuse_literal(literal: str) -> NoReturn:
+        """Refuse NaN and Infinity, which Python takes and JSON does not have."""
         raise ModelError(f"{quote(literal)} is no JSON number; the model is damaged", path)
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        """Return an object; refuse a key that is given twice."""
         found = dict(pairs)
         if len(found) != len(pairs):
             seen: set[str] = set()
