@@ -99,17 +99,18 @@ class Model:
     ) -> Float64Array:
         """Return the score of each row, float64[n]; higher ranks first, comparable only within a query.
 
-        features : n rows and m columns: an array, in which nan is missing; a DataFrame of pandas or polars or a Table
-                   of pyarrow, in which nulls are missing too; or a sparse matrix of SciPy, in which cells that are not
-                   stored are absent, as indices that a row of LETOR text does not name.
-                   Columns of a DataFrame go by name, in any order: by the model's names, or by its indices when it has
-                   no names. Those of an array, and of a DataFrame without names of its own (0, 1, 2, ...), are the
-                   model's features in the order of `Model.feature_ids`. `feature_ids` or `feature_names` say instead
-                   which feature each column is.
-                   Features of the model without a column are absent; columns that the model does not know are left out.
-        threads  : threads to use, None: all that this process may use; the result never depends on it
-        strict   : None: refuse a DataFrame that lacks a column of the model; a UserWarning lists other features that
-                   only the data or only the model has. True: refuse that too. False: only warn
+        features      : n rows and m columns: an array, in which nan is missing; a DataFrame of pandas or polars or a
+                        Table of pyarrow, in which nulls are missing too; or a sparse matrix of SciPy, in which cells
+                        that are not stored are absent, as indices that a row of LETOR text does not name.
+                        Columns of a DataFrame go by name, in any order: by the model's names, or by its indices when
+                        it has no names. Those of an array, and of a DataFrame without names of its own (0, 1, 2, ...),
+                        are the model's features in the order of `Model.feature_ids`. Features of the model without a
+                        column are absent; columns that the model does not know are left out.
+        feature_ids   : says instead which feature each column is, by its index
+        feature_names : says instead which feature each column is, by its name
+        threads       : threads to use, None: all that this process may use; the result never depends on it
+        strict        : None: refuse a DataFrame that lacks a column of the model; a UserWarning lists other features
+                        that only the data or only the model has. True: refuse that too. False: only warn
         ValueError when the features have another shape or are no numbers, or `threads` is below 1. DataError when no
         column is a feature of the model, or columns are refused.
         """

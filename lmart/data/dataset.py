@@ -154,6 +154,7 @@ def rows_of(query_offsets: Int64Array, queries: Int64Array) -> Int64Array:
 def select_queries(dataset: RankingDataset, queries: Int64Array) -> RankingDataset:
     """Return the data set of these queries alone, in the order given, with all features.
 
+    dataset : the whole data set
     queries : int64, each from 0 to n_queries - 1
     """
     rows = rows_of(dataset.query_offsets, queries)

@@ -129,8 +129,10 @@ def flatten(trees: Sequence[Tree]) -> FlatTrees:
 def structure_fault(flat: FlatTrees, n_features: int) -> tuple[int, str] | None:
     """Return the first tree (from 0) that is no tree, with what is wrong in words; None when all are sound.
 
+    flat       : the trees; their arrays must already agree in length
+    n_features : features of the model
     Checked: numbers finite, columns below `n_features`, children in range, each node and leaf the child of exactly one
-    node, every node reachable from its root. The arrays must already agree in length. Cost: a few passes over the
+    node, every node reachable from its root. Cost: a few passes over the
     nodes, and one step for each level of the deepest tree; no recursion.
     """
     faults: list[tuple[int, str]] = []

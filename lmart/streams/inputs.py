@@ -67,6 +67,7 @@ class InputStream(Protocol):
 def open_input(path: str, spool: Spool | None = None) -> InputStream:
     """Open a file, pipe or device, or standard input for '-'; gzip and zstd are recognised by content.
 
+    path  : the file; '-': standard input
     spool : keeps a copy of what is read, or replays it in place of the input
     DataError when it cannot be read, or holds some other compression.
     """
@@ -109,7 +110,9 @@ def _fault_of_prefix(prefix: bytes) -> str | None:
 def read_pieces(path: str, limit: int | None = None) -> Iterator[bytes]:
     """Yield the content of an input, decompressed, in pieces of up to 1 MiB; DataError as `open_input`.
 
-    limit : of what the caller keeps whole in memory; DataError above it, and for a small file that holds very much
+    path  : the file; '-': standard input
+    limit : the most bytes, of what the caller keeps whole in memory; DataError above it, and for a small file that
+            holds very much; None: no limit
     """
     stream = open_input(path)
     try:

@@ -67,7 +67,11 @@ def plan_columns(
 ) -> ColumnPlan:
     """Return the role of each column; DataError when that is ambiguous. Registers the features in `table`.
 
-    line : line of the header in text; None: Parquet, whose names are certainly a header
+    names   : of the columns, as the header has them
+    options : name columns, and say what is required
+    table   : the features met so far; new ones are added
+    path    : the input, for messages
+    line    : line of the header in text; None: Parquet, whose names are certainly a header
     """
 
     def refusal(message: str) -> DataError:

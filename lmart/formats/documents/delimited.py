@@ -208,6 +208,7 @@ class DelimitedReader(TextReader):
         """Add one fault for each column that is wrong in most rows and ignore it from then on; return whether any was.
 
         rows : line and fields of each, from the first row with a fault on; only the first ones are looked at
+        plan : the role of each column
         DataError when all have another number of fields than the header.
         """
         sample = list(islice(rows, max(3, min(SAMPLE_ROWS, SAMPLE_CELLS // len(plan.names)))))

@@ -224,7 +224,9 @@ class LetorReader(TextReader):
 def _leave_out(offsets: Int64Array, columns: npt.NDArray[np.int32], values: npt.NDArray[np.float64]) -> int:
     """Take the cells with column -1 out of rows, in place; return how many are left.
 
-    offsets : int64[n_rows + 1], columns : int32[n_cells], values : float64[>= n_cells], all in and out
+    offsets : int64[n_rows + 1], in and out
+    columns : int32[n_cells], in and out
+    values  : float64[at least n_cells], in and out
     """
     kept = columns >= 0
     n_kept = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])

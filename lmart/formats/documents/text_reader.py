@@ -272,6 +272,7 @@ class TextReader(RowReader):
     def read_documents(self, buffer: bytearray, documents: Int64Array, begin: int) -> list[str]:
         """Return the document ids of a chunk, and add their faults.
 
+        buffer    : the text of the block
         documents : int64[n, 2], start and stop of each id in `buffer`
         begin     : where the chunk begins in `buffer`
         """
@@ -288,8 +289,11 @@ class TextReader(RowReader):
     ) -> list[tuple[int, int, int]]:
         """Parse with float() the numbers that the kernels could not, and write them to `labels` and `values`.
 
+        buffer  : the text of the block
         numbers : int64[n, 5] as `decimal_numbers.read_numbers` leaves them: index into `values`, or ~index into
                   `labels`; start and stop in `buffer`; line; status
+        labels  : float64, the labels of the chunk, in and out
+        values  : float64, the cells of the chunk, in and out
         Return (line, start, stop) of tokens that are invalid, one a line, at most `max_errors`.
         """
         wrong: dict[int, tuple[int, int, int]] = {}
