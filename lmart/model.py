@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from numbers import Integral
 from operator import index
-from typing import Any
+from typing import cast
 
 import numpy as np
 
@@ -91,7 +91,7 @@ class Model:
 
     def predict(
         self,
-        features: Any,
+        features: object,
         feature_ids: Sequence[int] | None = None,
         feature_names: Sequence[str] | None = None,
         threads: int | None = None,
@@ -120,7 +120,7 @@ class Model:
 
     def explain(
         self,
-        features: Any,
+        features: object,
         feature_ids: Sequence[int] | None = None,
         feature_names: Sequence[str] | None = None,
         threads: int | None = None,
@@ -140,7 +140,7 @@ class Model:
 
     def _rows(
         self,
-        features: Any,
+        features: object,
         feature_ids: Sequence[int] | None,
         feature_names: Sequence[str] | None,
         strict: bool | None,
@@ -170,17 +170,18 @@ class Model:
         if labels is not None:
             m = len(labels)
         else:
-            rows, m = (frames.rows_of_sparse if frames.is_sparse(features) else frames.rows_of_array)(features)
+            rows, m = frames.rows_of_sparse(features) if frames.is_sparse(features) else frames.rows_of_array(features)
         if m != len(ids):
             raise ValueError(f"features has {m} columns, where {len(ids)} are due")
         matcher.refuse_misfit("features")
         self._tell(matcher, strict, by_label)
         if labels is not None:  # columns that the model does not know need not be numbers
             known = np.flatnonzero(column_map >= 0)
-            rows, column_map = frames.rows_of_frame(features, [labels[i] for i in known]), column_map[known]
+            frame = cast(frames.Frame, features)  # as it has labels
+            rows, column_map = frames.rows_of_frame(frame, [labels[i] for i in known]), column_map[known]
         return rows, column_map
 
-    def _features_of(self, labels: Sequence[Any]) -> tuple[list[int] | None, list[str] | None]:
+    def _features_of(self, labels: Sequence[Hashable]) -> tuple[list[int] | None, list[str] | None]:
         """Return the ids or the names that the columns of a DataFrame go by; neither: by their order."""
         if all(isinstance(label, Integral) for label in labels) and list(labels) == list(range(len(labels))):
             return None, None

@@ -1,4 +1,4 @@
-"""Parameters that docstrings list as `name : meaning` are those of the signature, all of them; names in backticks exist."""
+"""Docstrings list the parameters that there are, all of them, and name nothing else in backticks."""
 
 from __future__ import annotations
 

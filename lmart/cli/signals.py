@@ -9,10 +9,13 @@ import sys
 import time
 from contextlib import suppress
 from types import FrameType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from lmart.descriptors import remember, what_was_written, write_some
 from lmart.errors import ExitStatus
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 STOPPING = ("SIGINT", "SIGTERM", "SIGHUP")
 SAME_REQUEST_SECONDS = 1.0
@@ -151,11 +154,11 @@ class _Descriptor(io.RawIOBase):
         """Return whether it is a terminal."""
         return os.isatty(self._number)
 
-    def write(self, data: Any) -> int:
+    def write(self, data: ReadableBuffer) -> int:
         """Write as much as the stream takes, at least one byte, and return how many bytes that were."""
         remember(STANDARD_OUTPUT, complete=False)
         try:
-            return write_some(self._number, data)
+            return write_some(self._number, memoryview(data))
         except OSError as fault:
             fault.filename = STANDARD_OUTPUT
             raise
@@ -224,7 +227,7 @@ class _Stopper:
         raise Stopped(signal_number)
 
     @classmethod
-    def unraisable(cls, unraisable: Any) -> None:
+    def unraisable(cls, unraisable: sys.UnraisableHookArgs) -> None:
         """Send a signal again that arrived where no exception can be raised, such as in a callback of the compiler."""
         if isinstance(unraisable.exc_value, Stopped):
             cls.later(unraisable.exc_value.signal_number)

@@ -6,7 +6,7 @@ import csv
 import re
 
 from lmart.errors import DataError
-from lmart.formats.documents.column_roles import LABEL_NAMES, QUERY_NAMES
+from lmart.formats.documents.column_names import LABEL_NAMES, QUERY_NAMES
 from lmart.formats.documents.delimited_writer import DELIMITERS
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import BLANKS, DATA_FORMATS, OWN, format_of_name, model_format_of

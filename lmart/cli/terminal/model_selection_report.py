@@ -6,7 +6,7 @@ import json
 import math
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +69,7 @@ def report(selected: SelectedSettings) -> dict[str, Any]:
     return content
 
 
-def json_text(content: dict[str, Any]) -> str:
+def json_text(content: Mapping[str, object]) -> str:
     """Return the report as strict JSON; bytes of a name that are no UTF-8 stand in it escaped, as in messages."""
     text = json.dumps(content, indent=1, allow_nan=False)
     if "\\ud" in text:  # perhaps a lone surrogate, which is what Python makes of such bytes
@@ -77,7 +77,7 @@ def json_text(content: dict[str, Any]) -> str:
     return text + "\n"
 
 
-def _without_surrogates(value: Any) -> Any:
+def _without_surrogates(value: object) -> object:
     if isinstance(value, str):
         return SURROGATE.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), value)
     if isinstance(value, dict):
@@ -181,7 +181,7 @@ def _trial_table(selected: SelectedSettings, metric: str) -> tuple[list[str], li
     return ["trial", metric, "trees", *(name.replace("_", "-") for name in names)], rows
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     return ("no", "yes")[value] if isinstance(value, bool) else str(value)
 
 

@@ -27,7 +27,8 @@ from lmart.formats.documents.letor_diagnostics import (
     words_of,
 )
 from lmart.formats.documents.row_blocks import RowBlock
-from lmart.formats.documents.text_reader import Buffers, TextReader, cut_at_newlines, powers
+from lmart.formats.documents.text_buffers import Buffers
+from lmart.formats.documents.text_reader import TextReader, cut_at_newlines, powers
 from lmart.kernels import decimal_numbers, feature_ids, letor_text
 
 # Lines with nothing but a comment: those in which `words_of` finds nothing.
