@@ -41,6 +41,8 @@ def detect_format(path: str, kind: str | None = None) -> str:
         stream.close()
     if kind == "data":
         refuse_foreign(path, head, "")
+    if (model := model_format_of(head)) is not None:
+        return model
     return OWN if head.lstrip(BLANKS).startswith(b"{") else data_format(path, head, ReadOptions())
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array
+
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +112,7 @@ def flatten(trees: Sequence[Tree]) -> FlatTrees:
     """Lay the trees end to end."""
     sizes = np.array([len(tree.thresholds) for tree in trees], dtype=np.int64)
 
-    def joined(name: str, dtype: type) -> npt.NDArray[Any]:
+    def joined(name: str, dtype: type[Scalar]) -> npt.NDArray[Scalar]:
         """Return one array of all trees end to end."""
         parts = [getattr(tree, name) for tree in trees]
         return np.concatenate(parts).astype(dtype, copy=False) if parts else np.zeros(0, dtype)

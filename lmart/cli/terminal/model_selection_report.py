@@ -27,9 +27,9 @@ NOT_OF_THE_MODEL = ("folds", "oof", "tune", "tune_trials", "tune_file", "early_s
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def report(selected: SelectedSettings) -> dict[str, Any]:
+def report(selected: SelectedSettings) -> dict[str, object]:
     """Return what --report says of the selection."""
-    content: dict[str, Any] = {}
+    content: dict[str, object] = {}
     if selected.trials:
         from lmart.training.tuning import best_of
 

@@ -20,12 +20,12 @@ from lmart.formats.documents.cell_buffers import CellBatch
 from lmart.formats.documents.column_names import list_of_columns
 from lmart.formats.documents.column_roles import ColumnPlan, plan_columns
 from lmart.formats.documents.delimited_diagnostics import (
-    _cell_fault,
-    _is_text_fault,
-    _is_there,
-    _length_fault,
-    _row_fault,
-    _value,
+    cell_fault,
+    field_value,
+    is_text_fault,
+    is_there,
+    length_fault,
+    row_fault,
 )
 from lmart.formats.documents.delimited_header import BLANKS, header_names
 from lmart.formats.documents.delimited_writer import DELIMITERS
@@ -125,7 +125,7 @@ class DelimitedReader(TextReader):
             faulty = {line for line, _, _ in spans}
             rows_at = enumerate(map(self._fields, bytes(buffer[bound[0] : bound[1]]).split(b"\n")))
             self.refuse_gains(
-                (self.line + line + 1, _value(fields[plan.place_of_label]))
+                (self.line + line + 1, field_value(fields[plan.place_of_label]))
                 for line, fields in rows_at
                 if line not in faulty and len(fields) == len(plan.names)
             )
@@ -166,21 +166,21 @@ class DelimitedReader(TextReader):
         whole = [(line, fields) for line, fields in sample if len(fields) == len(plan.names)]
         if not whole and len(sample) > 1:
             line, fields = sample[0]
-            raise self.fault(line, _length_fault(fields, plan, all_rows=True))
+            raise self.fault(line, length_fault(fields, plan, all_rows=True))
         found: list[tuple[int, int, str, bytes]] = []
         for f, kind in enumerate(plan.kinds.tolist()):
             if kind in (delimited_text.FEATURE, delimited_text.LABEL, delimited_text.QUERY):
-                there = [(line, row[f]) for line, row in whole if kind != delimited_text.FEATURE or _is_there(row[f])]
-                wrong = [(line, x) for line, x in there if _cell_fault(x, plan.names[f], kind, self.options)]
+                there = [(line, row[f]) for line, row in whole if kind != delimited_text.FEATURE or is_there(row[f])]
+                wrong = [(line, x) for line, x in there if cell_fault(x, plan.names[f], kind, self.options)]
                 if len(wrong) > 1 and 2 * len(wrong) > len(there):
                     line, field = wrong[0]
-                    message = _cell_fault(field, plan.names[f], kind, self.options) or ""
+                    message = cell_fault(field, plan.names[f], kind, self.options) or ""
                     found.append((f, line, message, field))
-        texts = [plan.names[f] for f, _, message, _ in found if _is_text_fault(message, plan.kinds[f])]
+        texts = [plan.names[f] for f, _, message, _ in found if is_text_fault(message, plan.kinds[f])]
         for f, line, message, field in found:
             what, _, remedy = message.rpartition("; ")
             whole_message = f"{what}, as in most rows; {remedy}"
-            if _is_text_fault(message, plan.kinds[f]):
+            if is_text_fault(message, plan.kinds[f]):
                 also = f" {shlex.quote(list_of_columns(texts))}" if plan.names[f] == texts[0] else ""
                 what = f"column {quote(plan.names[f])} holds text, such as {quote(field)}"
                 whole_message = f"{what}; turn it into numbers, or leave it out with --ignore-columns{also}"
@@ -207,7 +207,7 @@ class DelimitedReader(TextReader):
             plan = self.plan or plan
         sound = rows[:faulty]
         for line, fields in rows[faulty:]:
-            message = _row_fault(fields, plan, self.options)
+            message = row_fault(fields, plan, self.options)
             if message is None:
                 sound.append((line, fields))
             else:
@@ -222,7 +222,7 @@ class DelimitedReader(TextReader):
 
     def _first_faulty(self, rows: Sequence[tuple[int, list[bytes]]], start: int, plan: ColumnPlan) -> int:
         """Return the first row from `start` on that has a fault, the number of rows if none has."""
-        faulty = (i for i in range(start, len(rows)) if _row_fault(rows[i][1], plan, self.options))
+        faulty = (i for i in range(start, len(rows)) if row_fault(rows[i][1], plan, self.options))
         return next(faulty, len(rows))
 
     def _block_of(self, rows: Sequence[Sequence[bytes]], lines: Sequence[int], plan: ColumnPlan) -> RowBlock:
@@ -230,14 +230,14 @@ class DelimitedReader(TextReader):
         values = np.empty((len(rows), plan.n_features))
         for f, kind in enumerate(kinds):
             if kind == delimited_text.FEATURE:
-                values[:, plan.places[f]] = [_value(row[f]) for row in rows]
+                values[:, plan.places[f]] = [field_value(row[f]) for row in rows]
         values += 0.0  # no minus zero
         labels = query_ids = documents = None
         offsets: Int64Array = np.array([0, len(rows)], np.int64)
         continues = False
         if delimited_text.LABEL in kinds:
             f = kinds.index(delimited_text.LABEL)
-            labels = np.array([_value(row[f]) for row in rows]) + 0.0
+            labels = np.array([field_value(row[f]) for row in rows]) + 0.0
             if self.options.gain_fault(labels):
                 self.refuse_gains(zip(lines, labels.tolist(), strict=True))
         if delimited_text.QUERY in kinds:
@@ -271,7 +271,7 @@ class DelimitedReader(TextReader):
     def _explain(self, fields: Sequence[bytes], plan: ColumnPlan) -> str:
         if any(b"\r" in field for field in fields):
             return INNER_RETURN
-        message = _row_fault(fields, plan, self.options)
+        message = row_fault(fields, plan, self.options)
         return f"the line cannot be read: {quote(self.delimiter.encode().join(fields))}" if message is None else message
 
 
