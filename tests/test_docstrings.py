@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from helpers.commands import ROOT
+from helpers.paths import ROOT
 
 PACKAGE = ROOT / "lmart"
 KERNELS = PACKAGE / "kernels"  # in which every parameter is named anyway: see test_architecture.py

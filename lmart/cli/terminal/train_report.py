@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lmart.cli.model_selection import report_unfinished
 from lmart.cli.terminal.console import Console
@@ -126,7 +126,7 @@ def _report_rankers_without_trees(result: TrainResult, settings: TrainSettings, 
             console.warning(f"{one.objective} added no tree: --trees is used up")
 
 
-def settings_and_data(result: TrainResult, settings: TrainSettings, dataset: Trainable) -> dict[str, object]:
+def settings_and_data(result: TrainResult, settings: TrainSettings, dataset: Trainable) -> dict[str, Any]:
     """Return the first entries of --report: settings, size of the data, measure and share of rows."""
     return {
         "settings": settings.to_json(),
@@ -144,7 +144,7 @@ def settings_and_data(result: TrainResult, settings: TrainSettings, dataset: Tra
 
 def measures_of_run(
     result: TrainResult, rounds: Sequence[RoundReport], training: Sequence[float | None]
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """Return the entries of --report for the rounds; `training` is the measure of the training set after each."""
     return {
         "rounds": [
@@ -159,19 +159,18 @@ def measures_of_run(
     }
 
 
-def _rankers(result: TrainResult) -> list[dict[str, object]]:
+def _rankers(result: TrainResult) -> list[dict[str, Any]]:
     """Return which trees belong to which ranker: first_tree from 1, null when it has none."""
-    rankers: list[dict[str, object]] = []
-    first = 1
+    rankers, first = [], 1
     for one in result.rankers:
         rankers.append({"objective": one.objective, "first_tree": first if one.trees else None, "trees": one.trees})
         first += one.trees
     return rankers
 
 
-def optional_entries(result: TrainResult, settings: TrainSettings) -> dict[str, object]:
+def optional_entries(result: TrainResult, settings: TrainSettings) -> dict[str, Any]:
     """Return the entries of --report that only some runs have: initial scores, expected reciprocal rank."""
-    entries: dict[str, object] = {}
+    entries: dict[str, Any] = {}
     if result.start is not None:
         entries["start"] = {"training": result.start.training, "validation": list(result.start.validation)}
     if uses_label_scale(settings):
