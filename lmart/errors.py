@@ -12,6 +12,7 @@ class ExitStatus(IntEnum):
     description: str
 
     def __new__(cls, value: int, description: str) -> ExitStatus:
+        """Make a status of its number and the sentence that help and manual pages show."""
         member = int.__new__(cls, value)
         member._value_ = value
         member.description = description

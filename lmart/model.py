@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from numbers import Integral
 from operator import index
-from typing import Any
+from typing import cast
 
 import numpy as np
 
@@ -91,7 +91,7 @@ class Model:
 
     def predict(
         self,
-        features: Any,
+        features: object,
         feature_ids: Sequence[int] | None = None,
         feature_names: Sequence[str] | None = None,
         threads: int | None = None,
@@ -99,17 +99,18 @@ class Model:
     ) -> Float64Array:
         """Return the score of each row, float64[n]; higher ranks first, comparable only within a query.
 
-        features : n rows and m columns: an array, in which nan is missing; a DataFrame of pandas or polars or a Table
-                   of pyarrow, in which nulls are missing too; or a sparse matrix of SciPy, in which cells that are not
-                   stored are absent, as indices that a row of LETOR text does not name.
-                   Columns of a DataFrame go by name, in any order: by the model's names, or by its indices when it has
-                   no names. Those of an array, and of a DataFrame without names of its own (0, 1, 2, ...), are the
-                   model's features in the order of `Model.feature_ids`. `feature_ids` or `feature_names` say instead
-                   which feature each column is.
-                   Features of the model without a column are absent; columns that the model does not know are left out.
-        threads  : threads to use, None: all that this process may use; the result never depends on it
-        strict   : None: refuse a DataFrame that lacks a column of the model; a UserWarning lists other features that
-                   only the data or only the model has. True: refuse that too. False: only warn
+        features      : n rows and m columns: an array, in which nan is missing; a DataFrame of pandas or polars or a
+                        Table of pyarrow, in which nulls are missing too; or a sparse matrix of SciPy, in which cells
+                        that are not stored are absent, as indices that a row of LETOR text does not name.
+                        Columns of a DataFrame go by name, in any order: by the model's names, or by its indices when
+                        it has no names. Those of an array, and of a DataFrame without names of its own (0, 1, 2, ...),
+                        are the model's features in the order of `Model.feature_ids`. Features of the model without a
+                        column are absent; columns that the model does not know are left out.
+        feature_ids   : says instead which feature each column is, by its index
+        feature_names : says instead which feature each column is, by its name
+        threads       : threads to use, None: all that this process may use; the result never depends on it
+        strict        : None: refuse a DataFrame that lacks a column of the model; a UserWarning lists other features
+                        that only the data or only the model has. True: refuse that too. False: only warn
         ValueError when the features have another shape or are no numbers, or `threads` is below 1. DataError when no
         column is a feature of the model, or columns are refused.
         """
@@ -119,7 +120,7 @@ class Model:
 
     def explain(
         self,
-        features: Any,
+        features: object,
         feature_ids: Sequence[int] | None = None,
         feature_names: Sequence[str] | None = None,
         threads: int | None = None,
@@ -139,7 +140,7 @@ class Model:
 
     def _rows(
         self,
-        features: Any,
+        features: object,
         feature_ids: Sequence[int] | None,
         feature_names: Sequence[str] | None,
         strict: bool | None,
@@ -169,17 +170,18 @@ class Model:
         if labels is not None:
             m = len(labels)
         else:
-            rows, m = (frames.rows_of_sparse if frames.is_sparse(features) else frames.rows_of_array)(features)
+            rows, m = frames.rows_of_sparse(features) if frames.is_sparse(features) else frames.rows_of_array(features)
         if m != len(ids):
             raise ValueError(f"features has {m} columns, where {len(ids)} are due")
         matcher.refuse_misfit("features")
         self._tell(matcher, strict, by_label)
         if labels is not None:  # columns that the model does not know need not be numbers
             known = np.flatnonzero(column_map >= 0)
-            rows, column_map = frames.rows_of_frame(features, [labels[i] for i in known]), column_map[known]
+            frame = cast(frames.Frame, features)  # as it has labels
+            rows, column_map = frames.rows_of_frame(frame, [labels[i] for i in known]), column_map[known]
         return rows, column_map
 
-    def _features_of(self, labels: Sequence[Any]) -> tuple[list[int] | None, list[str] | None]:
+    def _features_of(self, labels: Sequence[Hashable]) -> tuple[list[int] | None, list[str] | None]:
         """Return the ids or the names that the columns of a DataFrame go by; neither: by their order."""
         if all(isinstance(label, Integral) for label in labels) and list(labels) == list(range(len(labels))):
             return None, None

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, TypeVarTuple, Unpack, overload
+from typing import Generic, TypeVar, TypeVarTuple, Unpack, cast, overload
 
 Ts = TypeVarTuple("Ts")
 Own = TypeVar("Own")
@@ -85,17 +85,17 @@ def threads_can_start() -> bool:
     return start_thread(int, "lmart-probe")
 
 
-class _Batch:
+class _Batch(Generic[R]):
     """Calls of one function, taken one by one by whoever is free."""
 
     def __init__(
-        self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], own: Sequence[Any] | None
+        self, function: Callable[..., R], arguments: Sequence[tuple[object, ...]], own: Sequence[object] | None
     ) -> None:
         self.function = function
         self.arguments = arguments
         self.own = own
         self._workers = itertools.count()
-        self.results: list[Any] = [None] * len(arguments)
+        self.results: list[R] = [cast(R, None)] * len(arguments)  # filled by `work`
         self.failure: BaseException | None = None
         self._next = itertools.count()  # next() on it is atomic
         self._left = len(arguments)
@@ -103,6 +103,7 @@ class _Batch:
         self.finished = threading.Event()
 
     def work(self) -> None:
+        """Make calls until none is left; the last one to finish says so."""
         mine = () if self.own is None else (self.own[next(self._workers)],)
         while (i := next(self._next)) < len(self.arguments):
             try:
@@ -126,15 +127,15 @@ class WorkerPool:
 
     def __init__(self, threads: int) -> None:
         self.threads = 1
-        self._waiting: queue.SimpleQueue[_Batch | None] = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._waited = 0.0
         self._alone = 0
         while self.threads < threads and start_thread(self._serve, "lmart-worker"):
             self.threads += 1
 
     def _serve(self) -> None:
-        while (batch := self._waiting.get()) is not None:
-            batch.work()
+        while (work := self._waiting.get()) is not None:
+            work()
 
     @overload
     def run(
@@ -147,7 +148,7 @@ class WorkerPool:
     ) -> list[R]: ...
 
     def run(
-        self, function: Callable[..., R], arguments: Sequence[tuple[Any, ...]], own: Sequence[Any] | None = None
+        self, function: Callable[..., R], arguments: Sequence[tuple[object, ...]], own: Sequence[object] | None = None
     ) -> list[R]:
         """Call a function once for each tuple of arguments, in any order, on several threads where that pays.
 
@@ -163,7 +164,7 @@ class WorkerPool:
             return [function(*mine, *a) for a in arguments]
         batch = _Batch(function, arguments, own)
         for _ in range(min(self.threads, len(arguments)) - 1):
-            self._waiting.put(batch)
+            self._waiting.put(batch.work)
         began = time.perf_counter()
         try:
             batch.work()

@@ -28,9 +28,11 @@ class LmartGroup(click.Group):
     """Imports a command's file when it is called or listed, and is the one place where errors become lines."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands, in the order of the help."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command, whose file is imported now; None when there is none of this name."""
         if cmd_name not in COMMANDS:
             return None
         command: Any = importlib.import_module(f"lmart.cli.{cmd_name}").command
@@ -39,6 +41,7 @@ class LmartGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that the arguments name; a usage error when one of its options is repeated."""
         name, found, rest = super().resolve_command(ctx, args)
         if found is not None and not ctx.resilient_parsing:
             refuse_repeated(found, ctx, rest)

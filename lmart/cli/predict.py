@@ -55,9 +55,12 @@ def _those_with(option: str) -> str:
 class PredictOutput:
     """What is written, and where, one field an option.
 
-    form : the value of --format
-    top  : rows to write of each query, the best ones; None: all
-    why  : query id and two documents whose scores are compared, in place of the scores; None: scores
+    out     : the value of --out
+    form    : the value of --format
+    top     : rows to write of each query, the best ones; None: all
+    tag     : name of the run in --format trec
+    explain : whether contributions of features are added to each row
+    why     : query id and two documents whose scores are compared, in place of the scores; None: scores
     """
 
     out: str
@@ -233,7 +236,11 @@ def _write(
 ) -> list[str]:
     """Write the scores of each block as soon as it is scored; return warnings.
 
-    source : the input, for messages; scattered : rows of a query need not be adjacent
+    scored_blocks : each block of rows with its scores, float64[n]
+    output        : what is written, and where
+    source        : the input, for messages
+    scattered     : rows of a query need not be adjacent
+    explanations  : gives the contributions of features; None: they are not asked for
     """
     from lmart.formats.results.predictions import PredictionLayout
     from lmart.streams import AtomicOutput

@@ -9,10 +9,13 @@ import sys
 import time
 from contextlib import suppress
 from types import FrameType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from lmart.descriptors import remember, what_was_written, write_some
 from lmart.errors import ExitStatus
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 STOPPING = ("SIGINT", "SIGTERM", "SIGHUP")
 SAME_REQUEST_SECONDS = 1.0
@@ -46,6 +49,7 @@ def called(interrupt: KeyboardInterrupt) -> str:
 def failed(fault: BaseException, begun: bool) -> int:
     """Say what an exception is that no command has answered, and return the exit status.
 
+    fault : the exception
     begun : whether the command line was already looked at
     """
     interrupt = interrupt_behind(fault)
@@ -139,18 +143,22 @@ class _Descriptor(io.RawIOBase):
         self.name = name
 
     def writable(self) -> bool:
+        """Return True: that is what it is for."""
         return True
 
     def fileno(self) -> int:
+        """Return the number of the descriptor."""
         return self._number
 
     def isatty(self) -> bool:
+        """Return whether it is a terminal."""
         return os.isatty(self._number)
 
-    def write(self, data: Any) -> int:
+    def write(self, data: ReadableBuffer) -> int:
+        """Write as much as the stream takes, at least one byte, and return how many bytes that were."""
         remember(STANDARD_OUTPUT, complete=False)
         try:
-            return write_some(self._number, data)
+            return write_some(self._number, memoryview(data))
         except OSError as fault:
             fault.filename = STANDARD_OUTPUT
             raise
@@ -219,7 +227,7 @@ class _Stopper:
         raise Stopped(signal_number)
 
     @classmethod
-    def unraisable(cls, unraisable: Any) -> None:
+    def unraisable(cls, unraisable: sys.UnraisableHookArgs) -> None:
         """Send a signal again that arrived where no exception can be raised, such as in a callback of the compiler."""
         if isinstance(unraisable.exc_value, Stopped):
             cls.later(unraisable.exc_value.signal_number)

@@ -63,13 +63,20 @@ class Judged(Protocol):
     """Labels and queries of a data set, without its features; see RankingDataset."""
 
     @property
-    def labels(self) -> Float64Array: ...
+    def labels(self) -> Float64Array:
+        """float64[n_documents]: the labels."""
+
     @property
-    def query_offsets(self) -> Int64Array: ...
+    def query_offsets(self) -> Int64Array:
+        """int64[n_queries + 1]: where the rows of each query start, and the end."""
+
     @property
-    def source(self) -> str: ...
+    def source(self) -> str:
+        """What messages call the data."""
+
     @property
-    def input_rows(self) -> Int64Array | None: ...
+    def input_rows(self) -> Int64Array | None:
+        """int64[n_documents]: the row of the input of each row; None: in input order."""
 
 
 class Counted:
@@ -83,14 +90,17 @@ class Counted:
 
     @property
     def n_documents(self) -> int:
+        """The number of rows."""
         return len(self.labels)
 
     @property
     def n_queries(self) -> int:
+        """The number of queries."""
         return len(self.query_offsets) - 1
 
     @property
     def n_features(self) -> int:
+        """The number of features."""
         return len(self.feature_ids)
 
 
@@ -144,6 +154,7 @@ def rows_of(query_offsets: Int64Array, queries: Int64Array) -> Int64Array:
 def select_queries(dataset: RankingDataset, queries: Int64Array) -> RankingDataset:
     """Return the data set of these queries alone, in the order given, with all features.
 
+    dataset : the whole data set
     queries : int64, each from 0 to n_queries - 1
     """
     rows = rows_of(dataset.query_offsets, queries)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Hashable, Sequence
+from typing import Protocol, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,30 @@ from lmart.errors import quote
 NO_NUMBERS = {"c": "complex numbers", "M": "dates", "m": "time spans", "V": "records"}  # by kind of a dtype
 
 
-def column_labels(features: Any) -> list[Any] | None:
+class Frame(Protocol):
+    """What is used of a DataFrame (pandas, polars) or Table (pyarrow)."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, label: Hashable, /) -> object: ...
+
+
+class SparseMatrix(Protocol):
+    """What is used of a sparse matrix or array of SciPy, in compressed rows."""
+
+    shape: Sequence[int]
+    indptr: object
+    indices: object
+    data: object
+
+    def copy(self) -> SparseMatrix:
+        """Return a copy."""
+
+    def sum_duplicates(self) -> None:
+        """Add up cells that are given twice, and sort those of each row."""
+
+
+def column_labels(features: object) -> list[Hashable] | None:
     """Return the labels of the columns of a DataFrame (pandas, polars) or Table (pyarrow), None of anything else.
 
     ValueError when two columns have one label, or when the table is yet to be computed.
@@ -34,12 +57,12 @@ def column_labels(features: Any) -> list[Any] | None:
     return listed
 
 
-def is_sparse(features: Any) -> bool:
+def is_sparse(features: object) -> TypeGuard[SparseMatrix]:
     """Return whether it is a sparse matrix, as those of SciPy."""
     return hasattr(features, "tocsr") or all(hasattr(features, name) for name in ("indptr", "indices", "data", "shape"))
 
 
-def rows_of_frame(features: Any, labels: Sequence[Any]) -> SparseRows:
+def rows_of_frame(features: Frame, labels: Sequence[Hashable]) -> SparseRows:
     """Return the rows of the columns with these labels, in this order; nulls are missing. ValueError."""
     columns = [_numbers_of(features[label], f"column {quote(str(label))}") for label in labels]
     for label, column in zip(labels, columns, strict=True):
@@ -50,7 +73,7 @@ def rows_of_frame(features: Any, labels: Sequence[Any]) -> SparseRows:
     return dense_rows(np.stack(columns, axis=1) if columns else np.zeros((len(features), 0)))
 
 
-def rows_of_array(features: Any) -> tuple[SparseRows, int]:
+def rows_of_array(features: object) -> tuple[SparseRows, int]:
     """Return the rows of an array, and how many columns it has; nan and None are missing. ValueError."""
     values = _as_floats(features, "features")
     if values.ndim != 2:
@@ -58,11 +81,11 @@ def rows_of_array(features: Any) -> tuple[SparseRows, int]:
     return dense_rows(values), values.shape[1]
 
 
-def rows_of_sparse(features: Any) -> tuple[SparseRows, int]:
+def rows_of_sparse(features: SparseMatrix) -> tuple[SparseRows, int]:
     """Return the rows of a sparse matrix, of the cells that it stores, and how many columns it has. ValueError."""
     if len(features.shape) != 2:
         raise ValueError(f"features has {len(features.shape)} dimensions; give rows x columns, a single row as [row]")
-    matrix = features.tocsr() if hasattr(features, "tocsr") else features
+    matrix: SparseMatrix = features.tocsr() if hasattr(features, "tocsr") else features
     if not _ascend(matrix):
         if not hasattr(matrix, "sum_duplicates"):
             raise ValueError("the column indices of features do not ascend in a row; sort them first")
@@ -88,7 +111,7 @@ def dense_rows(values: Float64Array) -> SparseRows:
     return SparseRows(np.arange(n + 1, dtype=np.int64) * m, columns, np.ascontiguousarray(values).reshape(-1))
 
 
-def _ascend(matrix: Any) -> bool:
+def _ascend(matrix: SparseMatrix) -> bool:
     columns, offsets = _whole(matrix.indices), _whole(matrix.indptr)
     steps = columns[1:] > columns[:-1]
     starts = offsets[(offsets > 0) & (offsets < len(columns))]
@@ -96,14 +119,14 @@ def _ascend(matrix: Any) -> bool:
     return bool(steps.all())
 
 
-def _whole(numbers: Any) -> Int64Array:
+def _whole(numbers: object) -> Int64Array:
     array = np.asarray(numbers)
     if array.ndim != 1 or (array.dtype.kind not in "iu" and len(array)):
         raise ValueError("features is no sound sparse matrix: its indices are no whole numbers")
     return array.astype(np.int64, copy=False)
 
 
-def _numbers_of(column: Any, what: str) -> Float64Array:
+def _numbers_of(column: object, what: str) -> Float64Array:
     """Return the numbers of one column of a DataFrame; nulls are nan."""
     kind = getattr(getattr(column, "dtype", None), "kind", "")
     if not hasattr(column, "to_numpy") or kind in NO_NUMBERS:
@@ -117,7 +140,7 @@ def _numbers_of(column: Any, what: str) -> Float64Array:
     return _as_floats(values, what)
 
 
-def _as_floats(values: Any, what: str) -> Float64Array:
+def _as_floats(values: object, what: str) -> Float64Array:
     try:
         array = np.asarray(values)
     except ValueError as fault:

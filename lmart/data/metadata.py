@@ -37,6 +37,7 @@ class Sidecars:
         """Return the metadata of these queries, one after the other, as `dataset.select_queries` takes them.
 
         query_offsets : int64[n_queries + 1], of the whole set
+        queries       : int64, each from 0 to n_queries - 1
         """
         rows = rows_of(query_offsets, queries)
         weights, positions = self.weights, self.positions

@@ -6,7 +6,7 @@ import csv
 import re
 
 from lmart.errors import DataError
-from lmart.formats.documents.column_roles import LABEL_NAMES, QUERY_NAMES
+from lmart.formats.documents.column_names import LABEL_NAMES, QUERY_NAMES
 from lmart.formats.documents.delimited_writer import DELIMITERS
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import BLANKS, DATA_FORMATS, OWN, format_of_name, model_format_of
@@ -41,6 +41,8 @@ def detect_format(path: str, kind: str | None = None) -> str:
         stream.close()
     if kind == "data":
         refuse_foreign(path, head, "")
+    if (model := model_format_of(head)) is not None:
+        return model
     return OWN if head.lstrip(BLANKS).startswith(b"{") else data_format(path, head, ReadOptions())
 
 

@@ -61,7 +61,8 @@ def _wrong_size(lines: Lines, path: str) -> DataError:
 class Weights:
     """Weights of a data set: what each row counts in training, and each query in measures.
 
-    per_document : float64[n_documents]    per_query : float64[n_queries], the mean over the query's rows
+    per_document : float64[n_documents]
+    per_query    : float64[n_queries], the mean over the query's rows
     given_per    : 'query' or 'row', as the file had them
     """
 
@@ -73,7 +74,10 @@ class Weights:
 def read_weights(path: str, query_offsets: Int64Array, input_rows: Int64Array | None = None) -> Weights:
     """Read one weight a query or one a row, distinguished by their count.
 
-    query_offsets : int64[n_queries + 1] of the data they belong to; input_rows : as in its RankingDataset
+    path          : the file; '-': standard input
+    query_offsets : int64[n_queries + 1] of the data they belong to
+    input_rows    : int64[n_documents], the row of the input of each document, as in RankingDataset; None: in input
+                    order
     DataError (with all three numbers) when the count fits neither, and for a weight that is negative, above
     LARGEST_WEIGHT or no number, or when all are zero. When every query has one row, both readings mean the same.
     """
@@ -106,7 +110,10 @@ def _fault_of_weight(token: bytes) -> str:
 def read_init_scores(path: str, n_documents: int, source: str, input_rows: Int64Array | None = None) -> Float64Array:
     """Read the scores that training starts from, in the form of `read_scores`: float64[n_documents].
 
-    source : the data they belong to; input_rows : as in its RankingDataset
+    path        : the file; '-': standard input
+    n_documents : rows of the data
+    source      : the data they belong to, for messages
+    input_rows  : int64[n_documents], the row of the input of each document, as in RankingDataset; None: in input order
     DataError as `read_scores`, and for a score beyond LARGEST_SCORE.
     """
     scores = read_scores(path, n_documents, source, LARGEST_SCORE)
@@ -116,7 +123,10 @@ def read_init_scores(path: str, n_documents: int, source: str, input_rows: Int64
 def read_positions(path: str, n_documents: int, source: str, input_rows: Int64Array | None = None) -> Positions:
     """Read the position that each row was shown at: any word, one a line; equal words are one position.
 
-    source : the data they belong to; input_rows : as in its RankingDataset
+    path        : the file; '-': standard input
+    n_documents : rows of the data
+    source      : the data they belong to, for messages
+    input_rows  : int64[n_documents], the row of the input of each document, as in RankingDataset; None: in input order
     DataError names the line that is empty, has more than one word, or is not text, or both counts when they differ.
     """
     places: dict[bytes, int] = {}
@@ -152,9 +162,9 @@ def _fault_of_position(word: bytes) -> str:
 
 
 def read_monotone(path: str) -> MonotoneConstraints:
-    """Read monotone constraints, FEATURE:+1 or FEATURE:-1 a line; blank lines and comments after '#', at the start of a
-    line or after a constraint, do not count.
+    """Read monotone constraints, FEATURE:+1 or FEATURE:-1 a line.
 
+    Blank lines and comments after '#', at the start of a line or after a constraint, do not count.
     DataError for any other line, a feature that is named twice, and when there is none.
     """
     found: dict[str, int] = {}

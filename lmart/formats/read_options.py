@@ -63,6 +63,7 @@ class ReadOptions:
         reported: set[str] = set()
 
         def tell(text: str, is_warning: bool) -> None:
+            """Hand on a text, unless that was done before."""
             if text not in reported:
                 reported.add(text)
                 (warning if is_warning else notice)(text)

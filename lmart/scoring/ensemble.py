@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array
+
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +47,7 @@ class Tree:
 
     @property
     def n_leaves(self) -> int:
-        """The number of leaves."""
+        """The number of leaves, one more than inner nodes."""
         return len(self.leaf_values)
 
 
@@ -146,7 +148,8 @@ def flatten(trees: Sequence[Tree]) -> FlatTrees:
     """Lay the trees end to end."""
     sizes = np.array([len(tree.thresholds) for tree in trees], dtype=np.int64)
 
-    def joined(name: str, dtype: type) -> npt.NDArray[Any]:
+    def joined(name: str, dtype: type[Scalar]) -> npt.NDArray[Scalar]:
+        """Return one array of all trees end to end."""
         parts = [getattr(tree, name) for tree in trees]
         return np.concatenate(parts).astype(dtype, copy=False) if parts else np.zeros(0, dtype)
 
@@ -175,13 +178,16 @@ def _bound_counts(tree: Tree) -> Int64Array:
 def structure_fault(flat: FlatTrees, n_features: int) -> tuple[int, str] | None:
     """Return the first tree (from 0) that is no tree, with what is wrong in words; None when all are sound.
 
+    flat       : the trees; their arrays must already agree in length
+    n_features : features of the model
     Checked: numbers finite, columns below `n_features`, children in range, each node and leaf the child of exactly one
-    node, every node reachable from its root. The arrays must already agree in length. Cost: a few passes over the
+    node, every node reachable from its root. Cost: a few passes over the
     nodes, and one step for each level of the deepest tree; no recursion.
     """
     faults: list[tuple[int, str]] = []
 
     def refuse(bad: BoolArray, tree_of: Int64Array, words: str) -> None:
+        """Note the fault of the first node or leaf that is bad."""
         if bad.any():
             faults.append((int(tree_of[int(np.argmax(bad))]), words))
 

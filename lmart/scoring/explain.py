@@ -40,7 +40,9 @@ class Explanation(NamedTuple):
 class Explainer:
     """An ensemble prepared for explaining; immutable, so threads may share it.
 
-    path : what to call the model in messages. ModelError when the trees do not say how many documents their leaves had.
+    ensemble : the model
+    path     : what to call it in messages
+    ModelError when the trees do not say how many documents their leaves had.
     """
 
     def __init__(self, ensemble: Ensemble, path: str | None = None) -> None:

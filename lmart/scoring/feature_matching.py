@@ -91,8 +91,9 @@ class FeatureMatcher:
         return {column for tree in self._ensemble.trees for column in tree.split_columns.tolist()}
 
     def warnings(self, source: str) -> list[str]:
-        """Return warnings: features matched by number instead of name, and features that only the data or only the
-        model has.
+        """Return warnings of features matched by number instead of name, and of those that only one side has.
+
+        source : what to call the data
         """
         called = input_name(source)
         found = []
@@ -108,8 +109,10 @@ class FeatureMatcher:
         return found
 
     def refuse(self, source: str, strict: bool = False) -> None:
-        """Raise DataError when the data does not belong to the model; if `strict`, also when any feature is missing on
-        either side.
+        """Raise DataError when the data does not belong to the model.
+
+        source : what to call the data
+        strict : also refuse features that only the data or only the model has
         """
         self.refuse_misfit(source)
         if not strict:

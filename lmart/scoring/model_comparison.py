@@ -146,10 +146,12 @@ def _leaf_order(tree: Tree) -> Int64Array:
 
 
 def _planted_rows(tree: Tree, float32: bool) -> SparseRows:
-    """Return rows for each threshold and bound of the tree, each with values that lead to its node: one with the bound,
-    and one with each of its neighbours. Features that the path leaves open are 0.
+    """Return rows for each threshold and bound of the tree, with values that lead to its node.
 
-    Of a tree with more than MOST_CELLS values in its rows, only the first nodes have rows.
+    One row has the bound itself, and one each of its neighbours. Features that the path leaves open are 0. Of a tree with more than MOST_CELLS values in its rows, only the first nodes have rows.
+
+    tree    : whose bounds are taken
+    float32 : values are float32 numbers
     """
     columns, features = np.unique(tree.split_columns, return_inverse=True)
     n_nodes = min(len(tree.thresholds), max(1, MOST_CELLS // len(columns)))

@@ -82,7 +82,7 @@ class _LeafOrder(NamedTuple):
 
 
 def _distinct_thresholds(flat: FlatTrees, n_features: int) -> _DistinctThresholds:
-    """Number the thresholds and further bounds of each feature."""
+    """Return numbers of the distinct thresholds and further bounds of each feature."""
     bound_nodes = np.repeat(np.arange(len(flat.thresholds)), np.diff(flat.bound_offsets))
     columns = np.concatenate([flat.split_columns, flat.split_columns[bound_nodes]]).astype(np.int64)
     values = np.concatenate([flat.thresholds, flat.bounds])
@@ -100,7 +100,7 @@ def _distinct_thresholds(flat: FlatTrees, n_features: int) -> _DistinctThreshold
 
 
 def _number_ranges(flat: FlatTrees, distinct: _DistinctThresholds) -> _Ranges:
-    """Number the distinct conditions of nodes with several bounds; write the table of each."""
+    """Return numbers of the distinct conditions of nodes with several bounds, and the table of each."""
     numbers = np.full(len(flat.thresholds), -1, np.int64)
     known: dict[tuple[int, bool, bytes], int] = {}
     missing_left: list[bool] = []
@@ -182,7 +182,8 @@ def _order_leaves(flat: FlatTrees) -> _LeafOrder:
     owner = flat.tree_of_node
     node_start, leaf_start = flat.node_offsets[owner], flat.leaf_offsets[owner]
 
-    def numbered(child: Int32Array) -> Int64Array:  # >= 0: a node among all nodes; < 0: ~ a leaf among all leaves
+    def numbered(child: Int32Array) -> Int64Array:
+        """Return the number of each child: >= 0: a node among all nodes; < 0: ~ a leaf among all leaves."""
         wide = child.astype(np.int64)
         return np.where(wide >= 0, wide + node_start, ~(~wide + leaf_start))
 

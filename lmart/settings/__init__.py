@@ -1,5 +1,7 @@
-"""The settings of training: as they are given (`train_settings`), the records of what can be named in them (`kinds`),
-and as training uses them (`resolved`).
+"""The settings of training.
+
+As they are given (`train_settings`), the records of what can be named in them (`kinds`), how several rankers differ
+(`recipe`), and as training uses them (`resolved`).
 """
 
 from lmart.settings.kinds import OBJECTIVES, TREE_FORMS, WITH_POSITIONS, ObjectiveKind, TreeForm

@@ -1,6 +1,4 @@
-"""What objectives and forms of trees there are: one record each, from which help, checks and training take what they
-need.
-"""
+"""What objectives and forms of trees there are: one record each, for help, checks and training."""
 
 from __future__ import annotations
 

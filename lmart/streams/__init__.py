@@ -1,10 +1,9 @@
 """Inputs and outputs: files, pipes, standard streams, compressed or not."""
 
-from lmart.streams.common import reason
+from lmart.streams.common import changed_while_read, reason
 from lmart.streams.inputs import (
     LARGEST_WHOLE,
     InputStream,
-    changed_while_read,
     open_input,
     read_all,
     read_pieces,

@@ -21,3 +21,8 @@ def zstandard(error: type[DataError] | type[OutputError], path: str) -> Any:
     except ModuleNotFoundError:
         raise error("zstd needs the package zstandard: pip install 'lmart[zstd]'", path) from None
     return package
+
+
+def changed_while_read(path: str) -> DataError:
+    """Return the error for a file that changed after reading began."""
+    return DataError("the file changed while it was read; start again once it is complete", path)

@@ -11,13 +11,23 @@ import zlib
 from collections.abc import Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Self
+from typing import BinaryIO, Protocol, Self
 
 from lmart.descriptors import remember, write_some
 from lmart.errors import OutputError, visible
 from lmart.streams import temporaries
 from lmart.streams.common import reason, zstandard
 from lmart.streams.targets import check_target, is_of_another, resolve, standard_descriptor
+
+
+class _Compressor(Protocol):
+    """Compresses what is written piece by piece."""
+
+    def compress(self, data: bytes, /) -> bytes:
+        """Return what is compressed by now."""
+
+    def flush(self) -> bytes:
+        """Return the rest."""
 
 
 class AtomicOutput:
@@ -37,8 +47,8 @@ class AtomicOutput:
         self._descriptor = -1
         self._own = False
         self._direct = True
-        self._stream: Any = None
-        self._compressor: Any = None
+        self._stream: BinaryIO | None = None
+        self._compressor: _Compressor | None = None
         self._pending: list[bytes] = []
         self._pending_size = 0
         self._open = False
@@ -261,17 +271,20 @@ def _put_in_place(outputs: Sequence[AtomicOutput]) -> None:
             ) from None
 
 
-def _compressor(path: str) -> Any:
+def _compressor(path: str) -> _Compressor | None:
     if path.endswith(".gz"):
         return zlib.compressobj(6, zlib.DEFLATED, 31)  # its header has neither time nor name
     if path.endswith(".zst"):
-        return zstandard(OutputError, path).ZstdCompressor(level=3, write_checksum=True).compressobj()
+        made: _Compressor = zstandard(OutputError, path).ZstdCompressor(level=3, write_checksum=True).compressobj()
+        return made
     return None
 
 
 def check_output(path: str, inputs: Sequence[str] = (), appended: bool = False) -> None:
     """Refuse, before any work, an output that cannot be written or would overwrite one of the inputs: OutputError.
 
+    path     : the output; '-': standard output
+    inputs   : files that are read
     appended : the file is added to, not replaced
     Creates and removes a temporary file in the same folder, since permissions alone do not show whether that works.
     """

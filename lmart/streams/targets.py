@@ -59,6 +59,8 @@ def is_of_another(there: os.stat_result, folder: os.stat_result) -> bool:
 def check_target(path: str, inputs: Sequence[str], appended: bool) -> None:
     """Raise OutputError when nothing can be written to `path`, or it is one of the inputs.
 
+    path     : the output; '-': standard output
+    inputs   : files that are read
     appended : the file is added to, not replaced
     """
     descriptor = 1 if path == "-" else standard_descriptor(path)

@@ -8,12 +8,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import NamedTuple
 
 import pytest
 from helpers.commands import SAMPLE, run
 
 from lmart.errors import DataError, ModelError
-from lmart.formats import registry
 from lmart.formats.models.lmart_json import model_from_json, model_to_json
 from lmart.formats.models.model_files import read_model, write_model
 from lmart.formats.registry import (
@@ -24,6 +24,8 @@ from lmart.formats.registry import (
     RESULT_FORMATS,
     Format,
     Lazy,
+    ModelReader,
+    ModelWriter,
     format_of_name,
     model_format_of,
 )
@@ -72,40 +74,46 @@ def test_what_is_not_read_or_needs_a_package_is_refused(monkeypatch: pytest.Monk
 
 # ---- one more model format ------------------------------------------------------------------------------------------
 
-HEAD = b"planted\n"
+HEADS = {b"planted\n": "", b'{"planted": 1}\n': r'\{\s*"planted"'}  # with the pattern that tells it from others
 
 
-def planted_reader(content: bytes, path: str) -> Ensemble:
-    if not content.endswith(b"}\n"):
-        raise ModelError("the model ends in the middle", path)
-    return model_from_json(content.removeprefix(HEAD), path)
+class Planted(NamedTuple):
+    """A model format: a line, then what lmart writes."""
+
+    name: str
+    head: bytes
+
+    def read(self, content: bytes, path: str) -> Ensemble:
+        if not content.endswith(b"}\n"):
+            raise ModelError("the model ends in the middle", path)
+        return model_from_json(content.removeprefix(self.head), path)
+
+    def write(self, ensemble: Ensemble, path: str, warn: Callable[[str], None]) -> bytes:
+        warn(f"{path}: the planted format rounds")
+        return self.head + model_to_json(ensemble).encode()
 
 
-def planted_writer(ensemble: Ensemble, path: str, warn: Callable[[str], None]) -> bytes:
-    warn(f"{path}: the planted format rounds")
-    return HEAD + model_to_json(ensemble).encode()
-
-
-@pytest.fixture
-def planted(monkeypatch: pytest.MonkeyPatch) -> str:
+@pytest.fixture(params=list(HEADS))
+def planted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Planted:
     """A model format in a module of its own, known by one record."""
+    made = Planted("ranklib", request.param)
     module = ModuleType("lmart.formats.models.planted")
-    module.__dict__.update(read=planted_reader, write=planted_writer)
+    module.__dict__.update(read=made.read, write=made.write)
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    record: registry.Format[registry.ModelReader, registry.ModelWriter] = Format(
-        "ranklib", "model", (".planted",), Lazy("models.planted", "read"), Lazy("models.planted", "write"), (HEAD,)
-    )
-    monkeypatch.setitem(MODEL_FORMATS, "ranklib", record)
-    monkeypatch.setitem(FORMATS, "ranklib", record)
-    return "ranklib"
+    reader, writer = Lazy[ModelReader]("models.planted", "read"), Lazy[ModelWriter]("models.planted", "write")
+    starts = (made.head[:1],)
+    record = Format(made.name, "model", (".planted",), reader, writer, starts, HEADS[made.head])
+    monkeypatch.setitem(MODEL_FORMATS, made.name, record)
+    monkeypatch.setitem(FORMATS, made.name, record)
+    return made
 
 
-def test_one_record_makes_a_model_format(planted: str, tmp_path: Path) -> None:
+def test_one_record_makes_a_model_format(planted: Planted, tmp_path: Path) -> None:
     model, other, back = tmp_path / "m.json", tmp_path / "m.planted", tmp_path / "back.json"
     data = SAMPLE / "test.svm"
     run("train", "-q", "--data", SAMPLE / "vali.svm", "--trees", "2", "--out", model)
     assert "m.planted: the planted format rounds" in run("convert", model, other).stderr
-    assert other.read_bytes().startswith(HEAD)
+    assert other.read_bytes().startswith(planted.head)
     for source in (other, "-"):
         run("convert", source, back, stdin=other.read_bytes())
         assert back.read_bytes() == model.read_bytes()
@@ -113,19 +121,19 @@ def test_one_record_makes_a_model_format(planted: str, tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(other.read_bytes())
         scores = run("predict", "-m", tmp_path / name, "--data", data).stdout
         assert scores == run("predict", "-m", model, "--data", data).stdout
-    other.write_bytes(HEAD + b"{")
+    other.write_bytes(planted.head + b"{")
     assert "m.planted: the model ends in the middle" in run("predict", "-m", other, "--data", data, status=1).stderr
-    (tmp_path / "d").write_bytes(HEAD)
+    (tmp_path / "d").write_bytes(planted.head)
     said = run("predict", "-m", model, "--data", tmp_path / "d", status=1).stderr
-    assert f"d: is a model by its name or content ({planted}); give a file of judged documents" in said
+    assert f"d: is a model by its name or content ({planted.name}); give a file of judged documents" in said
 
 
 def test_a_format_that_is_only_written_is_refused_as_a_source(
-    planted: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    planted: Planted, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setitem(FORMATS, planted, dataclasses.replace(MODEL_FORMATS[planted], reader=None))
-    monkeypatch.setitem(MODEL_FORMATS, planted, dataclasses.replace(MODEL_FORMATS[planted], reader=None))
-    (tmp_path / "m").write_bytes(HEAD)
+    monkeypatch.setitem(FORMATS, planted.name, dataclasses.replace(MODEL_FORMATS[planted.name], reader=None))
+    monkeypatch.setitem(MODEL_FORMATS, planted.name, dataclasses.replace(MODEL_FORMATS[planted.name], reader=None))
+    (tmp_path / "m").write_bytes(planted.head)
     for source in ("m.planted", tmp_path / "m"):
         said = run("convert", source, tmp_path / "m.json", status=2).stderr
         assert "the format 'ranklib' is only written; those read are: letor, csv, tsv, parquet; or lmart" in said

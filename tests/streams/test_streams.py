@@ -23,7 +23,16 @@ from helpers.commands import SAMPLE, run
 from lmart.errors import DataError, OutputError
 from lmart.formats.documents.reading import read_dataset
 from lmart.formats.read_options import ReadOptions
-from lmart.streams import AtomicOutput, check_output, inputs, open_input, read_all, read_pieces
+from lmart.streams import (
+    AtomicOutput,
+    check_output,
+    decompression,
+    inputs,
+    open_input,
+    raw_input,
+    read_all,
+    read_pieces,
+)
 
 TEXT = b"".join(b"%d qid:%d 1:0.5\n" % (i % 3, i // 9) for i in range(5000))
 AS_ROOT = os.geteuid() == 0
@@ -277,15 +286,15 @@ def test_no_result_is_made_of_a_file_that_changed(
     (tmp_path / "v.svm").write_bytes((SAMPLE / "test.svm").read_bytes())
     model, out = model_of(tmp_path), tmp_path / "out"
     out.write_text("old")
-    read_some = inputs._Raw.read_some
+    read_some = raw_input.RawInput.read_some
 
-    def read_and_change(raw: inputs._Raw, view: memoryview) -> int:
+    def read_and_change(raw: raw_input.RawInput, view: memoryview) -> int:
         count = read_some(raw, view)
         if raw.path == str(tmp_path / changing):
             overwrite(tmp_path / changing)
         return count
 
-    monkeypatch.setattr(inputs._Raw, "read_some", read_and_change)
+    monkeypatch.setattr(raw_input.RawInput, "read_some", read_and_change)
     training = ("train", "--data", data, "--trees", "1", "--out", out)
     commands: list[tuple[str | Path, ...]] = {
         "m.json": [("predict", "-m", model, "--data", data, "--out", out), ("eval", "-m", model, "--data", data)],
@@ -364,10 +373,10 @@ def test_a_refusal_is_forgotten_with_all_that_was_read(tmp_path: Path) -> None:
 def test_little_data_that_stands_for_very_much_is_unpacked_in_pieces(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inputs, "_LONG_SLICE", 64)
+    monkeypatch.setattr(decompression, "_LONG_SLICE", 64)
     (tmp_path / "x").write_bytes(zstd(bytes(1 << 26)))
-    raw = inputs._Prefixed(inputs._Raw(str(tmp_path / "x")), b"")
-    sizes = [len(piece) for piece in inputs._unzstd(raw)]
+    raw = raw_input.PrefixedInput(raw_input.RawInput(str(tmp_path / "x")), b"")
+    sizes = [len(piece) for piece in decompression.unzstd(raw)]
     assert sum(sizes) == 1 << 26
     assert max(sizes) <= 1 << 22
 

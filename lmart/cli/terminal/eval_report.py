@@ -30,7 +30,8 @@ _GAINS = {"exp2": "2^label - 1", "linear": "the label", "table": "by label, from
 def print_report(report: EvaluationReport, weights: str | None = None) -> None:
     """Print the report to standard output: with rules and colours on a terminal, else the same bytes anywhere.
 
-    weights : what had a weight each, 'query' or 'row'
+    report  : what was measured
+    weights : what had a weight each, 'query' or 'row'; None: there were no weights
     """
     facts, rows = _facts(report, weights), _rows(report)
     if is_terminal():

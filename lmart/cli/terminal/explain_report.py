@@ -44,8 +44,14 @@ def print_why(
 ) -> None:
     """Print what each feature adds to the scores of two documents of a query, the largest difference first.
 
-    asked : query id, and two documents by id or by number in the query, from 1
+    asked     : query id, and two documents by id or by number in the query, from 1
+    scorer    : of the model
+    explainer : of the model
+    matcher   : finds the features of the model in the data
+    reader    : the data
+    pool      : the workers
     scattered : rows of the query need not be adjacent
+    strict    : whether to refuse features that only the data or only the model has
     DataError when the query or a document is not found, or the features are not those of the model.
     """
     query_id, *names = asked
@@ -72,6 +78,7 @@ def _feature_rows(
     contributions : float64[2, n_features], of both documents
     rows          : of both documents
     column_map    : int32[n_columns], the model's feature of each column of the rows
+    ensemble      : the model, which knows what features are called
     """
     adds_a, adds_b = contributions
     differences = adds_a - adds_b
@@ -105,8 +112,11 @@ def _facts(
 ) -> list[tuple[str, str]]:
     """Return what is printed above the table: the query, the documents with their ranks, features not shown.
 
-    pair   : the indices of both documents in the query
-    scores : float64[n], of all documents of the query
+    query_id    : of the query
+    query       : its documents
+    pair        : the indices of both documents in the query
+    scores      : float64[n], of all documents of the query
+    n_not_shown : features whose contributions do not differ
     """
     ranks = np.empty(len(scores), np.int64)
     ranks[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
@@ -206,6 +216,7 @@ def format_why(
     widths = [max(len(row[i]) for row in table) for i in range(len(HEADER))]
 
     def line(row: tuple[str, ...]) -> str:
+        """Return one row of the table, aligned."""
         others = [f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True)]
         return "  ".join([f"{row[0]:<{widths[0]}}", *others])
 

@@ -6,7 +6,7 @@ import json
 import math
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -27,9 +27,9 @@ NOT_OF_THE_MODEL = ("folds", "oof", "tune", "tune_trials", "tune_file", "early_s
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def report(selected: SelectedSettings) -> dict[str, Any]:
+def report(selected: SelectedSettings) -> dict[str, object]:
     """Return what --report says of the selection."""
-    content: dict[str, Any] = {}
+    content: dict[str, object] = {}
     if selected.trials:
         from lmart.training.tuning import best_of
 
@@ -70,7 +70,7 @@ def report(selected: SelectedSettings) -> dict[str, Any]:
     return content
 
 
-def json_text(content: dict[str, Any]) -> str:
+def json_text(content: Mapping[str, object]) -> str:
     """Return the report as strict JSON; bytes of a name that are no UTF-8 stand in it escaped, as in messages."""
     text = json.dumps(content, indent=1, allow_nan=False)
     if "\\ud" in text:  # perhaps a lone surrogate, which is what Python makes of such bytes
@@ -78,7 +78,7 @@ def json_text(content: dict[str, Any]) -> str:
     return text + "\n"
 
 
-def _without_surrogates(value: Any) -> Any:
+def _without_surrogates(value: object) -> object:
     if isinstance(value, str):
         return SURROGATE.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), value)
     if isinstance(value, dict):
@@ -110,12 +110,14 @@ def print_results(selected: SelectedSettings, console: Console, to_output: bool)
     from lmart.cli.terminal.table import print_table, table_lines
 
     def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Print a table."""
         if to_output:
             print_table(columns, rows)
         else:
             lines(table_lines(columns, rows))
 
     def lines(texts: Sequence[str]) -> None:
+        """Print lines."""
         for text in texts:
             if to_output:
                 click.echo(text)
@@ -187,7 +189,7 @@ def _trial_table(selected: SelectedSettings, metric: str) -> tuple[list[str], li
     return ["trial", metric, "trees", *(name.replace("_", "-") for name in names)], rows
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     return ("no", "yes")[value] if isinstance(value, bool) else str(value)
 
 

@@ -50,6 +50,7 @@ class NoProgress(_Context):
     """Says nothing."""
 
     def update(self, done: int, text: Text = "") -> None:
+        """Note how many units are done."""
         self.done = done
 
 
@@ -66,6 +67,7 @@ class PlainProgress(_Context):
         self._unwritten: tuple[int, Text] | None = None
 
     def update(self, done: int, text: Text = "") -> None:
+        """Write a line when one is due."""
         self.done = done
         now = self._clock()
         if now < self._next and done < self.total:
@@ -115,6 +117,7 @@ class TerminalProgress(_Context):
         return self
 
     def update(self, done: int, text: Text = "") -> None:
+        """Move the bar, and show the text when it may change again."""
         self.done = done
         if self._bar is None:
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,19 +11,20 @@ import numpy.typing as npt
 
 from lmart.array_types import Int64Array
 from lmart.errors import DataError, input_name, quote
+from lmart.formats.documents.column_names import (
+    DOCUMENT_NAMES,
+    LABEL_NAMES,
+    NUMBER,
+    QUERY_NAMES,
+    check_names,
+    data_fault,
+    is_index,
+    listed,
+)
 from lmart.formats.documents.feature_table import FeatureTable
-from lmart.formats.documents.ids import has_control
 from lmart.formats.read_options import ReadOptions
 from lmart.kernels.delimited_text import DOCUMENT, FEATURE, IGNORED, LABEL, QUERY
 
-LABEL_NAMES = ("label", "relevance", "rel", "target", "y")
-QUERY_NAMES = ("qid", "query_id", "query", "group", "srch_id")
-DOCUMENT_NAMES = ("docid", "doc_id", "document_id", "docno")
-LARGEST_INDEX = 2**63 - 1
-
-_USUAL = frozenset((*LABEL_NAMES, *QUERY_NAMES, *DOCUMENT_NAMES))
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_NOTHING = ("", "nan", "na", "null", "inf", "-inf")  # fields of data that are not numbers
 # What pandas calls an index without a name in Parquet, and in CSV that was read and written again; and Dask's.
 _INDEX = re.compile(r"__index_level_[0-9]+__|__null_dask_index__|Unnamed: 0(\.[0-9]+)*")
 
@@ -45,6 +46,7 @@ class ColumnPlan:
 
     @property
     def n_features(self) -> int:
+        """The number of features."""
         return len(self.columns)
 
     def has(self, kind: int) -> bool:
@@ -66,18 +68,23 @@ def plan_columns(
 ) -> ColumnPlan:
     """Return the role of each column; DataError when that is ambiguous. Registers the features in `table`.
 
-    line : line of the header in text; None: Parquet, whose names are certainly a header
+    names   : of the columns, as the header has them
+    options : name columns, and say what is required
+    table   : the features met so far; new ones are added
+    path    : the input, for messages
+    line    : line of the header in text; None: Parquet, whose names are certainly a header
     """
 
     def refusal(message: str) -> DataError:
+        """Return a refusal of the header."""
         return DataError(message, path, line)
 
     ignored = frozenset(options.ignore_columns)
     if missing := sorted(ignored - set(names)):
-        raise refusal(f"there is no column {quote(missing[0])} to ignore; the columns are {_listed(names)}")
+        raise refusal(f"there is no column {quote(missing[0])} to ignore; the columns are {listed(names)}")
     if line is not None and (fault := data_fault(names, options)):
         raise refusal(fault)
-    superseded = _check_names(names, options, ignored, refusal)
+    superseded = check_names(names, options, ignored, refusal)
     special = dict.fromkeys(ignored, IGNORED) | _special_columns(names, options, ignored, refusal)
     special |= dict.fromkeys(_columns_to_leave_out(names, options, special, path), IGNORED)
     kinds = np.array([special.get(name, FEATURE) for name in names], np.uint8)
@@ -94,72 +101,6 @@ def plan_columns(
     return ColumnPlan(tuple(names), kinds, places, columns[order])
 
 
-def data_fault(names: Sequence[str], options: ReadOptions) -> str | None:
-    """Return what to say of a first line of text that must be data, None if it may be a header.
-
-    A header may hold whole numbers without leading zeros, each once: these are feature indices. Other numbers are
-    accepted as names only when another name cannot be data, such as 'label'.
-    """
-    known = options.known_features or frozenset()
-    numbers = [name for name in names if _NUMBER.fullmatch(name)]
-    words = (name for name in names if not _NUMBER.fullmatch(name))
-    if not numbers or says_columns(words, options):
-        return None
-    only = all(_NUMBER.fullmatch(name) or name.lower() in _NOTHING for name in names)
-    reason = None
-    if no_names := [x for x in numbers if not (_is_index(x) or x in known) and (only or not x.isdigit())]:
-        reason = f"{quote(no_names[0])} is a number, not a name"
-    elif repeated := _first_repeated(numbers):
-        reason = f"the number {quote(repeated)} stands twice"
-    elif only and (any(name.lower() in _NOTHING for name in names[1:]) or (names[0] and _lacks_label(options))):
-        reason = "every field is a number"
-    what = "the first line looks like data, not a header"
-    return None if reason is None else f"{what}: {reason}; put a header line with the names of the columns before it"
-
-
-def says_columns(names: Iterable[str], options: ReadOptions) -> bool:
-    """Return whether any name is known to be that of a column: a usual one, one from an option, or one of the model."""
-    chosen = {options.label_column, options.query_column, options.document_column, *options.ignore_columns}
-    known = options.known_features or frozenset()
-    return any(name in chosen or name in known or name.lower() in _USUAL for name in names)
-
-
-def _lacks_label(options: ReadOptions) -> bool:
-    return options.require_labels and options.label_column is None
-
-
-def _first_repeated(names: Sequence[str]) -> str | None:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            return name
-        seen.add(name)
-    return None
-
-
-def _check_names(
-    names: Sequence[str], options: ReadOptions, ignored: frozenset[str], refusal: Callable[[str], DataError]
-) -> set[int]:
-    """Refuse invalid names; return the columns that a later one of the same name replaces (--duplicates last)."""
-    last: dict[str, int] = {}
-    superseded: set[int] = set()
-    for i, name in enumerate(names):
-        if name in ignored:
-            continue
-        if not name:
-            how = "pandas: to_csv(..., index=False), R: row.names = FALSE"
-            what = f"column {i + 1} of the header has no name"
-            raise refusal(f"{what}; give it one, or write the table without row names ({how})")
-        if has_control(name):
-            raise refusal(f"the name of column {i + 1}, {quote(name)}, holds a control character; rename it")
-        if name in last:
-            if options.duplicates != "last" or name.lower() in _USUAL:
-                raise refusal(f"two columns are named {quote(name)}; rename one")
-            superseded.add(last[name])
-        last[name] = i
-    return superseded
-
-
 def _special_columns(
     names: Sequence[str], options: ReadOptions, ignored: frozenset[str], refusal: Callable[[str], DataError]
 ) -> dict[str, int]:
@@ -168,25 +109,28 @@ def _special_columns(
     features = options.known_features or frozenset()
 
     def find(what: str, chosen: str | None, usual: Sequence[str], option: str) -> list[str]:
+        """Return the columns that may be `what`: the one chosen, else those with a usual name."""
         if chosen is None:
             return [name for name in there if name.lower() in usual and name not in features]
         if chosen in ignored:
             raise refusal(f"column {quote(chosen)} is both {what} and to be ignored; leave out one of the options")
         if chosen not in there:
-            raise refusal(f"there is no column {quote(chosen)} for {what}; the columns are {_listed(names)}")
+            raise refusal(f"there is no column {quote(chosen)} for {what}; the columns are {listed(names)}")
         return [chosen]
 
     def require_one(found: list[str], what: str, option: str) -> list[str]:
+        """Return the columns found, at most one."""
         if len(found) > 1:
-            raise refusal(f"two columns could be {what}, {_listed(found)}; choose one with {option}")
+            raise refusal(f"two columns could be {what}, {listed(found)}; choose one with {option}")
         return found
 
     def require(found: list[str], what: str, usual: Sequence[str], option: str) -> None:
+        """Refuse a header without the column."""
         if not found:
             remedy = f"choose one with {option}"
-            if any(_NUMBER.fullmatch(name) for name in names):
+            if any(NUMBER.fullmatch(name) for name in names):
                 remedy = f"put a header line before it if the first line is data, else {remedy}"
-            raise refusal(f"no column for {what}: none of {', '.join(usual)} among {_listed(names)}; {remedy}")
+            raise refusal(f"no column for {what}: none of {', '.join(usual)} among {listed(names)}; {remedy}")
 
     labels = find("the label", options.label_column, LABEL_NAMES, "--label-column")
     if options.use_labels:
@@ -251,16 +195,16 @@ def _register(
     table.of_tables[path] = np.zeros(0, np.int64)
     if not features or (known is not None and not known):
         return [], np.zeros(0, np.int32)
-    numbered = all(_is_index(name) for name in features)
+    numbered = all(is_index(name) for name in features)
     read, noted = features, features
     if known is not None:
-        model_numbered = all(_is_index(name) for name in known)
+        model_numbered = all(is_index(name) for name in known)
         hits = [name for name in features if name in known]
         if hits:
             numbered = model_numbered
-            noted = [name for name in features if not numbered or _is_index(name)]
+            noted = [name for name in features if not numbered or is_index(name)]
             if len(noted) < len(features):
-                what = _unknown([name for name in features if not _is_index(name)], features)
+                what = _unknown([name for name in features if not is_index(name)], features)
                 if options.refuse_unknown:
                     raise refusal(f"{what}; drop them from the data, or do without --strict")
                 options.warning(f"{input_name(path)}: {what}; scored without")
@@ -284,19 +228,4 @@ def _register(
 def _unknown(unknown: list[str], features: Sequence[str]) -> str:
     """Return which named columns a model of numbered features does not know."""
     are = "is" if len(unknown) == 1 else "are"
-    return f"{len(unknown)} of {len(features)} features {are} not in the model: {_listed(unknown, 3)}"
-
-
-def list_of_columns(names: Iterable[str]) -> str:
-    """Return names as --ignore-columns takes them."""
-    return ",".join('"' + name.replace('"', '""') + '"' if set(name) & set(',"') else name for name in names)
-
-
-def _is_index(name: str) -> bool:
-    plain = name.isascii() and name.isdigit() and (name == "0" or name[0] != "0")
-    return plain and len(name) < 20 and int(name) <= LARGEST_INDEX
-
-
-def _listed(names: Sequence[str], most: int = 8) -> str:
-    shown = ", ".join(quote(name) for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+    return f"{len(unknown)} of {len(features)} features {are} not in the model: {listed(unknown, 3)}"

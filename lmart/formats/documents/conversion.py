@@ -25,7 +25,12 @@ def convert_data(
 ) -> tuple[str, ...] | None:
     """Write the rows of `src` to `dst` in the format `target`; return the names of the features, None if numbered.
 
-    absent : what a table gets (0 or nan) where a row has no cell
+    src     : the input; '-': standard input
+    dst     : the output; '-': standard output
+    target  : the format to write
+    absent  : what a table gets (0 or nan) where a row has no cell
+    options : of reading
+    pool    : the workers
     A table's header needs all features: LETOR text is held in memory for it, all else is streamed. With group_by_qid
     labels and query ids are required. DataError when there are no rows.
     """

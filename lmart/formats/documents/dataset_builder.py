@@ -32,6 +32,7 @@ class LabelAndIdBuilder:
 
     @property
     def n_documents(self) -> int:
+        """The number of rows so far."""
         return len(self._labels)
 
     def add(self, block: RowBlock, path: str) -> None:
@@ -136,6 +137,7 @@ class SizedRows(RowReader):
         self._sizes = sizes
 
     def close(self) -> None:
+        """Close the input."""
         self._reader.close()
 
     def __iter__(self) -> Iterator[RowBlock]:
@@ -144,11 +146,13 @@ class SizedRows(RowReader):
         self._sizes.check_end(self.path)
 
     def volatile_batches(self) -> Iterator[list[RowBlock]]:
+        """Yield the reader's lists of blocks, with query ids."""
         for blocks in self._reader.volatile_batches():
             yield [self._sizes.divide(block, self.path) for block in blocks]
 
     @property
     def progress(self) -> float:
+        """The fraction of the input read so far, 0 if unknown."""
         return self._reader.progress
 
 

@@ -6,8 +6,6 @@ Text where no field begins with a quote is read by kernels, other text by Python
 
 from __future__ import annotations
 
-import csv
-import re
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -19,28 +17,28 @@ from lmart.array_types import Int64Array
 from lmart.data.dataset import SparseRows
 from lmart.errors import DataError, quote
 from lmart.formats.documents.cell_buffers import CellBatch
-from lmart.formats.documents.column_roles import ColumnPlan, list_of_columns, plan_columns, says_columns
+from lmart.formats.documents.column_names import list_of_columns
+from lmart.formats.documents.column_roles import ColumnPlan, plan_columns
 from lmart.formats.documents.delimited_diagnostics import (
-    _cell_fault,
-    _is_text_fault,
-    _is_there,
-    _length_fault,
-    _row_fault,
-    _value,
+    cell_fault,
+    field_value,
+    is_text_fault,
+    is_there,
+    length_fault,
+    row_fault,
 )
+from lmart.formats.documents.delimited_header import BLANKS, header_names
 from lmart.formats.documents.delimited_writer import DELIMITERS
-from lmart.formats.documents.ids import decode_documents, has_control
+from lmart.formats.documents.ids import decode_documents
 from lmart.formats.documents.letor_diagnostics import INNER_RETURN
+from lmart.formats.documents.quoted_records import QuotedRecords
 from lmart.formats.documents.row_blocks import RowBlock
-from lmart.formats.documents.text_reader import Buffers, TextReader, count_lines, cut_at_newlines, powers
+from lmart.formats.documents.text_buffers import Buffers
+from lmart.formats.documents.text_reader import TextReader, count_lines, cut_at_newlines, powers
 from lmart.kernels import delimited_text
 
-_KINDS = {"csv": "CSV", "tsv": "TSV"}
-_LETOR = re.compile(r"(^|\s)qid:\S|^\S+\s+[0-9]+:\S")
-LONGEST_RECORD = 1 << 20  # characters of a record of several lines: more must be a quote that was meant as a character
 SAMPLE_ROWS = 1000  # looked at to distinguish faults of a whole column from those of single cells
 SAMPLE_CELLS = 200_000
-_BLANKS = " \t\r"  # the same for quoted and plain text: other white space belongs to an id
 
 
 class DelimitedReader(TextReader):
@@ -52,16 +50,19 @@ class DelimitedReader(TextReader):
 
     @property
     def delimiter(self) -> str:
+        """The character between fields."""
         return DELIMITERS[self.format]
 
     def parse(self, buffer: bytearray, stop: int) -> list[RowBlock]:
+        """Read the header, if that is yet to come, and return the rows of the whole lines buffer[:stop] as blocks."""
         start = 0
         while self.plan is None and start < stop:
             end = buffer.find(b"\n", start) + 1
             header = bytes(buffer[start:end])
             start = end
             if header.strip():
-                self.plan = self._read_header(header)
+                names = header_names(header, self.format, self.options, self.path, self.line + 1)
+                self.plan = plan_columns(names, self.options, self.table, self.path, self.line + 1)
             self.line += 1
         if self.plan is None or start == stop:
             return []
@@ -70,6 +71,7 @@ class DelimitedReader(TextReader):
         return self._parse_plain(buffer, start, stop, self.plan)
 
     def end(self) -> None:
+        """Refuse a quoted field that is still open at the end of the input."""
         if self._pending:
             message = "a quoted field is not closed before the end of the file; close or double the quote"
             raise self.fault(self.line + 1, message)
@@ -79,54 +81,6 @@ class DelimitedReader(TextReader):
             return False
         begins = (b'\n"', self.delimiter.encode() + b'"')
         return buffer[start] == ord('"') or any(buffer.find(begin, start, stop) >= 0 for begin in begins)
-
-    def _read_header(self, line: bytes) -> ColumnPlan:
-        number = self.line + 1
-        if b"\0" in line or b"\r" in line.rstrip(b"\r\n"):
-            message = "the header holds a NUL or a carriage return; convert the line ends, or copy the file again"
-            raise self.fault(number, message)
-        try:
-            text = line.decode("utf-8").rstrip("\r\n")
-            fields = next(csv.reader([text], delimiter=self.delimiter, strict=True))
-        except UnicodeDecodeError:
-            raise self.fault(number, "the header is not valid UTF-8; convert the file to UTF-8") from None
-        except csv.Error as error:
-            if "end of data" in str(error):
-                message = (
-                    "a name of the header is in quotes that are not closed in the line; close the quotes, or rename"
-                )
-                raise self.fault(number, message) from None
-            raise self.fault(number, f"the header cannot be read as {_KINDS[self.format]}: {error}") from None
-        names = [field.strip(_BLANKS) for field in fields]
-        names = [name if has_control(name) else name.strip() for name in names]
-        if fault := self._foreign_header(text.strip(), names):
-            raise self.fault(number, fault)
-        return plan_columns(names, self.options, self.table, self.path, number)
-
-    def _foreign_header(self, text: str, names: Sequence[str]) -> str | None:
-        """Return the fault of a first line that shows another separator or format, None if it shows none."""
-        if text.lower().startswith("sep=") and len(text) <= 5:
-            return f"the line {quote(text)} is for Excel alone; take it out, so that the header comes first"
-        if names[0].startswith("#") and not says_columns(names[:1], self.options):
-            if says_columns([names[0].lstrip("# \t")], self.options):
-                return f"the header begins with {quote(names[0])}; take out the '#'"
-            if not says_columns(names[1:], self.options):
-                return f"the line {quote(text)} is a comment, which {_KINDS[self.format]} does not have; take it out"
-        if len(names) > 1 or says_columns(names, self.options):
-            return None
-        if _LETOR.search(text):
-            return "the line is LETOR text, not a header; name the file .svm, or convert it with --from letor"
-        own = "','" if self.format == "csv" else "tabs"
-        for name, sign in DELIMITERS.items():
-            if sign != self.delimiter and sign in text:
-                shown = "','" if name == "csv" else "tabs"
-                what = f"the names are separated by {shown}, not by {own}"
-                return f"{what}; name the file .{name}, or convert it with --from {name}"
-        for sign in (";", "|", " "):
-            if sign in text and (sign != " " or says_columns(text.split(), self.options)):
-                shown = quote(sign) if sign != " " else "blanks"
-                return f"the names are separated by {shown}, not by {own}; write the table with {own} between fields"
-        return None
 
     def _parse_plain(self, buffer: bytearray, start: int, stop: int, plan: ColumnPlan) -> list[RowBlock]:
         text = np.frombuffer(buffer, np.uint8)
@@ -171,7 +125,7 @@ class DelimitedReader(TextReader):
             faulty = {line for line, _, _ in spans}
             rows_at = enumerate(map(self._fields, bytes(buffer[bound[0] : bound[1]]).split(b"\n")))
             self.refuse_gains(
-                (self.line + line + 1, _value(fields[plan.place_of_label]))
+                (self.line + line + 1, field_value(fields[plan.place_of_label]))
                 for line, fields in rows_at
                 if line not in faulty and len(fields) == len(plan.names)
             )
@@ -197,7 +151,7 @@ class DelimitedReader(TextReader):
             end = buffer.find(b"\n", first)
             line += 1
             text = bytes(buffer[first:end])
-            if text.strip(_BLANKS.replace(self.delimiter, "").encode()):
+            if text.strip(BLANKS.replace(self.delimiter, "").encode()):
                 yield line, self._fields(text)
             first = end + 1
 
@@ -205,27 +159,28 @@ class DelimitedReader(TextReader):
         """Add one fault for each column that is wrong in most rows and ignore it from then on; return whether any was.
 
         rows : line and fields of each, from the first row with a fault on; only the first ones are looked at
+        plan : the role of each column
         DataError when all have another number of fields than the header.
         """
         sample = list(islice(rows, max(3, min(SAMPLE_ROWS, SAMPLE_CELLS // len(plan.names)))))
         whole = [(line, fields) for line, fields in sample if len(fields) == len(plan.names)]
         if not whole and len(sample) > 1:
             line, fields = sample[0]
-            raise self.fault(line, _length_fault(fields, plan, all_rows=True))
+            raise self.fault(line, length_fault(fields, plan, all_rows=True))
         found: list[tuple[int, int, str, bytes]] = []
         for f, kind in enumerate(plan.kinds.tolist()):
             if kind in (delimited_text.FEATURE, delimited_text.LABEL, delimited_text.QUERY):
-                there = [(line, row[f]) for line, row in whole if kind != delimited_text.FEATURE or _is_there(row[f])]
-                wrong = [(line, x) for line, x in there if _cell_fault(x, plan.names[f], kind, self.options)]
+                there = [(line, row[f]) for line, row in whole if kind != delimited_text.FEATURE or is_there(row[f])]
+                wrong = [(line, x) for line, x in there if cell_fault(x, plan.names[f], kind, self.options)]
                 if len(wrong) > 1 and 2 * len(wrong) > len(there):
                     line, field = wrong[0]
-                    message = _cell_fault(field, plan.names[f], kind, self.options) or ""
+                    message = cell_fault(field, plan.names[f], kind, self.options) or ""
                     found.append((f, line, message, field))
-        texts = [plan.names[f] for f, _, message, _ in found if _is_text_fault(message, plan.kinds[f])]
+        texts = [plan.names[f] for f, _, message, _ in found if is_text_fault(message, plan.kinds[f])]
         for f, line, message, field in found:
             what, _, remedy = message.rpartition("; ")
             whole_message = f"{what}, as in most rows; {remedy}"
-            if _is_text_fault(message, plan.kinds[f]):
+            if is_text_fault(message, plan.kinds[f]):
                 also = f" {shlex.quote(list_of_columns(texts))}" if plan.names[f] == texts[0] else ""
                 what = f"column {quote(plan.names[f])} holds text, such as {quote(field)}"
                 whole_message = f"{what}; turn it into numbers, or leave it out with --ignore-columns{also}"
@@ -238,11 +193,11 @@ class DelimitedReader(TextReader):
 
     def _parse_quoted(self, text: bytes, plan: ColumnPlan) -> list[RowBlock]:
         text = self._pending + text
-        self._pending = b""
+        records = QuotedRecords(text, self.format, self.line, self.fault)
         rows: list[tuple[int, list[bytes]]] = []
         failure: DataError | None = None
         try:
-            rows += (record for record in self._records(text) if record[1] not in ([], [b""]))
+            rows += (record for record in records if record[1] not in ([], [b""]))
         except DataError as fault:
             failure = fault
         faulty = 0
@@ -252,7 +207,7 @@ class DelimitedReader(TextReader):
             plan = self.plan or plan
         sound = rows[:faulty]
         for line, fields in rows[faulty:]:
-            message = _row_fault(fields, plan, self.options)
+            message = row_fault(fields, plan, self.options)
             if message is None:
                 sound.append((line, fields))
             else:
@@ -261,52 +216,28 @@ class DelimitedReader(TextReader):
         blocks = [self._block_of([row for _, row in sound], [line for line, _ in sound], plan)] if sound else []
         if failure is not None:
             raise failure
+        self._pending = records.pending
         self.line += text.count(b"\n") - self._pending.count(b"\n")
         return blocks
 
     def _first_faulty(self, rows: Sequence[tuple[int, list[bytes]]], start: int, plan: ColumnPlan) -> int:
         """Return the first row from `start` on that has a fault, the number of rows if none has."""
-        faulty = (i for i in range(start, len(rows)) if _row_fault(rows[i][1], plan, self.options))
+        faulty = (i for i in range(start, len(rows)) if row_fault(rows[i][1], plan, self.options))
         return next(faulty, len(rows))
-
-    def _records(self, text: bytes) -> Iterator[tuple[int, list[bytes]]]:
-        """Yield line and fields of each record; an unfinished record at the end of the text is kept in `_pending`."""
-        lines = _Lines(text.decode("utf-8", "surrogateescape").split("\n")[:-1])
-        reader = csv.reader(lines, delimiter=self.delimiter, strict=True)
-        limit = csv.field_size_limit(max(len(text), 1))  # fields without quotes may be of any length
-        try:
-            while lines.begin_record():
-                line = self.line + lines.first + 1
-                try:
-                    fields = next(reader)
-                except csv.Error as error:
-                    if lines.too_long:
-                        what = f"a quoted field of the record that begins here is not closed within {LONGEST_RECORD}"
-                        raise self.fault(line, f"{what} characters; close or double the quote") from None
-                    if lines.ended:
-                        self._pending = lines.rest().encode("utf-8", "surrogateescape")
-                        return
-                    if "new-line character" in str(error):
-                        raise self.fault(line, INNER_RETURN) from None
-                    message = f"cannot be read as {_KINDS[self.format]}: {error}; check the quotes"
-                    raise self.fault(line, message) from None
-                yield line, [field.strip(_BLANKS).encode("utf-8", "surrogateescape") for field in fields]
-        finally:
-            csv.field_size_limit(limit)
 
     def _block_of(self, rows: Sequence[Sequence[bytes]], lines: Sequence[int], plan: ColumnPlan) -> RowBlock:
         kinds = plan.kinds.tolist()
         values = np.empty((len(rows), plan.n_features))
         for f, kind in enumerate(kinds):
             if kind == delimited_text.FEATURE:
-                values[:, plan.places[f]] = [_value(row[f]) for row in rows]
+                values[:, plan.places[f]] = [field_value(row[f]) for row in rows]
         values += 0.0  # no minus zero
         labels = query_ids = documents = None
         offsets: Int64Array = np.array([0, len(rows)], np.int64)
         continues = False
         if delimited_text.LABEL in kinds:
             f = kinds.index(delimited_text.LABEL)
-            labels = np.array([_value(row[f]) for row in rows]) + 0.0
+            labels = np.array([field_value(row[f]) for row in rows]) + 0.0
             if self.options.gain_fault(labels):
                 self.refuse_gains(zip(lines, labels.tolist(), strict=True))
         if delimited_text.QUERY in kinds:
@@ -334,13 +265,13 @@ class DelimitedReader(TextReader):
         return RowBlock(features, labels, query_ids, offsets, continues, documents, lines[0])
 
     def _fields(self, line: bytes) -> list[bytes]:
-        line = line.rstrip(_BLANKS.encode() if self.format == "csv" else b"\r ")
+        line = line.rstrip(BLANKS.encode() if self.format == "csv" else b"\r ")
         return [field.strip(b" \t") for field in line.split(self.delimiter.encode())]
 
     def _explain(self, fields: Sequence[bytes], plan: ColumnPlan) -> str:
         if any(b"\r" in field for field in fields):
             return INNER_RETURN
-        message = _row_fault(fields, plan, self.options)
+        message = row_fault(fields, plan, self.options)
         return f"the line cannot be read: {quote(self.delimiter.encode().join(fields))}" if message is None else message
 
 
@@ -348,37 +279,3 @@ class TsvReader(DelimitedReader):
     """Reads TSV."""
 
     format = "tsv"
-
-
-class _Lines:
-    """Lines for csv.reader; it remembers where the current record began, and stops in one that is never closed."""
-
-    def __init__(self, lines: list[str]) -> None:
-        self._lines = lines
-        self._next = 0
-        self._length = 0
-        self.first = 0  # line of the current record, from 0
-        self.ended = False  # more lines were asked for than there are
-        self.too_long = False
-
-    def begin_record(self) -> bool:
-        """Start a record at the next line; return whether there is one."""
-        self.first, self._length = self._next, 0
-        return self._next < len(self._lines)
-
-    def rest(self) -> str:
-        """Return the lines from the current record on."""
-        return "\n".join([*self._lines[self.first :], ""])
-
-    def __iter__(self) -> _Lines:
-        return self
-
-    def __next__(self) -> str:
-        self.too_long = self._next > self.first and self._length > LONGEST_RECORD
-        self.ended = self._next == len(self._lines)
-        if self.too_long or self.ended:
-            raise StopIteration
-        line = self._lines[self._next]
-        self._next += 1
-        self._length += len(line) + 1
-        return line + "\n"

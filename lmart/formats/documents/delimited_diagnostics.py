@@ -16,23 +16,25 @@ _MISSING = (b"", b"na", b"null")
 _TRUTH = {b"true": 1.0, b"false": 0.0}
 
 
-def _value(field: bytes) -> float:
+def field_value(field: bytes) -> float:
+    """Return the number that a sound field of a feature or label says, nan for a missing value."""
     word = field.lower()
     if word in _MISSING:
         return np.nan
     return _TRUTH[word] if word in _TRUTH else float(field)
 
 
-def _is_there(field: bytes) -> bool:
+def is_there(field: bytes) -> bool:
     """Return whether the field of a feature is not a missing value; it may be invalid."""
     return field.lower() not in (*_MISSING, b"nan")
 
 
-def _is_text_fault(message: str, kind: int) -> bool:
+def is_text_fault(message: str, kind: int) -> bool:
+    """Return whether the message of `cell_fault` says that a feature is no number, in a column of this kind."""
     return kind == delimited_text.FEATURE and " is not a number, in " in message
 
 
-def _cell_fault(field: bytes, name: str, kind: int, options: ReadOptions) -> str | None:
+def cell_fault(field: bytes, name: str, kind: int, options: ReadOptions) -> str | None:
     """Return what is wrong with the field of a feature, label or query, None if nothing is."""
     word = field.lower()
     if kind == delimited_text.LABEL and word not in _TRUTH:
@@ -50,7 +52,13 @@ def _cell_fault(field: bytes, name: str, kind: int, options: ReadOptions) -> str
     return None
 
 
-def _length_fault(fields: Sequence[bytes], plan: ColumnPlan, all_rows: bool) -> str:
+def length_fault(fields: Sequence[bytes], plan: ColumnPlan, all_rows: bool) -> str:
+    """Return what to say of a row with another number of fields than the header.
+
+    fields   : of the row
+    plan     : the columns of the header
+    all_rows : whether all rows after it have as many
+    """
     there = f"the row has {len(fields)} field{'s' if len(fields) != 1 else ''} but the header {len(plan.names)}"
     if not all_rows:
         return f"{there}, the last is {quote(fields[-1])}; is the line cut off, or a decimal comma used?"
@@ -60,14 +68,14 @@ def _length_fault(fields: Sequence[bytes], plan: ColumnPlan, all_rows: bool) -> 
     return f"{there}, the last is {quote(fields[-1])}; is another separator or a decimal comma used?"
 
 
-def _row_fault(fields: Sequence[bytes], plan: ColumnPlan, options: ReadOptions) -> str | None:
+def row_fault(fields: Sequence[bytes], plan: ColumnPlan, options: ReadOptions) -> str | None:
     """Return what is wrong with the fields of a row, None if nothing is."""
     for field in fields:
         if b"\0" in field:
             return f"NUL byte in {quote(field)}; the file is damaged, or no text"
     if len(fields) != len(plan.names):
-        return _length_fault(fields, plan, all_rows=False)
+        return length_fault(fields, plan, all_rows=False)
     for field, name, kind in zip(fields, plan.names, plan.kinds.tolist(), strict=True):
-        if fault := _cell_fault(field, name, kind, options):
+        if fault := cell_fault(field, name, kind, options):
             return fault
     return None

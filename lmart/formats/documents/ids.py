@@ -20,7 +20,9 @@ def has_control(text: str) -> bool:
 def id_fault(text: str, what: str, options: ReadOptions) -> str | None:
     """Return what is wrong with an id, None if nothing is.
 
-    what : 'query id' or 'document id'
+    text    : the id
+    what    : 'query id' or 'document id'
+    options : say whether it must be valid in LETOR text
     """
     if has_control(text):
         return f"{what} {quote(text)} holds a control character; ids are printable text"
@@ -42,6 +44,7 @@ def decode_documents(
     """Return document ids as text, and what is wrong with some of them: (place in the list, message).
 
     raw_ids : one a row, empty where there is none
+    options : say whether they must be valid in LETOR text
     """
     try:
         texts = [raw.decode("utf-8") for raw in raw_ids]

@@ -27,7 +27,8 @@ from lmart.formats.documents.letor_diagnostics import (
     words_of,
 )
 from lmart.formats.documents.row_blocks import RowBlock
-from lmart.formats.documents.text_reader import Buffers, TextReader, cut_at_newlines, powers
+from lmart.formats.documents.text_buffers import Buffers
+from lmart.formats.documents.text_reader import TextReader, cut_at_newlines, powers
 from lmart.kernels import decimal_numbers, feature_ids, letor_text
 
 # Lines with nothing but a comment: those in which `words_of` finds nothing.
@@ -40,6 +41,7 @@ class LetorReader(TextReader):
     _layout: Layout | None = None
 
     def parse(self, buffer: bytearray, stop: int) -> list[RowBlock]:
+        """Return the rows of the whole lines buffer[:stop] as blocks; add to `faults` and `line`."""
         if self._layout is None:
             self._apply_column_options()
             if self.table.names is not None:
@@ -152,6 +154,7 @@ class LetorReader(TextReader):
         self.faults.append(self.fault(self.line + line + 1, message))
 
     def end(self) -> None:
+        """Warn of options for indices that no row had."""
         if self.alone and (unmet := self.table.never_met()):
             self.options.warning(f"{self.path}: {unmet}")
 
@@ -222,7 +225,9 @@ class LetorReader(TextReader):
 def _leave_out(offsets: Int64Array, columns: npt.NDArray[np.int32], values: npt.NDArray[np.float64]) -> int:
     """Take the cells with column -1 out of rows, in place; return how many are left.
 
-    offsets : int64[n_rows + 1], columns : int32[n_cells], values : float64[>= n_cells], all in and out
+    offsets : int64[n_rows + 1], in and out
+    columns : int32[n_cells], in and out
+    values  : float64[at least n_cells], in and out
     """
     kept = columns >= 0
     n_kept = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow
@@ -12,6 +12,9 @@ import pyarrow.parquet
 from lmart.errors import OutputError, quote
 from lmart.formats.documents.row_blocks import FeatureColumns, RowBlock
 from lmart.streams import AtomicOutput
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 
 class ParquetWriter:
@@ -60,12 +63,15 @@ class _Sink(io.RawIOBase):
         self._position = 0
 
     def writable(self) -> bool:
+        """Return True: that is what it is for."""
         return True
 
     def tell(self) -> int:
+        """Return how many bytes were written."""
         return self._position
 
-    def write(self, data: Any) -> int:
+    def write(self, data: ReadableBuffer) -> int:
+        """Hand the bytes on to the output and return how many they are."""
         piece = bytes(data)
         self._output.write(piece)
         self._position += len(piece)

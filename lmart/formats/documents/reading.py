@@ -24,7 +24,12 @@ Blocks = TypeVar("Blocks", RowBlock, list[RowBlock])
 
 
 def open_rows(path: str, options: ReadOptions, pool: WorkerPool | None = None) -> RowReader:
-    """Open one input for reading in blocks, in constant memory. DataError when it cannot be read."""
+    """Open one input for reading in blocks, in constant memory. DataError when it cannot be read.
+
+    path    : the input, plain or compressed; '-': standard input
+    options : of reading
+    pool    : the workers; None: the calling thread
+    """
     shared = _Shared(FeatureTable(), SeenQueries(options.group_by_qid), _query_sizes(options))
     return _open(path, options, pool or WorkerPool(1), shared, alone=True)
 
@@ -47,6 +52,9 @@ def read_batches(
 ) -> Iterator[Batch]:
     """Read the inputs, in order, as one data set. DataError on the first fault, with those that follow it.
 
+    paths       : the inputs; '-': standard input
+    options     : of reading
+    pool        : the workers
     table       : the features met so far; new ones are added
     spools      : for each input that cannot be read twice, what stores its bytes and replays them; None for the others
     cell_buffer : where LETOR, CSV and TSV readers put the cells of rows; None: in buffers of their own
@@ -71,6 +79,9 @@ def source_name(paths: Sequence[str]) -> str:
 def read_dataset(paths: Sequence[str], options: ReadOptions, pool: WorkerPool | None = None) -> RankingDataset:
     """Read the inputs, in order, as one data set in memory. DataError on the first fault, with those that follow it.
 
+    paths   : the inputs; '-': standard input
+    options : of reading
+    pool    : the workers; None: the calling thread
     A query whose rows are not adjacent is refused, even across inputs; with group_by_qid its rows are put together.
     Without labels (only if require_labels is off) all labels are 0; without queries all rows are one query, ''.
     """
@@ -84,7 +95,11 @@ def read_dataset(paths: Sequence[str], options: ReadOptions, pool: WorkerPool | 
 
 
 def for_models(options: ReadOptions, models: Sequence[Ensemble]) -> ReadOptions:
-    """Return the options for data that only these models are to score: of tables only their features are parsed."""
+    """Return the options for data that only these models are to score: of tables only their features are parsed.
+
+    options : of reading
+    models  : those that score the data
+    """
     named = {model.feature_names is not None for model in models}
     if len(named) > 1:  # matched by name for one, by number for the other
         return options
@@ -114,7 +129,16 @@ def _open(
     cell_buffer: CellBuffer | None = None,
     alone: bool = False,
 ) -> RowReader:
-    """Open one input of a data set; `alone`: no other input follows. The other parameters are as in `read_batches`."""
+    """Open one input of a data set.
+
+    path        : the input
+    options     : of reading
+    pool        : the workers
+    shared      : what the inputs of the data set share
+    spool       : stores the bytes of an input that cannot be read twice, or replays them; None: nothing does
+    cell_buffer : where text formats put the cells of rows; None: in a buffer of the reader
+    alone       : whether no other input follows
+    """
     stream = open_input(path, spool)
     try:
         head = read_head(stream)
@@ -142,12 +166,14 @@ class _CheckedRows(RowReader):
         self._stream = stream
 
     def close(self) -> None:
+        """Close the input."""
         self._reader.close()
 
     def __iter__(self) -> Iterator[RowBlock]:
         return self._checked(iter(self._reader))
 
     def volatile_batches(self) -> Iterator[list[RowBlock]]:
+        """Yield the reader's lists of blocks, checked."""
         return self._checked(self._reader.volatile_batches())
 
     def _checked(self, blocks: Iterator[Blocks]) -> Iterator[Blocks]:
@@ -164,4 +190,5 @@ class _CheckedRows(RowReader):
 
     @property
     def progress(self) -> float:
+        """The fraction of the input read so far, 0 if unknown."""
         return self._reader.progress

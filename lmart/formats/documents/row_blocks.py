@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import NamedTuple, Protocol
 
+import numpy as np
+
 from lmart.array_types import Float64Array, Int64Array
 from lmart.data.dataset import SparseRows
 from lmart.errors import DataError, quote
-from lmart.formats.documents.cell_buffers import CellBuffer
+from lmart.formats.documents.cell_buffers import CellBuffer, joined
 from lmart.formats.documents.feature_table import FeatureTable
 from lmart.formats.read_options import ReadOptions
 from lmart.streams import InputStream
@@ -167,3 +169,33 @@ def refuse(faults: list[DataError], max_errors: int) -> None:
         ordered = sorted(faults, key=lambda fault: fault.line or 0)[:max_errors]
         first = ordered[0]
         raise DataError(first.message, first.path, first.line, more=tuple(ordered[1:]))
+
+
+def join_blocks(parts: Sequence[RowBlock]) -> RowBlock:
+    """Return adjacent blocks as one, in arrays of its own."""
+    offsets = [np.zeros(1, np.int64)]
+    runs: list[Int64Array] = []
+    query_ids: list[str] = []
+    n_cells = n_rows = 0
+    for i, part in enumerate(parts):
+        offsets.append(part.features.offsets[1:] + n_cells)
+        n_cells += int(part.features.offsets[-1])
+        skip = int(part.continues and i > 0)
+        runs.append(part.query_offsets[skip:-1] + n_rows)
+        query_ids += (part.query_ids or [])[skip:]
+        n_rows += len(part)
+    first = parts[0]
+    labels: list[Float64Array] = [part.labels for part in parts if part.labels is not None]
+    return RowBlock(
+        SparseRows(
+            np.concatenate(offsets),
+            joined([part.features.columns for part in parts]),
+            joined([part.features.values for part in parts]),
+        ),
+        np.concatenate(labels) if labels else None,
+        None if first.query_ids is None else query_ids,
+        np.append(np.concatenate(runs), n_rows).astype(np.int64),
+        first.continues,
+        None if first.document_ids is None else [text for part in parts for text in part.document_ids or ()],
+        first.first_line,
+    )

@@ -11,13 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from lmart.array_types import Float64Array, Int64Array
-from lmart.data.dataset import SparseRows
 from lmart.errors import DataError
-from lmart.formats.documents.cell_buffers import ReusedBuffer, joined
+from lmart.formats.documents.cell_buffers import ReusedBuffer
 from lmart.formats.documents.ids import decode_documents, encoding_fault, id_fault
-from lmart.formats.documents.row_blocks import RowBlock, RowReader, RowSource, refuse
+from lmart.formats.documents.row_blocks import RowBlock, RowReader, RowSource, join_blocks, refuse
+from lmart.formats.documents.text_buffers import BlockRead, Buffers
 from lmart.kernels import decimal_numbers, letor_text
-from lmart.streams import InputStream
 
 Ts = TypeVarTuple("Ts")
 
@@ -32,67 +31,6 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 def powers() -> npt.NDArray[np.uint64]:
     """Return the powers of five that kernels parse decimal numbers with."""
     return decimal_numbers.powers_of_five()
-
-
-class Buffers:
-    """Output buffers of one call of a parsing kernel, apart from cells; reused for every chunk, and they only grow."""
-
-    def __init__(self) -> None:
-        self._rows = self._numbers = -1
-
-    def reserve(self, rows: int, numbers: int, max_errors: int) -> None:
-        """Make the buffers large enough.
-
-        rows       : number of rows
-        numbers    : number of cells and labels together
-        max_errors : number of faults that are reported, at most one a row
-        """
-        if rows > self._rows:
-            self._rows = rows
-            self.labels = np.empty(rows)
-            self.offsets = np.empty(rows + 1, np.int64)
-            self.runs = np.empty((rows, 4), np.int64)
-            self.documents = np.empty((rows, 2), np.int64)
-            self.unsorted = np.empty((rows, 4), np.int64)
-        if numbers > self._numbers:  # hardly ever touched, so it costs no memory
-            self._numbers = numbers
-            self.unknown = np.empty(numbers, np.int64)
-            self.odd = np.empty((numbers, 5), np.int64)
-        self.faults = np.empty((min(max_errors, rows), 3), np.int64)
-        self.counts = np.zeros(letor_text.N_COUNTS, np.int64)
-
-
-class _Reading:
-    """One read from a stream into view[start:], which runs on a worker ahead of time, or at the latest in `result`."""
-
-    def __init__(self, stream: InputStream, view: memoryview, start: int) -> None:
-        self._stream = stream
-        self._view = view
-        self._start = start
-        self._done = False
-        self._count = 0
-        self._fault: DataError | None = None
-
-    def run(self) -> None:
-        """Read, unless that is done already."""
-        if not self._done:
-            self._done = True
-            try:
-                self._count = self._stream.read_block(self._view[self._start :])
-            except DataError as fault:
-                self._fault = fault
-
-    def result(self) -> int:
-        """Return how many bytes were read, 0 at the end of the stream; DataError."""
-        self.run()
-        self._view.release()
-        fault, self._fault = self._fault, None
-        if fault is not None:
-            try:
-                raise fault
-            finally:
-                del fault  # else it holds this frame, and this frame the fault
-        return self._count
 
 
 class TextReader(RowReader):
@@ -113,13 +51,15 @@ class TextReader(RowReader):
         self._cell_buffer = source.cell_buffer or ReusedBuffer()
         self._lasting = True
         self._progress = 0.0
-        self._next: _Reading | None = None
+        self._next: BlockRead | None = None
 
     def close(self) -> None:
+        """Close the input."""
         self._stream.close()
 
     @property
     def progress(self) -> float:
+        """The fraction of the input read so far, 0 if unknown."""
         return self._progress
 
     def __iter__(self) -> Iterator[RowBlock]:
@@ -127,6 +67,7 @@ class TextReader(RowReader):
             yield join_blocks(parts)
 
     def volatile_batches(self) -> Iterator[list[RowBlock]]:
+        """Yield lists of adjacent blocks, which share buffers with those of the next list."""
         return self._blocks(whole_input=True)
 
     @abc.abstractmethod
@@ -184,12 +125,12 @@ class TextReader(RowReader):
                     spare = bytearray(limit + limit // 8 + 1 + letor_text.MARGIN)  # so that it is rarely done again
                 spare[:start] = memoryview(buffer)[cut:filled]
                 self._progress = self._stream.progress
-                self._next = _Reading(self._stream, memoryview(spare)[:limit], start)
+                self._next = BlockRead(self._stream, memoryview(spare)[:limit], start)
                 if cut:
                     yield buffer, cut
                 buffer, spare = spare, buffer
             else:  # a line longer than the buffer so far: append to it
-                self._next = _Reading(self._stream, memoryview(buffer)[:limit], start)
+                self._next = BlockRead(self._stream, memoryview(buffer)[:limit], start)
             count = self._next.result()
             filled = start + count
             if not count:
@@ -269,6 +210,7 @@ class TextReader(RowReader):
     def read_documents(self, buffer: bytearray, documents: Int64Array, begin: int) -> list[str]:
         """Return the document ids of a chunk, and add their faults.
 
+        buffer    : the text of the block
         documents : int64[n, 2], start and stop of each id in `buffer`
         begin     : where the chunk begins in `buffer`
         """
@@ -285,8 +227,11 @@ class TextReader(RowReader):
     ) -> list[tuple[int, int, int]]:
         """Parse with float() the numbers that the kernels could not, and write them to `labels` and `values`.
 
+        buffer  : the text of the block
         numbers : int64[n, 5] as `decimal_numbers.read_numbers` leaves them: index into `values`, or ~index into
                   `labels`; start and stop in `buffer`; line; status
+        labels  : float64, the labels of the chunk, in and out
+        values  : float64, the cells of the chunk, in and out
         Return (line, start, stop) of tokens that are invalid, one a line, at most `max_errors`.
         """
         wrong: dict[int, tuple[int, int, int]] = {}
@@ -332,33 +277,3 @@ def cut_at_newlines(buffer: bytearray, stop: int, threads: int, start: int = 0) 
         bounds.append((start, end))
         start = end
     return bounds
-
-
-def join_blocks(parts: Sequence[RowBlock]) -> RowBlock:
-    """Return adjacent blocks as one, in arrays of its own."""
-    offsets = [np.zeros(1, np.int64)]
-    runs: list[Int64Array] = []
-    query_ids: list[str] = []
-    n_cells = n_rows = 0
-    for i, part in enumerate(parts):
-        offsets.append(part.features.offsets[1:] + n_cells)
-        n_cells += int(part.features.offsets[-1])
-        skip = int(part.continues and i > 0)
-        runs.append(part.query_offsets[skip:-1] + n_rows)
-        query_ids += (part.query_ids or [])[skip:]
-        n_rows += len(part)
-    first = parts[0]
-    labels: list[Float64Array] = [part.labels for part in parts if part.labels is not None]
-    return RowBlock(
-        SparseRows(
-            np.concatenate(offsets),
-            joined([part.features.columns for part in parts]),
-            joined([part.features.values for part in parts]),
-        ),
-        np.concatenate(labels) if labels else None,
-        None if first.query_ids is None else query_ids,
-        np.append(np.concatenate(runs), n_rows).astype(np.int64),
-        first.continues,
-        None if first.document_ids is None else [text for part in parts for text in part.document_ids or ()],
-        first.first_line,
-    )

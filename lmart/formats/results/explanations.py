@@ -17,7 +17,9 @@ ROWS = 256  # explained at a time
 class RowExplanations:
     """Explains rows as members of a JSON object: "base", and "contributions" by feature, those of 0 left out.
 
-    matcher : knows the model's feature of each column met so far
+    explainer : of the model
+    matcher   : knows the model's feature of each column met so far
+    pool      : the workers
     """
 
     def __init__(self, explainer: Explainer, matcher: FeatureMatcher, pool: WorkerPool) -> None:

@@ -23,6 +23,7 @@ class JsonLinesWriter(RankedWriter):
         return self.layout.explanations is not None
 
     def texts(self, ranked: RankedRows, kept: Int64Array) -> Iterator[str]:
+        """Yield the lines, with explanations in pieces of few rows."""
         if self.layout.explanations is None:
             yield from super().texts(ranked, kept)
             return
@@ -34,9 +35,11 @@ class JsonLinesWriter(RankedWriter):
             yield "".join([f"{line[:-2]}, {more}}}\n" for line, more in lines])
 
     def shown_document(self, ranked: RankedRows, i: int) -> str | None:
+        """Return the document's id, None where there is none."""
         return (ranked.document_ids[i] if ranked.document_ids is not None else "") or None
 
     def lines(self, ranked: RankedRows, kept: Int64Array) -> list[str]:
+        """Return one JSON object a row, in input order."""
         names = [json.dumps(one) for one in ranked.query_ids]
         queries, scores = ranked.queries[kept].tolist(), ranked.scores[kept].tolist()
         ranks, rows = (ranked.ranks[kept] + 1).tolist(), (ranked.rows[kept] + 1).tolist()

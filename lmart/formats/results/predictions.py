@@ -61,4 +61,5 @@ class ScoresWriter(PredictionWriter):
         self._out = out
 
     def write(self, block: RowBlock, scores: Float64Array) -> None:
+        """Write the scores, one a line."""
         write_scores(scores, self._out)

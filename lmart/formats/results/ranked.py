@@ -40,7 +40,7 @@ class RankedRows:
     features: list[SparseRows]
 
     def document_id(self, i: int) -> str:
-        """The document's id, else its number in the query, from 1."""
+        """Return the document's id, else its number in the query, from 1."""
         given = self.document_ids[i] if self.document_ids is not None else ""
         return given or str(self.positions[i] + 1)
 
@@ -67,6 +67,7 @@ class RankedWriter(PredictionWriter):
 
     @property
     def warnings(self) -> list[str]:
+        """A warning when a query names a document twice."""
         if self.repeated is None:
             return []
         query_id, document = self.repeated
@@ -162,9 +163,11 @@ class RankedWriter(PredictionWriter):
             seen.add((query, document))
 
     def shown_document(self, ranked: RankedRows, i: int) -> str | None:
+        """Return what the line calls the document, None when it does not name it."""
         return ranked.document_id(i)
 
     def texts(self, ranked: RankedRows, kept: Int64Array) -> Iterator[str]:
+        """Yield the text to write for the rows `kept`, in pieces."""
         yield "".join(self.lines(ranked, kept))
 
     @abc.abstractmethod
@@ -172,6 +175,13 @@ class RankedWriter(PredictionWriter):
         """Return the lines of the rows `kept`, in the order to write them."""
 
     def refuse_blanks(self, ids: Sequence[str | None], kind: str, blanks: str, what: str) -> None:
+        """Raise DataError when an id holds one of the characters `blanks`.
+
+        ids    : query ids or document ids
+        kind   : what messages call one of them
+        blanks : the characters that the format cannot hold in an id
+        what   : what messages call a line of the format
+        """
         for one in ids:
             if one is not None and any(blank in one for blank in blanks):
                 message = f"the {kind} {quote(one)} holds a blank, which {what} cannot hold; use --format jsonl"
@@ -179,6 +189,7 @@ class RankedWriter(PredictionWriter):
 
 
 def called_query(query_id: str | None) -> str:
+    """Return what messages call a query; None: the rows have no query ids."""
     return "the data" if query_id is None else f"query {quote(query_id)}"
 
 

@@ -19,6 +19,7 @@ class TrecWriter(RankedWriter):
     """
 
     def lines(self, ranked: RankedRows, kept: Int64Array) -> list[str]:
+        """Return the lines of the run, best first in each query; DataError for ids missing, repeated or with blanks."""
         if None in ranked.query_ids:
             raise DataError("a TREC run needs query ids, and there are none; use another --format", self.layout.source)
         self.refuse_blanks(ranked.query_ids, "query id", " \t\n\r\v\f", "a TREC run")

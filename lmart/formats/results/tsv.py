@@ -10,6 +10,7 @@ class TsvWriter(RankedWriter):
     """`qid TAB document TAB score TAB rank`, in input order; ranks from 1; the qid is empty where there is none."""
 
     def lines(self, ranked: RankedRows, kept: Int64Array) -> list[str]:
+        """Return the lines, in input order; DataError when an id holds a tab or a line end."""
         self.refuse_blanks(ranked.query_ids, "query id", "\t\n\r", "a line of tab-separated values")
         self.refuse_blanks(ranked.document_ids or (), "document id", "\t\n\r", "a line of tab-separated values")
         names = [one or "" for one in ranked.query_ids]

@@ -15,7 +15,7 @@ from helpers.commands import run
 from helpers.reading import faults_of, read
 
 from lmart.errors import DataError
-from lmart.formats.documents import delimited, delimited_writer
+from lmart.formats.documents import delimited_writer, quoted_records
 from lmart.formats.documents.reading import read_dataset
 from lmart.formats.read_options import ReadOptions
 
@@ -272,7 +272,7 @@ def test_a_quote_that_is_never_closed_is_refused_at_its_own_line(before: int, mo
     options = {"ignore_columns": ("title",)}
     (fault,) = faults_of(text, "csv", **options)
     assert fault.line == before + 2 and "is not closed before the end of the file" in fault.message
-    monkeypatch.setattr(delimited, "LONGEST_RECORD", 100)
+    monkeypatch.setattr(quoted_records, "LONGEST_RECORD", 100)
     (fault,) = faults_of(text, "csv", **options)
     assert fault.line == before + 2 and "is not closed within 100 characters" in fault.message
     for cut in range(0, len(text), 7):

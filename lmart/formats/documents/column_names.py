@@ -1,0 +1,102 @@
+"""Names of columns: the usual ones of labels and ids, and what a header may not hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+from lmart.errors import DataError, quote
+from lmart.formats.documents.ids import has_control
+from lmart.formats.read_options import ReadOptions
+
+LABEL_NAMES = ("label", "relevance", "rel", "target", "y")
+QUERY_NAMES = ("qid", "query_id", "query", "group", "srch_id")
+DOCUMENT_NAMES = ("docid", "doc_id", "document_id", "docno")
+LARGEST_INDEX = 2**63 - 1
+
+USUAL = frozenset((*LABEL_NAMES, *QUERY_NAMES, *DOCUMENT_NAMES))
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_NOTHING = ("", "nan", "na", "null", "inf", "-inf")  # fields of data that are not numbers
+
+
+def data_fault(names: Sequence[str], options: ReadOptions) -> str | None:
+    """Return what to say of a first line of text that must be data, None if it may be a header.
+
+    A header may hold whole numbers without leading zeros, each once: these are feature indices. Other numbers are
+    accepted as names only when another name cannot be data, such as 'label'.
+    """
+    known = options.known_features or frozenset()
+    numbers = [name for name in names if NUMBER.fullmatch(name)]
+    words = (name for name in names if not NUMBER.fullmatch(name))
+    if not numbers or says_columns(words, options):
+        return None
+    only = all(NUMBER.fullmatch(name) or name.lower() in _NOTHING for name in names)
+    reason = None
+    if no_names := [x for x in numbers if not (is_index(x) or x in known) and (only or not x.isdigit())]:
+        reason = f"{quote(no_names[0])} is a number, not a name"
+    elif repeated := _first_repeated(numbers):
+        reason = f"the number {quote(repeated)} stands twice"
+    elif only and (any(name.lower() in _NOTHING for name in names[1:]) or (names[0] and _lacks_label(options))):
+        reason = "every field is a number"
+    what = "the first line looks like data, not a header"
+    return None if reason is None else f"{what}: {reason}; put a header line with the names of the columns before it"
+
+
+def says_columns(names: Iterable[str], options: ReadOptions) -> bool:
+    """Return whether any name is known to be that of a column: a usual one, one from an option, or one of the model."""
+    chosen = {options.label_column, options.query_column, options.document_column, *options.ignore_columns}
+    known = options.known_features or frozenset()
+    return any(name in chosen or name in known or name.lower() in USUAL for name in names)
+
+
+def _lacks_label(options: ReadOptions) -> bool:
+    return options.require_labels and options.label_column is None
+
+
+def _first_repeated(names: Sequence[str]) -> str | None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
+
+
+def check_names(
+    names: Sequence[str], options: ReadOptions, ignored: frozenset[str], refusal: Callable[[str], DataError]
+) -> set[int]:
+    """Refuse invalid names; return the columns that a later one of the same name replaces (--duplicates last)."""
+    last: dict[str, int] = {}
+    superseded: set[int] = set()
+    for i, name in enumerate(names):
+        if name in ignored:
+            continue
+        if not name:
+            how = "pandas: to_csv(..., index=False), R: row.names = FALSE"
+            what = f"column {i + 1} of the header has no name"
+            raise refusal(f"{what}; give it one, or write the table without row names ({how})")
+        if has_control(name):
+            raise refusal(f"the name of column {i + 1}, {quote(name)}, holds a control character; rename it")
+        if name in last:
+            if options.duplicates != "last" or name.lower() in USUAL:
+                raise refusal(f"two columns are named {quote(name)}; rename one")
+            superseded.add(last[name])
+        last[name] = i
+    return superseded
+
+
+def list_of_columns(names: Iterable[str]) -> str:
+    """Return names as --ignore-columns takes them."""
+    return ",".join('"' + name.replace('"', '""') + '"' if set(name) & set(',"') else name for name in names)
+
+
+def is_index(name: str) -> bool:
+    """Return whether a name is a feature index: a whole number without leading zeros."""
+    plain = name.isascii() and name.isdigit() and (name == "0" or name[0] != "0")
+    return plain and len(name) < 20 and int(name) <= LARGEST_INDEX
+
+
+def listed(names: Sequence[str], most: int = 8) -> str:
+    """Return names for a message, in quotes, at most `most` of them."""
+    shown = ", ".join(quote(name) for name in names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
