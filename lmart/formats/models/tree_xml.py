@@ -14,15 +14,14 @@ import numpy as np
 
 from lmart.array_types import BoolArray, Float64Array, Int64Array
 from lmart.errors import ModelError, quote, visible
+from lmart.formats.models.float32_text import LONGEST, is_decimal
 from lmart.formats.models.node_arrays import NodeArrays
 from lmart.formats.models.tree_xml_layout import TreeTexts, read_usual_layout
 
 DEEPEST = 100_000  # open elements; far beyond what readers that call themselves for each level can take
 MOST_FEATURE = 2**31 - 1
-PLAIN = re.compile(r"[ \t\r\n]*[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,9})?[ \t\r\n]*")
 LOWEST = re.compile(r"[ \t\r\n]*-inf(?:inity)?[ \t\r\n]*", re.IGNORECASE)
 WHOLE = re.compile(r"[ \t\r\n]*[0-9]{1,12}[ \t\r\n]*")
-LONGEST_NUMBER = 1000  # characters
 MOST_INFO = 100  # elements of <info>
 VALUES = ("feature", "threshold", "output")
 ENVELOPE = "lmart-model"  # encloses all, so that a file may hold several ensembles
@@ -111,7 +110,7 @@ class _Handlers:
             self.parser.CharacterDataHandler = self.take_text
 
     def take_text(self, text: str) -> None:
-        if len(self.text) <= LONGEST_NUMBER:
+        if len(self.text) <= LONGEST:
             self.text += text
 
     def end(self, tag: str) -> None:
@@ -235,7 +234,7 @@ class _Handlers:
 
     def check_number(self, text: str, what: str) -> None:
         """Refuse everything but a plain decimal number."""
-        if len(text) > LONGEST_NUMBER or not PLAIN.fullmatch(text):
+        if not is_decimal(text):
             raise self.refuse(f"{what} is {quote(text)}, not a finite number")
 
 
