@@ -47,22 +47,25 @@ def leaves_in_float32(flat: FlatTrees, tool: str) -> Float32Array:
     return leaves
 
 
-def score_notes(ensemble: Ensemble, flat: FlatTrees, written: Float64Array, sums: str, tool: str) -> list[str]:
+def score_notes(
+    ensemble: Ensemble, flat: FlatTrees, written: Float64Array, sums: str, tool: str, ordered: bool = True
+) -> list[str]:
     """Return a note when scores can differ, with the most by which they can.
 
     ensemble : as it was before `as_plain_sum`
     flat     : its trees as a plain sum
     written  : float64[n_leaves], the leaf values as the tool has them
-    sums     : 'float32' or 'float64', how the tool adds, in tree order
+    sums     : 'float32' or 'float64', how the tool adds
+    ordered  : whether it adds in tree order
     """
     changed = np.abs(flat.leaf_values - written)
-    if ensemble.sums == sums and not ensemble.average and not changed.any():
+    if ordered and ensemble.sums == sums and not ensemble.average and not changed.any():
         return []
     starts = flat.leaf_offsets[:-1]
     if not len(starts):
         return []
     largest = np.maximum.reduceat(np.abs(flat.leaf_values), starts)
-    partial = np.cumsum(largest)
+    partial = np.cumsum(largest) if ordered else np.full(len(largest), largest.sum())
     most = float(np.maximum.reduceat(changed, starts).sum() + (UNIT[sums] + UNIT[ensemble.sums]) * partial.sum())
     if ensemble.average:
         most += 4 * UNIT["float64"] * float(partial[-1])
