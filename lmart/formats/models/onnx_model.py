@@ -9,8 +9,9 @@ import json
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from lmart.array_types import Float32Array, Int64Array
+from lmart.array_types import Float32Array, Int32Array, Int64Array
 from lmart.errors import ModelError
 from lmart.formats.models.plain_sum import as_plain_sum, leaves_in_float32, one_leaf, score_notes, threshold_notes
 from lmart.formats.models.thresholds import round_down32
@@ -43,22 +44,7 @@ def write(ensemble: Ensemble) -> WrittenModel:
     leaves = leaves_in_float32(flat, "ONNX")
     thresholds = round_down32(flat.thresholds)
     node = onnx.NodeProto(op_type="TreeEnsembleRegressor", domain="ai.onnx.ml", input=["features"], output=["scores"])
-    for name, values in _node_attributes(flat, thresholds, leaves).items():
-        attribute = node.attribute.add()
-        attribute.name = name
-        if isinstance(values, bytes):
-            attribute.type, attribute.s = onnx.AttributeProto.STRING, values
-        elif isinstance(values, int):
-            attribute.type, attribute.i = onnx.AttributeProto.INT, values
-        elif isinstance(values, list):
-            attribute.type = onnx.AttributeProto.STRINGS
-            attribute.strings.extend(values)
-        elif values.dtype == np.float32:
-            attribute.type = onnx.AttributeProto.FLOATS
-            attribute.floats.extend(values.tolist())
-        else:
-            attribute.type = onnx.AttributeProto.INTS
-            attribute.ints.extend(values.tolist())
+    _set_attributes(onnx, node, _node_attributes(flat, thresholds, leaves))
     helper, kind = onnx.helper, onnx.TensorProto.FLOAT
     features = helper.make_tensor_value_info("features", kind, ["documents", ensemble.n_features])
     scores = helper.make_tensor_value_info("scores", kind, ["documents", 1])
@@ -77,6 +63,25 @@ def write(ensemble: Ensemble) -> WrittenModel:
     return WrittenModel(model.SerializeToString(deterministic=True), tuple(notes))
 
 
+def _set_attributes(onnx: Any, node: Any, attributes: dict[str, Any]) -> None:
+    """Add attributes to a node: a number, a text, a list of texts, or an array of floats or integers."""
+    kinds = onnx.AttributeProto
+    for name, values in attributes.items():
+        attribute = node.attribute.add()
+        attribute.name = name
+        if isinstance(values, bytes):
+            attribute.type, attribute.s = kinds.STRING, values
+        elif isinstance(values, int):
+            attribute.type, attribute.i = kinds.INT, values
+        elif isinstance(values, list):
+            attribute.type = kinds.STRINGS
+            attribute.strings.extend(values)
+        else:
+            is_float = values.dtype == np.float32
+            attribute.type = kinds.FLOATS if is_float else kinds.INTS
+            (attribute.floats if is_float else attribute.ints).extend(values.tolist())
+
+
 def _node_attributes(flat: FlatTrees, thresholds: Float32Array, leaves: Float32Array) -> dict[str, Any]:
     """Return the attributes of the operator; a tree's nodes are its inner nodes, as numbered, and then its leaves."""
     sizes = np.diff(flat.node_offsets)
@@ -89,12 +94,12 @@ def _node_attributes(flat: FlatTrees, thresholds: Float32Array, leaves: Float32A
     is_node = np.zeros(n, np.bool_)
     is_node[node_places] = True
 
-    def laid(of_nodes: Any, of_leaves: Any, dtype: type) -> Any:
-        values: Any = np.zeros(n, dtype)
+    def laid(of_nodes: npt.ArrayLike, of_leaves: npt.ArrayLike, dtype: type) -> npt.NDArray[Any]:
+        values = np.zeros(n, dtype)
         values[node_places], values[leaf_places] = of_nodes, of_leaves
         return values
 
-    def children(child: Any) -> Int64Array:
+    def children(child: Int32Array) -> Int64Array:
         numbers: Int64Array = np.where(child >= 0, child, sizes[tree_of_node] + ~child)
         return numbers
 

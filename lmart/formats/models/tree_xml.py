@@ -76,64 +76,79 @@ class _Handlers:
         _, self.features, self.thresholds, self.left, self.right, self.outputs, _ = self.texts
         self.open: list[int] = []  # of each open <split> its inner node, ~leaf (counted over all trees), or NEW
         self.first_node = self.first_leaf = 0  # of the open <tree>
+        self._starts = {
+            "split": self._start_split,
+            "tree": self._start_tree,
+            "ensemble": self._start_ensemble,
+            "info": self._start_info,
+        }
+        self._ends = {
+            "split": self._end_split,
+            "feature": self._end_feature,
+            "threshold": self._end_threshold,
+            "output": self._end_output,
+            "tree": self._end_tree,
+            "ensemble": self._end_ensemble,
+            "info": self._end_info,
+        }
 
     def refuse(self, message: str) -> ModelError:
+        """Return a refusal at the line that is being read."""
         return ModelError(message, self.path, self.parser.CurrentLineNumber)
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
+        """Take an opening tag."""
         self.depth += 1
         if self.depth > DEEPEST:
             raise self.refuse(f"elements are nested more than {DEEPEST:,} deep; the model is damaged")
         if self.in_value:
             raise self.refuse(f"<{visible(tag[:30])}> is where a number should be; the model is damaged")
-        if tag == "split":
-            self._start_split(attributes)
-        elif tag in VALUES:
+        begin = self._starts.get(tag)
+        if begin is not None:
+            begin(attributes)
+            return
+        if tag in VALUES:
             if not self.open:
                 raise self.refuse(f"<{tag}> is in no <split>; the model is damaged")
             self.in_value = True
-            self.text = ""
-            self.parser.CharacterDataHandler = self.take_text
-        elif tag == "tree":
-            self._start_tree(attributes)
-        elif tag == "ensemble":
-            if self.in_ensemble:
-                raise self.refuse("<ensemble> is in another <ensemble>; the model is damaged")
-            self.in_ensemble = True
-            self.ensemble_sizes.append(0)
         elif self.in_ensemble:
             raise self.refuse(f"<{visible(tag[:30])}> is no element of an ensemble of trees")
-        elif tag == "info":
-            self.in_info = True
-        elif self.in_info:
-            self.text = ""
-            self.parser.CharacterDataHandler = self.take_text
+        elif not self.in_info:
+            return
+        self.text = ""
+        self.parser.CharacterDataHandler = self.take_text
 
     def take_text(self, text: str) -> None:
+        """Take a piece of the text of a number, or of an element of <info>."""
         if len(self.text) <= LONGEST:
             self.text += text
 
     def end(self, tag: str) -> None:
+        """Take a closing tag."""
         self.depth -= 1
-        if tag == "split":
-            self._end_split()
-        elif tag == "feature":
-            self._end_feature()
-        elif tag == "threshold":
-            self._end_threshold()
-        elif tag == "output":
-            self._end_output()
-        elif tag == "tree":
-            self._end_tree()
-        elif tag == "ensemble":
-            self.in_ensemble = False
-        elif tag == "info":
-            self.in_info = False
+        finish = self._ends.get(tag)
+        if finish is not None:
+            finish()
         elif self.in_info and len(self.info) < MOST_INFO:
             self.info[tag] = self.text.strip()
         if self.parser.CharacterDataHandler is not None:
             self.in_value = False
             self.parser.CharacterDataHandler = None
+
+    def _start_ensemble(self, _: dict[str, str]) -> None:
+        if self.in_ensemble:
+            raise self.refuse("<ensemble> is in another <ensemble>; the model is damaged")
+        self.in_ensemble = True
+        self.ensemble_sizes.append(0)
+
+    def _end_ensemble(self) -> None:
+        self.in_ensemble = False
+
+    def _start_info(self, _: dict[str, str]) -> None:
+        self.in_info = True
+
+    def _end_info(self) -> None:
+        self.in_info = False
 
     def _start_tree(self, attributes: dict[str, str]) -> None:
         if not self.in_ensemble or self.in_tree:
@@ -273,9 +288,6 @@ def _parse(content: bytes, path: str, by_position: bool) -> XmlTrees:
         if is_whole and handlers.depth > 1:
             raise ModelError("the model ends in the middle; the file was cut, copy it again", path) from None
         raise ModelError(f"this is not valid XML: {what}; the model is damaged", path, fault.lineno) from None
-    finally:
-        handlers.parser.StartElementHandler = handlers.parser.EndElementHandler = None  # they hold each other
-        handlers.parser.CharacterDataHandler = None
     if not handlers.ensemble_sizes:
         raise ModelError("there is no <ensemble> in it; the model is damaged", path)
     return XmlTrees(handlers.texts, handlers.ensemble_sizes, handlers.info)
