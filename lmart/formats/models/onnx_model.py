@@ -95,7 +95,7 @@ def _node_attributes(flat: FlatTrees, thresholds: Float32Array, leaves: Float32A
     is_node[node_places] = True
 
     def laid(of_nodes: npt.ArrayLike, of_leaves: npt.ArrayLike, dtype: type) -> npt.NDArray[Any]:
-        values = np.zeros(n, dtype)
+        values: npt.NDArray[Any] = np.zeros(n, dtype)
         values[node_places], values[leaf_places] = of_nodes, of_leaves
         return values
 
