@@ -29,7 +29,7 @@ from lmart.formats.models.tree_xml_writer import tree_elements
 from lmart.formats.models.written_model import WrittenModel
 from lmart.scoring.ensemble import Ensemble, FlatTrees, flatten
 
-ADDED = re.compile(r"(OBV|OBLIVIOUS)?-?(LAMBDA)?MART([-_A-Z0-9]*)|DART|CUSTOM|", re.IGNORECASE)  # sums of trees
+ADDED = re.compile(r"(OBV|OBLIVIOUS)?-?(LAMBDA)?MART([-_A-Z0-9]*)|DART|", re.IGNORECASE)  # sums of trees
 BEFORE_ROOT = re.compile(rb"(?:\s+|<\?.{0,500}?\?>|<!--.{0,5000}?-->)*", re.DOTALL)
 
 

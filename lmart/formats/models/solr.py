@@ -207,7 +207,7 @@ def write(ensemble: Ensemble) -> WrittenModel:
     """Return the ensemble as a model of Solr, named 'lmart'; weights are 1, a feature without a name is f<id>.
 
     Thresholds are rounded down to float32 and made smaller by what Solr adds, so that rows of float32 numbers come to
-    the same leaves; where no number gives the threshold exactly, the next smaller one that can be had is taken and
+    the same leaves; where no number gives the threshold exactly, the next smaller one that can be reached is taken and
     counted in a note. Leaf values are rounded to float32. Not held: sides of missing values.
     """
     plain = as_plain_sum(ensemble)
@@ -226,8 +226,8 @@ def write(ensemble: Ensemble) -> WrittenModel:
     if missed.any():
         gap = float((thresholds[missed].astype(np.float64) - reached[missed]).max())
         notes.append(
-            f"{np.count_nonzero(missed):,} of {counted(len(missed), 'threshold')} cannot be had exactly, as Solr adds"
-            f" 1e-6: values up to {gap:.1e} below one go right instead of left"
+            f"{np.count_nonzero(missed):,} of {counted(len(missed), 'threshold')} cannot be stored exactly, as Solr"
+            f" adds 1e-6: values up to {gap:.1e} below one go right instead of left"
         )
     notes += missing_as_zero_notes(ensemble, flat, "Solr")
     notes += score_notes(ensemble, flat, leaves.astype(np.float64), "float32", "Solr")

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from types import ModuleType
 
 import numpy as np
 import pytest
+from helpers.float32_rows import scores
 from helpers.trees import THRESHOLDS, grow, rows_for, sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmart.errors import ModelError
+from lmart.formats.models import quickrank, ranklib, solr
 from lmart.formats.models.plain_nodes import expand_bounds
 from lmart.scoring.ensemble import Ensemble, Tree, flatten, structure_fault
 from lmart.scoring.scorer import Scorer
@@ -60,6 +63,18 @@ def test_a_chain_by_hand() -> None:
 def test_models_without_such_nodes_are_returned_as_they_are() -> None:
     ensemble = Ensemble((grow(random.Random(1), 5, [0], THRESHOLDS),), np.arange(1))
     assert expand_bounds(ensemble) is ensemble
+
+
+@pytest.mark.parametrize("format_", [quickrank, ranklib, solr])
+def test_formats_without_such_nodes_take_the_chains(format_: ModuleType) -> None:
+    rng = random.Random(5)
+    trees = [grow(rng, 6, range(2), [-3.5, 0.0, 1.0, 2.5]) for _ in range(3)]
+    trees = [replace(tree, leaf_values=np.arange(tree.n_leaves, dtype=float)) for tree in trees]
+    further = [[[t + 1.5, t + 2.25] for t in tree.thresholds.tolist()] for tree in trees]
+    ensemble = Ensemble(tuple(map(with_bounds, trees, further)), np.array([1, 2]))
+    back = format_.read(format_.write(ensemble).content, "m")
+    values = np.array([[a / 4, b / 4] for a in range(-24, 24) for b in range(-24, 24)])
+    assert scores(back, values, [1, 2]) == scores(ensemble, values)
 
 
 @pytest.mark.parametrize(("n_leaves", "size"), [(15, r"[\d,]+"), (3000, r"more than 10\^15")])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from dataclasses import replace
 from xml.etree import ElementTree
 
@@ -213,6 +214,18 @@ def test_rows_of_float32_numbers_come_to_the_same_leaves(ensemble: Ensemble) -> 
     assert twin(text, rows) == scores(back, planted(ensemble, with_nan=True), ids)
     assert ranklib.write(back).content == ranklib.write(ensemble).content
     assert not any("finer" in note for note in ranklib.write(back).notes)
+
+
+def test_ranklibs_own_reader_would_take_it() -> None:
+    rng = random.Random(1)
+    ensemble = Ensemble(tuple(grow(rng, size, [0, 1], [0.5, 1e-7]) for size in (1, 2, 60)), np.array([1, 2]))
+    for model, head, count in ((ensemble, "LambdaMART", 1), (replace(ensemble, average=True), "Random Forests", 3)):
+        lines = ranklib.write(model).content.decode().split("\n")
+        assert lines[0] == f"## {head}"
+        assert lines.count("</ensemble>") == count  # Random Forests end one at the end of a line
+        joined = "".join(line.strip() for line in lines if not line.startswith("#"))
+        assert re.search(r">\s+<", joined) is None  # a blank between two tags would count as an element
+        assert re.search(r"(?i)<feature>\d+</feature><threshold>[-+.\de]+</threshold><split pos=.left.>", joined)
 
 
 def test_what_gets_lost_is_said_with_counts() -> None:

@@ -152,7 +152,7 @@ def test_rows_of_float32_numbers_come_to_the_same_leaves(ensemble: Ensemble) -> 
     assert twin(json.loads(written.content), rows) == scores(back, values)
     again = solr.write(back)
     assert again.content == written.content
-    assume(not any("cannot be had" in note for note in written.notes))
+    assume(not any("cannot be stored" in note for note in written.notes))
     values = planted(ensemble)
     for t in range(len(ensemble.trees)):
         before = np.array(leaf_values(ensemble, t, values, ids)).astype(np.float32)
@@ -166,7 +166,7 @@ def test_what_gets_lost_is_said_with_counts() -> None:
     written = solr.write(ensemble)
     assert [note.split(":")[0] for note in written.notes] == [
         "6 of 6 thresholds are finer than float32, in which Solr compares",
-        "6 of 6 thresholds cannot be had exactly, as Solr adds 1e-6",
+        "6 of 6 thresholds cannot be stored exactly, as Solr adds 1e-6",
         "6 of 6 splits send missing values to the other side than Solr, which takes them as 0",
         "6 of 9 leaf values are rounded to float32, by at most 6.0e-09, and scores are float32 sums in Solr",
     ]
