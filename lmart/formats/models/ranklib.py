@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import codecs
 import re
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from lmart.array_types import Float32Array
+from lmart.array_types import Float32Array, Float64Array
 from lmart.errors import ModelError, counted, quote
 from lmart.formats.models.float32_text import nearest32, shortest32
 from lmart.formats.models.node_arrays import trees_of
@@ -31,7 +32,7 @@ from lmart.formats.models.tree_xml import MOST_FEATURE, parse_trees
 from lmart.formats.models.tree_xml_layout import numbers_of
 from lmart.formats.models.tree_xml_writer import tree_elements
 from lmart.formats.models.written_model import WrittenModel
-from lmart.scoring.ensemble import Ensemble, flatten
+from lmart.scoring.ensemble import Ensemble, FlatTrees, flatten
 
 FORESTS = "random forests"
 OF_TREES = ("lambdamart", "mart", FORESTS)
@@ -98,10 +99,16 @@ def read(content: bytes, path: str) -> Ensemble:
     return Ensemble(
         trees_of(nodes, feature_ids, path),
         feature_ids,
-        settings={"source": f"RankLib {kind}"},
+        settings={"source": f"RankLib {kind}"} | ({} if is_forest else _common_weight(weights)),
         sums="float64" if is_forest else "float32",
         average=is_forest,
     )
+
+
+def _common_weight(weights: Float64Array) -> dict[str, float]:
+    """Return the weight of the trees as a setting, by which `write` gets their leaf values back exactly."""
+    same = len(weights) > 0 and bool((weights == weights[0]).all())
+    return {"weight": float(shortest32(weights[:1].astype(np.float32))[0])} if same else {}
 
 
 def _nearest32(texts: list[str]) -> Float32Array:
@@ -109,37 +116,76 @@ def _nearest32(texts: list[str]) -> Float32Array:
 
 
 def write(ensemble: Ensemble) -> WrittenModel:
-    """Return the ensemble as a LambdaMART model of RankLib, an average as Random Forests; weights are 1.
+    """Return the ensemble as a LambdaMART model of RankLib, an average as Random Forests.
 
     Thresholds are rounded down to float32, so that rows of float32 numbers come to the same leaves; leaf values are
-    rounded to float32. Not held: sides of missing values, names. ModelError when a feature is not numbered from 1 up.
+    rounded to float32, and weights are 1, but trees that came from RankLib get theirs back. Not held: sides of missing
+    values, names. ModelError when a feature is not numbered from 1 up.
     """
     is_forest = ensemble.average and ensemble.sums == "float64" and ensemble.base_score == 0 and bool(ensemble.trees)
     plain = expand_bounds(ensemble) if is_forest else as_plain_sum(ensemble)
     flat = flatten(plain.trees)
     refuse_feature_numbers(ensemble, flat, MOST_FEATURE, "RankLib")
     thresholds = round_down32(flat.thresholds)
-    leaves = leaves_in_float32(flat, "RankLib")
+    leaves = _weigh(flat, None if is_forest else ensemble.settings.get("weight"))
     features = ensemble.feature_ids[flat.split_columns].tolist()
-    elements = tree_elements(flat, features, shortest32(thresholds), shortest32(leaves), 2)
+    elements = tree_elements(flat, features, shortest32(thresholds), shortest32(leaves.outputs), 2)
     most_leaves = max((tree.n_leaves for tree in plain.trees), default=1)
-    head = ["## Random Forests\n", f"## No. of bags = {len(elements)}\n"] if is_forest else ["## LambdaMART\n"]
-    trees_each = 1 if is_forest else len(elements)
-    head += [f"## No. of trees = {trees_each}\n", f"## No. of leaves = {most_leaves}\n", "## Learning rate = 1.0\n\n"]
-    parts = head if is_forest else [*head, "<ensemble>\n"]
-    for number, element in enumerate(elements, 1):
-        tree = f'\t<tree id="{1 if is_forest else number}" weight="1.0">\n{element}\t</tree>\n'
-        parts.append(f"<ensemble>\n{tree}</ensemble>\n" if is_forest else tree)
-    if not is_forest:
-        parts.append("</ensemble>\n")
     notes = threshold_notes(flat.thresholds, thresholds, "RankLib")
     notes += missing_as_zero_notes(ensemble, flat, "RankLib")
     if is_forest:
-        changed = np.abs(flat.leaf_values - leaves)
+        changed = np.abs(flat.leaf_values - leaves.values)
         if changed.any():
-            rounded = f"{np.count_nonzero(changed):,} of {counted(len(leaves), 'leaf value')}"
+            rounded = f"{np.count_nonzero(changed):,} of {counted(len(changed), 'leaf value')}"
             notes.append(f"{rounded} are rounded to float32, and so a score can differ by at most {changed.max():.1e}")
     else:
-        notes += score_notes(ensemble, flat, leaves.astype(np.float64), "float32", "RankLib")
+        notes += score_notes(ensemble, flat, leaves.values, "float32", "RankLib")
     notes += name_notes(ensemble, "RankLib")
-    return WrittenModel("".join(parts).encode(), tuple(notes))
+    text = _text(elements, shortest32(leaves.weights), is_forest, most_leaves)
+    return WrittenModel(text.encode(), tuple(notes))
+
+
+class _Leaves(NamedTuple):
+    """Leaf values as RankLib holds them.
+
+    weights : float32[n_trees]
+    outputs : float32[n_leaves]
+    values  : float64[n_leaves], output x weight
+    """
+
+    weights: Float32Array
+    outputs: Float32Array
+    values: Float64Array
+
+
+def _weigh(flat: FlatTrees, weight: Any) -> _Leaves:
+    """Return the leaf values with weight 1, and with `weight` in those trees where it gives them exactly."""
+    outputs, weights = leaves_in_float32(flat, "RankLib"), np.ones(flat.n_trees, np.float32)
+    values = outputs.astype(np.float64)
+    usable = type(weight) is float and 1e-30 < abs(weight) < 1e30
+    if usable and flat.n_trees and (values != flat.leaf_values).any():
+        tree_weight = np.float32(weight)
+        with np.errstate(over="ignore", invalid="ignore"):
+            divided = (flat.leaf_values / np.float64(tree_weight)).astype(np.float32)
+            product = divided.astype(np.float64) * np.float64(tree_weight)
+        is_exact = np.logical_and.reduceat(product == flat.leaf_values, flat.leaf_offsets[:-1])
+        in_exact = np.repeat(is_exact, flat.leaf_offsets[1:] - flat.leaf_offsets[:-1])
+        weights[is_exact] = tree_weight
+        outputs, values = np.where(in_exact, divided, outputs), np.where(in_exact, product, values)
+    return _Leaves(weights, outputs, values)
+
+
+def _text(elements: list[str], weights: list[str], is_forest: bool, most_leaves: int) -> str:
+    """Return the file: a head that names the kind of ranker in its first line, and the trees, one tag a line."""
+    trees_each = 1 if is_forest else len(elements)
+    parts = [f"## Random Forests\n## No. of bags = {len(elements)}\n" if is_forest else "## LambdaMART\n"]
+    parts += [f"## No. of trees = {trees_each}\n", f"## No. of leaves = {most_leaves}\n"]
+    parts += [f"## Learning rate = {weights[0] if weights else '1.0'}\n\n"]
+    if not is_forest:
+        parts.append("<ensemble>\n")
+    for number, (element, weight) in enumerate(zip(elements, weights, strict=True), 1):
+        tree = f'\t<tree id="{1 if is_forest else number}" weight="{weight}">\n{element}\t</tree>\n'
+        parts.append(f"<ensemble>\n{tree}</ensemble>\n" if is_forest else tree)
+    if not is_forest:
+        parts.append("</ensemble>\n")
+    return "".join(parts)

@@ -245,6 +245,21 @@ def test_what_gets_lost_is_said_with_counts() -> None:
     assert ranklib.write(ranklib.read(ranklib.write(exact).content, "m")).notes == ()
 
 
+def test_a_model_of_ranklib_comes_back_exactly() -> None:
+    text = TEXT.replace('weight="0.7"', 'weight="0.1"')
+    model = read(text)
+    assert model.settings == {"source": "RankLib LambdaMART", "weight": 0.1}
+    written = ranklib.write(model)
+    assert written.notes == ()
+    assert b'weight="0.1"' in written.content and b"<output>-1.3620659</output>" in written.content
+    assert scores(ranklib.read(written.content, "m"), ROWS) == scores(model, ROWS)
+    trees = (model.trees[0], replace(model.trees[1], leaf_values=np.array([1 / 3])))
+    other = ranklib.write(replace(model, trees=trees))
+    assert [note.split(",")[0] for note in other.notes] == ["1 of 4 leaf values are rounded to float32"]
+    assert other.content.count(b'weight="1.0"') == 1
+    assert b"weight" not in str(read(TEXT).settings).encode()
+
+
 def test_what_cannot_be_written_is_refused() -> None:
     tree = grow(random.Random(1), 2, [0], [0.5])
     with pytest.raises(ModelError, match="a split is on feature 0, and RankLib numbers features from 1"):
