@@ -1,0 +1,112 @@
+"""Models of QuickRank in XML, read and written.
+
+QuickRank takes values and thresholds as float32, x <= threshold goes left, nan goes right, a feature that a row does
+not name is 0. A score is the float64 sum of output x weight, in tree order.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+import numpy as np
+
+from lmart.errors import ModelError, counted, quote
+from lmart.formats.models.float32_text import shortest32
+from lmart.formats.models.node_arrays import trees_of
+from lmart.formats.models.plain_sum import (
+    as_plain_sum,
+    goes_left_as_zero,
+    name_notes,
+    refuse_feature_numbers,
+    score_notes,
+    threshold_notes,
+)
+from lmart.formats.models.thresholds import of_less_or_equal32, round_down32
+from lmart.formats.models.tree_xml import MOST_FEATURE, parse_trees
+from lmart.formats.models.tree_xml_layout import numbers_of
+from lmart.formats.models.tree_xml_writer import tree_elements
+from lmart.formats.models.written_model import WrittenModel
+from lmart.scoring.ensemble import Ensemble, FlatTrees, flatten
+
+ADDED = re.compile(r"(OBV|OBLIVIOUS)?-?(LAMBDA)?MART([-_A-Z0-9]*)|DART|", re.IGNORECASE)  # sums of trees
+BEFORE_ROOT = re.compile(rb"(?:\s+|<\?.{0,500}?\?>|<!--.{0,5000}?-->)*", re.DOTALL)
+
+
+def looks_like(start: bytes) -> bool:
+    """Return whether the first bytes of a file are those of a model of QuickRank."""
+    text = start.removeprefix(codecs.BOM_UTF8)
+    found = BEFORE_ROOT.match(text)
+    return text[found.end() if found else 0 :].startswith((b"<ranker>", b"<ranker "))
+
+
+def read(content: bytes, path: str) -> Ensemble:
+    """Return the ensemble that a QuickRank model holds; ModelError for anything wrong.
+
+    content : the bytes of the file
+    path    : what to call it in messages
+
+    Feature k keeps the id k. The pos of a <split> says on which side it is.
+    """
+    text = content.removeprefix(codecs.BOM_UTF8)
+    found = parse_trees(text, path, by_position=False)
+    kind = found.info.get("type", "")
+    if not ADDED.fullmatch(kind):
+        raise ModelError(
+            f"a QuickRank model of type {quote(kind)} is not read, only sums of trees such as LAMBDAMART", path
+        )
+    if len(found.ensemble_sizes) > 1:
+        raise ModelError(f"there are {len(found.ensemble_sizes)} ensembles in one model; the model is damaged", path)
+    with np.errstate(over="ignore", invalid="ignore"):
+        leaves = numbers_of(found.texts.outputs) * numbers_of(found.texts.weights)[found.tree_of_leaf]
+        thresholds32 = numbers_of(found.texts.thresholds).astype(np.float32)  # QuickRank rounds to float64 first, too
+    if not np.isfinite(leaves).all() or np.isposinf(thresholds32).any():
+        raise ModelError("a number is too large; the model is damaged", path)
+    nodes = found.nodes(of_less_or_equal32(thresholds32), np.zeros(len(thresholds32), np.bool_), leaves)
+    feature_ids = np.unique(nodes.features)
+    source = f"QuickRank {kind}" if kind else "QuickRank"
+    return Ensemble(trees_of(nodes, feature_ids, path), feature_ids, settings={"source": source})
+
+
+def write(ensemble: Ensemble) -> WrittenModel:
+    """Return the ensemble as a LAMBDAMART model of QuickRank; weights are 1, leaf values exact.
+
+    Thresholds are rounded down to float32, so that rows of float32 numbers come to the same leaves. Not held: sides of
+    missing values, names. ModelError when a feature is not numbered from 1 up.
+    """
+    plain = as_plain_sum(ensemble)
+    flat = flatten(plain.trees)
+    refuse_feature_numbers(ensemble, flat, MOST_FEATURE, "QuickRank")
+    thresholds = round_down32(flat.thresholds)
+    features = ensemble.feature_ids[flat.split_columns].tolist()
+    elements = tree_elements(flat, features, shortest32(thresholds), list(map(repr, flat.leaf_values.tolist())), 3)
+    most_leaves = max((tree.n_leaves for tree in plain.trees), default=1)
+    parts = [
+        "<ranker>\n\t<info>\n\t\t<type>LAMBDAMART</type>\n",
+        f"\t\t<trees>{len(elements)}</trees>\n\t\t<leaves>{most_leaves}</leaves>\n\t\t<shrinkage>1</shrinkage>\n",
+        "\t\t<leafsupport>1</leafsupport>\n\t\t<discretization>0</discretization>\n\t\t<estop>0</estop>\n",
+        "\t</info>\n\t<ensemble>\n",
+    ]
+    for number, element in enumerate(elements, 1):
+        parts.append(f'\t\t<tree id="{number}" weight="1">\n{element}\t\t</tree>\n')
+    parts.append("\t</ensemble>\n</ranker>\n")
+    notes = threshold_notes(flat.thresholds, thresholds, "QuickRank")
+    notes += _missing_notes(ensemble, flat)
+    notes += score_notes(ensemble, flat, flat.leaf_values, "float64", "QuickRank")
+    notes += name_notes(ensemble, "QuickRank")
+    return WrittenModel("".join(parts).encode(), tuple(notes))
+
+
+def _missing_notes(ensemble: Ensemble, flat: FlatTrees) -> list[str]:
+    """Return notes on missing values, which go right in QuickRank, and on absent ones, which are 0 there."""
+    notes = []
+    splits = counted(len(flat.thresholds), "split")
+    if lefts := int(np.count_nonzero(flat.missing_left)):
+        notes.append(f"{lefts:,} of {splits} send nan to the left, where QuickRank sends it to the right")
+    wrong = int(np.count_nonzero(flat.missing_left != goes_left_as_zero(flat)))
+    if ensemble.absent == "missing" and wrong:
+        notes.append(
+            f"{wrong:,} of {splits} send features that a row does not name to the other side than QuickRank, which"
+            " takes them as 0"
+        )
+    return notes

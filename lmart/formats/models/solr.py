@@ -1,0 +1,275 @@
+"""Models of Solr's class MultipleAdditiveTreesModel, JSON, read and written.
+
+Solr holds numbers as float32 and adds 1e-6 to each threshold when it reads a model; x <= that sum goes left, a feature
+without a value is 0. A score is a float32 sum of weight x value, each product rounded to float32.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from lmart.array_types import Float32Array, Int64Array
+from lmart.errors import ModelError, counted, quote
+from lmart.formats.models.float32_text import is_decimal, nearest32, shortest32
+from lmart.formats.models.node_arrays import NodeArrays, trees_of
+from lmart.formats.models.plain_sum import (
+    as_plain_sum,
+    leaves_in_float32,
+    missing_as_zero_notes,
+    score_notes,
+    threshold_notes,
+)
+from lmart.formats.models.thresholds import next32, of_less_or_equal32, previous32, round_down32
+from lmart.formats.models.written_model import WrittenModel
+from lmart.scoring.ensemble import Ensemble, FlatTrees, flatten
+
+CLASS = "org.apache.solr.ltr.model.MultipleAdditiveTreesModel"
+SLACK = np.float32(1e-6)  # what Solr adds to a threshold
+NUMBERED = re.compile(r"f(0|[1-9][0-9]{0,17})")  # names that only say a feature's number
+
+
+class _Nodes(NamedTuple):
+    """The nodes of all trees, in the order in which they are met; numbers as they are written."""
+
+    node_offsets: list[int]
+    features: list[int]
+    thresholds: list[Any]
+    left: list[int]
+    right: list[int]
+    values: list[Any]
+
+
+def looks_like(start: bytes) -> bool:
+    """Return whether the first bytes of a file are those of a model of Solr, of any class."""
+    text = start.removeprefix(codecs.BOM_UTF8).lstrip(b" \t\r\n")
+    return text.startswith((b"{", b"[")) and b"org.apache.solr.ltr.model." in text
+
+
+def read(content: bytes, path: str) -> Ensemble:
+    """Return the ensemble that a model of Solr holds; ModelError for anything wrong.
+
+    content : the bytes of the file, one model or a list of one
+    path    : what to call it in messages
+
+    Features named f<number> keep that id; else features have their names and are numbered from 1 as listed.
+    """
+    document = _parse(content, path)
+    if isinstance(document, list) and len(document) == 1:
+        document = document[0]
+    if not isinstance(document, dict) or not isinstance(document.get("class"), str):
+        raise ModelError('this is no single model of Solr: it has no "class"', path)
+    if document["class"] != CLASS:
+        raise ModelError(f"a model of class {quote(document['class'], 90)} is not read, only {CLASS}", path)
+    names = _feature_names(document.get("features"), path)
+    params = document.get("params")
+    trees = params.get("trees") if isinstance(params, dict) else None
+    if not isinstance(params, dict) or not isinstance(trees, list):
+        raise ModelError("'params' has no list of 'trees'; the model is damaged", path)
+    if str(params.get("isNullSameAsZero", True)).lower() != "true":
+        raise ModelError("'isNullSameAsZero' is not true; sides of missing values are not read", path)
+    feature_ids, ordered = _number_features(names)
+    places = {name: feature for feature, name in zip(feature_ids.tolist(), ordered, strict=True)}
+    nodes = _Nodes([0], [], [], [], [], [])
+    weights: list[Any] = []
+    for number, tree in enumerate(trees, 1):
+        if not isinstance(tree, dict) or "weight" not in tree or "root" not in tree:
+            raise ModelError(f"tree {number}: there is no 'weight' or no 'root'; the model is damaged", path)
+        weights.append(tree["weight"])
+        if fault := _add_tree(nodes, tree["root"], places):
+            raise ModelError(f"tree {number}: {fault}", path)
+    named = None if all(map(NUMBERED.fullmatch, ordered)) else tuple(ordered)
+    return Ensemble(
+        trees_of(_as_arrays(nodes, weights, path), feature_ids, path),
+        feature_ids,
+        named,
+        settings={"source": "Solr MultipleAdditiveTreesModel"},
+        sums="float32",
+    )
+
+
+def _parse(content: bytes, path: str) -> Any:
+    """Return what the JSON text says; one clear line when it is none."""
+
+    def refuse(literal: str) -> NoReturn:
+        raise ModelError(f"{quote(literal)} is no JSON number; the model is damaged", path)
+
+    try:
+        return json.loads(content.decode("utf-8-sig"), parse_constant=refuse)
+    except UnicodeDecodeError as fault:
+        line = content.count(b"\n", 0, fault.start) + 1
+        raise ModelError("this is not UTF-8 text; the model is damaged", path, line) from None
+    except json.JSONDecodeError as fault:
+        rest = fault.doc[fault.pos :].strip()
+        if not rest or fault.msg.startswith("Unterminated string"):
+            raise ModelError(
+                "the model ends in the middle; the file was cut, copy it again", path, fault.lineno
+            ) from None
+        token = quote(rest.split("\n", 1)[0], 30)
+        raise ModelError(
+            f"this is not valid JSON, at column {fault.colno}: {token}; the model is damaged", path, fault.lineno
+        ) from None
+    except (RecursionError, ValueError):  # nested without end, or an integer of thousands of digits
+        raise ModelError("nodes are nested too deep, or a number is too long, to be read", path) from None
+
+
+def _feature_names(listed: Any, path: str) -> list[str]:
+    """Return the names of the features, as listed."""
+    names: list[str] = []
+    for feature in listed if isinstance(listed, list) else (None,):
+        if not isinstance(feature, dict) or not isinstance(feature.get("name"), str):
+            raise ModelError("'features' is not a list of objects with a 'name'; the model is damaged", path)
+        norm = feature.get("norm")
+        kind = norm.get("class") if isinstance(norm, dict) else norm
+        if kind is not None and not (isinstance(kind, str) and kind.endswith(".IdentityNormalizer")):
+            name = quote(feature["name"])
+            raise ModelError(f"feature {name} has a normalizer ('norm'), which is not read; score its output", path)
+        names.append(feature["name"])
+    if len(set(names)) != len(names):
+        seen: set[str] = set()
+        twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise ModelError(f"two features have the name {quote(twice)}", path)
+    return names
+
+
+def _number_features(names: list[str]) -> tuple[Int64Array, list[str]]:
+    """Return the feature ids, ascending, and the names in their order."""
+    if all(map(NUMBERED.fullmatch, names)):
+        names = sorted(names, key=lambda name: int(name[1:]))
+        return np.array([int(name[1:]) for name in names], np.int64), names
+    return np.arange(1, len(names) + 1, dtype=np.int64), names
+
+
+def _add_tree(nodes: _Nodes, root: Any, places: dict[str, int]) -> str | None:
+    """Add the nodes of a tree from the root down; return what is wrong, None when nothing is."""
+    first_node, first_leaf = len(nodes.features), len(nodes.values)
+    waiting: list[tuple[Any, list[int], int]] = [(root, [0], 0)]  # a node, and where its number goes
+    while waiting:
+        node, children, parent = waiting.pop()
+        if not isinstance(node, dict):
+            return "a node is not an object; the model is damaged"
+        name = node.get("feature")
+        if name is None:
+            if node.get("left") is not None or node.get("right") is not None:
+                return "a node has 'left' or 'right' and no 'feature'; the model is damaged"
+            children[parent] = ~(len(nodes.values) - first_leaf)
+            nodes.values.append(node.get("value", 0))
+            continue
+        if not isinstance(name, str) or name not in places:
+            return f"a node is on feature {quote(str(name))}, which 'features' does not list"
+        for key in ("threshold", "left", "right"):
+            if node.get(key) is None:
+                return f"a node has no '{key}'; the model is damaged"
+        place = len(nodes.features)
+        children[parent] = place - first_node
+        nodes.features.append(places[name])
+        nodes.thresholds.append(node["threshold"])
+        nodes.left.append(0)
+        nodes.right.append(0)
+        waiting += ((node["right"], nodes.right, place), (node["left"], nodes.left, place))
+    nodes.node_offsets.append(len(nodes.features))
+    return None
+
+
+def _as_arrays(nodes: _Nodes, weights: list[Any], path: str) -> NodeArrays:
+    """Return the nodes with thresholds and leaf values as Solr makes them."""
+    offsets = np.array(nodes.node_offsets, np.int64)
+    tree_of_leaf = np.repeat(np.arange(len(weights), dtype=np.int64), offsets[1:] - offsets[:-1] + 1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        weights32 = _float32(weights, "weight", path)
+        leaves = weights32[tree_of_leaf] * _float32(nodes.values, "value", path)
+        thresholds32 = _float32(nodes.thresholds, "threshold", path) + SLACK
+    if not np.isfinite(leaves).all() or np.isposinf(thresholds32).any():
+        raise ModelError("a number is too large for float32, which Solr holds; the model is damaged", path)
+    thresholds = of_less_or_equal32(thresholds32)
+    left, right = np.array(nodes.left, np.int64), np.array(nodes.right, np.int64)
+    features = np.array(nodes.features, np.int64)
+    return NodeArrays(offsets, features, thresholds, thresholds >= 0.0, left, right, leaves.astype(np.float64))
+
+
+def _float32(entries: Sequence[Any], key: str, path: str) -> Float32Array:
+    """Return numbers and numbers in texts as float32; a text is rounded once, a number as a float64."""
+    lowest = ("-Infinity",) if key == "threshold" else ()
+    for entry in entries:
+        is_text = type(entry) is str and (is_decimal(entry) or entry in lowest)
+        if not is_text and (type(entry) not in (int, float) or abs(entry) > 2**1000):
+            raise ModelError(f"a '{key}' is {quote(json.dumps(entry))}, not a finite number", path)
+    numbers = np.array(list(map(float, entries)), np.float64)
+    return nearest32([entry if type(entry) is str else "" for entry in entries], numbers)
+
+
+def write(ensemble: Ensemble) -> WrittenModel:
+    """Return the ensemble as a model of Solr, named 'lmart'; weights are 1, a feature without a name is f<id>.
+
+    Thresholds are rounded down to float32 and made smaller by what Solr adds, so that rows of float32 numbers come to
+    the same leaves; where no number gives the threshold exactly, the next smaller one that can be reached is taken and
+    counted in a note. Leaf values are rounded to float32. Not held: sides of missing values.
+    """
+    plain = as_plain_sum(ensemble)
+    flat = flatten(plain.trees)
+    leaves = leaves_in_float32(flat, "Solr")
+    thresholds = round_down32(flat.thresholds)
+    stored, reached = before_slack(thresholds)
+    names = ensemble.feature_names or tuple(f"f{feature}" for feature in ensemble.feature_ids.tolist())
+    listed = ", ".join(json.dumps({"name": name}) for name in names)
+    trees = ",\n".join(
+        f'{{"weight": "1", "root": {root}}}' for root in _roots(flat, names, shortest32(stored), shortest32(leaves))
+    )
+    text = f'{{"class": "{CLASS}",\n"name": "lmart",\n"features": [{listed}],\n"params": {{"trees": [\n{trees}\n]}}}}\n'
+    notes = threshold_notes(flat.thresholds, thresholds, "Solr")
+    missed = reached != thresholds
+    if missed.any():
+        gap = float((thresholds[missed].astype(np.float64) - reached[missed]).max())
+        notes.append(
+            f"{np.count_nonzero(missed):,} of {counted(len(missed), 'threshold')} cannot be stored exactly, as Solr"
+            f" adds 1e-6: values up to {gap:.1e} below one go right instead of left"
+        )
+    notes += missing_as_zero_notes(ensemble, flat, "Solr")
+    notes += score_notes(ensemble, flat, leaves.astype(np.float64), "float32", "Solr")
+    return WrittenModel(text.encode(), tuple(notes))
+
+
+def before_slack(thresholds: Float32Array) -> tuple[Float32Array, Float32Array]:
+    """Return s, and s + 1e-6 as Solr adds it, float32[n] each.
+
+    The sum is the threshold where a float32 s gives it, else the largest sum below it.
+    """
+    stored = thresholds - SLACK
+    best, reached = stored, np.full(len(thresholds), -np.inf, np.float32)
+    for step in (next32, previous32):
+        candidate = stored
+        for _ in range(4):
+            total = candidate + SLACK
+            better = (total <= thresholds) & (total > reached)
+            best, reached = np.where(better, candidate, best), np.where(better, total, reached)
+            candidate = step(candidate)
+    return best.astype(np.float32), reached.astype(np.float32)
+
+
+def _roots(flat: FlatTrees, names: Sequence[str], thresholds: list[str], values: list[str]) -> list[str]:
+    """Return the root node of each tree as JSON."""
+    heads = [f'{{"feature": {json.dumps(name)}, "threshold": "' for name in names]
+    columns, left, right = flat.split_columns.tolist(), flat.left.tolist(), flat.right.tolist()
+    node_offsets, leaf_offsets = flat.node_offsets.tolist(), flat.leaf_offsets.tolist()
+    roots: list[str] = []
+    for t in range(flat.n_trees):
+        first_node, first_leaf = node_offsets[t], leaf_offsets[t]
+        parts: list[str] = []
+        waiting: list[int | str] = [-1 if node_offsets[t + 1] == first_node else 0]
+        while waiting:
+            child = waiting.pop()
+            if isinstance(child, str):
+                parts.append(child)
+            elif child < 0:
+                parts.append(f'{{"value": "{values[first_leaf + ~child]}"}}')
+            else:
+                node = first_node + child
+                parts.append(f'{heads[columns[node]]}{thresholds[node]}", "left": ')
+                waiting += ("}", right[node], ', "right": ', left[node])
+        roots.append("".join(parts))
+    return roots

@@ -1,0 +1,80 @@
+"""ONNX: onnxruntime comes to lmart's leaf for every row of float32 numbers, and to its score within float32 sums."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import sys
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.float32_rows import leaf_values, models, planted, scores
+from helpers.trees import THRESHOLDS, grow
+from hypothesis import given, settings
+
+from lmart.array_types import Float64Array
+from lmart.errors import ModelError
+from lmart.formats.models import onnx_model
+from lmart.scoring.ensemble import Ensemble
+
+
+def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(ModelError, match=r"ONNX needs the package onnx: pip install 'lmart\[onnx\]'"):
+        onnx_model.write(Ensemble((), np.array([1])))
+
+
+def run(content: bytes, values: Float64Array) -> list[float]:
+    """The scores that onnxruntime gives."""
+    runtime: Any = pytest.importorskip("onnxruntime")
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    found: list[float] = session.run(["scores"], {"features": values.astype(np.float32)})[0].reshape(-1).tolist()
+    return found
+
+
+@pytest.mark.peers
+@settings(deadline=None, max_examples=60)
+@given(models())
+def test_rows_of_float32_numbers_come_to_the_same_leaves(ensemble: Ensemble) -> None:
+    pytest.importorskip("onnx")
+    values, ids = planted(ensemble, with_nan=True), ensemble.feature_ids.tolist()
+    for t in range(len(ensemble.trees)):
+        one = replace(ensemble, trees=ensemble.trees[t : t + 1])
+        leaves = np.array(leaf_values(ensemble, t, values, ids)).astype(np.float32).tolist()
+        assert run(onnx_model.write(one).content, values) == leaves
+
+
+@pytest.mark.peers
+def test_scores_differ_by_no_more_than_is_said() -> None:
+    onnx: Any = pytest.importorskip("onnx")
+    rng = random.Random(1)
+    trees = [grow(rng, rng.choice((1, 2, 31)), range(3), THRESHOLDS) for _ in range(50)]
+    trees = [replace(tree, leaf_values=np.array([rng.gauss(0, 1) for _ in range(tree.n_leaves)])) for tree in trees]
+    plain = Ensemble(tuple(trees), np.array([1, 4, 9]), ("a", "b", "c d"), 0.3)
+    for ensemble in (plain, replace(plain, average=True), replace(plain, trees=()), replace(plain, base_score=0.0)):
+        written = onnx_model.write(ensemble)
+        values = planted(plain, with_nan=True)
+        found, expected = np.array(run(written.content, values)), np.array(scores(ensemble, values))
+        most = float(re.findall(r"by at most ([-+.0-9e]+)", written.notes[-1])[-1])
+        assert np.abs(found - expected).max() <= most < 1e-3
+        model = onnx.load_from_string(written.content)
+        onnx.checker.check_model(model, full_check=True)
+        said = {prop.key: prop.value for prop in model.metadata_props}
+        assert said == {"feature_ids": "[1, 4, 9]", "feature_names": json.dumps(["a", "b", "c d"]), "absent": "zero"}
+        assert onnx_model.write(ensemble).content == written.content
+
+
+@pytest.mark.peers
+def test_thresholds_that_are_finer_than_float32_are_counted() -> None:
+    pytest.importorskip("onnx")
+    tree = replace(grow(random.Random(1), 5, [0], [0.1]), leaf_values=np.arange(5.0))
+    notes = onnx_model.write(Ensemble((tree,), np.array([1]))).notes
+    assert [note.split(",")[0] for note in notes] == [
+        "4 of 4 thresholds are finer than float32",
+        "scores are float32 sums in ONNX: a score can differ by at most 2.4e-07",
+    ]
