@@ -96,8 +96,8 @@ def check_objective(objective: str | None, path: str, line: int | None, remedy: 
     if words[0] in MULTICLASS:
         check_outputs(2, 2, path)
     raise ModelError(
-        f"the objective is {quote(objective or '', 40)}, whose predictions are not the sums of the leaf values that lmart"
-        f" gives; {remedy} to take the sums (raw scores) as scores, or train it with lambdarank",
+        f"the objective is {quote(objective or '', 40)}, whose predictions are not the sums of the leaf values, as"
+        f" lmart's are; {remedy} to take the sums (raw scores) as scores, or train it with lambdarank",
         path,
         line,
     )
@@ -188,7 +188,7 @@ def check_categories(listed: object, path: str) -> None:
     for categories in listed if isinstance(listed, list) else ():
         if not isinstance(categories, list) or categories != list(range(len(categories))):
             raise ModelError(
-                "the model splits on categories of a DataFrame (pandas_categorical), for which its file has codes; train"
-                " it on the codes, or, if your data holds the codes, set pandas_categorical to null",
+                "the model splits on categories of a DataFrame (pandas_categorical), for which its file has codes;"
+                " train it on the codes, or, if your data holds the codes, set pandas_categorical to null",
                 path,
             )

@@ -7,12 +7,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lmart.array_types import Float64Array, Int64Array, UInt32Array
+from lmart.array_types import Float64Array, Int32Array, Int64Array, UInt32Array
 from lmart.errors import ModelError, quote
 from lmart.formats.models.lightgbm_conditions import category_edges, read_conditions, set_members
 from lmart.formats.models.lightgbm_header import Header, check_header, check_pandas, gain_of, list_columns, read_names
+from lmart.formats.models.lightgbm_text_writer import write
 from lmart.formats.models.tree_building import build_trees, counts_to_offsets, swap_children
 from lmart.scoring.ensemble import Ensemble, FlatTrees
+
+__all__ = ["looks_like", "read", "write"]
 
 SEEN = 4096  # bytes within which a model says that it is one
 
@@ -86,7 +89,7 @@ def read(content: bytes, path: str) -> Ensemble:
     )
 
 
-def _lay_out(parts: list[_Parts], columns: np.ndarray[tuple[int], np.dtype[np.int32]], path: str) -> FlatTrees:
+def _lay_out(parts: list[_Parts], columns: Int32Array, path: str) -> FlatTrees:
     """Return the trees laid end to end, their tests as conditions on raw values."""
     offsets = counts_to_offsets([len(part.threshold) for part in parts])
     categorical = {
@@ -174,7 +177,11 @@ def _read_tree(number: int, block: _Block, path: str) -> _Parts:
             block.lines[b"is_linear"][0],
         )
     if n_leaves < 1 or n_leaves > 1 + len(block.lines.get(b"left_child", (0, b""))[1]) or n_sets < 0:
-        raise ModelError(f"tree {number} has {n_leaves} leaves and {n_sets} sets of categories; the model is damaged", path, block.line)
+        raise ModelError(
+            f"tree {number} has {n_leaves} leaves and {n_sets} sets of categories; the model is damaged",
+            path,
+            block.line,
+        )
     n = int(n_leaves) - 1
     leaf_value = _real(block, b"leaf_value", n + 1, path)
     if n == 0:
@@ -187,14 +194,15 @@ def _read_tree(number: int, block: _Block, path: str) -> _Parts:
     threshold = _real(block, b"threshold", n, path)
     if np.isnan(threshold).any():
         raise ModelError("a threshold is nan; the model is damaged", path, block.lines[b"threshold"][0])
-    children = [_whole(block, key, n, path) for key in (b"left_child", b"right_child")]
-    if any((child < -(2**31)).any() or (child >= 2**31).any() for child in children):
+    left, right = _whole(block, b"left_child", n, path), _whole(block, b"right_child", n, path)
+    if any((child < -(2**31)).any() or (child >= 2**31).any() for child in (left, right)):
         raise ModelError("a child is out of range; the model is damaged", path, block.lines[b"left_child"][0])
     return _Parts(
         _whole(block, b"split_feature", n, path),
         threshold,
         kinds,
-        *children,
+        left,
+        right,
         leaf_value,
         _real(block, b"split_gain", n, path) if b"split_gain" in block.lines else None,
         _counts(block, n + 1, path),
@@ -217,7 +225,11 @@ def _read_sets(
     if n_sets >= len(block.lines.get(b"cat_boundaries", (0, b""))[1]):
         raise ModelError(f"num_cat is {n_sets}, and cat_boundaries are not that many; the model is damaged", path, line)
     starts = _whole(block, b"cat_boundaries", n_sets + 1, path)
-    if starts[0] != 0 or (np.diff(starts) < 0).any() or starts[-1] > len(block.lines.get(b"cat_threshold", (0, b""))[1]):
+    if (
+        starts[0] != 0
+        or (np.diff(starts) < 0).any()
+        or starts[-1] > len(block.lines.get(b"cat_threshold", (0, b""))[1])
+    ):
         raise ModelError("cat_boundaries do not ascend from 0; the model is damaged", path, line)
     words = _whole(block, b"cat_threshold", int(starts[-1]), path)
     if (words < 0).any() or (words >= 2**32).any():
@@ -285,4 +297,6 @@ def _bad_token(key: bytes, value: bytes, line: int, path: str) -> ModelError:
 
     wrong = next((word for word in value.split() if is_wrong(word)), value)
     meant = "a number" if number is float else "a whole number in range"
-    return ModelError(f"{key.decode()} holds {quote(wrong, 30)}, which is not {meant}; the model is damaged", path, line)
+    return ModelError(
+        f"{key.decode()} holds {quote(wrong, 30)}, which is not {meant}; the model is damaged", path, line
+    )

@@ -1,7 +1,8 @@
-"""Steps that the readers and writers of other tools' models share: arrays laid end to end to trees, names, expansion."""
+"""Steps that the readers and writers of other tools' models share: trees from arrays, names, expansion."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -77,7 +78,7 @@ def build_trees(
         leaf_documents = None
     trees = []
     offsets, bound_offsets = flat.node_offsets.tolist(), flat.bound_offsets
-    for number, (start, stop) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
+    for number, (start, stop) in enumerate(itertools.pairwise(offsets)):
         leaves = slice(start + number, stop + number + 1)
         first, last = int(bound_offsets[start]), int(bound_offsets[stop])
         trees.append(
