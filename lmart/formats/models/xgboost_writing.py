@@ -69,7 +69,7 @@ def prepare(ensemble: Ensemble, base_as_tree: bool = False) -> WrittenTrees:
     for (tree, node), _ in categories.items():
         at = int(offsets[tree]) + node
         arrays["split_type"][at], arrays["split_conditions"][at] = 1, 0.0
-    names = _names(ensemble, n_columns, notes)
+    names = [] if base_as_tree else _names(ensemble, n_columns, notes)
     with np.errstate(over="ignore"):
         base = np.float32(0.0 if based is not ensemble else base_score / divisor)
     if not (np.isfinite(base) and np.isfinite(arrays["split_conditions"]).all()):
