@@ -10,6 +10,7 @@ from typing import Any
 from lmart.errors import ModelError, quote
 
 BLANKS = " \t\r\n"
+CUT = "the model ends in the middle; the file was cut, copy it again"
 MOST_LEVELS = 20_000  # of brackets: more than any tree that was trained
 
 TOKEN = re.compile(
@@ -47,6 +48,8 @@ def parse_json(content: bytes, path: str) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as fault:
+        if fault.msg.startswith("Unterminated string"):
+            raise ModelError(CUT, path, fault.lineno) from None
         raise _refusal(text, fault.pos, path) from None
     except RecursionError:
         return _parse_nested(text, path)
@@ -58,7 +61,7 @@ def _refusal(text: str, position: int, path: str) -> ModelError:
     """Return the refusal of a text that is no JSON from `position` on."""
     rest = text[position : position + 200].strip(BLANKS)
     if not rest:
-        return ModelError("the model ends in the middle; the file was cut, copy it again", path)
+        return ModelError(CUT, path)
     line = text.count("\n", 0, position) + 1
     column = position - text.rfind("\n", 0, position)
     token = quote(rest.split("\n", 1)[0].rstrip("\r"), 30)
@@ -103,7 +106,7 @@ def _parse_nested(text: str, path: str) -> Any:
             raise ModelError(f"brackets are nested more than {MOST_LEVELS:,} deep; the model is damaged", path)
         position = found.end()
     if levels or not isinstance(outermost.value, list) or not outermost.value:
-        raise ModelError("the model ends in the middle; the file was cut, copy it again", path)
+        raise ModelError(CUT, path)
     return outermost.value[0]
 
 

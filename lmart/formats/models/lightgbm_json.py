@@ -8,6 +8,7 @@ decision_type and have the number above each threshold, so that Vespa, which doe
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, NoReturn
 
 import numpy as np
@@ -37,14 +38,14 @@ from lmart.scoring.ensemble import Ensemble, FlatTrees
 
 INFINITE = 1e300  # what LightGBM writes for an infinite threshold
 MISSING_TYPES = {"None": 0, "Zero": 1, "NaN": 2}
+OTHERS = re.compile(r'\{\s*"(format|learner|version"\s*:\s*\[)')  # how models of lmart and XGBoost begin
 OWN_KEYS = ('"num_tree_per_iteration"', '"max_feature_idx"', '"feature_infos"', '"average_output"', '"tree_info"')
 
 
 def looks_like(start: bytes) -> bool:
     """Return whether the first bytes of a file are those of a JSON model of LightGBM."""
     text = json_start(start)
-    others = ('"learner"', '"gradient_booster"', '"format"')
-    return text.startswith("{") and any(key in text for key in OWN_KEYS) and not any(key in text for key in others)
+    return text.startswith("{") and any(key in text for key in OWN_KEYS) and OTHERS.match(text) is None
 
 
 def read(content: bytes, path: str) -> Ensemble:
@@ -184,7 +185,7 @@ class _Nodes:
             self.refuse(number, f"threshold is {_shown(threshold)}")
         else:
             missing, default_left = node.get("missing_type"), node.get("default_left")
-            if missing not in MISSING_TYPES or type(default_left) is not bool:
+            if type(missing) is not str or missing not in MISSING_TYPES or type(default_left) is not bool:
                 self.refuse(number, f"missing_type is {_shown(missing)}, default_left {_shown(default_left)}")
             kind = (MISSING_TYPES[missing] << 2) | (2 if default_left else 0)
             if decision == "<":
@@ -247,7 +248,8 @@ class _Nodes:
         kinds = np.array(self.kinds, np.int64)
         endless = np.where(np.abs(thresholds) == INFINITE, np.copysign(np.inf, thresholds), thresholds)
         tests = read_conditions(endless, kinds, self.categories, self.path)
-        tests.thresholds[self.strict] = np.nextafter(thresholds[self.strict], -np.inf)
+        with np.errstate(over="ignore"):
+            tests.thresholds[self.strict] = np.nextafter(thresholds[self.strict], -np.inf)
         left, right = np.array(self.left, np.int32), np.array(self.right, np.int32)
         return FlatTrees(
             counts_to_offsets(self.sizes),
@@ -327,7 +329,8 @@ def _tree_text(tree: WrittenTree) -> str:
     ]
     if len(leaves) == 1:
         return leaves[0].replace('"leaf_index": 0, ', "")
-    above = np.minimum(np.nextafter(tree.thresholds, np.inf), LARGEST_NUMBER) + 0.0
+    with np.errstate(over="ignore"):
+        above = np.minimum(np.nextafter(tree.thresholds, np.inf), LARGEST_NUMBER) + 0.0
     numbers, kinds, columns = above.tolist(), tree.decision_types.tolist(), tree.columns.tolist()
     gains = None if tree.split_gains is None else tree.split_gains.tolist()
     splits = []

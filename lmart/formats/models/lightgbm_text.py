@@ -56,6 +56,8 @@ class _Parts(NamedTuple):
 
 def read(content: bytes, path: str) -> Ensemble:
     """Return the model that a file holds; `path` is what to call it in messages. ModelError when it is no sound one."""
+    if not content.strip():
+        raise ModelError("the file is empty", path)
     lines = content.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n").split(b"\n")
     head, start = _read_head(lines, path)
     check_header(head, path)

@@ -119,7 +119,8 @@ def list_features(n_columns: int, names: Sequence[str] | None, used: Int64Array,
 
     names   : n_columns names, None or empty without any; names that are all as the tool gives them by itself, or just
               numbers of columns, are no names
-    used    : the columns that splits use; column 0 is left out when it is not among them and has no name
+    used    : the columns that splits use; those are left out that are not among them and have no name: column 0 where
+              no feature has a name, else all
     default : how the tool names columns by itself, such as 'Column_'
     """
     used = np.unique(used)
@@ -130,13 +131,16 @@ def list_features(n_columns: int, names: Sequence[str] | None, used: Int64Array,
         ids = np.arange(n_columns, dtype=np.int64) if n_columns <= MOST_LISTED else used
         return Features(ids[1:] if len(ids) and ids[0] == 0 and 0 not in used[:1] else ids, None)
     given = [name not in (f"{default}{j}", str(j)) for j, name in enumerate(names)]
-    first = 0 if given[0] or 0 in used[:1] else 1
-    kept = tuple(names[first:]) if any(given) else None
-    if kept is not None and len(set(kept)) != len(kept):
+    if not any(given):
+        return Features(np.arange(0 if 0 in used[:1] else 1, n_columns, dtype=np.int64), None)
+    is_kept = np.array(given)
+    is_kept[used] = True
+    kept = tuple(itertools.compress(names, is_kept.tolist()))
+    if len(set(kept)) != len(kept):
         seen: set[str] = set()
         twice = next(name for name in kept if name in seen or seen.add(name))  # type: ignore[func-returns-value]
         raise ModelError(f"two features have the name {quote(twice)}; the model is damaged", path)
-    return Features(np.arange(first, n_columns, dtype=np.int64), kept)
+    return Features(np.flatnonzero(is_kept).astype(np.int64), kept)
 
 
 def expand_except(ensemble: Ensemble, kept: dict[tuple[int, int], int]) -> tuple[Ensemble, dict[tuple[int, int], int]]:

@@ -14,6 +14,7 @@ import numpy as np
 from lmart.errors import ModelError, quote
 
 MOST_LEVELS = 64  # of brackets
+MOST_VALUES = 10_000_000  # that are not in an array of numbers of one type, where XGBoost has all its long ones
 NUMBERS = {  # mark: dtype of NumPy
     ord("i"): ">i1",
     ord("U"): ">u1",
@@ -134,6 +135,7 @@ def decode(content: bytes, path: str) -> Any:
     outermost = reader.open(ord("{"))
     assert isinstance(outermost, _Level)
     levels = [outermost]
+    n_values = 0
     keys: list[str] = []  # of the objects and arrays inside objects, as far as they are open
     while levels:
         here = levels[-1]
@@ -152,6 +154,9 @@ def decode(content: bytes, path: str) -> Any:
         mark = here.item_mark or reader.byte()
         if here.left is not None:
             here.left -= 1
+        n_values += 1
+        if n_values > MOST_VALUES:
+            reader.refuse(f"there are more than {MOST_VALUES:,} values outside typed arrays")
         if mark not in (ord("["), ord("{")):
             _add(here, key, reader.scalar(mark))
             continue

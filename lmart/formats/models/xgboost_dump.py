@@ -25,15 +25,14 @@ from lmart.formats.models.xgboost_writing import WrittenTrees, prepare, spell
 from lmart.scoring.ensemble import Ensemble, FlatTrees
 
 DEFAULT_NAME = re.compile(r"f?(0|[1-9]\d{0,17})", re.ASCII)
+LIST = re.compile(r'(\{\s*("objective"\s*:\s*"[^"]*"\s*,\s*)?"splits"\s*:\s*)?\[')  # alone, or as OpenSearch has it
 SEEN = 4096  # bytes within which a dump shows its first node
 
 
 def looks_like(start: bytes) -> bool:
     """Return whether the first bytes of a file are those of a JSON dump of XGBoost."""
     text = json_start(start)
-    if text.startswith("["):
-        return '"nodeid"' in text[:SEEN]
-    return text.startswith("{") and '"splits"' in text[:SEEN] and '"learner"' not in text[:SEEN]
+    return LIST.match(text) is not None and '"nodeid"' in text[:SEEN]
 
 
 def read(content: bytes, path: str) -> Ensemble:

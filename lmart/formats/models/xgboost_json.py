@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NoReturn
 
 from lmart.errors import ModelError, quote
@@ -11,13 +12,14 @@ from lmart.formats.models.xgboost_reading import read_document
 from lmart.formats.models.xgboost_writing import json_text, prepare
 from lmart.scoring.ensemble import Ensemble
 
+DOCUMENT = re.compile(r'\{\s*("version"\s*:\s*\[[\d,\s]*\]\s*,\s*)?"learner"\s*:')
 KINDS = (b"gbtree", b"gblinear", b"dart")
 
 
 def looks_like(start: bytes) -> bool:
     """Return whether the first bytes of a file are those of a JSON model of XGBoost, or of its old binary format."""
     text = json_start(start[:65536])
-    return (text.startswith("{") and '"learner"' in text) or _is_old(start)
+    return DOCUMENT.match(text) is not None or _is_old(start)
 
 
 def _is_old(start: bytes) -> bool:
@@ -43,6 +45,8 @@ def write(ensemble: Ensemble) -> WrittenModel:
 
 def refuse_other(content: bytes, path: str) -> NoReturn:
     """Refuse what is no JSON, and say what to do when it is another way in which models of XGBoost are kept."""
+    if not content.strip():
+        raise ModelError("the file is empty", path)
     if _is_old(content[:4096]):
         raise ModelError(
             "this is a model in XGBoost's old binary format, or pickled; load it in an XGBoost from 1.0 to 3.0 that"

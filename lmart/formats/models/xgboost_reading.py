@@ -30,6 +30,7 @@ SUMS = (
     *("rank:ndcg", "rank:map", "rank:pairwise", "reg:squarederror", "reg:linear", "reg:squaredlogerror"),
     *("reg:pseudohubererror", "reg:absoluteerror", "reg:quantileerror", "binary:logitraw"),
 )
+MOST_LEVELS = 20_000  # of a tree
 MOST_CATEGORIES = 1 << 24  # of XGBoost
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,4})?", re.ASCII)
 
@@ -80,7 +81,7 @@ class _Document:
         self.version = document.get("version")
         booster = self.item(self.learner, "gradient_booster", dict)
         self.kind = booster.get("name")
-        if self.kind not in ("gbtree", "dart"):
+        if not isinstance(self.kind, str) or self.kind not in ("gbtree", "dart"):
             self.refuse(f"the model is of kind {shown(self.kind)}, and lmart reads trees only: gbtree and dart")
         self.weights = self.item(booster, "weight_drop", (list, np.ndarray)) if self.kind == "dart" else None
         inner = self.item(booster, "gbtree", dict) if self.kind == "dart" else booster
@@ -186,7 +187,7 @@ def _check_learner(model: _Document) -> tuple[int, float, str | None]:
         )
     described = model.learner.get("objective")
     objective = described.get("name") if isinstance(described, dict) else None
-    if objective is not None and objective not in SUMS:
+    if objective is not None and not (isinstance(objective, str) and objective in SUMS):
         model.refuse(
             f"the objective is {shown(objective)}, whose predictions are not the sums of the leaf values;"
             " train it with rank:ndcg, or in its file, to take the sums as scores, change the objective to"
@@ -301,8 +302,12 @@ def _reach(arrays: _Arrays, path: str) -> BoolArray:
     owner = np.repeat(np.arange(len(sizes)), sizes)
     seen = np.zeros(len(arrays.left), np.bool_)
     level = arrays.offsets[:-1]
+    depth = 0
     while len(level):
         seen[level] = True
+        depth += 1
+        if depth > MOST_LEVELS:
+            refuse(int(level[0]), f"the tree has more than {MOST_LEVELS:,} levels")
         left, right = arrays.left[level], arrays.right[level]
         half = (left < 0) != (right < 0)
         if half.any():
