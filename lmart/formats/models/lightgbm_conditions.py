@@ -1,0 +1,174 @@
+"""The tests of LightGBM's nodes as exact conditions on float64 values, and back.
+
+LightGBM takes every |x| <= 1e-35 (as float32) as 0 before it compares; a node then sends missing values, zeros or no
+value at all to its default side; a categorical node cuts the value to a whole number and looks it up in a set.
+Source: LightGBM, Tree::NumericalDecision and Tree::CategoricalDecision.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from lmart.array_types import BoolArray, Float64Array, Int64Array, UInt32Array
+from lmart.errors import ModelError
+from lmart.formats.models.tree_building import (
+    LARGEST_NUMBER,
+    Conditions,
+    check_bounds,
+    expand_except,
+    join_bounds,
+)
+from lmart.scoring.ensemble import Ensemble
+
+ZERO = float(np.float32(1e-35))  # values up to it are 0 to LightGBM
+BELOW_ZERO = float(np.nextafter(-ZERO, -np.inf))  # the largest value that is below 0 to it
+LARGEST_CATEGORY = 2**31 - 1
+MOST_WORDS = 1 << 20  # of one set: categories up to 33 million
+MOST_WRITTEN = 1 << 26  # bits of all sets: a set takes one for each number up to its largest
+
+CATEGORICAL, DEFAULT_LEFT = 1, 2  # bits of decision_type
+NONE, ZERO_MISSING, NAN_MISSING = 0, 1, 2  # its missing types, in the next two bits
+
+
+def visible_thresholds(thresholds: Float64Array) -> Float64Array:
+    """Return the thresholds as LightGBM's rule for values near 0 makes them, float64[n]: x <= T as LightGBM tests it.
+
+    thresholds : float64[n], not nan; infinite ones become the largest number
+    """
+    finite = np.clip(thresholds, -LARGEST_NUMBER, LARGEST_NUMBER)
+    near_zero = np.where(finite < 0, BELOW_ZERO, ZERO)
+    result: Float64Array = np.where((finite >= -ZERO) & (finite < ZERO), near_zero, finite)
+    return result
+
+
+def read_conditions(
+    thresholds: Float64Array, decision_types: Int64Array, categorical: dict[int, Float64Array], path: str
+) -> Conditions:
+    """Return the conditions of n nodes.
+
+    thresholds     : float64[n], may be infinite; anything for categorical nodes
+    decision_types : int64[n], the bits of LightGBM's text format
+    categorical    : of each categorical node, what `category_edges` gives for the categories that go left
+    """
+    is_categorical = (decision_types & CATEGORICAL) != 0
+    default_left = (decision_types & DEFAULT_LEFT) != 0
+    missing = (decision_types >> 2) & 3
+    plain = visible_thresholds(np.where(is_categorical, 0.0, thresholds))
+    missing_left = np.where(missing == NONE, plain >= 0, default_left) | is_categorical
+    # A node whose default side takes zeros: those that the threshold would send to the other side.
+    zero_left = ~is_categorical & (missing == ZERO_MISSING) & default_left & (plain < 0)
+    zero_right = ~is_categorical & (missing == ZERO_MISSING) & ~default_left & (plain > 0)
+    result = np.where(zero_left & (plain == BELOW_ZERO), ZERO, plain)
+    result = np.where(zero_right, BELOW_ZERO, result)
+    further: dict[int, Float64Array] = {}
+    for node in np.flatnonzero(zero_left & (plain != BELOW_ZERO)).tolist():
+        further[node] = np.array([BELOW_ZERO, ZERO])
+    for node in np.flatnonzero(zero_right & (plain != ZERO)).tolist():
+        further[node] = np.array([ZERO, plain[node]])
+    total = 2 * len(further)
+    for node, edges in categorical.items():
+        result[node] = edges[0] if len(edges) else LARGEST_NUMBER
+        if len(edges):
+            further[node] = edges[1:]
+            total += len(edges)
+            check_bounds(total, path)
+    nodes = sorted(further)
+    return Conditions(
+        result, missing_left, is_categorical, *join_bounds(nodes, [further[node] for node in nodes], len(thresholds))
+    )
+
+
+def category_edges(numbers: Int64Array) -> Float64Array:
+    """Return where the test of a set of categories changes sides: it holds above an odd number of edges, float64.
+
+    numbers : int64, ascending, not negative; category c > 0 is every value from c to below c + 1, category 0 every
+              value between -1 and 1, and from 2^31 on there are none
+    """
+    numbers = numbers[numbers <= LARGEST_CATEGORY]
+    if not len(numbers):
+        return np.zeros(0)
+    low = np.where(numbers == 0, -1.0, np.nextafter(numbers.astype(np.float64), -np.inf))
+    high = np.nextafter(numbers + 1.0, -np.inf)
+    starts = np.ones(len(numbers), np.bool_)
+    starts[1:] = np.diff(numbers) > 1
+    ends = np.append(starts[1:], True)
+    edges: Float64Array = np.column_stack([low[starts], high[ends]]).ravel()
+    return edges
+
+
+def set_members(words: UInt32Array, path: str) -> Int64Array:
+    """Return the numbers of a set that is kept as bits, the lowest of the first word first; int64, ascending."""
+    if len(words) > MOST_WORDS:
+        raise ModelError(f"a set of categories goes up to {len(words) * 32:,}; the model is damaged", path)
+    return np.flatnonzero(np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little")).astype(np.int64)
+
+
+def set_words(numbers: Int64Array) -> UInt32Array:
+    """Return the set as bits, uint32: the opposite of `set_members`."""
+    bits = np.zeros((int(numbers[-1]) // 32 + 1) * 32, np.uint8)
+    bits[numbers] = 1
+    return np.packbits(bits, bitorder="little").view("<u4").astype(np.uint32)
+
+
+class LightGBMNodes(NamedTuple):
+    """An ensemble whose nodes LightGBM can hold.
+
+    ensemble   : with plain nodes; those in `special` have a threshold without meaning
+    special    : by (tree, node), what stands there: a place in `splits`
+    splits     : what the places mean: the threshold and the decision_type of a node that takes zeros to its default
+                 side, or the categories that go to the right child of `ensemble`
+    """
+
+    ensemble: Ensemble
+    special: dict[tuple[int, int], int]
+    splits: list[tuple[float, int] | Int64Array]
+
+
+def write_conditions(ensemble: Ensemble, zero_as_missing: bool = True) -> LightGBMNodes:
+    """Return the nodes as LightGBM's: those of several bounds as its own kinds of split where they are exactly that.
+
+    zero_as_missing : whether the target knows splits that send zeros to their default side
+    ModelError when the rest would take too many plain nodes.
+    """
+    splits: list[tuple[float, int] | Int64Array] = []
+    kept = {}
+    room = MOST_WRITTEN
+    for number, tree in enumerate(ensemble.trees):
+        if tree.bound_offsets is None or tree.bounds is None:
+            continue
+        for node in np.flatnonzero(np.diff(tree.bound_offsets)).tolist():
+            bounds = tree.bounds[tree.bound_offsets[node] : tree.bound_offsets[node + 1]]
+            edges = np.append(tree.thresholds[node], bounds)
+            found = _special_split(edges, bool(tree.missing_left[node]), room)
+            if found is not None and (zero_as_missing or not isinstance(found, tuple)):
+                room -= 0 if isinstance(found, tuple) else int(found[-1])
+                kept[number, node] = len(splits)
+                splits.append(found)
+    return LightGBMNodes(*expand_except(ensemble, kept), splits)
+
+
+def _special_split(edges: Float64Array, missing_left: bool, room: int) -> tuple[float, int] | Int64Array | None:
+    """Return the split of LightGBM that these bounds are, None when they are none; categories are below `room`."""
+    if len(edges) == 3:
+        if missing_left and edges[1] == BELOW_ZERO and edges[2] == ZERO:
+            return float(edges[0]), (ZERO_MISSING << 2) | DEFAULT_LEFT
+        if not missing_left and edges[0] == BELOW_ZERO and edges[1] == ZERO:
+            return float(edges[2]), ZERO_MISSING << 2
+    if len(edges) % 2 or not missing_left:
+        return None
+    low = np.where(edges[::2] == -1.0, 0.0, np.nextafter(edges[::2], np.inf))
+    high = np.nextafter(edges[1::2], np.inf)
+    whole = (low == np.floor(low)) & (high == np.floor(high)) & (low >= 0) & (high > low)
+    whole &= ((low > 0) | (edges[::2] == -1.0)) & (high <= room)
+    if not whole.all():
+        return None
+    return np.concatenate([np.arange(first, last) for first, last in zip(low, high, strict=True)]).astype(np.int64)
+
+
+def near_zero(thresholds: Float64Array) -> BoolArray:
+    """Return which thresholds LightGBM takes for another one, as it takes values near 0 as 0, bool[n]."""
+    changed: npt.NDArray[np.bool_] = visible_thresholds(thresholds) != thresholds
+    return changed

@@ -1,0 +1,229 @@
+"""What the writers of LightGBM's text and JSON models share: trees that LightGBM can hold, columns, notes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from lmart.array_types import BoolArray, Float64Array, Int64Array
+from lmart.errors import ModelError, counted
+from lmart.formats.models.lightgbm_conditions import DEFAULT_LEFT, NAN_MISSING, write_conditions
+from lmart.formats.models.lightgbm_header import SUMS
+from lmart.formats.models.tree_building import MOST_LISTED, counts_to_offsets
+from lmart.scoring.ensemble import Ensemble, Tree
+
+JSON_MARKS = str.maketrans(dict.fromkeys('",:[]{}', "_"))
+
+
+class WrittenTree(NamedTuple):
+    """One tree as LightGBM has it; leaves and inner nodes keep the numbers of `Tree`.
+
+    columns         : int64[n], the number of the column of each split
+    thresholds      : float64[n], of a categorical split the number of its set
+    decision_types  : int64[n], bits as in LightGBM's text format
+    left, right     : int64[n]
+    leaf_values     : float64[n + 1]
+    split_gains     : float64[n], None if unknown
+    leaf_counts     : int64[n + 1], None if unknown
+    internal_counts : int64[n], None with leaf_counts
+    sets            : the categories that go left, of each set
+    """
+
+    columns: Int64Array
+    thresholds: Float64Array
+    decision_types: Int64Array
+    left: Int64Array
+    right: Int64Array
+    leaf_values: Float64Array
+    split_gains: Float64Array | None
+    leaf_counts: Int64Array | None
+    internal_counts: Int64Array | None
+    sets: list[Int64Array]
+
+
+class WrittenEnsemble(NamedTuple):
+    """An ensemble as LightGBM has it.
+
+    names     : of the columns, from column 0
+    objective : one whose prediction is the sum
+    notes     : what differs or is lost
+    """
+
+    trees: list[WrittenTree]
+    names: list[str]
+    objective: str
+    notes: list[str]
+
+
+def prepare(ensemble: Ensemble, zero_as_missing: bool) -> WrittenEnsemble:
+    """Return the ensemble as LightGBM has it; ModelError when it cannot hold it.
+
+    zero_as_missing : whether the target knows splits that send zeros to their default side
+    """
+    names, notes = column_names(ensemble)
+    based = with_base_tree(ensemble)
+    before = sum(tree.n_leaves for tree in based.trees)
+    plain, special, splits = write_conditions(based, zero_as_missing)
+    after = sum(tree.n_leaves for tree in plain.trees)
+    if after > before:
+        notes.append(
+            f"splits on several ranges became chains of plain splits: {counted(after, 'leaf', 'leaves')} instead of"
+            f" {before:,}; the scores are the same"
+        )
+    by_tree: dict[int, dict[int, tuple[float, int] | Int64Array]] = {}
+    for (number, node), place in special.items():
+        by_tree.setdefault(number, {})[node] = splits[place]
+    trees = [_write_tree(tree, ensemble.feature_ids, by_tree.get(t, {})) for t, tree in enumerate(plain.trees)]
+    return WrittenEnsemble(trees, names, _objective(ensemble), notes + common_notes(ensemble))
+
+
+def _objective(ensemble: Ensemble) -> str:
+    """Return the objective that the file names: the model's own where it is LightGBM's."""
+    own = ensemble.settings.get("objective")
+    is_own = str(ensemble.settings.get("source", "")).startswith("LightGBM") and own in SUMS
+    return str(own) if is_own and own not in ("custom", "none", "null", "na") else "lambdarank"
+
+
+def with_base_tree(ensemble: Ensemble) -> Ensemble:
+    """Return the ensemble with its base score in its trees, for formats that have none; the same scores.
+
+    It becomes a first tree of one leaf, or part of the leaves of the first tree where the sum is divided by the number
+    of trees. A model without trees gets one of one leaf.
+    """
+    base = float(ensemble.base_score)
+    first = ensemble.trees[0] if ensemble.trees else None
+    if first is not None and (base == 0 or ensemble.average):
+        trees = (replace(first, leaf_values=first.leaf_values + base), *ensemble.trees[1:]) if base else ensemble.trees
+        return replace(ensemble, trees=trees, base_score=0.0)
+    none32, none64 = np.zeros(0, np.int32), np.zeros(0)
+    documents = None
+    if first is not None and first.leaf_documents is not None:
+        documents = np.array([first.leaf_documents.sum()], np.int64)
+    gains = None if first is None or first.split_gains is None else none64
+    leaf = Tree(none32, none64, np.zeros(0, np.bool_), none32, none32, np.array([base]), gains, documents)
+    return replace(ensemble, trees=(leaf, *ensemble.trees), base_score=0.0)
+
+
+def column_names(ensemble: Ensemble) -> tuple[list[str], list[str]]:
+    """Return the names of columns 0 to the largest feature id, and notes; a column that is no feature has a default."""
+    ids = ensemble.feature_ids
+    n = int(ids[-1]) + 1 if len(ids) else 1
+    if n > MOST_LISTED:
+        raise ModelError(
+            f"the model has feature {ids[-1]}, and LightGBM needs a column for each number up to it, {MOST_LISTED:,} at"
+            " most; number the features anew"
+        )
+    names = [f"Column_{j}" for j in range(n)]
+    if ensemble.feature_names is None:
+        return names, []
+    changed = 0
+    taken: set[str] = set()
+    for index, name in zip(ids.tolist(), ensemble.feature_names, strict=True):
+        fit = "_".join(name.split()).translate(JSON_MARKS) or f"Column_{index}"
+        while fit in taken:
+            fit += "_"
+        taken.add(fit)
+        changed += fit != name
+        names[index] = fit
+    for j in range(n):  # a feature may have the name that another column has by default
+        while names[j] in taken and names[j] == f"Column_{j}" and j not in ids:
+            names[j] += "_"
+    if not changed:
+        return names, []
+    return names, [
+        f"{counted(changed, 'feature name')} got '_' in place of blanks and of the marks of JSON, which LightGBM does"
+        " not take"
+    ]
+
+
+def common_notes(ensemble: Ensemble) -> list[str]:
+    """Return the notes of formats that take an index a row does not name as 0, and add up in float64."""
+    notes = []
+    if ensemble.absent == "missing":
+        other = sum(int(np.count_nonzero(tree.missing_left != zero_goes_left(tree))) for tree in ensemble.trees)
+        if other:
+            notes.append(
+                f"an index that a row does not name is missing to this model and 0 to LightGBM, and"
+                f" {counted(other, 'split')} tell them apart; write nan for it in the rows"
+            )
+    if ensemble.sums == "float32":
+        notes.append(
+            "the model adds up in float32 and LightGBM in float64, so scores differ by rounding; every row reaches the"
+            " same leaves"
+        )
+    if any(tree.leaf_documents is None for tree in ensemble.trees):
+        notes.append(
+            "how many documents each leaf has is not known, so LightGBM can score with the model, but its pred_contrib"
+            " has no meaning"
+        )
+    return notes
+
+
+def zero_goes_left(tree: Tree) -> BoolArray:
+    """Return at which nodes the value 0 goes left, bool[n]."""
+    crossed = (tree.thresholds < 0).astype(np.int64)
+    if tree.bounds is not None and tree.bound_offsets is not None:
+        node = np.repeat(np.arange(len(tree.thresholds)), np.diff(tree.bound_offsets))
+        crossed += np.bincount(node[tree.bounds < 0], minlength=len(tree.thresholds))
+    even: BoolArray = crossed % 2 == 0
+    return even
+
+
+def _write_tree(tree: Tree, ids: Int64Array, special: dict[int, tuple[float, int] | Int64Array]) -> WrittenTree:
+    """Return one tree; `special` says what the nodes are whose threshold has no meaning."""
+    thresholds = tree.thresholds.copy()
+    kinds = (NAN_MISSING << 2) | np.where(tree.missing_left, DEFAULT_LEFT, 0).astype(np.int64)
+    left, right = tree.left.astype(np.int64), tree.right.astype(np.int64)
+    sets: list[Int64Array] = []
+    for node, split in sorted(special.items()):
+        if isinstance(split, tuple):
+            thresholds[node], kinds[node] = split
+            continue
+        thresholds[node], kinds[node] = len(sets), 1
+        left[node], right[node] = right[node], left[node]
+        sets.append(split)
+    return WrittenTree(
+        ids[tree.split_columns] if len(ids) else np.zeros(0, np.int64),
+        thresholds,
+        kinds,
+        left,
+        right,
+        tree.leaf_values,
+        tree.split_gains,
+        tree.leaf_documents,
+        None if tree.leaf_documents is None else node_sums(tree, tree.leaf_documents),
+        sets,
+    )
+
+
+def node_sums(tree: Tree, of_leaves: Int64Array) -> Int64Array:
+    """Return the sum of a number of each leaf over the leaves below each node, int64[n]."""
+    left, right = tree.left.astype(np.int64), tree.right.astype(np.int64)
+    levels = [np.zeros(min(len(left), 1), np.int64)]
+    while len(levels[-1]):
+        below = np.concatenate([left[levels[-1]], right[levels[-1]]])
+        levels.append(below[below >= 0])
+    sums = np.zeros(len(left), np.int64)
+    both = np.concatenate([sums, of_leaves[::-1]])  # leaf ~c stands at c from the end
+    for level in reversed(levels):
+        both[level] = both[left[level]] + both[right[level]]
+    return both[: len(left)]
+
+
+def column_ranges(trees: list[WrittenTree], n: int) -> tuple[list[tuple[float, float] | None], list[set[int]]]:
+    """Return the least and greatest threshold of each column, None without any, and the categories of each column."""
+    offsets = counts_to_offsets([len(tree.columns) for tree in trees])
+    columns = np.concatenate([np.zeros(0, np.int64), *(tree.columns for tree in trees)])
+    thresholds = np.concatenate([np.zeros(0), *(tree.thresholds for tree in trees)])
+    kinds = np.concatenate([np.zeros(0, np.int64), *(tree.decision_types for tree in trees)])
+    categories: list[set[int]] = [set() for _ in range(n)]
+    for node in np.flatnonzero(kinds == 1).tolist():
+        number = int(np.searchsorted(offsets, node, side="right")) - 1
+        categories[int(columns[node])].update(trees[number].sets[int(thresholds[node])].tolist())
+    low, high = np.full(n, np.inf), np.full(n, -np.inf)
+    np.minimum.at(low, columns[kinds != 1], thresholds[kinds != 1])
+    np.maximum.at(high, columns[kinds != 1], thresholds[kinds != 1])
+    pairs = zip(low.tolist(), high.tolist(), strict=True)
+    return [(least, greatest) if least <= greatest else None for least, greatest in pairs], categories

@@ -1,0 +1,415 @@
+"""XGBoost's document of a model, the same tree of keys in JSON and UBJSON, as an Ensemble.
+
+XGBoost rounds every value to float32, takes the left child when it is below the split condition, and adds up in
+float32. A categorical split sends the values of its set to the right.
+Source: XGBoost, predictor/predict_fn.h, common/categorical.h and tree/tree_model.cc.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from lmart.array_types import BoolArray, Float32Array, Float64Array, Int32Array, Int64Array
+from lmart.errors import ModelError, quote
+from lmart.formats.models.thresholds import of_less32
+from lmart.formats.models.tree_building import (
+    build_trees,
+    check_bounds,
+    counts_to_offsets,
+    join_bounds,
+    list_features,
+)
+from lmart.scoring.ensemble import Ensemble, FlatTrees
+
+# Objectives whose prediction is the sum of base score and leaf values as it is.
+SUMS = (
+    *("rank:ndcg", "rank:map", "rank:pairwise", "reg:squarederror", "reg:linear", "reg:squaredlogerror"),
+    *("reg:pseudohubererror", "reg:absoluteerror", "reg:quantileerror", "binary:logitraw"),
+)
+MOST_LEVELS = 20_000  # of a tree
+MOST_CATEGORIES = 1 << 24  # of XGBoost
+NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,4})?", re.ASCII)
+
+
+def category_edges32(numbers: Int64Array) -> Float64Array:
+    """Return where the test of a set of categories changes sides: it holds above an odd number of edges, float64.
+
+    numbers : int64, ascending, from 0 to below 2^24; category c is every value whose float32 is from c to below c + 1
+    """
+    if not len(numbers):
+        return np.zeros(0)
+    starts = np.ones(len(numbers), np.bool_)
+    starts[1:] = np.diff(numbers) > 1
+    ends = np.append(starts[1:], True)
+    low, high = numbers[starts].astype(np.float32), (numbers[ends] + 1).astype(np.float32)
+    edges: Float64Array = np.column_stack([of_less32(low), of_less32(high)]).ravel()
+    return edges
+
+
+class _Arrays(NamedTuple):
+    """The arrays of all trees end to end.
+
+    offsets : int64[n_trees + 1], where the nodes of each tree start
+    left, right, columns : int64[n], as in the file: -1 is no child
+    values  : float32[n], split conditions, and leaf values
+    default_left, categorical : bool[n]
+    gains   : float64[n], None if unknown
+    """
+
+    offsets: Int64Array
+    left: Int64Array
+    right: Int64Array
+    columns: Int64Array
+    values: Float32Array
+    default_left: BoolArray
+    categorical: BoolArray
+    gains: Float64Array | None
+
+
+class _Document:
+    """The document and how to refuse it."""
+
+    def __init__(self, document: Any, path: str) -> None:
+        self.path = path
+        if not isinstance(document, dict) or not isinstance(document.get("learner"), dict):
+            raise ModelError("this is JSON without 'learner', so no model that XGBoost saved", path)
+        self.learner = document["learner"]
+        self.version = document.get("version")
+        booster = self.item(self.learner, "gradient_booster", dict)
+        self.kind = booster.get("name")
+        if not isinstance(self.kind, str) or self.kind not in ("gbtree", "dart"):
+            self.refuse(f"the model is of kind {shown(self.kind)}, and lmart reads trees only: gbtree and dart")
+        self.weights = self.item(booster, "weight_drop", (list, np.ndarray)) if self.kind == "dart" else None
+        inner = self.item(booster, "gbtree", dict) if self.kind == "dart" else booster
+        self.model = self.item(inner, "model", dict)
+        trees = self.item(self.model, "trees", list)
+        if not set(map(type, trees)) <= {dict}:
+            self.refuse("an entry of 'trees' is no object; the model is damaged")
+        self.trees: list[dict[str, Any]] = trees
+
+    def refuse(self, words: str) -> NoReturn:
+        raise ModelError(words, self.path)
+
+    def item(self, owner: dict[str, Any], key: str, kind: type | tuple[type, ...]) -> Any:
+        """Return an entry of an object; refuse it when it is not there or of another kind."""
+        if not isinstance(owner.get(key), kind):
+            self.refuse(f"there is no {key!r}, or it is of a wrong kind; the model is damaged")
+        return owner[key]
+
+    def parameter(self, owner: dict[str, Any], key: str, default: int) -> int:
+        """Return a whole number that the file has as text, the default without it."""
+        value = owner.get(key, default)
+        text = str(value) if isinstance(value, (str, int)) else ""
+        if not (text.isascii() and text.isdigit() and len(text) < 11):
+            self.refuse(f"{key} is {shown(value)}, not a whole number; the model is damaged")
+        return int(text)
+
+
+def shown(value: Any) -> str:
+    """Return a value of the document for a message, an object or list by its kind only."""
+    if isinstance(value, (dict, list, np.ndarray)):
+        return "an object" if isinstance(value, dict) else "a list"
+    return quote(str(value), 30)
+
+
+def length(value: Any) -> int:
+    """Return the length of a list or array, -1 for anything else."""
+    return len(value) if isinstance(value, (list, np.ndarray)) else -1
+
+
+def read_document(document: Any, path: str) -> Ensemble:
+    """Return the model of a document; ModelError when it is no sound one, or one that lmart cannot score exactly."""
+    model = _Document(document, path)
+    n_columns, base_score, objective = _check_learner(model)
+    arrays = _read_arrays(model)
+    is_reached = _reach(arrays, path)
+    is_leaf = is_reached & (arrays.left < 0)
+    is_split = is_reached & (arrays.left >= 0)
+    sizes = [int(is_split[a:b].sum()) for a, b in zip(arrays.offsets[:-1], arrays.offsets[1:], strict=True)]
+    owner = np.repeat(np.arange(len(sizes)), np.diff(arrays.offsets))
+    node_offsets = counts_to_offsets(sizes)
+    leaf_offsets = node_offsets + np.arange(len(node_offsets))
+    place = np.cumsum(is_split) - 1 - node_offsets[owner]  # among the splits of the tree
+    leaf_place = np.cumsum(is_leaf) - 1 - leaf_offsets[owner]
+    code = np.where(is_split, place, ~leaf_place)
+
+    def children(child: Int64Array) -> Int32Array:
+        codes: Int32Array = code[(child + arrays.offsets[owner])[is_split]].astype(np.int32)
+        return codes
+
+    used = arrays.columns[is_split]
+    features = list_features(n_columns, _names(model, n_columns), used, "f", path)
+    thresholds = of_less32(np.where(arrays.categorical, np.float32(0), arrays.values)[is_split])
+    counts, bounds = _read_categories(model, arrays, is_split, thresholds)
+    flat = FlatTrees(
+        node_offsets,
+        features.columns(used),
+        thresholds,
+        arrays.default_left[is_split],
+        children(arrays.left),
+        children(arrays.right),
+        _leaf_values(model, arrays, is_leaf, owner),
+        counts_to_offsets(counts),
+        bounds,
+    )
+    return Ensemble(
+        build_trees(flat, len(features.feature_ids), path, None if arrays.gains is None else arrays.gains[is_split]),
+        features.feature_ids,
+        features.feature_names,
+        base_score,
+        "missing",
+        settings=_facts(model, objective),
+        sums="float32",
+    )
+
+
+def _facts(model: _Document, objective: str | None) -> dict[str, Any]:
+    """Return what the settings of the ensemble say."""
+    numbers = model.version if isinstance(model.version, (list, np.ndarray)) else []
+    version = ".".join(str(number) for number in numbers if isinstance(number, (int, np.integer)))
+    facts: dict[str, Any] = {"source": f"XGBoost {version}" if len(numbers) == 3 else "XGBoost"}
+    if objective is not None:
+        facts["objective"] = objective
+    return facts
+
+
+def _check_learner(model: _Document) -> tuple[int, float, str | None]:
+    """Return the number of columns, the base score and the objective; refuse what lmart cannot score exactly."""
+    parameters = model.item(model.learner, "learner_model_param", dict)
+    if model.parameter(parameters, "num_class", 0) > 1 or model.parameter(parameters, "num_target", 1) > 1:
+        model.refuse(
+            "the model has several outputs (multi-class or multi-target), which lmart does not support; train it with a"
+            " ranking objective such as rank:ndcg"
+        )
+    described = model.learner.get("objective")
+    objective = described.get("name") if isinstance(described, dict) else None
+    if objective is not None and not (isinstance(objective, str) and objective in SUMS):
+        model.refuse(
+            f"the objective is {shown(objective)}, whose predictions are not the sums of the leaf values;"
+            " train it with rank:ndcg, or in its file, to take the sums as scores, change the objective to"
+            " binary:logitraw and base_score to the margin it stands for"
+        )
+    base = parameters.get("base_score", "0.5")
+    text = base.strip() if isinstance(base, str) else repr(base) if isinstance(base, (int, float)) else ""
+    text = text[1:-1].strip() if text.startswith("[") and text.endswith("]") else text
+    if not NUMBER.fullmatch(text) or not np.isfinite(number := _float32(float(text))):
+        model.refuse(f"base_score is {shown(base)}, not one number; the model is damaged or has several outputs")
+    return model.parameter(parameters, "num_feature", 0), float(number), objective
+
+
+def _float32(number: float) -> np.float32:
+    with np.errstate(over="ignore"):
+        return np.float32(number)
+
+
+def _names(model: _Document, n_columns: int) -> list[str] | None:
+    """Return the names of the columns, None without any."""
+    names = model.learner.get("feature_names")
+    if names is None or length(names) == 0:
+        return None
+    if not isinstance(names, list) or not set(map(type, names)) <= {str}:
+        model.refuse("feature_names is no list of texts; the model is damaged")
+    if len(names) != n_columns:
+        model.refuse(f"there are {len(names)} feature_names, and num_feature is {n_columns}; the model is damaged")
+    return names
+
+
+def _read_arrays(model: _Document) -> _Arrays:
+    """Return the arrays of all trees end to end; refuse those of wrong lengths and kinds."""
+    groups = model.model.get("tree_info")
+    groups = number_array(groups) if isinstance(groups, list) else groups
+    if groups is not None and (length(groups) != len(model.trees) or np.any(groups)):
+        model.refuse("the trees belong to several outputs (tree_info), which lmart does not support")
+    if not model.trees:
+        model.refuse("the model has no tree")
+    sizes = []
+    for number, tree in enumerate(model.trees, 1):
+        parameters = tree.get("tree_param")
+        if isinstance(parameters, dict) and model.parameter(parameters, "size_leaf_vector", 1) > 1:
+            model.refuse(f"tree {number} has vectors in its leaves (multi-output), which lmart does not support")
+        size = len(model.item(tree, "left_children", (list, np.ndarray)))
+        if not 0 < size < 2**31:
+            model.refuse(f"tree {number} has no node; the model is damaged")
+        sizes.append(size)
+
+    def whole(key: str) -> Int64Array:
+        return _joined(model, key, sizes, "iub").astype(np.int64)
+
+    gains = None
+    if all(length(tree.get("loss_changes")) == size for tree, size in zip(model.trees, sizes, strict=True)):
+        gains = _joined(model, "loss_changes", sizes, "iuf").astype(np.float64)
+    with np.errstate(over="ignore"):
+        values = _joined(model, "split_conditions", sizes, "iuf").astype(np.float32)
+    has_types = [length(tree.get("split_type")) > 0 for tree in model.trees]
+    n_nodes = sum(sizes)
+    kinds = whole("split_type") if all(has_types) else np.zeros(n_nodes, np.int64)
+    if any(has_types) and not all(has_types):
+        model.refuse("some trees have split_type and some have none; the model is damaged")
+    if len(kinds) and (kinds.min() < 0 or kinds.max() > 1):
+        model.refuse(f"split_type is {int(kinds.max())}, which is neither numerical nor categorical")
+    return _Arrays(
+        counts_to_offsets(sizes),
+        whole("left_children"),
+        whole("right_children"),
+        whole("split_indices"),
+        values,
+        whole("default_left") != 0,
+        kinds == 1,
+        gains,
+    )
+
+
+def _joined(model: _Document, key: str, sizes: list[int], kinds: str) -> npt.NDArray[Any]:
+    """Return one array of all trees end to end; `kinds` are the kinds of dtype that may stand there."""
+    parts = []
+    for number, (tree, size) in enumerate(zip(model.trees, sizes, strict=True), 1):
+        part = tree.get(key)
+        if isinstance(part, list):
+            part = number_array(part)
+        if not isinstance(part, np.ndarray) or part.ndim != 1 or part.dtype.kind not in kinds:
+            model.refuse(f"tree {number}: {key!r} is not there or no list of numbers of its kind; the model is damaged")
+        if len(part) != size:
+            model.refuse(f"tree {number}: {key!r} has {len(part)} entries, {size} are due; the model is damaged")
+        parts.append(part)
+    return np.concatenate(parts)
+
+
+def number_array(entries: list[Any]) -> npt.NDArray[Any] | None:
+    """Return a list of JSON numbers as an array, whole ones as int64, true and false as bool; None for other lists."""
+    types = set(map(type, entries))
+    try:
+        if types <= {int}:
+            return np.array(entries, np.int64)
+        if types <= {int, float}:
+            return np.array(entries, np.float64)
+        return np.array(entries, np.bool_) if types <= {bool} else None
+    except OverflowError:
+        return None
+
+
+def _reach(arrays: _Arrays, path: str) -> BoolArray:
+    """Return which nodes the roots reach, bool[n]: deleted ones are left out. Level by level, all trees at once."""
+
+    def refuse(node: int, words: str) -> NoReturn:
+        tree = int(np.searchsorted(arrays.offsets, node, side="right"))
+        raise ModelError(f"tree {tree}: {words}; the model is damaged", path)
+
+    sizes = np.diff(arrays.offsets)
+    owner = np.repeat(np.arange(len(sizes)), sizes)
+    seen = np.zeros(len(arrays.left), np.bool_)
+    level = arrays.offsets[:-1]
+    depth = 0
+    while len(level):
+        seen[level] = True
+        depth += 1
+        if depth > MOST_LEVELS:
+            refuse(int(level[0]), f"the tree has more than {MOST_LEVELS:,} levels")
+        left, right = arrays.left[level], arrays.right[level]
+        half = (left < 0) != (right < 0)
+        if half.any():
+            refuse(int(level[half][0]), "a node has only one child")
+        splits = level[left >= 0]
+        room = sizes[owner[splits]]
+        outside = (arrays.left[splits] >= room) | (arrays.right[splits] >= room)
+        if outside.any():
+            refuse(int(splits[outside][0]), "a child is none of its nodes")
+        start = arrays.offsets[owner[splits]]
+        below = np.sort(np.concatenate([arrays.left[splits] + start, arrays.right[splits] + start]))
+        twice = seen[below]
+        twice[1:] |= below[1:] == below[:-1]
+        if twice.any():
+            refuse(int(below[twice][0]), "a node is the child of two nodes, or of itself")
+        level = below
+    bad = seen & (np.isnan(arrays.values)) & ~((arrays.left >= 0) & arrays.categorical)
+    if bad.any():
+        refuse(int(np.argmax(bad)), "a split condition or leaf value is nan")
+    return seen
+
+
+def _leaf_values(model: _Document, arrays: _Arrays, is_leaf: BoolArray, owner: Int64Array) -> Float64Array:
+    """Return the leaf values, those of DART times the weight of their tree, rounded to float32 as XGBoost does."""
+    values = arrays.values[is_leaf]
+    if model.weights is not None:
+        weights = model.weights if isinstance(model.weights, np.ndarray) else number_array(model.weights)
+        if weights is None or weights.dtype.kind not in "iuf" or len(weights) != len(model.trees):
+            model.refuse(f"weight_drop is not a number for each of the {len(model.trees)} trees; the model is damaged")
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = weights.astype(np.float32)[owner[is_leaf]] * values
+    return values.astype(np.float64)
+
+
+def _read_categories(
+    model: _Document, arrays: _Arrays, is_split: BoolArray, thresholds: Float64Array
+) -> tuple[Int64Array, Float64Array]:
+    """Return the numbers of further bounds and the bounds; sets the thresholds of the categorical splits."""
+    nodes = np.flatnonzero(is_split & arrays.categorical)
+    if not len(nodes):
+        return join_bounds([], [], len(thresholds))
+    _check_encoding(model)
+    place = np.cumsum(is_split) - 1
+    numbers: list[int] = []
+    parts: list[Float64Array] = []
+    total = 0
+    sets: dict[int, Int64Array] = {}
+    current = -1
+    for node in nodes.tolist():
+        tree = int(np.searchsorted(arrays.offsets, node, side="right")) - 1
+        if tree != current:
+            current, sets = tree, _read_sets(model, tree)
+        local = node - int(arrays.offsets[tree])
+        if local not in sets:
+            model.refuse(f"tree {tree + 1}: a categorical split has no categories; the model is damaged")
+        edges = category_edges32(np.unique(sets[local]))
+        total += len(edges)
+        check_bounds(total, model.path)
+        thresholds[place[node]] = edges[0] if len(edges) else np.finfo(np.float64).max
+        if len(edges):
+            numbers.append(int(place[node]))
+            parts.append(edges[1:])
+    return join_bounds(numbers, parts, len(thresholds))
+
+
+def _read_sets(model: _Document, number: int) -> dict[int, Int64Array]:
+    """Return the categories of each categorical node of a tree, counted from 0."""
+    tree = model.trees[number]
+    found = []
+    for key in ("categories", "categories_nodes", "categories_segments", "categories_sizes"):
+        part = tree.get(key)
+        part = number_array(part) if isinstance(part, list) else part
+        if not isinstance(part, np.ndarray) or part.dtype.kind not in "iu" or part.ndim != 1:
+            model.refuse(f"tree {number + 1}: {key!r} is not there or no list of whole numbers; the model is damaged")
+        found.append(part.astype(np.int64))
+    categories, nodes, starts, sizes = found
+    if not len(nodes) == len(starts) == len(sizes) or len(np.unique(nodes)) != len(nodes):
+        model.refuse(f"tree {number + 1}: its sets of categories do not fit together; the model is damaged")
+    outside = (starts < 0) | (sizes < 0) | (starts > len(categories)) | (sizes > len(categories) - starts)
+    if outside.any() or int(sizes.sum()) > len(categories):
+        model.refuse(f"tree {number + 1}: its sets of categories are longer than 'categories'; the model is damaged")
+    if len(categories) and (categories.min() < 0 or categories.max() >= MOST_CATEGORIES):
+        model.refuse(f"tree {number + 1}: a category is not from 0 to {MOST_CATEGORIES - 1}; the model is damaged")
+    return {
+        int(node): categories[start : start + size]
+        for node, start, size in zip(nodes.tolist(), starts.tolist(), sizes.tolist(), strict=True)
+    }
+
+
+def _check_encoding(model: _Document) -> None:
+    """Refuse categorical splits on numbers that stand for other values, which only a DataFrame shows."""
+    described = model.model.get("cats")
+    listed = described.get("enc") if isinstance(described, dict) else None
+    for encoding in listed if isinstance(listed, list) else ():
+        values = encoding.get("values") if isinstance(encoding, dict) else None
+        if values is None or length(values) == 0:
+            continue
+        if length(values) < 0:
+            model.refuse("'cats' is of a wrong kind; the model is damaged")
+        same = [int(v) if isinstance(v, (int, np.integer)) else -1 for v in values] == list(range(len(values)))
+        if not same or encoding.get("offsets") is not None:
+            model.refuse(
+                "the model splits on categories of a DataFrame, for which its file has codes ('cats'); train it on the"
+                " codes, or, if your data holds the codes, remove 'cats' from the file"
+            )

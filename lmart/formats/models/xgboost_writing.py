@@ -1,0 +1,355 @@
+"""An Ensemble as XGBoost's document: nodes numbered breadth first, so that siblings follow each other, as it needs."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lmart.array_types import BoolArray, Float32Array, Float64Array, Int64Array
+from lmart.errors import ModelError, counted
+from lmart.formats.models.lightgbm_writing import with_base_tree, zero_goes_left
+from lmart.formats.models.thresholds import of_less32, round_up32
+from lmart.formats.models.tree_building import MOST_LISTED, counts_to_offsets, expand_except
+from lmart.formats.models.xgboost_reading import MOST_CATEGORIES, SUMS, category_edges32
+from lmart.scoring.ensemble import Ensemble, FlatTrees, flatten
+
+VERSION = [2, 1, 0]  # whose keys are written: 1.6 to 3 know them
+NO_PARENT = 2**31 - 1
+MOST_MEMBERS = 1 << 24  # categories of all splits together
+FLOATS = ("base_weights", "loss_changes", "split_conditions", "sum_hessian")
+
+
+class WrittenTrees(NamedTuple):
+    """An ensemble as XGBoost has it.
+
+    offsets    : int64[n_trees + 1], where the nodes of each tree start; nodes count breadth first in their tree
+    arrays     : by XGBoost's name, of all trees end to end: float32 for FLOATS, else int32 or uint8
+    categories : by (tree, node), the categories that go right there
+    names      : of the columns, from column 0; empty when features have no names
+    n_columns, base_score, objective : as in the file
+    notes      : what differs or is lost
+    """
+
+    offsets: Int64Array
+    arrays: dict[str, Any]
+    categories: dict[tuple[int, int], Int64Array]
+    names: list[str]
+    n_columns: int
+    base_score: np.float32
+    objective: str
+    notes: list[str]
+
+
+def prepare(ensemble: Ensemble, base_as_tree: bool = False) -> WrittenTrees:
+    """Return the ensemble as XGBoost has it; ModelError when it cannot hold it.
+
+    base_as_tree : whether the base score becomes a first tree of one leaf, for formats that have none
+    """
+    n_columns = int(ensemble.feature_ids[-1]) + 1 if len(ensemble.feature_ids) else 1
+    if n_columns > MOST_LISTED:
+        raise ModelError(
+            f"the model has feature {n_columns - 1}, and XGBoost needs a column for each number up to it,"
+            f" {MOST_LISTED:,} at most; number the features anew"
+        )
+    notes: list[str] = []
+    base_score = float(ensemble.base_score)
+    based = with_base_tree(ensemble) if base_as_tree or not ensemble.trees else ensemble
+    plain, special, sets = _plain(based, notes, not base_as_tree)
+    flat = flatten(plain.trees)
+    positions = _number_breadth_first(flat)
+    divisor = max(len(ensemble.trees), 1) if ensemble.average else 1
+    arrays, offsets = _arrays(plain, flat, positions, divisor)
+    starts = flat.node_offsets
+    categories = {
+        (tree, int(positions[starts[tree] + node])): sets[number] for (tree, node), number in sorted(special.items())
+    }
+    for (tree, node), _ in categories.items():
+        at = int(offsets[tree]) + node
+        arrays["split_type"][at], arrays["split_conditions"][at] = 1, 0.0
+    names = [] if base_as_tree else _names(ensemble, n_columns, notes)
+    with np.errstate(over="ignore"):
+        base = np.float32(0.0 if based is not ensemble else base_score / divisor)
+    if not (np.isfinite(base) and np.isfinite(arrays["split_conditions"]).all()):
+        raise ModelError("a leaf value or the base score is too large for float32, which XGBoost needs")
+    notes += _notes(ensemble, flat, special)
+    own = ensemble.settings.get("objective")
+    is_own = str(ensemble.settings.get("source", "")).startswith("XGBoost") and own in SUMS
+    return WrittenTrees(offsets, arrays, categories, names, n_columns, base, str(own) if is_own else "rank:ndcg", notes)
+
+
+def _plain(
+    ensemble: Ensemble, notes: list[str], with_categories: bool
+) -> tuple[Ensemble, dict[tuple[int, int], int], list[Int64Array]]:
+    """Return the ensemble with plain nodes, and which of them stand for categorical splits of XGBoost."""
+    kept: dict[tuple[int, int], int] = {}
+    sets: list[Int64Array] = []
+    room = MOST_MEMBERS
+    for number, tree in enumerate(ensemble.trees if with_categories else ()):
+        if tree.bound_offsets is None or tree.bounds is None:
+            continue
+        for node in np.flatnonzero(np.diff(tree.bound_offsets)).tolist():
+            bounds = tree.bounds[tree.bound_offsets[node] : tree.bound_offsets[node + 1]]
+            members = _members(np.append(tree.thresholds[node], bounds), room)
+            if members is not None:
+                room -= len(members)
+                kept[number, node] = len(sets)
+                sets.append(members)
+    before = sum(tree.n_leaves for tree in ensemble.trees)
+    plain, special = expand_except(ensemble, kept)
+    after = sum(tree.n_leaves for tree in plain.trees)
+    if after > before:
+        notes.append(
+            f"splits on several ranges became chains of plain splits: {counted(after, 'leaf', 'leaves')} instead of"
+            f" {before:,}; the scores are the same"
+        )
+    return plain, special, sets
+
+
+def _members(edges: Float64Array, room: int) -> Int64Array | None:
+    """Return the categories of XGBoost whose test changes sides at the edges, None when there are none such."""
+    if len(edges) % 2:
+        return None
+    low, high = np.ceil(edges[::2]) + 0.0, np.ceil(edges[1::2])
+    if low[0] < 0 or high[-1] > MOST_CATEGORIES or (high - low).sum() > room:
+        return None
+    members = np.concatenate([np.arange(a, b) for a, b in zip(low.tolist(), high.tolist(), strict=True)])
+    members = members.astype(np.int64)
+    return members if np.array_equal(category_edges32(members), edges) else None
+
+
+def _number_breadth_first(flat: FlatTrees) -> Int64Array:
+    """Return the number in its tree of each node, then of each leaf, int64[n_nodes + n_leaves]: level by level."""
+    n_nodes = len(flat.thresholds)
+    left, right, owner = _combined(flat)
+    positions = np.zeros(n_nodes + len(flat.leaf_values), np.int64)
+    counts = np.zeros(flat.n_trees, np.int64)
+    level = np.where(np.diff(flat.node_offsets) > 0, flat.node_offsets[:-1], n_nodes + flat.leaf_offsets[:-1])
+    while len(level):
+        trees = owner[level]  # ascending
+        first = np.searchsorted(trees, trees)
+        positions[level] = counts[trees] + np.arange(len(level)) - first
+        counts += np.bincount(trees, minlength=flat.n_trees)
+        splits = level[level < n_nodes]
+        level = np.column_stack([left[splits], right[splits]]).ravel()
+    return positions
+
+
+def _combined(flat: FlatTrees) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """Return the left and right child of each node, and the tree of each node and leaf; leaves count after nodes."""
+    n_nodes, trees = len(flat.thresholds), flat.tree_of_node
+    start, leaf_start = flat.node_offsets[trees], flat.leaf_offsets[trees]
+    children = [
+        np.where(child >= 0, child + start, n_nodes + leaf_start + ~child.astype(np.int64))
+        for child in (flat.left, flat.right)
+    ]
+    of_leaf = np.repeat(np.arange(flat.n_trees), np.diff(flat.leaf_offsets))
+    return children[0], children[1], np.concatenate([trees, of_leaf])
+
+
+def _arrays(plain: Ensemble, flat: FlatTrees, positions: Int64Array, divisor: int) -> tuple[dict[str, Any], Int64Array]:
+    """Return XGBoost's arrays of all trees end to end, and where each tree starts."""
+    n_nodes = len(flat.thresholds)
+    left, right, owner = _combined(flat)
+    offsets = counts_to_offsets(np.bincount(owner, minlength=flat.n_trees))
+    place = offsets[owner] + positions  # of each node, then of each leaf
+    splits, leaves = place[:n_nodes], place[n_nodes:]
+    total = len(place)
+
+    def filled(value: float, dtype: type, *parts: tuple[Int64Array, Any]) -> Any:
+        array: Any = np.full(total, value, dtype)
+        for where, numbers in parts:
+            array[where] = numbers
+        return array
+
+    with np.errstate(over="ignore"):
+        values = (flat.leaf_values / divisor).astype(np.float32)
+    gains = _joined(plain, "split_gains")
+    documents = _joined(plain, "leaf_documents")
+    covers: list[tuple[Int64Array, Any]] = []
+    if documents is not None:
+        covers = [(place, _sum_below(flat, left, right, documents))]
+    with np.errstate(over="ignore"):
+        gains32 = None if gains is None else gains.astype(np.float32)
+    has_gains = gains32 is not None and np.isfinite(gains32).all()
+    ids = plain.feature_ids[flat.split_columns] if n_nodes else np.zeros(0, np.int64)
+    arrays = {
+        "base_weights": filled(0, np.float32, (leaves, values)),
+        "default_left": filled(0, np.uint8, (splits, flat.missing_left)),
+        "left_children": filled(-1, np.int32, (splits, positions[left])),
+        "loss_changes": filled(0, np.float32, *([(splits, gains32)] if has_gains else [])),
+        "parents": filled(NO_PARENT, np.int32, (place[left], positions[:n_nodes]), (place[right], positions[:n_nodes])),
+        "right_children": filled(-1, np.int32, (splits, positions[right])),
+        "split_conditions": filled(0, np.float32, (splits, round_up32(flat.thresholds) + 0.0), (leaves, values)),
+        "split_indices": filled(0, np.int32, (splits, ids)),
+        "split_type": filled(0, np.uint8),
+        "sum_hessian": filled(0, np.float32, *covers),
+    }
+    return arrays, offsets
+
+
+def _joined(ensemble: Ensemble, name: str) -> Any:
+    """Return an array of all trees end to end, None when a tree has none."""
+    parts = [getattr(tree, name) for tree in ensemble.trees]
+    return None if any(part is None for part in parts) else np.concatenate(parts)
+
+
+def _sum_below(flat: FlatTrees, left: Int64Array, right: Int64Array, of_leaves: Int64Array) -> Int64Array:
+    """Return the sum of a number of each leaf over the leaves below each node, then the numbers of the leaves."""
+    n_nodes = len(flat.thresholds)
+    sums = np.concatenate([np.zeros(n_nodes, np.int64), of_leaves])
+    levels = [flat.node_offsets[:-1][np.diff(flat.node_offsets) > 0]]
+    while len(levels[-1]):
+        below = np.concatenate([left[levels[-1]], right[levels[-1]]])
+        levels.append(below[below < n_nodes])
+    for level in reversed(levels):
+        sums[level] = sums[left[level]] + sums[right[level]]
+    return sums
+
+
+def _names(ensemble: Ensemble, n_columns: int, notes: list[str]) -> list[str]:
+    """Return the names of all columns, none when features have no names; XGBoost takes no '[', ']' and '<' in them."""
+    if ensemble.feature_names is None:
+        return []
+    names = [f"f{j}" for j in range(n_columns)]
+    taken: set[str] = set()
+    changed = 0
+    for index, name in zip(ensemble.feature_ids.tolist(), ensemble.feature_names, strict=True):
+        fit = re.sub(r"[\[\]<]", "_", name) or f"f{index}"
+        while fit in taken:
+            fit += "_"
+        taken.add(fit)
+        changed += fit != name
+        names[index] = fit
+    declared = set(ensemble.feature_ids.tolist())
+    for j in range(n_columns):  # a feature may have the name that another column has by default
+        while j not in declared and names[j] in taken:
+            names[j] += "_"
+    if changed:
+        notes.append(f"{counted(changed, 'feature name')} got '_' in place of '[', ']' and '<', which XGBoost refuses")
+    return names
+
+
+def _notes(ensemble: Ensemble, flat: FlatTrees, special: dict[tuple[int, int], int]) -> list[str]:
+    """Return what differs: float32 thresholds and sums, absent indices."""
+    notes = []
+    is_plain: BoolArray = np.ones(len(flat.thresholds), np.bool_)
+    is_plain[[int(flat.node_offsets[tree]) + node for tree, node in special]] = False
+    thresholds = flat.thresholds[is_plain]
+    rounded = int(np.count_nonzero(of_less32(round_up32(thresholds)) != thresholds))
+    if rounded:
+        notes.append(
+            f"{counted(rounded, 'threshold')} rounded to float32: values of float32 keep their side, others may"
+            " change it when they are within one float32 of a threshold"
+        )
+    numbers = np.append(flat.leaf_values, ensemble.base_score)
+    if ensemble.sums != "float32" or ensemble.average or (numbers.astype(np.float32) != numbers).any():
+        notes.append("XGBoost adds up in float32, so scores differ from the model's by rounding")
+    if ensemble.absent == "zero":
+        other = sum(int(np.count_nonzero(tree.missing_left != zero_goes_left(tree))) for tree in ensemble.trees)
+        if other:
+            notes.append(
+                "an index that a row does not name is 0 to this model and missing to XGBoost, and"
+                f" {counted(other, 'split')} tell them apart; write zeros in the rows"
+            )
+    return notes
+
+
+def document(model: WrittenTrees) -> dict[str, Any]:
+    """Return the whole document; arrays are numpy arrays of the types that XGBoost's binary format has."""
+    trees = []
+    by_tree: dict[int, list[tuple[int, Int64Array]]] = {}
+    for (of_tree, node), members in sorted(model.categories.items()):
+        by_tree.setdefault(of_tree, []).append((node, members))
+    for number, (start, stop) in enumerate(zip(model.offsets[:-1].tolist(), model.offsets[1:].tolist(), strict=True)):
+        sets = by_tree.get(number, [])
+        sizes = [len(members) for _, members in sets]
+        tree: dict[str, Any] = {name: array[start:stop] for name, array in model.arrays.items()}
+        tree["categories"] = np.concatenate([np.zeros(0, np.int64), *(members for _, members in sets)]).astype(np.int32)
+        tree["categories_nodes"] = np.array([node for node, _ in sets], np.int32)
+        tree["categories_segments"] = counts_to_offsets(sizes)[:-1]
+        tree["categories_sizes"] = np.array(sizes, np.int64)
+        tree["id"] = number
+        tree["tree_param"] = {
+            "num_deleted": "0",
+            "num_feature": str(model.n_columns),
+            "num_nodes": str(stop - start),
+            "size_leaf_vector": "1",
+        }
+        trees.append(dict(sorted(tree.items())))
+    used = {int(model.arrays["split_indices"][model.offsets[of_tree] + node]) for of_tree, node in model.categories}
+    types = ["c" if j in used else "float" for j in range(model.n_columns)] if model.names or used else []
+    parameters = {
+        "base_score": _spelled(model.base_score),
+        "boost_from_average": "0",
+        "num_class": "0",
+        "num_feature": str(model.n_columns),
+        "num_target": "1",
+    }
+    learner = {
+        "attributes": {},
+        "feature_names": model.names,
+        "feature_types": types,
+        "gradient_booster": {
+            "model": {
+                "gbtree_model_param": {"num_parallel_tree": "1", "num_trees": str(len(trees))},
+                "iteration_indptr": list(range(len(trees) + 1)),
+                "tree_info": [0] * len(trees),
+                "trees": trees,
+            },
+            "name": "gbtree",
+        },
+        "learner_model_param": parameters,
+        "objective": _objective(model.objective),
+    }
+    return {"learner": learner, "version": VERSION}
+
+
+def _objective(name: str) -> dict[str, Any]:
+    """Return the entry of an objective with the parameters that XGBoost wants to see with it."""
+    if name.startswith("rank:"):
+        before_2 = {"fix_list_weight": "0", "num_pairsample": "1"}  # XGBoost 1 has other parameters
+        return {"lambda_rank_param": before_2, "lambdarank_param": {}, "name": name}
+    extra = {
+        "reg:pseudohubererror": {"pseudo_huber_param": {"huber_slope": "1"}},
+        "reg:quantileerror": {"quantile_loss_param": {"quantile_alpha": "[0.5]"}},
+    }
+    return {"name": name, **extra.get(name, {"reg_loss_param": {"scale_pos_weight": "1"}})}
+
+
+def _spelled(number: np.float32) -> str:
+    """Return a float32 as XGBoost reads it back equal, always with a point or an exponent."""
+    text = f"{float(number):.9g}"
+    return text if set(text) & set(".en") else text + ".0"
+
+
+def spell(numbers: Float32Array) -> list[str]:
+    """Return each float32 as text that reads back equal, always with a point or an exponent, as XGBoost demands."""
+    distinct, places = np.unique(numbers, return_inverse=True)
+    texts = list(map(_spelled, distinct))
+    return [texts[place] for place in places.tolist()]
+
+
+def json_text(model: WrittenTrees) -> bytes:
+    """Return the document as JSON, one tree a line."""
+    whole = document(model)
+    booster = whole["learner"]["gradient_booster"]["model"]
+    trees, booster["trees"] = booster["trees"], []
+    spelled = {name: spell(model.arrays[name]) for name in FLOATS}
+    lines = []
+    for tree, start, stop in zip(trees, model.offsets[:-1].tolist(), model.offsets[1:].tolist(), strict=True):
+        entries = []
+        for key, value in tree.items():
+            if key in spelled:
+                text = f"[{','.join(spelled[key][start:stop])}]"
+            elif isinstance(value, np.ndarray):
+                text = f"[{','.join(map(str, value.tolist()))}]"
+            else:
+                text = json.dumps(value, separators=(",", ":"))
+            entries.append(f'"{key}":{text}')
+        lines.append("{" + ",".join(entries) + "}")
+    shell = json.dumps(whole, separators=(",", ":"), ensure_ascii=False)
+    before, mark, after = shell.partition('"trees":[]')
+    return (before + mark[:-1] + "\n" + ",\n".join(lines) + "]" + after + "\n").encode("utf-8", "replace")
