@@ -18,6 +18,7 @@ from lmart.streams.common import COMPRESSED_SUFFIXES
 
 if TYPE_CHECKING:
     from lmart.formats.documents.row_blocks import RowReader, RowSource, RowWriter
+    from lmart.formats.models.written_model import WrittenModel
     from lmart.formats.results.predictions import PredictionLayout, PredictionWriter
     from lmart.scoring.ensemble import Ensemble
     from lmart.streams import AtomicOutput
@@ -53,6 +54,8 @@ class Format(Generic[Reader, Writer]):
     writer   : see DataWriter, ModelWriter and ResultWriter; None: the format is not written
     starts   : bytes, one of which files begin with, after a byte order mark and blanks; (): not known by content
     pattern  : regular expression that the content matches from there on; '': `starts` say enough
+    looks_like : models: says from the first bytes of a file that begins so whether it is of this format; None: `starts`
+               and `pattern` say enough
     summary  : what --help says of it
     takes    : options of predict that this format has a place for and others have not
     is_named : data: features have names, in a header that needs all of them; results: queries and documents are named
@@ -69,6 +72,7 @@ class Format(Generic[Reader, Writer]):
     writer: Lazy[Writer] | None = None
     starts: tuple[bytes, ...] = ()
     pattern: str = ""
+    looks_like: Lazy[Callable[[bytes], bool]] | None = None
     summary: str = ""
     takes: tuple[str, ...] = ()
     is_named: bool = False
@@ -85,7 +89,12 @@ class Format(Generic[Reader, Writer]):
     def begins(self, head: bytes) -> bool:
         """Return whether a file whose first bytes are `head` is recognised as this format."""
         text = beginning(head)
-        return text.startswith(self.starts) and re.match(self.pattern.encode(), text) is not None
+        begins = text.startswith(self.starts) and re.match(self.pattern.encode(), text) is not None
+        return begins and (self.looks_like is None or self.looks_like.load()(head))
+
+    def resembles(self, head: bytes) -> bool:
+        """Return whether a file with the first bytes `head` is of this format, or an old form of it."""
+        return self.looks_like is not None and self.looks_like.load()(head)
 
     def load_reader(self, path: str, error: FileError) -> Reader:
         """Return the reader; `error` at `path` when the format is not read, or needs a package that is not there."""
@@ -117,9 +126,9 @@ DataWriter: TypeAlias = "Callable[[AtomicOutput, float], RowWriter]"
 """Makes the writer to one output; the number (0 or nan) is written where a row has no cell, if the format needs one."""
 ModelReader: TypeAlias = "Callable[[bytes, str], Ensemble]"
 """Turns the content of a file, decompressed, into the model. The text is its path, for messages. ModelError."""
-ModelWriter: TypeAlias = "Callable[[Ensemble, str, Callable[[str], None]], bytes]"
-"""Turns a model into the content of a file. The text is its path, for messages; the function takes warnings, such as
-that the format cannot say everything. ModelError when the format cannot hold the model."""
+ModelWriter: TypeAlias = "Callable[[Ensemble], WrittenModel]"
+"""Turns a model into the content of a file, with notes of what the format does not hold. ModelError when it cannot hold
+the model at all."""
 ResultWriter: TypeAlias = "Callable[[AtomicOutput, PredictionLayout], PredictionWriter]"
 """Makes the writer of scores to one output."""
 
@@ -172,16 +181,102 @@ _MODELS: tuple[Format[ModelReader, ModelWriter], ...] = (
         starts=(b"{",),
         pattern=r'\{\s*"format"\s*:\s*"lmart"',
     ),
-    Format("lightgbm", "model"),
-    Format("lightgbm-json", "model"),
-    Format("xgboost", "model"),
-    Format("xgboost-ubj", "model", (".ubj",)),
-    Format("xgboost-dump", "model"),
-    Format("ranklib", "model"),
-    Format("quickrank", "model"),
-    Format("solr", "model"),
-    Format("onnx", "model", (".onnx",)),
-    Format("c", "model", (".c",)),
+    Format(
+        "lightgbm",
+        "model",
+        reader=Lazy("models.lightgbm_text", "read"),
+        writer=Lazy("models.lightgbm_text_writer", "write"),
+        starts=(b"tree", b"num_class", b"version"),
+        looks_like=Lazy("models.lightgbm_text", "looks_like"),
+        title="LightGBM",
+    ),
+    Format(
+        "lightgbm-json",
+        "model",
+        reader=Lazy("models.lightgbm_json", "read"),
+        writer=Lazy("models.lightgbm_json", "write"),
+        starts=(b"{",),
+        looks_like=Lazy("models.lightgbm_json", "looks_like"),
+        title="LightGBM JSON",
+    ),
+    Format(
+        "xgboost",
+        "model",
+        reader=Lazy("models.xgboost_json", "read"),
+        writer=Lazy("models.xgboost_json", "write"),
+        starts=(b"{", b"binf", b"bs64"),
+        looks_like=Lazy("models.xgboost_json", "looks_like"),
+        title="XGBoost",
+        is_float32=True,
+    ),
+    Format(
+        "xgboost-ubj",
+        "model",
+        (".ubj",),
+        reader=Lazy("models.xgboost_ubj", "read"),
+        writer=Lazy("models.xgboost_ubj", "write"),
+        starts=(b"{",),
+        looks_like=Lazy("models.xgboost_ubj", "looks_like"),
+        title="XGBoost UBJSON",
+        is_float32=True,
+    ),
+    Format(
+        "xgboost-dump",
+        "model",
+        reader=Lazy("models.xgboost_dump", "read"),
+        writer=Lazy("models.xgboost_dump", "write"),
+        starts=(b"[",),
+        looks_like=Lazy("models.xgboost_dump", "looks_like"),
+        title="an XGBoost dump",
+        is_float32=True,
+    ),
+    Format(
+        "ranklib",
+        "model",
+        reader=Lazy("models.ranklib", "read"),
+        writer=Lazy("models.ranklib", "write"),
+        starts=(b"#", b"<"),
+        looks_like=Lazy("models.ranklib", "looks_like"),
+        title="RankLib",
+        is_float32=True,
+    ),
+    Format(
+        "quickrank",
+        "model",
+        reader=Lazy("models.quickrank", "read"),
+        writer=Lazy("models.quickrank", "write"),
+        starts=(b"<",),
+        looks_like=Lazy("models.quickrank", "looks_like"),
+        title="QuickRank",
+        is_float32=True,
+    ),
+    Format(
+        "solr",
+        "model",
+        reader=Lazy("models.solr", "read"),
+        writer=Lazy("models.solr", "write"),
+        starts=(b"{", b"["),
+        looks_like=Lazy("models.solr", "looks_like"),
+        title="Solr",
+        is_float32=True,
+    ),
+    Format(
+        "onnx",
+        "model",
+        (".onnx",),
+        writer=Lazy("models.onnx_model", "write"),
+        package="onnx",
+        extra="onnx",
+        title="ONNX",
+        is_float32=True,
+    ),
+    Format(
+        "c",
+        "model",
+        (".c",),
+        writer=Lazy("models.c_source", "write"),
+        title="C source",
+    ),
 )
 
 _RESULTS: tuple[Format[None, ResultWriter], ...] = (

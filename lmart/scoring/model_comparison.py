@@ -148,7 +148,8 @@ def _leaf_order(tree: Tree) -> Int64Array:
 def _planted_rows(tree: Tree, float32: bool) -> SparseRows:
     """Return rows for each threshold and bound of the tree, with values that lead to its node.
 
-    One row has the bound itself, and one each of its neighbours. Features that the path leaves open are 0. Of a tree with more than MOST_CELLS values in its rows, only the first nodes have rows.
+    One row has the bound itself, and one each of its neighbours. Features that the path leaves open are 0. Of a tree
+    with more than MOST_CELLS values in its rows, only the first nodes have rows.
 
     tree    : whose bounds are taken
     float32 : values are float32 numbers

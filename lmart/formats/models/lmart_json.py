@@ -11,7 +11,7 @@ import itertools
 import json
 import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ import numpy.typing as npt
 from lmart.errors import LmartError, ModelError, quote
 from lmart.formats.models.lmart_json_trees import INTEGERS, NUMBERS, VERSION, read_trees
 from lmart.formats.models.strict_json import BLANKS, parse_json, shown
+from lmart.formats.models.written_model import WrittenModel
 from lmart.gains import Gain
 from lmart.scoring.ensemble import Ensemble, RankerPart, Tree
 
@@ -81,9 +82,12 @@ def _tree_to_json(tree: Tree, feature_ids: npt.NDArray[np.int64]) -> dict[str, o
     return made
 
 
-def write(ensemble: Ensemble, path: str, warn: Callable[[str], None]) -> bytes:
-    """Return the content of the model file; `path` and `warn` are for formats that cannot hold every model."""
-    return model_to_json(ensemble).encode("utf-8", "surrogateescape")
+def write(ensemble: Ensemble) -> WrittenModel:
+    """Return the content of the model file; nothing is lost.
+
+    ensemble : the model
+    """
+    return WrittenModel(model_to_json(ensemble).encode(), ())
 
 
 def model_from_json(content: bytes, path: str) -> Ensemble:

@@ -33,7 +33,12 @@ def parse_model(content: bytes, path: str, format: str | None = None) -> Ensembl
     format : name of its format; None: recognised by its content
     ModelError when it is no sound model, or its format is not read.
     """
-    found = format or model_format_of(content[:LONGEST_START]) or OWN
+    head = content[:LONGEST_START]
+    found = (
+        format
+        or model_format_of(head)
+        or next((one.name for one in MODEL_FORMATS.values() if one.resembles(head)), OWN)
+    )
     return MODEL_FORMATS[found].load_reader(path, ModelError)(content, path)
 
 
@@ -53,7 +58,13 @@ def write_model(
 
 def model_bytes(ensemble: Ensemble, path: str, format: str, warn: Callable[[str], None]) -> bytes:
     """Return the content of a model file; the parameters and the ModelError are those of `write_model`."""
-    return MODEL_FORMATS[format].load_writer(path, ModelError)(ensemble, path, warn)
+    try:
+        written = MODEL_FORMATS[format].load_writer(path, ModelError)(ensemble)
+    except ModelError as fault:
+        raise ModelError(fault.message, fault.path or path) from None
+    for note in written.notes:
+        warn(note)
+    return written.content
 
 
 def write_bytes(content: bytes, path: str) -> None:
