@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-import reference
+import reference.random_numbers
 from helpers.datasets import dataset, random_dataset
 from hypothesis import given
 from hypothesis import strategies as st
@@ -150,7 +150,7 @@ def test_rows_that_come_bit_by_bit_leave_the_sample_of_all(monkeypatch: pytest.M
         sample.add([features.between(a, min(a + size, 500)) for a in stops], first, POOL)
         sample.expect(500)
     offsets, starts, columns, values = sample.rows
-    expected = reference.sample_rows(500, 40, 9)
+    expected = reference.random_numbers.sample_rows(500, 40, 9)
     assert len(sample) == len(expected) and not sample.has_every_row
     for i, row in enumerate(expected):
         own = columns[starts[i] : starts[i] + offsets[i + 1] - offsets[i]].tolist()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import reference
+import reference.gradients
 from helpers.commands import run
 from helpers.datasets import dataset, random_dataset
 from helpers.evaluation import strict
@@ -280,11 +280,11 @@ def test_bias_against_its_twin(regularization: float, weighted: bool) -> None:
         for start, stop in zip(data.query_offsets[:-1], data.query_offsets[1:], strict=True):
             own = [given[row] + bias[positions.codes[row]] for row in range(start, stop)]
             gains = [2.0**y - 1 for y in data.labels[start:stop]]
-            expected = reference.pair_lambdas(gains, own, 4, 1.0, True)
+            expected = reference.gradients.pair_lambdas(gains, own, 4, 1.0, True)
             np.testing.assert_allclose(found.gradients[start:stop], expected[0] * factors[start:stop], atol=1e-9)
             np.testing.assert_allclose(found.hessians[start:stop], expected[1] * factors[start:stop], atol=1e-9)
         sums = found.gradients.tolist(), found.hessians.tolist()
-        bias = reference.position_bias_step(bias, positions.codes.tolist(), *sums, 0.3, regularization)
+        bias = reference.gradients.position_bias_step(bias, positions.codes.tolist(), *sums, 0.3, regularization)
         objective.position_bias = objective.next_position_bias(found)
         np.testing.assert_allclose(objective.position_bias, bias, rtol=1e-9, atol=1e-12)
         given = given + rng.normal(size=n)

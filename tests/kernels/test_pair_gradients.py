@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import reference
+import reference.gradients
+import reference.measures
 from helpers.paths import ROOT
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -52,7 +53,7 @@ def test_order_is_that_of_a_stable_sort_from_any_start(scores: list[float], rand
     order = np.arange(len(scores), dtype=np.int32)
     random.shuffle(order)
     ordering.order_documents(np.array(scores), np.array([0, len(scores)]), 0, 1, order)
-    assert order.tolist() == reference.ranked_rows(scores)
+    assert order.tolist() == reference.measures.ranked_rows(scores)
 
 
 @pytest.mark.parametrize("n", [2, 3, 100, ordering.COUNTED, ordering.COUNTED + 1, 5000])
@@ -85,7 +86,7 @@ def test_lambdas_are_those_of_the_definition(
 ) -> None:
     labels, scores = zip(*pairs, strict=True)
     g, h = lambdas(labels, scores, truncation, sigma, normalize)
-    expected = reference.pair_lambdas([2.0**y - 1 for y in labels], scores, truncation, sigma, normalize)
+    expected = reference.gradients.pair_lambdas([2.0**y - 1 for y in labels], scores, truncation, sigma, normalize)
     np.testing.assert_allclose(g, expected[0], rtol=1e-7, atol=1e-11)
     np.testing.assert_allclose(h, expected[1], rtol=1e-7, atol=1e-11)
 
@@ -122,7 +123,9 @@ def test_the_swap_value_is_the_change_of_ndcg(truncation: int) -> None:
         g, _ = lambdas(labels, [0.0] * 5, truncation)
         for other in range(5):
             if other != relevant and min(other, relevant) < (truncation or 5):
-                change = reference.swapped_ndcg_change([2.0**y - 1 for y in labels], range(5), relevant, other, 0)
+                change = reference.measures.swapped_ndcg_change(
+                    [2.0**y - 1 for y in labels], range(5), relevant, other, 0
+                )
                 assert g[other] == pytest.approx(change / 2, rel=1e-12)
             elif other != relevant:
                 assert g[other] == 0

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import reference
+import reference.measures
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -322,7 +322,7 @@ def test_bounds_best_order_and_shift(rows: list[tuple[float, float]], gain: str,
 @given(rows=st.lists(st.tuples(GRADES, st.sampled_from([0.0, 1.0])), min_size=1, max_size=6))
 def test_averaged_ties_are_the_mean_over_all_orders(rows: list[tuple[float, float]]) -> None:
     labels, scores = [row[0] for row in rows], [row[1] for row in rows]
-    orders = reference.tied_orders(scores)
+    orders = reference.measures.tied_orders(scores)
     sums: dict[str, Fraction] = {}
     for order in orders:
         ranks = [0.0] * len(order)

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import reference
+import reference.boosting
+import reference.random_numbers
 from helpers.datasets import dataset, random_dataset
 from helpers.score_data import score_dataset
 from hypothesis import assume, given, settings
@@ -63,7 +64,7 @@ def test_training_follows_the_definition(
     queries = [[r for r, own in enumerate(ids) if own == q] for q in dict.fromkeys(ids)]
     gains = [2.0**y - 1 for y in labels]
     fixed = (queries, 2, leaves, 0.1, min_docs, truncation, normalize)
-    expected, closest = reference.lambdamart(features, gains, *fixed)
+    expected, closest = reference.boosting.lambdamart(features, gains, *fixed)
     assume(closest > 1e-6)  # sums are rounded to 2^-31 of their total, so closer decisions may fall otherwise
     np.testing.assert_allclose(result.scores, expected, rtol=1e-4, atol=1e-6)
 
@@ -284,8 +285,10 @@ def test_each_tree_splits_on_its_own_draw_of_features(form: str) -> None:
     chosen = replace(SMALL, trees=12, leaves=16, min_docs=2, tree=form, features=0.5, seed=7)
     drawn = []
     for number, tree in enumerate(fit(data, chosen).ensemble.trees, 1):
-        key = reference.mix(reference.mix(7) ^ number) ^ (2**64 - 1)
-        order = sorted(range(5), key=lambda column: reference.mix(column ^ key))  # the last column never changes
+        key = reference.random_numbers.mix(reference.random_numbers.mix(7) ^ number) ^ (2**64 - 1)
+        order = sorted(
+            range(5), key=lambda column: reference.random_numbers.mix(column ^ key)
+        )  # the last column never changes
         assert set(tree.split_columns.tolist()) <= set(order[:2])
         drawn.append(frozenset(order[:2]))
     assert len(set(drawn)) > 4

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
-import reference
+import reference.letor
 from helpers.paths import ROOT
 from helpers.reading import SERIAL, Pieces, faults_of, listed, read, rows_of
 from hypothesis import example, given, settings
@@ -123,7 +123,7 @@ def test_head_and_small_buffers_change_nothing(monkeypatch: pytest.MonkeyPatch) 
 
 
 def expected_rows(data: bytes, last_wins: bool, infinite: bool, layout: tuple[bool, bool]) -> tuple[list, list[int]]:
-    rows, wrong = reference.letor_rows(data.removeprefix(b"\xef\xbb\xbf"), *layout, infinite, last_wins)
+    rows, wrong = reference.letor.letor_rows(data.removeprefix(b"\xef\xbb\xbf"), *layout, infinite, last_wins)
     return [
         (label if layout[0] else None, query.decode("utf-8"), cells, document.decode("utf-8", "backslashreplace"))
         for label, query, cells, document in rows

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import reference
+import reference.trees
 from helpers.datasets import dataset, random_dataset
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -64,7 +64,7 @@ def test_oblivious_trees_are_those_of_the_definition(
     missing = [len(distinct[f]) if any(row[f] != row[f] for row in rows) else None for f in range(2)]
     sums = ([float(row[2]) for row in rows], [float(row[3]) for row in rows])
     levels = {2: 1, 4: 2, 5: 2, 8: 3}[most]
-    expected, closest = reference.oblivious_leaves(codes, missing, *sums, levels, l2, least, min_docs)
+    expected, closest = reference.trees.oblivious_leaves(codes, missing, *sums, levels, l2, least, min_docs)
     assume(closest > 1e-9)
     assert leaf_sets(grown, leaves, len(rows)) == expected
     if grown is not None:
