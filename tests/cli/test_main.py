@@ -20,6 +20,7 @@ from typing import ClassVar
 import click
 import pytest
 from helpers.commands import PROGRAM, SAMPLE, run, shell, start
+from helpers.reading_runs import model_of_good
 
 from lmart import __version__
 from lmart.cli import main as main_module
@@ -551,3 +552,27 @@ def test_options_of_several_values_and_flags_may_be_given_again() -> None:
     for arguments in (["--data", "x", "--data", "y", "-q", "-q"], ["--help", "--trees", "3"]):
         result = run("train", *arguments, status=0 if "--help" in arguments else 1)
         assert "given twice" not in result.stderr
+
+
+@pytest.mark.parametrize("command", ["train", "eval", "predict"])
+def test_every_command_refuses_an_input_without_rows(command: str, tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    (tmp_path / "comments").write_text("# a\n\n  # b\r\n")
+    (tmp_path / "s").write_text("1\n")
+    (tmp_path / "closed").touch(0o000)
+    more = {
+        "train": ("--out", tmp_path / "m"),
+        "eval": ("--scores", tmp_path / "s"),
+        "predict": ("-m", model_of_good(tmp_path), "--out", tmp_path / "o"),
+    }[command]
+    for name, what in (
+        ("empty", "no rows"),
+        ("comments", "no rows"),
+        ("missing", "there is no such file"),
+        (".", "is a folder"),
+        *([("closed", "Permission denied")] if os.geteuid() else []),
+    ):
+        result = run(command, "--data", tmp_path / name, *more, status=1)
+        assert what in result.stderr
+        assert len(result.stderr.splitlines()) == 1
+        assert not (tmp_path / "m").exists() and not (tmp_path / "o").exists()

@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from helpers.paths import ROOT
+from helpers.training_runs import SMALL, fit, learnable, scores
 from helpers.trees import grow, plain_scores, sparse
 from hypothesis import given
 from hypothesis import strategies as st
@@ -519,3 +520,9 @@ def test_ignoring_a_feature_of_the_model_is_reported(model: str) -> None:
     result = run(*options, stdin="1 qid:1 1:3 2:1\n")
     assert result.exit_code == 0 and "--ignore-columns leaves out feature '1' of the model" in said(result)
     assert "leaves out feature '1'" in refusal(run(*options, "--strict", stdin="1 qid:1 1:3 2:1\n"))
+
+
+@pytest.mark.usefixtures("in_folder")
+def test_features_that_the_data_lacks_are_absent_ones() -> None:
+    fit(learnable(), *SMALL)
+    assert scores("1 qid:1 1:2\n") == scores("1 qid:1 1:2 2:0 3:0 7:1\n")

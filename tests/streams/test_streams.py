@@ -18,7 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from helpers.commands import SAMPLE, run
+from helpers.commands import SAMPLE, run, shell
+from helpers.reading_runs import GOOD, trained
 
 from lmart.errors import DataError, OutputError
 from lmart.formats.read_options import ReadOptions
@@ -624,3 +625,23 @@ def test_a_descriptor_that_is_an_input_is_refused(tmp_path: Path) -> None:
         with pytest.raises(OutputError, match="would overwrite the input"):
             check_output(f"/dev/fd/{same.fileno()}", [str(path)])
         check_output(f"/dev/fd/{same.fileno()}")
+
+
+def test_compressed_data_trains_the_same_model_and_is_refused_when_cut_off(tmp_path: Path) -> None:
+    packed = gzip.compress(GOOD.encode())
+    expected = trained(tmp_path, GOOD)
+    assert trained(tmp_path, packed, name="good.svm.gz") == expected
+    assert trained(tmp_path, packed, name="good.svm") == expected
+    (tmp_path / "cut.gz").write_bytes(packed[:-9])
+    result = run("train", "--data", tmp_path / "cut.gz", "--out", tmp_path / "m", status=1)
+    assert result.stderr.endswith("cut.gz: the gzip data is cut off before its end; copy the file again\n")
+    assert not (tmp_path / "m").exists()
+
+
+def test_process_substitution_and_pipes_work(tmp_path: Path) -> None:
+    model = tmp_path / "m.json"
+    line = f"lmart train -q --trees 2 --data <(cat {SAMPLE}/train.svm) --out m.json"
+    done = shell(line, tmp_path)
+    assert done.returncode == 0, done.stderr
+    done = shell(f"cat {SAMPLE}/test.svm | lmart predict -m {model} --data - | wc -l", tmp_path)
+    assert done.stdout.strip() == str(len((SAMPLE / "test.svm").read_text().splitlines())).encode()

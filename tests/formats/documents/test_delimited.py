@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import math
 from itertools import chain
 from pathlib import Path
 
 import pytest
 from helpers.reading import faults_of, listed, read, rows_of
+from helpers.reading_runs import GOOD, features, trained
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -239,3 +241,15 @@ def test_parquet_needs_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     with pytest.raises(DataError, match=r"needs the package pyarrow: pip install 'lmart\[parquet\]'"):
         read_dataset([str(tmp_path / "a")], ReadOptions())
+
+
+def test_a_csv_of_the_same_data_gives_the_same_trees(tmp_path: Path) -> None:
+    table = "label,qid,1,2,3\n" + "".join(
+        ",".join([row.split()[0], row.split()[1][4:], *(cell.split(":")[1] for cell in row.split()[2:])]) + "\n"
+        for row in GOOD.splitlines()
+    )
+    assert trained(tmp_path, table, name="d.csv") == trained(tmp_path, GOOD)
+    assert trained(tmp_path, table, name="no-suffix") == trained(tmp_path, GOOD)
+    named = trained(tmp_path, table.replace("1,2,3", "a,b,c", 1), name="d.csv")
+    assert json.loads(named)["trees"] == json.loads(trained(tmp_path, GOOD))["trees"]
+    assert features(named) == ["a", "b", "c"]

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers import training_runs
+from helpers.commands import run
 from helpers.paths import ROOT
 from helpers.trees import ensembles, grow, plain_scores
 from hypothesis import given
@@ -358,3 +360,18 @@ def test_deep_and_many_trees_need_no_recursion() -> None:
     ensemble = replace(SMALL, trees=(deep, *many))
     assert_same(model_from_json(model_to_json(ensemble).encode(), "m"), ensemble)
     assert sys.getrecursionlimit() == limit
+
+
+@pytest.mark.usefixtures("in_folder")
+def test_a_damaged_file_is_one_line_and_windows_line_ends_are_none() -> None:
+    text = training_runs.learnable()
+    whole = training_runs.fit(text, *training_runs.SMALL).data
+    good = training_runs.scores()
+    for damaged in (whole[:500], b"", text.encode()):
+        Path("m.json").write_bytes(damaged)
+        result = run("predict", "-m", "m.json", "--data", "d.svm", status=1)
+        assert (
+            result.stdout == "" and result.stderr.startswith("lmart: error: m.json") and result.stderr.count("\n") == 1
+        )
+    Path("m.json").write_bytes(whole.replace(b"\n", b"\r\n"))
+    assert training_runs.scores() == good
