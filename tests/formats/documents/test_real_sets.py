@@ -1,4 +1,4 @@
-"""Every real set that lies beside the project: read number by number, and written back."""
+"""Every real set there is: read number by number, and written back."""
 
 from __future__ import annotations
 
@@ -7,18 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.paths import ROOT
 from helpers.reading import SERIAL
+from helpers.real_sets import real_files
 
 from lmart.formats.documents.conversion import convert_data
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import read_dataset
 
-SHARED = ROOT.parent / "shared" / "data"
 
-
-@pytest.mark.realdata
-@pytest.mark.parametrize("path", sorted(SHARED.glob("*/*.svm.gz")), ids=lambda path: f"{path.parent.name}-{path.name}")
+@pytest.mark.parametrize("path", real_files())
 def test_every_real_set_is_read_as_it_stands_and_written_back(path: Path, tmp_path: Path) -> None:
     text = gzip.decompress(path.read_bytes())
     data = read_dataset([str(path)], ReadOptions())
