@@ -64,6 +64,7 @@ def test_pages_say_all_that_a_page_must(name: str) -> None:
     assert text.isascii() and not re.search(r"\b(19|20)\d\d-\d\d", text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_examples_run(name: str, tmp_path: Path) -> None:
     lines = example_lines(command(name).epilog or "")

@@ -33,6 +33,7 @@ def toured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_tour_runs(toured: Path) -> None:
     assert {path.name for path in toured.iterdir()} == {
         "data",
@@ -46,6 +47,7 @@ def test_the_tour_runs(toured: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_the_report_shown_is_the_one_printed(toured: Path) -> None:
     line = next(line for block in TOUR for line in block.splitlines() if line.startswith("lmart eval"))
     with contextlib.chdir(toured):
@@ -59,6 +61,7 @@ def test_the_row_shown_is_in_the_sample() -> None:
     assert first.startswith(start) and first.endswith(end)
 
 
+@pytest.mark.slow
 def test_the_python_lines_run(toured: Path) -> None:
     (program,) = blocks("python")
     names: dict[str, object] = {}
@@ -67,6 +70,7 @@ def test_the_python_lines_run(toured: Path) -> None:
     assert len(names["scores"]) == 1  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_the_first_line_trains_on_the_sample(tmp_path: Path) -> None:
     """But for making the environment, which .ci/run does."""
     setup, install, *commands = INSTALL.split(" && ")

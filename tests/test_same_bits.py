@@ -13,6 +13,7 @@ from helpers.commands import PROGRAM, SAMPLE, start
 from helpers.paths import TESTS
 from helpers.training_runs import learnable
 
+pytestmark = pytest.mark.slow
 SETTINGS = ("--trees", "3", "--sample", "0.5", "--min-docs", "5", "--quiet")
 
 

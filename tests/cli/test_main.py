@@ -161,6 +161,7 @@ class TestUsage:
         assert run(name, "-h").stdout.startswith(f"Usage: lmart {name} [OPTIONS]")
 
 
+@pytest.mark.slow
 class TestStreams:
     """Closed, full and slow streams, as processes of their own."""
 
@@ -334,6 +335,7 @@ class TestStreams:
         assert (tmp_path / "m.json").exists()
 
 
+@pytest.mark.slow
 class TestSurroundings:
     ODD: ClassVar = {
         "bare": {"LC_ALL": "C"},
@@ -401,6 +403,7 @@ class TestProgress:
         assert all(line.startswith("lmart: ") for line in lines)
         assert any(line.startswith("lmart: 20/20 trees, ") for line in lines)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("plain", [{"NO_COLOR": "1"}, {"TERM": "dumb"}, {"TERM": ""}])
     def test_plain_on_a_terminal_when_asked(self, tmp_path: Path, plain: dict[str, str]) -> None:
         assert "\x1b" not in self.on_terminal(tmp_path, {"TERM": "xterm", **plain})
@@ -427,6 +430,7 @@ class TestProgress:
         assert process.returncode == 0
         return shown.decode()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("option", "lines"), [("-q", 1), ("--quiet", 1), ("-qq", 0), ("-q --quiet", 0), ("-qqq", 0)]
     )

@@ -179,6 +179,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 class TestPlanted:
     """A signal at one certain place of a run."""
 
@@ -234,7 +235,6 @@ class TestPlanted:
         assert {name for name in os.listdir(tmp_path) if (tmp_path / name).read_text() != "old"} == set(wrote)
         assert sorted(os.listdir(tmp_path)) == ["m.json", "r.json"]
 
-    @pytest.mark.slow
     @pytest.mark.parametrize(
         "place",
         [

@@ -90,6 +90,7 @@ def test_contributions_and_base_add_up_to_the_score(data: st.DataObject) -> None
     assert sums == pytest.approx(plain_scores(ensemble, rows), abs=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_leaves", "n_features"), [(300, 250), (600, 520), (4096, 3)])
 def test_long_paths_lose_no_digits(n_leaves: int, n_features: int) -> None:
     rng = random.Random(n_leaves)

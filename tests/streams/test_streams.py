@@ -261,6 +261,7 @@ def model_of(folder: Path) -> Path:
     return folder / "m.json"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changing", ["d.svm", "d.csv", "d.parquet", "d.svm.gz", "m.json", "s", "w", "i", "p", "c", "v.svm"]
 )
@@ -638,6 +639,7 @@ def test_compressed_data_trains_the_same_model_and_is_refused_when_cut_off(tmp_p
     assert not (tmp_path / "m").exists()
 
 
+@pytest.mark.slow
 def test_process_substitution_and_pipes_work(tmp_path: Path) -> None:
     model = tmp_path / "m.json"
     line = f"lmart train -q --trees 2 --data <(cat {SAMPLE}/train.svm) --out m.json"

@@ -15,6 +15,7 @@ from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import read_dataset
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", real_files())
 def test_every_real_set_is_read_as_it_stands_and_written_back(path: Path, tmp_path: Path) -> None:
     text = gzip.decompress(path.read_bytes())

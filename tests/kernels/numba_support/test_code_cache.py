@@ -278,6 +278,7 @@ def test_collecting_garbage_goes_on_after_a_compilation(toy_file: Path) -> None:
         gc.enable()
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_kept_code_is_loaded_without_what_compiling_needs(toy_file: Path) -> None:
     program = "import sys, toykernels as t; print(t.toy(3), 'numba.np.arraymath' in sys.modules)"
@@ -638,6 +639,7 @@ class TestTurns:
             os.waitpid(child, 0)
 
 
+@pytest.mark.slow
 @needs_compiler
 class TestOtherVersionsOfNumba:
     PARTS = (
@@ -707,6 +709,7 @@ class TestMessages:
         assert (first, second) == (["broken"], ["broken"])
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_processes_that_start_together_share_an_empty_cache(toy_file: Path) -> None:
     program = "import toykernels as t; print(t.toy(3), t.toy(0.5), sum(t.toy.stats.cache_misses.values()))"
