@@ -408,6 +408,7 @@ class TestProgress:
     def test_plain_on_a_terminal_when_asked(self, tmp_path: Path, plain: dict[str, str]) -> None:
         assert "\x1b" not in self.on_terminal(tmp_path, {"TERM": "xterm", **plain})
 
+    @pytest.mark.slow
     def test_a_bar_on_a_terminal(self, tmp_path: Path) -> None:
         shown = self.on_terminal(tmp_path, {"TERM": "xterm", "NO_COLOR": "", "COLUMNS": "100"})
         assert "\x1b" in shown and "20/20 trees" in shown and "ndcg@10" in shown

@@ -48,6 +48,7 @@ def long_training(folder: Path, *more: str) -> Iterator[subprocess.Popen[bytes]]
             process.kill()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", STATUS)
 def test_training_is_stopped(tmp_path: Path, number: signal.Signals) -> None:
     (tmp_path / "m.json").write_text("old")

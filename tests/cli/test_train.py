@@ -530,6 +530,7 @@ def test_model_and_report_are_strict_json_whatever_happened() -> None:
     assert shell("jq . m.json r.json || test $? = 127", Path()).returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("out", ["m.json", "/dev/full"])
 def test_a_full_disk_leaves_the_older_model(out: str, in_folder: Path) -> None:
     Path("d.svm").write_text(DATA)

@@ -318,6 +318,7 @@ def test_bounds_best_order_and_shift(rows: list[tuple[float, float]], gain: str,
         assert evaluate("map,mrr", labels, labels, ties=ties) == pytest.approx({"map": 1.0, "mrr": 1.0}, rel=1e-14)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(rows=st.lists(st.tuples(GRADES, st.sampled_from([0.0, 1.0])), min_size=1, max_size=6))
 def test_averaged_ties_are_the_mean_over_all_orders(rows: list[tuple[float, float]]) -> None:

@@ -89,6 +89,7 @@ def test_a_search_goes_on_as_if_it_had_never_stopped() -> None:
     assert again.stdout == whole and untimed("t") == untimed("whole")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_a_search_that_is_stopped(number: signal.Signals, tmp_path: Path) -> None:
     search = ("train", "--data", "d.svm", *TUNE[:-2], "--tune-file", "t")

@@ -82,6 +82,7 @@ FIELDS = st.sampled_from(
 TEXTS = st.sampled_from(["a", "a", "b", "a b", "é", "", " c", "\x01", "\x1f a", "\u00a0a", "b\x0b"])
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(st.lists(st.tuples(FIELDS, TEXTS, FIELDS, TEXTS), min_size=1, max_size=5), st.booleans())
 def test_quoted_and_plain_text_give_the_same(table: list[tuple[str, ...]], infinite: bool) -> None:

@@ -244,6 +244,7 @@ TEXTS = st.lists(st.tuples(LINES, ENDS), min_size=1, max_size=6).map(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=700)
 @given(TEXTS, st.booleans(), st.booleans(), st.booleans())
 @example(b"1 qid:1 1:1\n1 qid:1 2:1 1:3 2:4 1:99999999999999999999.5\n", False, True, True)
@@ -251,6 +252,7 @@ def test_any_text_reads_as_the_twin_reads_it(text: bytes, cut: bool, last_wins: 
     agrees_with_twin(text.rstrip(b"\n") if cut else text, last_wins, infinite)
 
 
+@pytest.mark.slow
 @settings(max_examples=500)
 @given(st.binary(max_size=40), st.integers(0, 60))
 def test_foreign_bytes_anywhere_are_read_as_the_twin_reads_them(junk: bytes, place: int) -> None:

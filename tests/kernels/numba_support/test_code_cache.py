@@ -290,6 +290,7 @@ def test_kept_code_is_loaded_without_what_compiling_needs(toy_file: Path) -> Non
     assert outputs == [b"7 True\n", b"7 False\n"]
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_a_file_that_may_not_grow_to_its_size_is_not_kept(toy_file: Path) -> None:
     """As on a disk that fills up while it is written."""
@@ -729,6 +730,7 @@ def test_processes_that_start_together_share_an_empty_cache(toy_file: Path) -> N
     assert len(list((toy_file.parent / "shared" / "lmart").glob("*.kernel"))) == 4
 
 
+@pytest.mark.slow
 def test_runs_as_plain_python_without_warnings() -> None:
     program = (
         "import numpy as np; from lmart.kernels.numba_support.code_cache import kernel\n"
