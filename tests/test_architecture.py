@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers.commands import PROGRAM, ROOT
+from helpers.commands import PROGRAM
+from helpers.paths import ROOT
 
 HEAVY = {"numpy", "numba", "llvmlite", "rich", "scipy", "pyarrow", "zstandard"}
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import click
 import pytest
-from helpers.commands import ROOT, run_lines
+from helpers.commands import run_lines
+from helpers.paths import ROOT
 
 from lmart import __version__
 from lmart.cli.main import COMMANDS, main

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -113,7 +115,7 @@ def test_files(tmp_path: Path) -> None:
 class Column:
     """A column of a DataFrame; `nulls` as pandas or as polars converts them."""
 
-    def __init__(self, cells: list[object], like_pandas: bool) -> None:
+    def __init__(self, cells: Sequence[object], like_pandas: bool) -> None:
         self.cells = cells
         self.like_pandas = like_pandas
 
@@ -128,7 +130,7 @@ class Column:
 class Frame:
     """What pandas and polars have in common."""
 
-    def __init__(self, columns: dict[object, list[object]], like_pandas: bool = True) -> None:
+    def __init__(self, columns: Mapping[Any, Sequence[object]], like_pandas: bool = True) -> None:
         self.columns = list(columns)
         self._cells = columns
         self._like_pandas = like_pandas
@@ -140,7 +142,7 @@ class Frame:
         return Column(self._cells[label], self._like_pandas)
 
 
-BY_NAME = {"a": [1.0, None], "b": [2, 0], "c": [3.0, 0.7]}
+BY_NAME: dict[str, Sequence[object]] = {"a": [1.0, None], "b": [2, 0], "c": [3.0, 0.7]}
 NAMED_ROWS = [[1.0, 2.0, 3.0], [math.nan, 0.0, 0.7]]
 
 
@@ -244,7 +246,7 @@ def test_numbers_beyond_64_bits_and_rows_of_unequal_lengths_are_refused() -> Non
 
 def test_masked_cells_are_missing() -> None:
     model = Model(sample_model())
-    masked = np.ma.masked_array([[0.5, 2.0, 3.0], [7.0, 0.0, 0.7]], [[0, 0, 0], [1, 0, 0]])
+    masked = np.ma.masked_array([[0.5, 2.0, 3.0], [7.0, 0.0, 0.7]], [[False] * 3, [True, False, False]])
     assert model.predict(masked).tolist() == model.predict([[0.5, 2.0, 3.0], [math.nan, 0.0, 0.7]]).tolist()
 
 

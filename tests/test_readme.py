@@ -9,7 +9,8 @@ import shlex
 from pathlib import Path
 
 import pytest
-from helpers.commands import ROOT, run, run_lines
+from helpers.commands import run, run_lines
+from helpers.paths import ROOT
 
 from lmart import __version__
 from lmart.errors import ExitStatus

@@ -14,7 +14,8 @@ import time
 from pathlib import Path
 
 import pytest
-from helpers.commands import ROOT, SAMPLE, run, shell
+from helpers.commands import run, shell
+from helpers.paths import ROOT, SAMPLE
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -266,7 +267,7 @@ class TestProcessors:
         assert subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout == b"1\n"
 
     def test_the_smaller_of_both_counts(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(threads.os, "sched_getaffinity", lambda pid: set(range(6)), raising=False)
+        monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(6)), raising=False)
         for limit, expected in ((None, 6), (4, 4), (9, 6)):
             monkeypatch.setattr(threads, "_cgroup_limit", lambda membership, root, limit=limit: limit)
             assert available_processors() == expected

@@ -20,6 +20,7 @@ from helpers.datasets import random_dataset
 from helpers.score_data import score_dataset
 
 from lmart.binning import streaming
+from lmart.binning.edges import choose_bin_edges
 from lmart.data.metadata import Sidecars
 from lmart.errors import DataError
 from lmart.formats.models.lmart_json import model_to_json
@@ -61,7 +62,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def letor(seed: int, n_queries: int = 30, special: tuple[str, ...] = (), first: int = 0, extra: int = 0) -> str:
     """Return queries with absent cells, ids out of order, and a feature that appears late."""
     rng = random.Random(seed)
-    lines = []
+    lines: list[str] = []
     for q in range(first, first + n_queries):
         for _ in range(rng.randrange(1, 9)):
             label = rng.randrange(4)
@@ -281,7 +282,7 @@ def test_a_file_that_changes_between_the_passes_is_refused(
     monkeypatch.setattr("lmart.binning.row_sample.SAMPLE_LIMIT", 60)
     Path("a").write_text(letor(10))
     Path("b").write_text(letor(11, 5, first=50))
-    choose = streaming.choose_bin_edges
+    choose = choose_bin_edges
     if not noticed:
         monkeypatch.setattr(streaming, "state_of", lambda path: None)
 

@@ -351,10 +351,10 @@ class TestSurroundings:
     @pytest.mark.parametrize("name", ODD)
     def test_odd_file_names_and_encodings(self, name: str, tmp_path: Path) -> None:
         data = os.path.join(os.fsencode(tmp_path), "donn\u00e9es \u2713 ".encode() + b"\xff.svm")
-        shutil.copy(TRAIN, data)
+        shutil.copy(os.fsencode(TRAIN), data)
         environment = {key: os.environ[key] for key in ("PATH", "NUMBA_CACHE_DIR") if key in os.environ}
         environment |= self.ODD[name]
-        command = [
+        command: list[str | bytes] = [
             *PROGRAM,
             "train",
             "--data",

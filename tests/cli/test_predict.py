@@ -376,7 +376,11 @@ def test_ids_that_a_line_cannot_hold_are_refused(form: str, blank: str) -> None:
 
 
 def process(*arguments: str, **options: Any) -> subprocess.Popen[bytes]:
-    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
+    pipes: dict[str, Any] = {
+        "stdin": subprocess.DEVNULL,
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+    } | options
     return subprocess.Popen([sys.executable, "-m", "lmart", "predict", *arguments], **pipes)
 
 

@@ -36,8 +36,8 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> None:
 @contextmanager
 def long_training(folder: Path, *more: str) -> Iterator[subprocess.Popen[bytes]]:
     """A run that would take minutes, once its first tree is grown."""
-    arguments = ("train", "--data", TRAIN, "--trees", "1000000", "--out", "m.json", "--threads", "2", *more)
-    with start(*arguments, folder=folder) as process:
+    arguments = ("train", "--data", TRAIN, "--trees", "1000000", "--out", "m.json", "--threads", "2")
+    with start(*arguments, *more, folder=folder) as process:
         assert process.stderr is not None
         for line in process.stderr:
             if b"/1000000 trees" in line:

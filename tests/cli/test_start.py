@@ -7,7 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from helpers.commands import PROGRAM, ROOT, SAMPLE, run
+from helpers.commands import PROGRAM, run
+from helpers.paths import ROOT, SAMPLE
 
 
 def predict(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:

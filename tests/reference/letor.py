@@ -59,14 +59,17 @@ def printable(text: bytes) -> bool:
         return False
 
 
-def _letor_row(words, has_label, has_query, allow_infinite, last_wins):
+def _letor_row(
+    words: list[bytes], has_label: bool, has_query: bool, allow_infinite: bool, last_wins: bool
+) -> tuple[float, bytes, list[tuple[int, float]]] | None:
     if not words:
         return None
     label, query = 0.0, b""
     if has_label:
-        label = number(words.pop(0))
-        if label is None or not 0 <= label < inf:
+        said = number(words.pop(0))
+        if said is None or not 0 <= said < inf:
             return None
+        label = said
     if has_query:
         query = words.pop(0) if words else b""
         if query[:4] != b"qid:" or query == b"qid:" or any(c < 32 for c in query):

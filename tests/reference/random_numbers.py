@@ -13,7 +13,7 @@ def mix(x: int) -> int:
 
 def is_chosen(row: int, seed: int, halvings: int) -> bool:
     """Whether a row is in the sample that takes one of 2^halvings rows."""
-    return mix(row ^ mix(seed)) < 2 ** (64 - halvings)
+    return mix(row ^ mix(seed)) < 1 << (64 - halvings)
 
 
 def sample_rows(n: int, limit: int, seed: int) -> list[int]:

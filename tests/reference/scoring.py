@@ -5,7 +5,7 @@ A tree is (columns, thresholds, missing_left, left, right, leaf_values); childre
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isnan
 
 PlainTree = tuple[Sequence[int], Sequence[float], Sequence[bool], Sequence[int], Sequence[int], Sequence[float]]
@@ -35,7 +35,7 @@ def score_rows(base_score: float, trees: Sequence[PlainTree], rows: Sequence[Seq
 
 def code_rows(
     cells: Sequence[dict[int, float]],
-    thresholds: dict[int, Sequence[float]],
+    thresholds: Mapping[int, Sequence[float]],
     coded: Sequence[tuple[int, int, bool]],
     absent: float,
 ) -> list[list[int]]:

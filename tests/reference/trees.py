@@ -116,11 +116,12 @@ def oblivious_leaves(
         best = max(sums, key=lambda cut: (sums[cut], [-part for part in cut]))
         closest = min([closest, *(1 - sums[cut] / sums[best] for cut in sums if lefts[cut] != lefts[best])])
         f, code, side = best
-        parted = []
+        parted: list[list[int]] = []
         for rows in leaves:
-            left = [d for d in rows if (side if codes[f][d] == missing[f] else codes[f][d] <= code)]
-            right = [d for d in rows if d not in left]
-            heavy = all(sum(hessians[d] for d in part) >= min_hessian for part in (left, right))
-            parted += [left, right] if heavy and min(len(left), len(right)) >= max(1, min_docs) else [rows]
+            lower = [d for d in rows if (side if codes[f][d] == missing[f] else codes[f][d] <= code)]
+            upper = [d for d in rows if d not in lower]
+            sides = [lower, upper]
+            heavy = all(sum(hessians[d] for d in part) >= min_hessian for part in sides)
+            parted += sides if heavy and min(map(len, sides)) >= max(1, min_docs) else [rows]
         leaves = parted
     return {frozenset(rows) for rows in leaves}, closest

@@ -289,7 +289,7 @@ def test_no_result_is_made_of_a_file_that_changed(
 
     monkeypatch.setattr(inputs._Raw, "read_some", read_and_change)
     training = ("train", "--data", data, "--trees", "1", "--out", out)
-    commands: list[tuple[str | Path, ...]] = {
+    by_file: dict[str, list[tuple[str | Path, ...]]] = {
         "m.json": [("predict", "-m", model, "--data", data, "--out", out), ("eval", "-m", model, "--data", data)],
         "s": [("eval", "--scores", tmp_path / "s", "--data", data, "--per-query", out)],
         "w": [(*training, "--weights", tmp_path / "w")],
@@ -297,17 +297,15 @@ def test_no_result_is_made_of_a_file_that_changed(
         "p": [(*training, "--positions", tmp_path / "p")],
         "c": [(*training, "--monotone", tmp_path / "c")],
         "v.svm": [(*training, "--valid", tmp_path / "v.svm")],
-    }.get(
-        changing,
-        [
-            training,
-            ("predict", "-m", model, "--data", data, "--out", out),
-            ("eval", "-m", model, "--data", data, "--per-query", out),
-            ("convert", data, out, "--to", "letor"),
-        ],
-    )
+    }
+    of_data: list[tuple[str | Path, ...]] = [
+        training,
+        ("predict", "-m", model, "--data", data, "--out", out),
+        ("eval", "-m", model, "--data", data, "--per-query", out),
+        ("convert", data, out, "--to", "letor"),
+    ]
     whole = (tmp_path / changing).read_bytes()
-    for command in commands:
+    for command in by_file.get(changing, of_data):
         (tmp_path / changing).write_bytes(whole)
         said = run(*command, status=1).stderr
         assert said == f"lmart: error: {tmp_path / changing}: {CHANGED}\n"
@@ -590,7 +588,8 @@ def test_a_socket_may_be_input_and_output_at_once() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         code = "from lmart.streams import check_output; check_output('-', ['-'])"
-        done = subprocess.run([sys.executable, "-c", code], stdin=theirs, stdout=theirs, stderr=-1, check=False)
+        both = theirs.fileno()
+        done = subprocess.run([sys.executable, "-c", code], stdin=both, stdout=both, stderr=-1, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
 
 

@@ -177,7 +177,7 @@ def test_the_model_holds_exactly_the_best_rounds_trees() -> None:
     chosen = replace(SMALL, trees=60, early_stop=5)
     result = train(data, [valid, other], chosen, POOL, seen.append)
     decisive = [one.validation[0] for one in seen]
-    assert result.best_round == decisive.index(max(decisive, key=lambda v: v or 0)) + 1  # type: ignore[type-var]
+    assert result.best_round == decisive.index(max(decisive, key=lambda v: v or 0)) + 1
     assert len(result.ensemble.trees) == result.best_round < result.rounds == len(seen)
     assert result.validation == seen[result.best_round - 1].validation
     again = train(data, [], replace(chosen, trees=result.best_round, early_stop=0), POOL)
@@ -238,7 +238,8 @@ def test_query_weights_tip_the_balance() -> None:
 def test_fractional_labels_are_not_cut() -> None:
     def first(labels: list[float], gain: str = "exp2") -> list[float]:
         data = dataset(labels, ["q"] * 3, [[0.0], [1.0], [2.0]])
-        return fit(data, replace(PLAIN, leaves=3, gain=Gain.parse(gain), trees=3)).scores.tolist()
+        scores: list[float] = fit(data, replace(PLAIN, leaves=3, gain=Gain.parse(gain), trees=3)).scores.tolist()
+        return scores
 
     assert first([0.5, 1.5, 1.0]) != first([0, 1, 1]) != first([0.5, 1.5, 1.0], "linear")
 
@@ -304,6 +305,6 @@ def test_there_is_always_a_feature_to_split_on() -> None:
 
 def test_an_unlucky_draw_of_features_does_not_end_the_training() -> None:
     rows = [[float(row % 2), float(row % 20 == 0), float(row % 30 == 0)] for row in range(60)]
-    data = dataset([row % 2 for row in range(60)], [row // 6 for row in range(60)], rows)  # type: ignore[misc]
+    data = dataset([row % 2 for row in range(60)], [row // 6 for row in range(60)], rows)
     result = fit(data, replace(SMALL, trees=20, features=0.3, min_docs=10))
     assert len(result.ensemble.trees) == 20

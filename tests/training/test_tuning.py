@@ -177,7 +177,7 @@ def test_proposals() -> None:
 def test_ranges_are_inside_those_of_the_settings() -> None:
     for one in DIMENSIONS:
         for value in one.choices or (one.low, one.high):
-            TrainSettings(**{one.name: value})
+            TrainSettings(**{one.name: value})  # type: ignore[arg-type]
 
 
 def test_settings_that_mean_nothing_to_the_objective_are_not_searched() -> None:

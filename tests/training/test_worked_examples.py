@@ -70,8 +70,10 @@ def test_negative_labels_are_refused() -> None:
 
 @pytest.mark.parametrize("n", [10_001, 20_000])
 def test_a_query_may_have_more_than_ten_thousand_documents(n: int) -> None:
-    label = (lambda row: row == 7) if n == 10_001 else (lambda row: row % 2)
-    fit("".join(f"{int(label(row))} qid:1 1:{label(row) + row % 5}\n" for row in range(n)), "--trees", "3")
+    def label(row: int) -> int:
+        return int(row == 7) if n == 10_001 else row % 2
+
+    fit("".join(f"{label(row)} qid:1 1:{label(row) + row % 5}\n" for row in range(n)), "--trees", "3")
     assert evaluated("d.svm", "--metric", "ndcg@5") == 1.0 or n == 10_001
 
 

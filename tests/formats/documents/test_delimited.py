@@ -8,6 +8,7 @@ import json
 import math
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers.reading import faults_of, listed, read, rows_of
@@ -36,7 +37,7 @@ ROWS = [
 ]
 
 
-def rows(data: bytes | list[bytes], format: str = "csv", **options: object) -> list:
+def rows(data: bytes | list[bytes], format: str = "csv", **options: Any) -> list[Any]:
     reader = rows_of(data, format, keep_document_ids=True, **options)
     return listed(reader, reader)
 
@@ -47,7 +48,7 @@ QUOTED = TABLE.replace(b'B "b"', b'"B ""b"""')
 
 
 @pytest.mark.parametrize(("table", "expected"), [(PLAIN, PLAIN_ROWS), (QUOTED, ROWS)])
-def test_all_that_is_allowed_is_read(table: bytes, expected: list, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_that_is_allowed_is_read(table: bytes, expected: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     assert repr(rows(table)) == repr(expected)
     assert repr(rows(table.replace(b",", b"\t"), "tsv")) == repr(expected)
     for cut in range(len(table)):
@@ -89,7 +90,7 @@ def test_quoted_and_plain_text_give_the_same(table: list[tuple[str, ...]], infin
     plain = "label\tqid\t5\tdocid\n" + "".join("\t".join(row) + "\n" for row in table)
     quoted = io.StringIO()
     csv.writer(quoted, delimiter="\t", quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(table)
-    options = {"group_by_qid": True, "max_errors": 100, "allow_infinite": infinite}
+    options: dict[str, Any] = {"group_by_qid": True, "max_errors": 100, "allow_infinite": infinite}
     results = []
     for text in (plain, "label\tqid\t5\tdocid\n" + quoted.getvalue()):
         try:

@@ -8,6 +8,7 @@ import tracemalloc
 from collections.abc import Iterator
 from itertools import chain, pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -49,11 +50,11 @@ SMALL_ROWS = [
 ]
 
 
-def same(rows: list, others: list) -> bool:
+def same(rows: list[Any], others: list[Any]) -> bool:
     return repr(rows) == repr(others)
 
 
-def stream_rows(pieces: bytes | list[bytes], **options: object) -> list:
+def stream_rows(pieces: bytes | list[bytes], **options: Any) -> list[Any]:
     reader = rows_of(pieces, keep_document_ids=True, **options)
     return listed(reader, reader)
 
@@ -122,7 +123,9 @@ def test_head_and_small_buffers_change_nothing(monkeypatch: pytest.MonkeyPatch) 
         assert same(listed(reader, reader), SMALL_ROWS)
 
 
-def expected_rows(data: bytes, last_wins: bool, infinite: bool, layout: tuple[bool, bool]) -> tuple[list, list[int]]:
+def expected_rows(
+    data: bytes, last_wins: bool, infinite: bool, layout: tuple[bool, bool]
+) -> tuple[list[Any], list[int]]:
     rows, wrong = reference.letor.letor_rows(data.removeprefix(b"\xef\xbb\xbf"), *layout, infinite, last_wins)
     return [
         (label if layout[0] else None, query.decode("utf-8"), cells, document.decode("utf-8", "backslashreplace"))
@@ -132,7 +135,7 @@ def expected_rows(data: bytes, last_wins: bool, infinite: bool, layout: tuple[bo
 
 def agrees_with_twin(data: bytes, last_wins: bool, infinite: bool) -> None:
     """The reader and the twin give the same rows, or name the same lines."""
-    options = {
+    options: dict[str, Any] = {
         "duplicates": "last" if last_wins else "error",
         "allow_infinite": infinite,
         "group_by_qid": True,
@@ -369,7 +372,7 @@ def test_a_first_row_that_is_not_letor_ends_the_list() -> None:
 
 
 def test_rows_without_label_or_query_are_read_when_they_may() -> None:
-    free = {"require_labels": False, "require_queries": False}
+    free: dict[str, Any] = {"require_labels": False, "require_queries": False}
     for text, rows in (
         (b"qid:1 1:0.5\nqid:2\n", [(None, "1", [(1, 0.5)], ""), (None, "2", [], "")]),
         (b"1:0.5\n\n2:0.5 # x\n", [(None, "", [(1, 0.5)], ""), (None, "", [(2, 0.5)], "x")]),
@@ -377,7 +380,8 @@ def test_rows_without_label_or_query_are_read_when_they_may() -> None:
     ):
         assert stream_rows(text, **free) == rows
     for mixed in (b"1:1\n1 1:1\n", b"1:1\nqid:1 1:1\n", b"1 1:1\n1 qid:1 1:1\n", b"qid:1 1:1\n1:1\n"):
-        assert faults_of(mixed, **free)[0].line in (1, 2)
+        line = faults_of(mixed, **free)[0].line
+        assert line in (1, 2)
 
 
 def test_the_last_of_equal_indices_counts_when_asked() -> None:

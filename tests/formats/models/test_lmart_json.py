@@ -110,7 +110,8 @@ def test_there_and_back_is_exact(ensemble: Ensemble, name: str | None, gain: str
 
 def test_numbers_are_the_shortest_that_read_back_equal() -> None:
     values = np.array([0.1, 1e22, 5e-324, 1.7976931348623157e308, -0.0, 100.0, 1 / 3])
-    tree = Tree(*(np.zeros(0, kind) for kind in (np.int32, float, bool, np.int32, np.int32)), values[:1])
+    none = np.zeros(0, np.int32)
+    tree = Tree(none, np.zeros(0), np.zeros(0, np.bool_), none, none, values[:1])
     trees = tuple(replace(tree, leaf_values=values[i : i + 1]) for i in range(len(values)))
     text = model_to_json(replace(SMALL, trees=trees))
     for value in values.tolist():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import gc
+import importlib
 import importlib.util
 import os
 import pickle
@@ -22,7 +23,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from helpers.commands import PROGRAM, ROOT, SAMPLE, run
+from helpers.commands import PROGRAM, run
+from helpers.paths import ROOT, SAMPLE
 from numba.core.errors import TypingError
 
 from lmart.kernels import Messages
@@ -199,7 +201,7 @@ class TestKernelCache:
         def full(source: str, target: str) -> None:
             raise OSError(errno.ENOSPC, "No space left on device")
 
-        monkeypatch.setattr(code_files.os, "replace", full)
+        monkeypatch.setattr(os, "replace", full)
         module = load(toy_file)
         assert (module.toy(3), module.toy(2.0)) == (7, 5.0)
         assert [path.name for path in (toy_file.parent / "__pycache__").iterdir() if "kernel" in path.suffix] == []
@@ -223,7 +225,7 @@ class TestKernelCache:
 
     def test_numba_that_does_not_ask_for_kept_code_is_reported(self, toy_file: Path, said: list[str]) -> None:
         module = load(toy_file)
-        module.toy._cache = compiler.importlib.import_module("numba.core.caching").NullCache()
+        module.toy._cache = importlib.import_module("numba.core.caching").NullCache()
         assert module.toy(3) == 7
         assert [text for text in said if "does not use lmart's cache" in text] != []
 
@@ -573,7 +575,13 @@ class TestTurns:
         monkeypatch.setattr(code_files, "QUIET_WAIT", 0.1)
         other = self.held(toy_file)
         slept: list[float] = []
-        monkeypatch.setattr(code_files.time, "sleep", lambda seconds, sleep=time.sleep: slept.append(sleep(seconds)))
+        sleep = time.sleep
+
+        def remembered(seconds: float) -> None:
+            slept.append(seconds)
+            sleep(seconds)
+
+        monkeypatch.setattr(time, "sleep", remembered)
         module = load(toy_file)
         assert module.toy(3) == 7
         waits = len(slept)
@@ -584,8 +592,13 @@ class TestTurns:
 
     def test_a_short_wait_is_not_reported(self, toy_file: Path, said: list[str]) -> None:
         other = self.held(toy_file)
+
+        def close_later() -> None:
+            time.sleep(0.1)
+            os.close(other)
+
         with ThreadPoolExecutor(1) as pool:
-            pool.submit(lambda: (time.sleep(0.1), os.close(other)))
+            pool.submit(close_later)
             assert load(toy_file).toy(3) == 7
         assert said == ["compiling what this command needs, once on this machine"]
 

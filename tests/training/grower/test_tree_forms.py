@@ -47,7 +47,8 @@ def grow(rows: list[tuple[float, int, int, int]], chosen: TrainSettings) -> tupl
 def leaf_sets(grown: GrownTree | None, leaves: LocalLeaves, n: int) -> set[frozenset[int]]:
     if grown is None:
         return {frozenset(range(n))}
-    (partition,) = leaves.partitions
+    assert len(leaves.partitions) == 1
+    partition = leaves.partitions[0]
     return {frozenset(partition.of(leaf).tolist()) for leaf in grown.leaves}
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from math import exp, fsum, log, log2
+from typing import Any
 
 import numpy as np
 import pytest
@@ -81,9 +83,8 @@ def test_xendcg_against_its_twin(gain: str, sigma: float) -> None:
     settings = replace(settings_of("xendcg", sigma=sigma), gain=Gain.parse(gain), seed=5)
     g, h = prepare(data, settings, POOL, weights).compute_gradients(scores, 3)
     key = reference.random_numbers.round_key(5, 3)
-    worth = {"exp2": lambda label: 2.0**label - 1, "linear": float}.get(
-        gain, lambda label: [0, 3, 5, 40, 41][int(label)]
-    )
+    worths: dict[str, Callable[[float], float]] = {"exp2": lambda label: 2.0**label - 1, "linear": float}
+    worth = worths.get(gain) or (lambda label: (0.0, 3.0, 5.0, 40.0, 41.0)[int(label)])
     for q, (start, stop) in enumerate(zip(data.query_offsets[:-1], data.query_offsets[1:], strict=True)):
         gains = [worth(label) for label in data.labels[start:stop]]
         gammas = [reference.random_numbers.uniform(row, key) for row in range(start, stop)]
@@ -258,7 +259,7 @@ def test_any_scores_give_numbers(name: str, pairs: list[tuple[int, float]], sigm
 
 
 @pytest.mark.parametrize("option", [{"truncation": 1}, {"normalize": True}])
-def test_xendcg_knows_neither_truncation_nor_normalising(option: dict[str, int]) -> None:
+def test_xendcg_knows_neither_truncation_nor_normalising(option: dict[str, Any]) -> None:
     plain = settings_of("xendcg")
     one, other = (gradients_of(settings, LABELS, SCORES) for settings in (plain, replace(plain, **option)))
     assert (one.gradients == other.gradients).all() and (one.hessians == other.hessians).all()
