@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.paths import ROOT
+from helpers.paths import SAMPLE
 from helpers.trees import grow, plain_scores
 
 from lmart.errors import DataError, ModelError
@@ -20,7 +20,7 @@ from lmart.formats.models.lmart_json import write_model
 from lmart.model import Model, load
 from lmart.scoring.ensemble import Ensemble
 
-SAMPLE = ROOT / "data" / "sample" / "test.svm"
+TEST_FILE = SAMPLE / "test.svm"
 
 
 def sample_model(names: tuple[str, ...] | None = None, absent: str = "zero") -> Ensemble:
@@ -105,7 +105,7 @@ def test_files(tmp_path: Path) -> None:
         Model(ensemble).predict_letor(data, strict=True)
     sample = Model(Ensemble(ensemble.trees, np.arange(1, 21)))
     for threads in (None, 1, 2):
-        assert len(sample.predict_letor(SAMPLE, threads=threads)) == len(SAMPLE.read_text().splitlines())
+        assert len(sample.predict_letor(TEST_FILE, threads=threads)) == len(TEST_FILE.read_text().splitlines())
     with pytest.raises(ModelError):
         load(str(data))
     with pytest.raises(DataError, match="no such file"):
@@ -297,7 +297,7 @@ def test_threads_are_all_or_a_number_from_one() -> None:
         with pytest.raises(ValueError, match="from 1 up"):
             model.predict(rows, threads=threads)
         with pytest.raises(ValueError, match="from 1 up"):
-            model.predict_letor(SAMPLE, threads=threads)
+            model.predict_letor(TEST_FILE, threads=threads)
 
 
 def test_a_model_shows_its_size() -> None:

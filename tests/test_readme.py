@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from helpers.commands import run, run_lines
-from helpers.paths import ROOT
+from helpers.paths import ROOT, SAMPLE
 
 from lmart import __version__
 from lmart.errors import ExitStatus
@@ -57,7 +57,7 @@ def test_the_report_shown_is_the_one_printed(toured: Path) -> None:
 
 def test_the_row_shown_is_in_the_sample() -> None:
     start, end = next(text for text in blocks("text") if "qid:" in text).strip().split(" ... ")
-    with (ROOT / "data" / "sample" / "train.svm").open() as sample:
+    with (SAMPLE / "train.svm").open() as sample:
         first = sample.readline().strip()
     assert first.startswith(start) and first.endswith(end)
 

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers.commands import PROGRAM, SAMPLE, start
-from helpers.paths import TESTS
+from helpers.commands import PROGRAM, start
+from helpers.paths import SAMPLE, TESTS
 from helpers.training_runs import learnable
 
 pytestmark = pytest.mark.slow

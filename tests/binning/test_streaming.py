@@ -53,10 +53,7 @@ def passes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     return str(request.param)
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("in_folder")
 
 
 def letor(seed: int, n_queries: int = 30, special: tuple[str, ...] = (), first: int = 0, extra: int = 0) -> str:
@@ -175,7 +172,7 @@ def test_queries_by_size(pool: WorkerPool, passes: str) -> None:
         streaming.read_training_set(["a", "b"], options, SETTINGS, pool)
 
 
-def test_sizes_that_can_be_read_only_once_are_enough(passes: str, folder: Path) -> None:
+def test_sizes_that_can_be_read_only_once_are_enough(passes: str, in_folder: Path) -> None:
     lines = letor(6).splitlines()
     sizes = "".join(f"{len(list(rows))}\n" for _, rows in itertools.groupby(line.split()[1] for line in lines))
     Path("a").write_text("".join(" ".join(line.split()[:1] + line.split()[2:]) + "\n" for line in lines))
@@ -193,13 +190,13 @@ def models(*arguments: str, stdin: bytes | None = None) -> bytes:
 @pytest.mark.parametrize("compress", [False, True])
 @pytest.mark.parametrize("kept", [0, 1 << 24])
 def test_what_can_be_read_only_once_is_kept(
-    passes: str, compress: bool, kept: int, folder: Path, monkeypatch: pytest.MonkeyPatch
+    passes: str, compress: bool, kept: int, in_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = letor(7).encode()
     content = gzip.compress(text) if compress else text
     Path("a").write_bytes(text)
     expected = models("a")
-    spools = folder / "spools"
+    spools = in_folder / "spools"
     spools.mkdir()
     monkeypatch.setattr("lmart.streams.spool.KEPT", kept)
     monkeypatch.setattr("tempfile.tempdir", str(spools))
@@ -233,9 +230,9 @@ def test_without_a_folder_for_temporary_files_the_data_is_held_in_memory(
 
 
 @pytest.mark.parametrize("size", [20, 4000])
-def test_a_full_disk_is_told_and_where(size: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_told_and_where(size: int, in_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lmart.streams.spool.KEPT", 0)
-    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    monkeypatch.setattr("tempfile.tempdir", str(in_folder))
 
     class Full:
         def write(self, piece: memoryview) -> None:
@@ -248,7 +245,7 @@ def test_a_full_disk_is_told_and_where(size: int, folder: Path, monkeypatch: pyt
     content = gzip.compress(letor(9).encode()[:size])
     said = run("train", "--data", "-", "--out", "m.json", stdin=content, status=1).stderr
     assert said == (
-        f"lmart: error: standard input: cannot be kept in {folder} to be read twice: No space left on device; "
+        f"lmart: error: standard input: cannot be kept in {in_folder} to be read twice: No space left on device; "
         "set TMPDIR to a folder with more room, or give a file\n"
     )
     assert not Path("m.json").exists()

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from helpers.evaluation import SAMPLE, call, close, measured, refused, strict, write
-from helpers.paths import ROOT, TESTS
+from helpers.evaluation import call, close, measured, refused, strict, write
+from helpers.paths import ROOT, SAMPLE, TESTS
 
 from lmart.cli.main import main
 from lmart.cli.terminal import eval_report

@@ -19,7 +19,8 @@ from typing import ClassVar
 
 import click
 import pytest
-from helpers.commands import PROGRAM, SAMPLE, run, shell, start
+from helpers.commands import PROGRAM, run, shell, start
+from helpers.paths import SAMPLE
 from helpers.reading_runs import model_of_good
 
 from lmart import __version__

@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from helpers.commands import SAMPLE, run, shell, start
+from helpers.commands import run, shell, start
+from helpers.paths import SAMPLE
 
 from lmart.cli import signals as own_process
 from lmart.errors import ExitStatus

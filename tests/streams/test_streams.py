@@ -18,7 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from helpers.commands import SAMPLE, run, shell
+from helpers.commands import run, shell
+from helpers.paths import SAMPLE
 from helpers.reading_runs import GOOD, trained
 
 from lmart.errors import DataError, OutputError

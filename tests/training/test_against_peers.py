@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.commands import SAMPLE
 from helpers.datasets import dataset
+from helpers.paths import SAMPLE
 from helpers.real_sets import real_set
 from helpers.score_data import score_dataset
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import reference.letor
-from helpers.paths import ROOT
+from helpers.paths import SAMPLE
 from helpers.reading import SERIAL, Pieces, faults_of, listed, read, rows_of
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -549,7 +549,7 @@ def test_minus_zero_is_zero() -> None:
 @pytest.mark.peers
 def test_scikit_learn_reads_the_same(tmp_path: Path) -> None:
     datasets = pytest.importorskip("sklearn.datasets")
-    sample = ROOT / "data" / "sample" / "train.svm"
+    sample = SAMPLE / "train.svm"
     x, y, qid = datasets.load_svmlight_file(str(sample), query_id=True, zero_based=False, n_features=20)
     data = read_dataset([str(sample)], ReadOptions())
     assert np.array_equal(data.features.dense(20, 0.0), x.toarray())
