@@ -110,7 +110,7 @@ def test_err_takes_its_scale_from_labels_above_four() -> None:
     assert in_order("err", [5000, 0]) == 1.0
 
 
-# ---- reports of users (section C), at the level of values
+# ---- conventions, by worked values
 
 
 @pytest.mark.parametrize(("empty", "value"), [("skip", 0.815465), ("one", 0.876977), ("zero", 0.543643)])
