@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import signal
+from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # The first call of a kernel compiles it, so time says nothing about a single example.
@@ -14,3 +16,10 @@ settings.load_profile("lmart")
 for number, default in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, default)
+
+
+@pytest.fixture
+def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, new and empty."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path

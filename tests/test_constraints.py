@@ -31,9 +31,7 @@ POOL = WorkerPool(1)
 DATA = learnable(6)
 
 
-@pytest.fixture(autouse=True)
-def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("in_folder")
 
 
 def along(ensemble: Ensemble, data: RankingDataset, column: int) -> Float64Array:

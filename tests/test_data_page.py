@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from helpers.commands import ROOT, run
+from helpers.commands import run
+from helpers.paths import ROOT
 
 from lmart.formats.documents import column_names
 from lmart.formats.documents.letor_diagnostics import LARGEST_INDEX

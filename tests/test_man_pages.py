@@ -9,7 +9,8 @@ from pathlib import Path
 
 import click
 import pytest
-from helpers.commands import ROOT, run_lines
+from helpers.commands import run_lines
+from helpers.paths import ROOT
 
 from lmart import __version__
 from lmart.cli.main import COMMANDS, main
@@ -64,6 +65,7 @@ def test_pages_say_all_that_a_page_must(name: str) -> None:
     assert text.isascii() and not re.search(r"\b(19|20)\d\d-\d\d", text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_examples_run(name: str, tmp_path: Path) -> None:
     lines = example_lines(command(name).epilog or "")

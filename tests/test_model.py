@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from helpers.paths import ROOT
+from helpers.paths import SAMPLE
 from helpers.trees import grow, plain_scores
 
 from lmart.errors import DataError, ModelError
@@ -18,7 +20,7 @@ from lmart.formats.models.model_files import write_model
 from lmart.model import Model, load
 from lmart.scoring.ensemble import Ensemble
 
-SAMPLE = ROOT / "data" / "sample" / "test.svm"
+TEST_FILE = SAMPLE / "test.svm"
 
 
 def sample_model(names: tuple[str, ...] | None = None, absent: str = "zero") -> Ensemble:
@@ -103,7 +105,7 @@ def test_files(tmp_path: Path) -> None:
         Model(ensemble).predict_letor(data, strict=True)
     sample = Model(Ensemble(ensemble.trees, np.arange(1, 21)))
     for threads in (None, 1, 2):
-        assert len(sample.predict_letor(SAMPLE, threads=threads)) == len(SAMPLE.read_text().splitlines())
+        assert len(sample.predict_letor(TEST_FILE, threads=threads)) == len(TEST_FILE.read_text().splitlines())
     with pytest.raises(ModelError):
         load(str(data))
     with pytest.raises(DataError, match="no such file"):
@@ -113,7 +115,7 @@ def test_files(tmp_path: Path) -> None:
 class Column:
     """A column of a DataFrame; `nulls` as pandas or as polars converts them."""
 
-    def __init__(self, cells: list[object], like_pandas: bool) -> None:
+    def __init__(self, cells: Sequence[object], like_pandas: bool) -> None:
         self.cells = cells
         self.like_pandas = like_pandas
 
@@ -128,7 +130,7 @@ class Column:
 class Frame:
     """What pandas and polars have in common."""
 
-    def __init__(self, columns: dict[object, list[object]], like_pandas: bool = True) -> None:
+    def __init__(self, columns: Mapping[Any, Sequence[object]], like_pandas: bool = True) -> None:
         self.columns = list(columns)
         self._cells = columns
         self._like_pandas = like_pandas
@@ -140,7 +142,7 @@ class Frame:
         return Column(self._cells[label], self._like_pandas)
 
 
-BY_NAME = {"a": [1.0, None], "b": [2, 0], "c": [3.0, 0.7]}
+BY_NAME: dict[str, Sequence[object]] = {"a": [1.0, None], "b": [2, 0], "c": [3.0, 0.7]}
 NAMED_ROWS = [[1.0, 2.0, 3.0], [math.nan, 0.0, 0.7]]
 
 
@@ -244,7 +246,7 @@ def test_numbers_beyond_64_bits_and_rows_of_unequal_lengths_are_refused() -> Non
 
 def test_masked_cells_are_missing() -> None:
     model = Model(sample_model())
-    masked = np.ma.masked_array([[0.5, 2.0, 3.0], [7.0, 0.0, 0.7]], [[0, 0, 0], [1, 0, 0]])
+    masked = np.ma.masked_array([[0.5, 2.0, 3.0], [7.0, 0.0, 0.7]], [[False] * 3, [True, False, False]])
     assert model.predict(masked).tolist() == model.predict([[0.5, 2.0, 3.0], [math.nan, 0.0, 0.7]]).tolist()
 
 
@@ -295,7 +297,7 @@ def test_threads_are_all_or_a_number_from_one() -> None:
         with pytest.raises(ValueError, match="from 1 up"):
             model.predict(rows, threads=threads)
         with pytest.raises(ValueError, match="from 1 up"):
-            model.predict_letor(SAMPLE, threads=threads)
+            model.predict_letor(TEST_FILE, threads=threads)
 
 
 def test_a_model_shows_its_size() -> None:

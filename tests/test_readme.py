@@ -9,7 +9,8 @@ import shlex
 from pathlib import Path
 
 import pytest
-from helpers.commands import ROOT, run, run_lines
+from helpers.commands import run, run_lines
+from helpers.paths import ROOT, SAMPLE
 
 from lmart import __version__
 from lmart.errors import ExitStatus
@@ -33,6 +34,7 @@ def toured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_tour_runs(toured: Path) -> None:
     assert {path.name for path in toured.iterdir()} == {
         "data",
@@ -46,6 +48,7 @@ def test_the_tour_runs(toured: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_the_report_shown_is_the_one_printed(toured: Path) -> None:
     line = next(line for block in TOUR for line in block.splitlines() if line.startswith("lmart eval"))
     with contextlib.chdir(toured):
@@ -54,11 +57,12 @@ def test_the_report_shown_is_the_one_printed(toured: Path) -> None:
 
 def test_the_row_shown_is_in_the_sample() -> None:
     start, end = next(text for text in blocks("text") if "qid:" in text).strip().split(" ... ")
-    with (ROOT / "data" / "sample" / "train.svm").open() as sample:
+    with (SAMPLE / "train.svm").open() as sample:
         first = sample.readline().strip()
     assert first.startswith(start) and first.endswith(end)
 
 
+@pytest.mark.slow
 def test_the_python_lines_run(toured: Path) -> None:
     (program,) = blocks("python")
     names: dict[str, object] = {}
@@ -67,6 +71,7 @@ def test_the_python_lines_run(toured: Path) -> None:
     assert len(names["scores"]) == 1  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_the_first_line_trains_on_the_sample(tmp_path: Path) -> None:
     """But for making the environment, which .ci/run does."""
     setup, install, *commands = INSTALL.split(" && ")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from helpers.commands import PROGRAM, SAMPLE
-from helpers.paths import TESTS
+from helpers.commands import PROGRAM, start
+from helpers.paths import SAMPLE, TESTS
+from helpers.training_runs import learnable
 
+pytestmark = pytest.mark.slow
 SETTINGS = ("--trees", "3", "--sample", "0.5", "--min-docs", "5", "--quiet")
 
 
@@ -68,3 +71,26 @@ def test_the_threads_of_numba_do_not_matter(few: Path, tmp_path: Path, layer: st
     """Whichever are installed, and however many are asked for: lmart has its own."""
     threads = {"NUMBA_THREADING_LAYER": layer, "NUMBA_NUM_THREADS": "1"}
     assert model(few, tmp_path / "a.json") == model(few, tmp_path / "b.json", **threads)
+
+
+def test_folder_locale_threads_and_hash_seed_do_not_matter(in_folder: Path) -> None:
+    Path("d.svm").write_text(learnable())
+    Path("v.svm").write_text(learnable(2))
+    options = ("--valid", "../v.svm", "--early-stop", "4", "--sample", "0.7", "--trees", "20", "--min-docs", "3")
+    files, reports = set(), []
+    surroundings = [("1", "0", "C"), ("2", "1", "C.UTF-8"), ("3", "2", "tr_TR.UTF-8"), ("8", "3", "C")]
+    for threads, seed, locale in surroundings:
+        folder = in_folder / f"folder {seed}"
+        folder.mkdir()
+        with start(
+            *("train", "--data", "../d.svm", "--threads", threads, "--report", "r.json", *options),
+            folder=folder,
+            environment={"PYTHONHASHSEED": seed, "LC_ALL": locale, "TZ": f"UTC-{seed}", "COLUMNS": "20"},
+        ) as process:
+            process.communicate()
+        assert process.returncode == 0
+        files.add((folder / "model.json").read_bytes())
+        report = json.loads((folder / "r.json").read_text())
+        assert set(report.pop("seconds")) == {"reading", "binning", "growing"}
+        reports.append(json.dumps(report))
+    assert len(files) == 1 and len(set(reports)) == 1

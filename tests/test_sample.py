@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from helpers.paths import ROOT
+from helpers.paths import SAMPLE
 from make_sample import FEATURES, QUERIES, sample_files
-
-SAMPLE = ROOT / "data" / "sample"
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,8 @@ import time
 from pathlib import Path
 
 import pytest
-from helpers.commands import ROOT, SAMPLE, run, shell
+from helpers.commands import run, shell
+from helpers.paths import ROOT, SAMPLE
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,11 +41,14 @@ class TestWorkerPool:
 
     def test_a_slow_call_does_not_hold_up_the_others(self) -> None:
         taken: list[int] = []
+        others_done = threading.Event()
 
         def call(i: int) -> None:
             if i == 0:
-                time.sleep(0.2)
+                assert others_done.wait(30)
             taken.append(i)
+            if len(taken) == 19:
+                others_done.set()
 
         with WorkerPool(2) as pool:
             pool.run(call, [(i,) for i in range(20)])
@@ -93,6 +97,7 @@ class TestWorkerPool:
             assert process.wait(5) == -signal.SIGINT
 
 
+@pytest.mark.slow
 class TestWithoutThreads:
     """Where the system allows no further thread, work is done by those that there are."""
 
@@ -262,7 +267,7 @@ class TestProcessors:
         assert subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout == b"1\n"
 
     def test_the_smaller_of_both_counts(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(threads.os, "sched_getaffinity", lambda pid: set(range(6)), raising=False)
+        monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(6)), raising=False)
         for limit, expected in ((None, 6), (4, 4), (9, 6)):
             monkeypatch.setattr(threads, "_cgroup_limit", lambda membership, root, limit=limit: limit)
             assert available_processors() == expected

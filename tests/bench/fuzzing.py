@@ -2,8 +2,8 @@
 
     nice python tests/bench/fuzzing.py [--minutes 5] [--seed 0] [--decimals 0]
 
-LETOR text against tests/reference.py; CSV and TSV without quotes, read by the kernel, against the same text read by
-Python's csv. Inputs that the reader answers in a new way (kinds of faults, of numbers, of rows) are kept and
+LETOR text against tests/reference/letor.py; CSV and TSV without quotes, read by the kernel, against the same text
+read by Python's csv. Inputs that the reader answers in a new way (kinds of faults, of numbers, of rows) are kept and
 mutilated further. Each is read in pieces, buffers and chunks of sizes that change from one to the next.
 --decimals N first reads N million random, hard and plain decimals, to the bits of float().
 """
@@ -22,8 +22,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-import reference
-from reading import hard_decimals, listed, plain_decimals, rows_of, wrong_decimals
+import reference.letor
+from helpers.reading import hard_decimals, listed, plain_decimals, rows_of, wrong_decimals
 
 from lmart.errors import DataError
 from lmart.formats.documents import text_reader as text_module
@@ -101,7 +101,7 @@ def letor(chance: random.Random, corpus: list[bytes]) -> tuple[bytes, Answer, st
         start = re.sub(rb"(?m)^[0-9.]+[ \t]+", b"", start)
     text = head + mutilated(start, chance, corpus)
     infinite, last_wins = chance.random() < 0.5, chance.random() < 0.5
-    rows, wrong = reference.letor_rows(text, *layout, infinite, last_wins)
+    rows, wrong = reference.letor.letor_rows(text, *layout, infinite, last_wins)
     found, faults = answer_of(
         text, "letor", chance, False, allow_infinite=infinite, duplicates="last" if last_wins else "error",
         require_labels=layout[0], require_queries=layout[1],

@@ -71,4 +71,4 @@ def _dcg(data: Judged, gains: Float64Array, keys: Float64Array) -> Float64Array:
     order = np.lexsort((keys, query))  # stable, and queries stay where they are
     ranks = np.arange(len(keys)) - data.offsets[query]
     worth = np.where(ranks < CUTOFF, gains[order] / np.log2(ranks + 2.0), 0.0)
-    return np.bincount(query, worth, minlength=len(data.sizes))
+    return np.bincount(query, worth, minlength=len(data.sizes)).astype(np.float64)

@@ -142,8 +142,8 @@ def show_table(runs: Runs, sets: list[str]) -> dict[str, Any]:
         return {"means": means}
     print(f"\n{'lmart less peer (p)':22}" + "".join(f"{name:>18}" for name in (*sets, "mean")))
     pairs = {peer: compare(runs, "lmart", peer, sets) for peer in tools if peer != "lmart"}
-    for peer, row in pairs.items():
-        cells = [f"{one['lead']:+.4f} ({one['p']:.3f})" for one in row.values()]
+    for peer, compared in pairs.items():
+        cells = [f"{one['lead']:+.4f} ({one['p']:.3f})" for one in compared.values()]
         print(f"{peer:22}" + "".join(f"{cell:>18}" for cell in cells))
     return {"means": means, "pairs": pairs}
 

@@ -124,7 +124,7 @@ def run(name: str, train: Judged, valid: Judged, test: Judged, leaves: int, seed
     """
     width = train.cells.shape[1]
     model = PEERS[name].train(train, leaves, seed, threads)
-    best, best_round, kept = -1.0, 0, None
+    best, best_round, kept = -1.0, 0, np.zeros(len(test.labels))
     stages = zip(*(model.stages(data.widened(width).cells) for data in (valid, test)), strict=True)
     for number, (scores, test_scores) in enumerate(stages, 1):
         value = ndcg(valid, scores)

@@ -46,7 +46,7 @@ for _ in range(times):
 """
 LMART = FRAME.format(
     prepare="""
-from lmart.formats.options import ReadOptions
+from lmart.formats.read_options import ReadOptions
 from lmart.formats.documents.reading import read_dataset
 from lmart.threads import WorkerPool
 pool = WorkerPool(threads)

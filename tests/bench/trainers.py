@@ -93,7 +93,8 @@ class LightGBM:
 
     def scores(self, test: Judged, model: str | None) -> Float64Array:
         booster = self.booster if model is None else self.tool.Booster(model_file=model)
-        return booster.predict(test.widened(booster.num_feature()).cells)
+        scores: Float64Array = booster.predict(test.widened(booster.num_feature()).cells)
+        return scores
 
 
 class XGBoost:
@@ -128,10 +129,12 @@ class XGBoost:
 
     def scores(self, test: Judged, model: str | None) -> Float64Array:
         booster = self.booster if model is None else self.tool.Booster(model_file=model)
-        return booster.predict(self.tool.DMatrix(test.widened(booster.num_features()).cells), output_margin=True)
+        rows = self.tool.DMatrix(test.widened(booster.num_features()).cells)
+        scores: Float64Array = booster.predict(rows, output_margin=True)
+        return scores
 
 
-TOOLS = {"lmart": Lmart, "lightgbm": LightGBM, "xgboost": XGBoost}
+TOOLS: dict[str, Any] = {"lmart": Lmart, "lightgbm": LightGBM, "xgboost": XGBoost}
 
 
 def main(name: str, train: str, test: str) -> None:

@@ -287,7 +287,10 @@ class Bench:
 
 def _train(helper: Helper, leaves: int, threads: int, rounds: int, settings: dict[str, Any]) -> list[float]:
     """Train, and return the time at the end of each round."""
-    return helper.ask(do="train", leaves=leaves, threads=threads, rounds=rounds, settings=settings)["stamps"]
+    stamps: list[float] = helper.ask(do="train", leaves=leaves, threads=threads, rounds=rounds, settings=settings)[
+        "stamps"
+    ]
+    return stamps
 
 
 def _seconds_a_tree(stamps: list[float]) -> float:

@@ -131,7 +131,7 @@ class Helper:
         self.process.stdin.flush()
         line = self.process.stdout.readline()
         if not line:
-            raise RuntimeError(f"{self.process.args} ended with status {self.process.wait()}")
+            raise RuntimeError(f"{self.process.args!r} ended with status {self.process.wait()}")
         return json.loads(line)
 
     def close(self) -> None:

@@ -20,6 +20,7 @@ from helpers.datasets import random_dataset
 from helpers.score_data import score_dataset
 
 from lmart.binning import streaming
+from lmart.binning.edges import choose_bin_edges
 from lmart.data.metadata import Sidecars
 from lmart.errors import DataError
 from lmart.formats.documents.reading import read_dataset
@@ -52,16 +53,13 @@ def passes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     return str(request.param)
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("in_folder")
 
 
 def letor(seed: int, n_queries: int = 30, special: tuple[str, ...] = (), first: int = 0, extra: int = 0) -> str:
     """Return queries with absent cells, ids out of order, and a feature that appears late."""
     rng = random.Random(seed)
-    lines = []
+    lines: list[str] = []
     for q in range(first, first + n_queries):
         for _ in range(rng.randrange(1, 9)):
             label = rng.randrange(4)
@@ -174,7 +172,7 @@ def test_queries_by_size(pool: WorkerPool, passes: str) -> None:
         streaming.read_training_set(["a", "b"], options, SETTINGS, pool)
 
 
-def test_sizes_that_can_be_read_only_once_are_enough(passes: str, folder: Path) -> None:
+def test_sizes_that_can_be_read_only_once_are_enough(passes: str, in_folder: Path) -> None:
     lines = letor(6).splitlines()
     sizes = "".join(f"{len(list(rows))}\n" for _, rows in itertools.groupby(line.split()[1] for line in lines))
     Path("a").write_text("".join(" ".join(line.split()[:1] + line.split()[2:]) + "\n" for line in lines))
@@ -192,13 +190,13 @@ def models(*arguments: str, stdin: bytes | None = None) -> bytes:
 @pytest.mark.parametrize("compress", [False, True])
 @pytest.mark.parametrize("kept", [0, 1 << 24])
 def test_what_can_be_read_only_once_is_kept(
-    passes: str, compress: bool, kept: int, folder: Path, monkeypatch: pytest.MonkeyPatch
+    passes: str, compress: bool, kept: int, in_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = letor(7).encode()
     content = gzip.compress(text) if compress else text
     Path("a").write_bytes(text)
     expected = models("a")
-    spools = folder / "spools"
+    spools = in_folder / "spools"
     spools.mkdir()
     monkeypatch.setattr("lmart.streams.spool.KEPT", kept)
     monkeypatch.setattr("tempfile.tempdir", str(spools))
@@ -232,9 +230,9 @@ def test_without_a_folder_for_temporary_files_the_data_is_held_in_memory(
 
 
 @pytest.mark.parametrize("size", [20, 4000])
-def test_a_full_disk_is_told_and_where(size: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_told_and_where(size: int, in_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lmart.streams.spool.KEPT", 0)
-    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    monkeypatch.setattr("tempfile.tempdir", str(in_folder))
 
     class Full:
         def write(self, piece: memoryview) -> None:
@@ -247,7 +245,7 @@ def test_a_full_disk_is_told_and_where(size: int, folder: Path, monkeypatch: pyt
     content = gzip.compress(letor(9).encode()[:size])
     said = run("train", "--data", "-", "--out", "m.json", stdin=content, status=1).stderr
     assert said == (
-        f"lmart: error: standard input: cannot be kept in {folder} to be read twice: No space left on device; "
+        f"lmart: error: standard input: cannot be kept in {in_folder} to be read twice: No space left on device; "
         "set TMPDIR to a folder with more room, or give a file\n"
     )
     assert not Path("m.json").exists()
@@ -281,7 +279,7 @@ def test_a_file_that_changes_between_the_passes_is_refused(
     monkeypatch.setattr("lmart.binning.row_sample.SAMPLE_LIMIT", 60)
     Path("a").write_text(letor(10))
     Path("b").write_text(letor(11, 5, first=50))
-    choose = streaming.choose_bin_edges
+    choose = choose_bin_edges
     if not noticed:
         monkeypatch.setattr(streaming, "state_of", lambda path: None)
 

@@ -8,7 +8,8 @@ import math
 from pathlib import Path
 
 import pytest
-from helpers.commands import SAMPLE, run
+from helpers.commands import run
+from helpers.paths import SAMPLE
 from helpers.reading import read
 from hypothesis import given, settings
 from hypothesis import strategies as st

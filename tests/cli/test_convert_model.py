@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from helpers.commands import SAMPLE, run
+from helpers.commands import run
+from helpers.paths import SAMPLE
 
 
 @pytest.fixture

@@ -19,7 +19,9 @@ from typing import ClassVar
 
 import click
 import pytest
-from helpers.commands import PROGRAM, SAMPLE, run, shell, start
+from helpers.commands import PROGRAM, run, shell, start
+from helpers.paths import SAMPLE
+from helpers.reading_runs import model_of_good
 
 from lmart import __version__
 from lmart.cli import main as main_module
@@ -160,6 +162,7 @@ class TestUsage:
         assert run(name, "-h").stdout.startswith(f"Usage: lmart {name} [OPTIONS]")
 
 
+@pytest.mark.slow
 class TestStreams:
     """Closed, full and slow streams, as processes of their own."""
 
@@ -333,6 +336,7 @@ class TestStreams:
         assert (tmp_path / "m.json").exists()
 
 
+@pytest.mark.slow
 class TestSurroundings:
     ODD: ClassVar = {
         "bare": {"LC_ALL": "C"},
@@ -348,10 +352,10 @@ class TestSurroundings:
     @pytest.mark.parametrize("name", ODD)
     def test_odd_file_names_and_encodings(self, name: str, tmp_path: Path) -> None:
         data = os.path.join(os.fsencode(tmp_path), "donn\u00e9es \u2713 ".encode() + b"\xff.svm")
-        shutil.copy(TRAIN, data)
+        shutil.copy(os.fsencode(TRAIN), data)
         environment = {key: os.environ[key] for key in ("PATH", "NUMBA_CACHE_DIR") if key in os.environ}
         environment |= self.ODD[name]
-        command = [
+        command: list[str | bytes] = [
             *PROGRAM,
             "train",
             "--data",
@@ -400,10 +404,12 @@ class TestProgress:
         assert all(line.startswith("lmart: ") for line in lines)
         assert any(line.startswith("lmart: 20/20 trees, ") for line in lines)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("plain", [{"NO_COLOR": "1"}, {"TERM": "dumb"}, {"TERM": ""}])
     def test_plain_on_a_terminal_when_asked(self, tmp_path: Path, plain: dict[str, str]) -> None:
         assert "\x1b" not in self.on_terminal(tmp_path, {"TERM": "xterm", **plain})
 
+    @pytest.mark.slow
     def test_a_bar_on_a_terminal(self, tmp_path: Path) -> None:
         shown = self.on_terminal(tmp_path, {"TERM": "xterm", "NO_COLOR": "", "COLUMNS": "100"})
         assert "\x1b" in shown and "20/20 trees" in shown and "ndcg@10" in shown
@@ -426,6 +432,7 @@ class TestProgress:
         assert process.returncode == 0
         return shown.decode()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("option", "lines"), [("-q", 1), ("--quiet", 1), ("-qq", 0), ("-q --quiet", 0), ("-qqq", 0)]
     )
@@ -551,3 +558,27 @@ def test_options_of_several_values_and_flags_may_be_given_again() -> None:
     for arguments in (["--data", "x", "--data", "y", "-q", "-q"], ["--help", "--trees", "3"]):
         result = run("train", *arguments, status=0 if "--help" in arguments else 1)
         assert "given twice" not in result.stderr
+
+
+@pytest.mark.parametrize("command", ["train", "eval", "predict"])
+def test_every_command_refuses_an_input_without_rows(command: str, tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    (tmp_path / "comments").write_text("# a\n\n  # b\r\n")
+    (tmp_path / "s").write_text("1\n")
+    (tmp_path / "closed").touch(0o000)
+    more = {
+        "train": ("--out", tmp_path / "m"),
+        "eval": ("--scores", tmp_path / "s"),
+        "predict": ("-m", model_of_good(tmp_path), "--out", tmp_path / "o"),
+    }[command]
+    for name, what in (
+        ("empty", "no rows"),
+        ("comments", "no rows"),
+        ("missing", "there is no such file"),
+        (".", "is a folder"),
+        *([("closed", "Permission denied")] if os.geteuid() else []),
+    ):
+        result = run(command, "--data", tmp_path / name, *more, status=1)
+        assert what in result.stderr
+        assert len(result.stderr.splitlines()) == 1
+        assert not (tmp_path / "m").exists() and not (tmp_path / "o").exists()

@@ -22,9 +22,7 @@ DATA = learnable(5, n_queries=23)
 FOLDS = ("--folds", "3", "--oof", "oof")
 
 
-@pytest.fixture(autouse=True)
-def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("in_folder")
 
 
 def out_of_fold() -> list[float]:

@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
-from helpers.paths import ROOT
+from helpers.paths import SAMPLE
+from helpers.training_runs import SMALL, fit, learnable, scores
 from helpers.trees import grow, plain_scores, sparse
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,7 +35,7 @@ from lmart.formats.results.predictions import PredictionLayout, PredictionWriter
 from lmart.formats.results.trec_run import falling
 from lmart.scoring.ensemble import Ensemble, Tree
 
-SAMPLE = ROOT / "data" / "sample" / "test.svm"
+TEST_FILE = SAMPLE / "test.svm"
 
 
 def steps(feature: int = 1, n: int = 8, features: Sequence[int] = (1, 2, 3)) -> Ensemble:
@@ -341,10 +342,10 @@ def test_a_bad_model_is_refused_before_any_score(tmp_path: Path) -> None:
     bad.write_text("1 qid:1 1:0.5\n")
     old = tmp_path / "out.txt"
     old.write_text("old\n")
-    line = refusal(run("-m", str(bad), "--data", str(SAMPLE), "-o", str(old)))
+    line = refusal(run("-m", str(bad), "--data", str(TEST_FILE), "-o", str(old)))
     assert line.startswith(f"{bad}: this is no lmart model")
     assert old.read_text() == "old\n"
-    assert "no such file" in refusal(run("-m", str(tmp_path / "none"), "--data", str(SAMPLE)))
+    assert "no such file" in refusal(run("-m", str(tmp_path / "none"), "--data", str(TEST_FILE)))
 
 
 def test_bad_data_leaves_no_output(model: str, tmp_path: Path) -> None:
@@ -357,7 +358,7 @@ def test_bad_data_leaves_no_output(model: str, tmp_path: Path) -> None:
 
 def test_an_input_is_not_overwritten(model: str) -> None:
     before = Path(model).read_bytes()
-    assert "overwrite" in refusal(run("-m", model, "--data", str(SAMPLE), "-o", model))
+    assert "overwrite" in refusal(run("-m", model, "--data", str(TEST_FILE), "-o", model))
     assert Path(model).read_bytes() == before
 
 
@@ -374,14 +375,18 @@ def test_ids_that_a_line_cannot_hold_are_refused(form: str, blank: str) -> None:
 
 
 def process(*arguments: str, **options: Any) -> subprocess.Popen[bytes]:
-    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
+    pipes: dict[str, Any] = {
+        "stdin": subprocess.DEVNULL,
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+    } | options
     return subprocess.Popen([sys.executable, "-m", "lmart", "predict", *arguments], **pipes)
 
 
 def test_scores_of_the_sample_are_those_of_the_plain_walk(tmp_path: Path) -> None:
     rng = random.Random(4)
     rows = []
-    for line in SAMPLE.read_text().splitlines():
+    for line in TEST_FILE.read_text().splitlines():
         cells = [cell.split(":") for cell in line.split("#")[0].split()[2:]]
         rows.append({int(index) - 1: float(value) for index, value in cells})
     values = sorted({value for row in rows for value in row.values()})
@@ -391,7 +396,7 @@ def test_scores_of_the_sample_are_those_of_the_plain_walk(tmp_path: Path) -> Non
     write_model(ensemble, path)
     expected = [repr(score) for score in plain_scores(ensemble, rows)]
     for threads in ("1", "2"):
-        result = run("-q", "-m", path, "--data", str(SAMPLE), "--threads", threads)
+        result = run("-q", "-m", path, "--data", str(TEST_FILE), "--threads", threads)
         assert result.stdout.splitlines() == expected
 
 
@@ -424,7 +429,7 @@ def test_a_reader_that_leaves(model: str, tmp_path: Path) -> None:
 def test_a_full_disk(model: str) -> None:
     for arguments, place in (([], "standard output"), (["-o", "/dev/full"], "/dev/full")):
         with open("/dev/full", "wb") as full:
-            running = process("-q", "-m", model, "--data", str(SAMPLE), *arguments, stdout=full)
+            running = process("-q", "-m", model, "--data", str(TEST_FILE), *arguments, stdout=full)
             _, said = running.communicate()
         assert running.returncode == 1
         assert re.fullmatch(rf"lmart: error: {place}: cannot be written: No space left[^\n]*\n".encode(), said), said
@@ -518,3 +523,9 @@ def test_ignoring_a_feature_of_the_model_is_reported(model: str) -> None:
     result = run(*options, stdin="1 qid:1 1:3 2:1\n")
     assert result.exit_code == 0 and "--ignore-columns leaves out feature '1' of the model" in said(result)
     assert "leaves out feature '1'" in refusal(run(*options, "--strict", stdin="1 qid:1 1:3 2:1\n"))
+
+
+@pytest.mark.usefixtures("in_folder")
+def test_features_that_the_data_lacks_are_absent_ones() -> None:
+    fit(learnable(), *SMALL)
+    assert scores("1 qid:1 1:2\n") == scores("1 qid:1 1:2 2:0 3:0 7:1\n")

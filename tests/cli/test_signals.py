@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import re
 import signal
 import subprocess
@@ -14,7 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from helpers.commands import SAMPLE, run, shell, start
+from helpers.commands import run, shell, start
+from helpers.paths import SAMPLE
 
 from lmart.cli import signals as own_process
 from lmart.errors import ExitStatus
@@ -37,8 +37,8 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> None:
 @contextmanager
 def long_training(folder: Path, *more: str) -> Iterator[subprocess.Popen[bytes]]:
     """A run that would take minutes, once its first tree is grown."""
-    arguments = ("train", "--data", TRAIN, "--trees", "1000000", "--out", "m.json", "--threads", "2", *more)
-    with start(*arguments, folder=folder) as process:
+    arguments = ("train", "--data", TRAIN, "--trees", "1000000", "--out", "m.json", "--threads", "2")
+    with start(*arguments, *more, folder=folder) as process:
         assert process.stderr is not None
         for line in process.stderr:
             if b"/1000000 trees" in line:
@@ -49,6 +49,7 @@ def long_training(folder: Path, *more: str) -> Iterator[subprocess.Popen[bytes]]
             process.kill()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", STATUS)
 def test_training_is_stopped(tmp_path: Path, number: signal.Signals) -> None:
     (tmp_path / "m.json").write_text("old")
@@ -64,19 +65,6 @@ def test_training_is_stopped(tmp_path: Path, number: signal.Signals) -> None:
     assert re.fullmatch(f"lmart: {SAID[number]} after [0-9,]+ of 1,000,000 trees; nothing was written", last)
     assert [path.name for path in tmp_path.iterdir()] == ["m.json"]
     assert (tmp_path / "m.json").read_text() == "old"
-
-
-def test_at_any_moment(tmp_path: Path) -> None:
-    """From the start of the interpreter on; whatever happens, no traceback of ours and no file."""
-    moments = random.Random(1)
-    for _ in range(6):
-        with start("train", "--data", TRAIN, "--trees", "1000000", "--out", "m.json", folder=tmp_path) as process:
-            time.sleep(moments.uniform(0.3, 2))
-            process.send_signal(signal.SIGTERM)
-            _, stderr = process.communicate()
-        assert process.returncode in (143, -signal.SIGTERM)  # the latter before our first line runs
-        assert b"Traceback" not in stderr and b"ignored" not in stderr, stderr.decode()
-        assert list(tmp_path.iterdir()) == []
 
 
 def test_an_interrupt_before_the_first_command_line_is_looked_at(tmp_path: Path) -> None:
@@ -120,27 +108,6 @@ except process.Stopped as stopped:
     assert executionengine.__name__ == "llvmlite.binding.executionengine"
 
 
-def test_while_compiling(tmp_path: Path) -> None:
-    """The compiler calls back from places that cannot raise; the signal is not lost there."""
-    folder = tmp_path / "run"
-    folder.mkdir()
-    environment = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    for pause in (0.1, 0.4, 1.1):
-        with start("train", "--data", TRAIN, environment=environment, folder=folder) as process:
-            assert process.stderr is not None
-            while b"compiling" not in process.stderr.readline():
-                assert process.poll() is None
-            time.sleep(pause)
-            process.send_signal(signal.SIGINT)
-            began = time.monotonic()
-            _, stderr = process.communicate()
-            assert time.monotonic() - began < 15
-        assert process.returncode == 130
-        assert b"Traceback" not in stderr and b"ignored" not in stderr, stderr.decode()
-        assert list(folder.iterdir()) == []
-    assert {path.suffix for path in (tmp_path / "cache" / "lmart").iterdir()} <= {".kernel", ".lock"}
-
-
 def test_an_ignored_signal_stays_ignored(tmp_path: Path) -> None:
     program = "import os, signal; from lmart.cli import signals; signals.prepare(); os.kill(os.getpid(), signal.SIGHUP)"
     line = f"trap '' HUP; {sys.executable} -c '{program}; print(1)'"
@@ -150,8 +117,11 @@ def test_an_ignored_signal_stays_ignored(tmp_path: Path) -> None:
 
 def test_prediction_is_stopped_while_it_waits_for_input(tmp_path: Path) -> None:
     run("train", "--data", TRAIN, "--trees", "2", "--out", tmp_path / "m.json")
-    with start("predict", "-m", "m.json", "--data", "-", "--out", "scores", folder=tmp_path) as process:
-        time.sleep(1.5)
+    os.mkfifo(tmp_path / "rows")
+    with (
+        start("predict", "-m", "m.json", "--data", "rows", "--out", "scores", folder=tmp_path) as process,
+        (tmp_path / "rows").open("wb"),  # waits until the command has opened it as well
+    ):
         process.send_signal(signal.SIGINT)
         process.wait(5)
         assert process.communicate()[1] == b"lmart: interrupted during predict; nothing was written\n"
@@ -164,10 +134,10 @@ def planted(
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a command with a signal at a planted place.
 
-    body : defines `here(frame, event) -> bool`, asked at each call and return until it is True; the place
+    body : defines `here(frame, event) -> bool`, asked at each call and return in any thread until it is True; the place
     """
     program = f"""
-import os, signal, sys, time
+import os, signal, sys, threading, time
 {body}
 met = []
 def look(frame, event, argument):
@@ -175,6 +145,7 @@ def look(frame, event, argument):
         met.append(1)
         os.kill(os.getpid(), NUMBER)
 from lmart.__main__ import run
+threading.setprofile(look)
 sys.setprofile(look)
 run()
 """
@@ -183,13 +154,23 @@ run()
     return subprocess.run(command, cwd=folder, env=surroundings, capture_output=True, check=False, timeout=120)
 
 
-def at_call(number: int, name: str, file: str, event: str = "call") -> str:
-    """Return a body for `planted`: a function of a file is called, or returned from, after the handlers are in."""
+def at_call(number: int, name: str, file: str, event: str = "call", *, nth: int = 1, worker: bool = False) -> str:
+    """Return a body for `planted`: a function of a file is called, or returned from, after the handlers are in.
+
+    nth    : which of these calls or returns it is
+    worker : whether those in worker threads are counted, else those in the main one
+    """
     return f"""
 NUMBER = {int(number)}
+left = {nth}
 def here(frame, event):
-    return (event == {event!r} and frame.f_code.co_name == {name!r} and frame.f_code.co_filename.endswith({file!r})
-            and signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL)
+    global left
+    if (event != {event!r} or frame.f_code.co_name != {name!r} or not frame.f_code.co_filename.endswith({file!r})
+            or signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+            or (threading.current_thread() is not threading.main_thread()) is not {worker}):
+        return False
+    left -= 1
+    return left == 0
 """
 
 
@@ -200,8 +181,90 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 class TestPlanted:
     """A signal at one certain place of a run."""
+
+    @pytest.mark.parametrize(
+        "place",
+        [
+            at_call(signal.SIGTERM, "<module>", "numba/core/config.py"),
+            at_call(signal.SIGTERM, "load_overload", "code_cache.py"),
+            at_call(signal.SIGTERM, "load_overload", "code_cache.py", "return", nth=3),
+            at_call(signal.SIGTERM, "_first_pass", "binning/streaming.py"),
+            at_call(signal.SIGTERM, "_first_pass", "binning/streaming.py", "return"),
+            at_call(signal.SIGTERM, "read_training_set", "binning/streaming.py", "return"),
+            at_call(signal.SIGTERM, "work", "lmart/threads.py", "return", worker=True),
+            at_call(signal.SIGTERM, "grow_round", "tree_round.py"),
+            at_call(signal.SIGTERM, "grow_round", "tree_round.py", "return", nth=3),
+            at_call(signal.SIGTERM, "update", "terminal/progress.py", nth=2),
+            at_call(signal.SIGTERM, "finish", "training/boosting.py"),
+            at_call(signal.SIGTERM, "_start", "streams/outputs.py", "return"),
+            at_call(signal.SIGTERM, "_put", "streams/outputs.py", "return"),
+            at_call(signal.SIGTERM, "_drain", "streams/outputs.py", "return", nth=2),
+            at_call(signal.SIGTERM, "_put_in_place", "streams/outputs.py"),
+        ],
+        ids=[
+            *("modules load", "kernels load", "some kernels are loaded", "before reading", "after a pass"),
+            *("all is read", "in a worker", "first tree", "third tree", "progress", "all trees", "output is open"),
+            *("output has begun", "output is whole", "before the names"),
+        ],
+    )
+    def test_wherever_training_is_there_is_one_line_and_no_file(self, place: str, tmp_path: Path) -> None:
+        arguments = ("--trees", "4", "--threads", "2", "-o", "m.json", "--report", "r.json")
+        done = planted(place, "train", "-q", "--data", TRAIN, *arguments, folder=tmp_path)
+        assert done.returncode == ExitStatus.TERMINATED
+        said = done.stderr.decode().splitlines()
+        assert re.fullmatch(r"lmart: terminated (during train|after [1-4] of 4 trees); nothing was written", said[-1])
+        assert [line for line in said if not line.startswith("lmart: ")] == []
+        assert os.listdir(tmp_path) == []
+
+    @pytest.mark.parametrize(
+        ("event", "nth", "wrote"),
+        [("call", 1, []), ("return", 1, ["r.json"]), ("call", 2, ["r.json"]), ("return", 2, ["r.json", "m.json"])],
+    )
+    def test_between_the_names_of_two_outputs_is_told_what_stands(
+        self, event: str, nth: int, wrote: list[str], tmp_path: Path
+    ) -> None:
+        for name in ("m.json", "r.json"):
+            (tmp_path / name).write_text("old")
+        place = at_call(signal.SIGTERM, "_rename", "streams/outputs.py", event, nth=nth)
+        arguments = ("--trees", "2", "-o", "m.json", "--report", "r.json")
+        done = planted(place, "train", "-q", "--data", TRAIN, *arguments, folder=tmp_path)
+        what = f"wrote {' and '.join(wrote)}" if wrote else "nothing was written"
+        said = f"lmart: terminated after 2 of 2 trees; {what}"
+        assert (done.returncode, done.stderr.decode().splitlines()[-1]) == (ExitStatus.TERMINATED, said)
+        assert {name for name in os.listdir(tmp_path) if (tmp_path / name).read_text() != "old"} == set(wrote)
+        assert sorted(os.listdir(tmp_path)) == ["m.json", "r.json"]
+
+    @pytest.mark.parametrize(
+        "place",
+        [
+            at_call(signal.SIGINT, "compile_and_end", "code_cache.py"),
+            at_call(signal.SIGINT, "propagate", "numba/core/typeinfer.py", nth=2),
+            at_call(signal.SIGINT, "lower_inst", "numba/core/lowering.py", nth=9),
+            at_call(signal.SIGINT, "_finalize_specific", "numba/core/codegen.py", nth=2),
+            at_call(signal.SIGINT, "finalize_object", "llvmlite/binding/executionengine.py"),
+            at_call(signal.SIGINT, "save_overload", "code_cache.py"),
+            at_call(signal.SIGINT, "write_code", "code_files.py"),
+            at_call(signal.SIGINT, "write_code", "code_files.py", "return", nth=2),
+        ],
+        ids=[
+            *("first kernel", "types", "lowering", "optimizing", "loading", "before keeping", "while keeping", "kept"),
+        ],
+    )
+    def test_while_compiling(self, place: str, tmp_path: Path) -> None:
+        """The compiler calls back from places that cannot raise; the signal is not lost there."""
+        folder = tmp_path / "run"
+        folder.mkdir()
+        environment = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+        done = planted(place, "train", "--data", TRAIN, folder=folder, environment=environment)
+        assert done.returncode == ExitStatus.INTERRUPTED
+        said = done.stderr.decode().splitlines()
+        assert said[-1] == "lmart: interrupted during train; nothing was written"
+        assert [line for line in said if not line.startswith("lmart: ")] == []
+        assert os.listdir(folder) == []
+        assert {path.suffix for path in (tmp_path / "cache").glob("lmart/*")} <= {".kernel", ".lock"}
 
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
     def test_where_python_wraps_what_is_raised(self, number: signal.Signals, model: Path, tmp_path: Path) -> None:

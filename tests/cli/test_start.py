@@ -7,7 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from helpers.commands import PROGRAM, ROOT, SAMPLE, run
+from helpers.commands import PROGRAM, run
+from helpers.paths import ROOT, SAMPLE
 
 
 def predict(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -47,6 +48,7 @@ def test_a_package_that_cannot_be_loaded_is_one_line(tmp_path: Path, package: st
     assert "not enough memory" in line
 
 
+@pytest.mark.slow
 def test_too_little_memory_for_the_packages_is_one_line(tmp_path: Path) -> None:
     predict(tmp_path)
     (tmp_path / "sitecustomize.py").write_text(
@@ -58,6 +60,7 @@ def test_too_little_memory_for_the_packages_is_one_line(tmp_path: Path) -> None:
     assert "not enough memory" in line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mistake", ["raise AttributeError('ours')", "from lmart.errors import nothing", "import lmart.nothing", "1 / 0"]
 )
@@ -77,6 +80,7 @@ def test_a_mistake_of_ours_keeps_its_traceback(tmp_path: Path, mistake: str) -> 
     assert "Traceback" in done.stderr and "mistake.py" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [None, "3"])
 def test_openblas_starts_no_threads_unless_it_is_told_to(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str | None

@@ -8,23 +8,23 @@ import json
 import math
 import os
 import random
+import re
 from pathlib import Path
 
 import pytest
-from helpers.commands import run
+from helpers.commands import run, shell, start
 from helpers.evaluation import strict
+from helpers.reading_runs import FEW, GOOD, trained
 from helpers.training_runs import PLAIN, SMALL, Run, evaluated, features_used, fit, learnable, refused, scores
 
 from lmart.settings import TrainSettings
 
 DATA = learnable()
+BY_HAND = "0 qid:1 1:0\n1 qid:1 1:1\n2 qid:1 1:2\n"
 OTHER = learnable(2, n_queries=8)
 
 
-@pytest.fixture(autouse=True)
-def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("in_folder")
 
 
 @pytest.fixture(scope="module")
@@ -499,3 +499,89 @@ def test_a_run_that_used_up_its_trees_says_whether_it_was_still_getting_better()
     assert told() == [] == told("--early-stop", "2", "--learning-rate", "2")
     (line,) = told("--early-stop", "50", "--learning-rate", "2")
     assert line.startswith("lmart: ndcg@10 was still getting better after 10 trees")
+
+
+def test_plain_and_packed_files_are_one_data_set(tmp_path: Path) -> None:
+    rows = GOOD.splitlines(keepends=True)
+    (tmp_path / "a").write_text("".join(rows[:20]))
+    (tmp_path / "b").write_bytes(gzip.compress("".join(rows[20:]).encode()))
+    run("train", "--data", tmp_path / "a", "--data", tmp_path / "b", "--out", tmp_path / "m", *FEW)
+    assert (tmp_path / "m").read_bytes() == trained(tmp_path, GOOD)
+
+
+def test_the_log_eval_and_predict_agree_to_the_last_digit() -> None:
+    run_ = fit(DATA, "--trees", "60", "--min-docs", "3")
+    Path("s").write_text("".join(f"{score!r}\n" for score in scores()))
+    run("predict", "-m", "m.json", "--data", "d.svm", "--out", "s2")
+    assert Path("s").read_text() == Path("s2").read_text()
+    by_scores = json.loads(run("eval", "--data", "d.svm", "--scores", "s2", "--metric", "ndcg@10", "--json").stdout)
+    last = run_.report["rounds"][-1]["training"]
+    assert last == run_.report["training"] == evaluated("d.svm", "--metric", "ndcg@10")
+    assert last == by_scores["metrics"]["ndcg@10"]
+    run("convert", "m.json", "again.json")
+    assert Path("again.json").read_bytes() == run_.data
+
+
+def test_model_and_report_are_strict_json_whatever_happened() -> None:
+    Path("v.svm").write_text("0 qid:1 1:0\n0 qid:1 1:1\n")
+    for text in ("0 qid:1 1:0\n0 qid:1 1:nan\n", "1 qid:1 1:1.7e308\n0 qid:1 1:-1.7e308\n2 qid:1\n", BY_HAND):
+        for options in (PLAIN, ("--valid", "v.svm", "--early-stop", "2"), ("--absent", "missing", *PLAIN)):
+            fit(text, *options)  # which reads both files strictly
+    assert shell("jq . m.json r.json || test $? = 127", Path()).returncode == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("out", ["m.json", "/dev/full"])
+def test_a_full_disk_leaves_the_older_model(out: str, in_folder: Path) -> None:
+    Path("d.svm").write_text(DATA)
+    Path("m.json").write_text("old")
+    command = f"ulimit -f 8; lmart train --data d.svm -q --min-docs 1 --trees 60 --out {out}"
+    done = shell(command, in_folder)
+    assert done.returncode == 1 and done.stdout == b""
+    assert re.fullmatch(rf"lmart: error: {out}: cannot be written: [^\n]+\n", done.stderr.decode())
+    assert sorted(os.listdir()) == ["d.svm", "m.json"] and Path("m.json").read_text() == "old"
+
+
+def test_the_log_of_a_file_is_short_and_plain_and_threads_have_limits() -> None:
+    Path("d.svm").write_text(DATA)
+    with start("train", "--data", "d.svm", "--trees", "30", "--threads", "1000", folder=Path()) as process:
+        stdout, stderr = process.communicate()
+    assert process.returncode == 0 and stdout == b""
+    assert not re.search(rb"[^\x20-\x7e\n]", stderr)
+    assert stderr.count(b"\n") < 12 and b"--threads 1000 is more than this process may use" in stderr
+    assert run("train", "--data", "d.svm", "--trees", "2", "--quiet").stderr == ""
+    for bad in ("0", "-1", "1.5", "x"):
+        assert "'--threads'" in refused("--threads", bad, status=2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
+        (["--learning-rat", "0.5"], ["--learning-rat", "perhaps '--learning-rate'"]),
+        (["--learning-rate", "0"], ["'--learning-rate'", "'0'", "above 0"]),
+        (["--learning-rate", "nan"], ["'--learning-rate'", "'nan'"]),
+        (["--learning-rate", "1e999"], ["'--learning-rate'", "'1e999'"]),
+        (["--leaves", "1"], ["'--leaves'", "'1'", "from 2 to"]),
+        (["--trees", "-5"], ["'--trees'", "'-5'", "from 1 up"]),
+        (["--max-bins", "256"], ["'--max-bins'", "from 2 to 255"]),
+        (["--max-bins", "1"], ["'--max-bins'", "from 2 to 255"]),
+        (["--sample", "0"], ["'--sample'", "'auto'", "above 0, up to 1"]),
+        (["--sigma", "1e300"], ["'--sigma'", "above 0, up to 1000000"]),
+        (["--l2", "-0.1"], ["'--l2'", "from 0 up"]),
+        (["--gain", "0,x"], ["'--gain'", "'0,x'", "linear"]),
+        (["--gain", "0,-1"], ["'--gain'", "negative"]),
+        (["--absent", "nan"], ["'--absent'", "'nan'", "missing"]),
+        (["--metric", "ndcg@0"], ["'ndcg@0'"]),
+        (["--metric"], ["'--metric'", "requires an argument"]),
+        (["--early-stop", "3"], ["--early-stop", "--valid"]),
+        (["--valid", "-", "--weights", "-"], ["only one input can be '-'"]),
+        (["--report", "./m.json"], ["--report and --out are the same file"]),
+        (["stray"], ["stray"]),
+    ],
+)
+def test_typing_errors_are_found_before_data_is_read(arguments: list[str], names: list[str]) -> None:
+    # There is no d.svm.
+    line = refused(*(["--out=m.json"] if arguments == ["stray"] else []), *arguments, status=2)
+    assert line.endswith("; see 'lmart train --help'")
+    for name in names:
+        assert name in line

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import reference
+import reference.gradients
 from helpers.commands import run
 from helpers.datasets import dataset, random_dataset
 from helpers.evaluation import strict
+from helpers.reading_runs import FEW as TO_READ
+from helpers.reading_runs import GOOD, trained
 from helpers.score_data import score_dataset
 from helpers.settings import prepare
 from helpers.training_runs import SMALL, evaluated, fit, learnable, refused, scores
@@ -32,9 +34,7 @@ DATA = learnable(3)
 OTHER = learnable(4, n_queries=12)
 
 
-@pytest.fixture(autouse=True)
-def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("in_folder")
 
 
 def write(path: str, values: object) -> None:
@@ -280,11 +280,11 @@ def test_bias_against_its_twin(regularization: float, weighted: bool) -> None:
         for start, stop in zip(data.query_offsets[:-1], data.query_offsets[1:], strict=True):
             own = [given[row] + bias[positions.codes[row]] for row in range(start, stop)]
             gains = [2.0**y - 1 for y in data.labels[start:stop]]
-            expected = reference.pair_lambdas(gains, own, 4, 1.0, True)
+            expected = reference.gradients.pair_lambdas(gains, own, 4, 1.0, True)
             np.testing.assert_allclose(found.gradients[start:stop], expected[0] * factors[start:stop], atol=1e-9)
             np.testing.assert_allclose(found.hessians[start:stop], expected[1] * factors[start:stop], atol=1e-9)
         sums = found.gradients.tolist(), found.hessians.tolist()
-        bias = reference.position_bias_step(bias, positions.codes.tolist(), *sums, 0.3, regularization)
+        bias = reference.gradients.position_bias_step(bias, positions.codes.tolist(), *sums, 0.3, regularization)
         objective.position_bias = objective.next_position_bias(found)
         np.testing.assert_allclose(objective.position_bias, bias, rtol=1e-9, atol=1e-12)
         given = given + rng.normal(size=n)
@@ -529,3 +529,32 @@ def test_weights_that_leave_nothing_to_learn_from_are_told() -> None:
     done = fit(AGAINST + "1 qid:3 1:1\n1 qid:3 1:2\n", "--weights", "w", "--min-docs", "1")
     (warning,) = done.warnings
     assert "nothing to learn: no query with a weight above 0 has a pair of documents with different labels" in warning
+
+
+def test_files_beside_the_data_are_ignored_unless_named(tmp_path: Path) -> None:
+    expected = trained(tmp_path, GOOD)
+    folder = tmp_path / "side"
+    folder.mkdir()
+    for name, text in (("d.svm", GOOD), ("d.svm.query", "7\n0\n"), ("d.svm.weight", "-1\n")):
+        (folder / name).write_text(text)
+    run("train", "--data", folder / "d.svm", "--out", folder / "m", *TO_READ)
+    assert (folder / "m").read_bytes() == expected
+    no_queries = "".join(f"{line.split()[0]} {' '.join(line.split()[2:])}\n" for line in GOOD.splitlines())
+    (folder / "d.svm").write_text(no_queries)
+    for sizes, what in (
+        ("7\n0\n", "query:2: query size '0'"),
+        ("7\n8\n", f"sum to 15, but {folder / 'd.svm'} has more than 15 rows"),
+    ):
+        (folder / "d.svm.query").write_text(sizes)
+        result = run("train", "--data", folder / "d.svm", "--query-sizes", folder / "d.svm.query", status=1)
+        assert what in result.stderr
+    (folder / "d.svm.query").write_text("4\n" * 10)
+    run("train", "--data", folder / "d.svm", "--query-sizes", folder / "d.svm.query", "--out", folder / "m", *TO_READ)
+    assert (folder / "m").read_bytes() == expected
+    for weights, what in (
+        ("1\n2\n", "there are 2 weights, but the data has 10 queries and 40 rows"),
+        ("-1\n", "weight '-1'"),
+    ):
+        (folder / "w").write_text(weights)
+        (folder / "d.svm").write_text(GOOD)
+        assert what in run("train", "--data", folder / "d.svm", "--weights", folder / "w", status=1).stderr

@@ -11,7 +11,8 @@ from types import ModuleType
 from typing import NamedTuple
 
 import pytest
-from helpers.commands import SAMPLE, run
+from helpers.commands import run
+from helpers.paths import SAMPLE
 
 from lmart.errors import DataError, ModelError
 from lmart.formats.models.lmart_json import model_from_json, model_to_json

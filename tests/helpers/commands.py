@@ -15,7 +15,6 @@ from helpers.paths import ROOT
 from lmart.cli.main import main
 from lmart.errors import ExitStatus
 
-SAMPLE = ROOT / "data" / "sample"
 PROGRAM = (sys.executable, "-m", "lmart")
 
 

@@ -9,10 +9,7 @@ from typing import Any, NoReturn
 import pytest
 from click.testing import CliRunner, Result
 
-from helpers.paths import ROOT
 from lmart.cli.main import main
-
-SAMPLE = ROOT / "data" / "sample"
 
 
 def call(*arguments: str, status: int = 0, stdin: str | bytes | None = None) -> Result:

@@ -27,7 +27,9 @@ def models(draw: st.DrawFn) -> Ensemble:
     thresholds = [*THRESHOLDS, *FINER] + [rng.gauss(0, 10 ** rng.uniform(-6, 6)) for _ in range(5)]
     sizes = draw(st.lists(st.integers(1, 12), min_size=1, max_size=4))
     trees = [grow(rng, size, range(n_features), thresholds) for size in sizes]
-    trees = [replace(tree, leaf_values=np.arange(tree.n_leaves) + 1.0 + rng.random()) for tree in trees]
+    trees = [
+        replace(tree, leaf_values=np.arange(tree.n_leaves, dtype=np.float64) + 1.0 + rng.random()) for tree in trees
+    ]
     ids = np.array(sorted(rng.sample(range(1, 30), n_features)), np.int64)
     return Ensemble(tuple(trees), ids, absent=draw(st.sampled_from(["zero", "missing"])))
 
@@ -60,7 +62,8 @@ def scores(ensemble: Ensemble, values: Float64Array, feature_ids: list[int] | No
     """The scores of dense rows whose columns are the features named, by default all of the ensemble."""
     ids = ensemble.feature_ids.tolist()
     columns = [ids.index(f) if f in ids else -1 for f in (feature_ids or ids)]
-    return Scorer(ensemble).score(dense_rows(values), np.array(columns, np.int32)).tolist()
+    found: list[float] = Scorer(ensemble).score(dense_rows(values), np.array(columns, np.int32)).tolist()
+    return found
 
 
 def leaf_values(ensemble: Ensemble, t: int, values: Float64Array, feature_ids: list[int]) -> list[float]:

@@ -32,7 +32,8 @@ def column_scores(ensemble: Ensemble, values: list[float], feature: int = 1) -> 
     width = max(int(ensemble.feature_ids.max(initial=0)), feature) + 1
     rows = np.zeros((len(values), width))
     rows[:, feature] = values
-    return scores_of(ensemble, rows).tolist()
+    found: list[float] = scores_of(ensemble, rows).tolist()
+    return found
 
 
 def refusal(read: Any, content: bytes | str) -> str:

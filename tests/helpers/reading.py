@@ -8,6 +8,7 @@ import random
 import struct
 from collections.abc import Iterable, Sequence
 from itertools import chain, pairwise
+from typing import Any
 
 import numpy as np
 
@@ -57,15 +58,15 @@ class Pieces:
         self._pieces = []
 
 
-def rows_of(data: bytes | Sequence[bytes], format: str = "letor", head: bytes = b"", **options: object) -> TextReader:
+def rows_of(data: bytes | Sequence[bytes], format: str = "letor", head: bytes = b"", **options: Any) -> TextReader:
     """Return a reader of the bytes."""
     pieces = [data] if isinstance(data, bytes) else data
-    read = ReadOptions(**options)  # type: ignore[arg-type]
+    read = ReadOptions(**options)
     seen = SeenQueries(read.group_by_qid)
     return READERS[format](RowSource(Pieces(pieces), head, read, SERIAL, FeatureTable(), seen))
 
 
-def read(data: bytes | Sequence[bytes], format: str = "letor", **options: object) -> RankingDataset:
+def read(data: bytes | Sequence[bytes], format: str = "letor", **options: Any) -> RankingDataset:
     """Read the bytes as one data set; without rows it is empty."""
     reader = rows_of(data, format, **options)
     builder = DatasetBuilder(SERIAL)
@@ -74,7 +75,7 @@ def read(data: bytes | Sequence[bytes], format: str = "letor", **options: object
     return builder.finish(reader.table, "data", bool(options.get("group_by_qid")))
 
 
-def faults_of(data: bytes | Sequence[bytes], format: str = "letor", **options: object) -> list[DataError]:
+def faults_of(data: bytes | Sequence[bytes], format: str = "letor", **options: Any) -> list[DataError]:
     """Return the faults for which the bytes are refused, none if they are not."""
     try:
         read(data, format, **options)

@@ -7,7 +7,7 @@ import random
 from collections.abc import Sequence
 
 import numpy as np
-import reference
+import reference.scoring
 from hypothesis import strategies as st
 
 from lmart.data.dataset import SparseRows
@@ -49,7 +49,7 @@ def grow(
     )
 
 
-def plain(ensemble: Ensemble) -> list[reference.PlainTree]:
+def plain(ensemble: Ensemble) -> list[reference.scoring.PlainTree]:
     """The trees as the plain twins take them."""
     return [
         (
@@ -78,7 +78,7 @@ def plain_scores(ensemble: Ensemble, rows: Sequence[dict[int, float]]) -> list[f
     """The scores of rows {the model's column: value} by the plain twin."""
     absent = 0.0 if ensemble.absent == "zero" else math.nan
     dense = [[row.get(column, absent) for column in range(ensemble.n_features)] for row in rows]
-    return reference.score_rows(ensemble.base_score, plain(ensemble), dense)
+    return reference.scoring.score_rows(ensemble.base_score, plain(ensemble), dense)
 
 
 def around(thresholds: Sequence[float]) -> list[float]:

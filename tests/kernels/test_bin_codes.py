@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
-import reference
+import reference.trees
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,7 +45,7 @@ def test_cells_get_the_bin_of_their_value_nan_its_own_and_absent_ones_theirs() -
 def test_a_code_is_the_number_of_edges_below(values: list[float], column: list[float]) -> None:
     edges = sorted(values)[:254]
     out = coded([{0: x} for x in column], [edges], [0])
-    assert out[0].tolist() == [reference.bin_of(x, edges) for x in column]
+    assert out[0].tolist() == [reference.trees.bin_of(x, edges) for x in column]
 
 
 @given(st.lists(st.lists(st.integers(0, 3), min_size=3, max_size=3), min_size=1, max_size=20))

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-import reference
+import reference.trees
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -61,7 +61,7 @@ def test_no_edge_that_json_could_hold_separates_minus_infinity_from_the_least_nu
 def test_few_distinct_values_have_a_bin_each(cells: list[float], zeros: int) -> None:
     edges = edges_of(cells, zeros)
     distinct = sorted({x + 0.0 for x in cells} | ({0.0} if zeros else set()))
-    assert [reference.bin_of(x, edges) for x in distinct] == list(range(len(distinct)))
+    assert [reference.trees.bin_of(x, edges) for x in distinct] == list(range(len(distinct)))
 
 
 @given(st.lists(st.one_of(few, numbers), min_size=1, max_size=80), st.integers(0, 60), st.integers(2, 12))
@@ -72,8 +72,8 @@ def test_bins_are_limited_ascending_and_zero_is_alone(cells: list[float], zeros:
     others = {x for x in cells if x != 0}
     has_zero = zeros > 0 or len(others) < len(set(map(float, cells)))
     if has_zero and max_bins >= 3:
-        zero_bin = reference.bin_of(0.0, edges)
-        assert all(reference.bin_of(x, edges) != zero_bin for x in others)
+        zero_bin = reference.trees.bin_of(0.0, edges)
+        assert all(reference.trees.bin_of(x, edges) != zero_bin for x in others)
 
 
 def test_many_values_get_bins_of_about_equal_size() -> None:
@@ -86,8 +86,8 @@ def test_many_values_get_bins_of_about_equal_size() -> None:
 def test_a_heavy_value_stands_alone_and_leaves_the_rest_fine() -> None:
     cells = [7.0] * 5000 + list(np.linspace(0, 14, 1001) + 0.001)
     edges = edges_of(cells, 0, 20)
-    own = reference.bin_of(7.0, edges)
-    near = [reference.bin_of(x, edges) for x in cells if abs(x - 7) > 0.02 and x != 7]
+    own = reference.trees.bin_of(7.0, edges)
+    near = [reference.trees.bin_of(x, edges) for x in cells if abs(x - 7) > 0.02 and x != 7]
     assert own not in near
     assert len(edges) == 19
 
@@ -100,4 +100,4 @@ def test_the_order_of_rows_leaves_no_trace() -> None:
 @given(st.lists(numbers, max_size=260, unique=True), st.one_of(few, numbers))
 def test_bin_of_counts_the_edges_below(values: list[float], x: float) -> None:
     edges = np.array([0.25, *sorted(values), -1.0])  # what lies around a feature's edges is not looked at
-    assert bin_edges.bin_of(x, edges, 1, len(values)) == reference.bin_of(x, sorted(values))
+    assert bin_edges.bin_of(x, edges, 1, len(values)) == reference.trees.bin_of(x, sorted(values))

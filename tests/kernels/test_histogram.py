@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-import reference
+import reference.trees
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -62,4 +62,4 @@ def test_histograms_are_the_sums_by_bin(n: int, seed: int, width: type, workers:
         for first, last in ((0, 3), (3, 5)):
             histogram.complete_histogram(bins, total, bin_offsets, common, first, last)
         assert (np.add.reduceat(bins, bin_offsets[:-1]) == total).all()
-    assert bins.tolist() == reference.bin_sums(codes.tolist(), packed.tolist(), documents.tolist(), widths)
+    assert bins.tolist() == reference.trees.bin_sums(codes.tolist(), packed.tolist(), documents.tolist(), widths)

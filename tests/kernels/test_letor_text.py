@@ -8,7 +8,7 @@ import struct
 
 import numpy as np
 import pytest
-import reference
+import reference.letor
 from helpers.reading import hard_decimals, plain_decimals, wrong_decimals
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -52,7 +52,7 @@ TOKENS = WORDS.split()
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_every_spelling_is_read_as_float_reads_it_or_refused(token: str, ending: bytes) -> None:
     raw = token.encode()
-    assert bits(parsed(raw, ending)) == bits(reference.number(raw))
+    assert bits(parsed(raw, ending)) == bits(reference.letor.number(raw))
 
 
 def test_random_and_hard_decimals_have_the_bits_of_float() -> None:

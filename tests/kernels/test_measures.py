@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import reference
+import reference.measures
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,7 +24,7 @@ def run(name: str, queries: list[tuple[list[float], list[float]]], cutoff: int, 
     order = np.concatenate(
         [np.empty(0, np.int32)]
         + [
-            start + np.array(reference.ranked_rows(query[0]), np.int32)
+            start + np.array(reference.measures.ranked_rows(query[0]), np.int32)
             for start, query in zip(offsets, queries, strict=False)
         ]
     ).astype(np.int32)
@@ -36,11 +36,11 @@ def run(name: str, queries: list[tuple[list[float], list[float]]], cutoff: int, 
 
 
 def twin(name: str, scores: list[float], relevance: list[float], cutoff: int, average: bool) -> float:
-    measure = getattr(reference, name)
+    measure = getattr(reference.measures, name)
     rest: list[Any] = [cutoff] + ([lambda rank: float(DISCOUNTS[rank])] if name == "discounted_sums" else [])
     if average:
-        return reference.over_tied_orders(measure, scores, relevance, *rest)
-    return float(measure([relevance[row] for row in reference.ranked_rows(scores)], *rest))
+        return reference.measures.over_tied_orders(measure, scores, relevance, *rest)
+    return float(measure([relevance[row] for row in reference.measures.ranked_rows(scores)], *rest))
 
 
 def queries_of(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import Any
 
 import numpy as np
 import pytest
-import reference
-from helpers.paths import ROOT
+import reference.gradients
+import reference.measures
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,8 +16,6 @@ from lmart.array_types import Float64Array
 from lmart.gains import Gain, discount_table
 from lmart.kernels import measures, ordering, pair_gradients
 from lmart.kernels.gradient_arrays import Gradients, NdcgTables, PairSettings, RankedQueries
-
-LAMBDAS = ROOT / ".." / "shared" / "dossier" / "fixtures" / "lambdas.json"
 
 grades = st.integers(0, 4)
 steps = st.integers(-40, 40).map(lambda step: step / 16)  # ties on purpose
@@ -52,7 +49,7 @@ def test_order_is_that_of_a_stable_sort_from_any_start(scores: list[float], rand
     order = np.arange(len(scores), dtype=np.int32)
     random.shuffle(order)
     ordering.order_documents(np.array(scores), np.array([0, len(scores)]), 0, 1, order)
-    assert order.tolist() == reference.ranked_rows(scores)
+    assert order.tolist() == reference.measures.ranked_rows(scores)
 
 
 @pytest.mark.parametrize("n", [2, 3, 100, ordering.COUNTED, ordering.COUNTED + 1, 5000])
@@ -85,7 +82,7 @@ def test_lambdas_are_those_of_the_definition(
 ) -> None:
     labels, scores = zip(*pairs, strict=True)
     g, h = lambdas(labels, scores, truncation, sigma, normalize)
-    expected = reference.pair_lambdas([2.0**y - 1 for y in labels], scores, truncation, sigma, normalize)
+    expected = reference.gradients.pair_lambdas([2.0**y - 1 for y in labels], scores, truncation, sigma, normalize)
     np.testing.assert_allclose(g, expected[0], rtol=1e-7, atol=1e-11)
     np.testing.assert_allclose(h, expected[1], rtol=1e-7, atol=1e-11)
 
@@ -122,7 +119,9 @@ def test_the_swap_value_is_the_change_of_ndcg(truncation: int) -> None:
         g, _ = lambdas(labels, [0.0] * 5, truncation)
         for other in range(5):
             if other != relevant and min(other, relevant) < (truncation or 5):
-                change = reference.swapped_ndcg_change([2.0**y - 1 for y in labels], range(5), relevant, other, 0)
+                change = reference.measures.swapped_ndcg_change(
+                    [2.0**y - 1 for y in labels], range(5), relevant, other, 0
+                )
                 assert g[other] == pytest.approx(change / 2, rel=1e-12)
             elif other != relevant:
                 assert g[other] == 0
@@ -148,30 +147,48 @@ def test_worked_values_of_one_query() -> None:
     np.testing.assert_allclose(h, [0.2216985439, 0.1225279657, 0.0389498469, 0.0701564103, 0.1073993978], rtol=1e-7)
 
 
-@pytest.mark.skipif(not LAMBDAS.exists(), reason="the fixture is not part of the project")
-def test_fixture_of_lambdas() -> None:
-    held = 0
-    for case in json.loads(LAMBDAS.read_text())["cases"]:
-        for name, (g, h) in case["out"].items():
-            variant = _variant(name)
-            if variant is None:
-                continue
-            truncation, sigma, normalize, gain, hessian_factor = variant
-            own = lambdas(case["y"], case["s"], truncation, sigma, normalize, gain)
-            np.testing.assert_allclose(own[0], g, rtol=1e-6, atol=1e-12, err_msg=name)
-            np.testing.assert_allclose(own[1] * hessian_factor, h, rtol=1e-6, atol=1e-12, err_msg=name)
-            assert own[0].sum() == 0
-            held += 1
-    assert held >= 90
+# What the tools and the paper give for one query, from their sources in exact arithmetic; XGBoost's hessians halved.
+OF_OTHERS: dict[str, tuple[tuple[int, float, bool, str], list[float], list[float]]] = {
+    "LightGBM, normalized": (
+        (3, 1.0, True, "exp2"),
+        [0.0733886658, 0.0875864657, -0.107638923, 0.288630693, 0.0745398025, -0.416506704],
+        [0.0546855368, 0.0643109644, 0.0341144539, 0.170441274, 0.0789972657, 0.259509334],
+    ),
+    "LightGBM, sigma 2": (
+        (3, 2.0, False, "exp2"),
+        [0.0648793246, 0.0764057014, -0.217222928, 0.225778573, 0.0907033843, -0.240544056],
+        [0.115544512, 0.134233468, 0.0665389176, 0.179499485, 0.156234071, 0.372757713],
+    ),
+    "LightGBM, all pairs": (
+        (30, 2.0, True, "exp2"),
+        [0.654915968, 0.294981042, -1.00613411, 0.279224604, 0.0649498305, -0.287937338],
+        [0.663523126, 0.315182284, 0.911516934, 0.293926937, 0.116118473, 0.376228913],
+    ),
+    "XGBoost, normalized": (
+        (3, 1.0, True, "exp2"),
+        [0.0733886658, 0.0875864657, -0.107638923, 0.288630693, 0.0745398025, -0.416506704],
+        [0.0546855368, 0.0643109644, 0.0341144539, 0.170441274, 0.0789972657, 0.259509334],
+    ),
+    "XGBoost, linear gain": (
+        (3, 1.0, False, "linear"),
+        [0.0904378663, 0.10492971, -0.0499934971, 0.0252519318, 0.0170274538, -0.187653465],
+        [0.0683503546, 0.0785420475, 0.0145107114, 0.0528051557, 0.0385808564, 0.137242034],
+    ),
+    "Burges 2010": (
+        (0, 1.0, False, "exp2"),
+        [0.0969248291, 0.0967410612, -0.109088349, 0.0815297869, 0.053249062, -0.219356391],
+        [0.0689363237, 0.0712069577, 0.0370176791, 0.0580110247, 0.0487365615, 0.156045251],
+    ),
+}
 
 
-def _variant(name: str) -> tuple[int, float, bool, str, float] | None:
-    words = name.split("_")
-    if words[0] == "lgb":
-        return int(words[1][1:]), float(words[3][5:]), words[2] == "norm", "exp2", 1.0
-    if words[0] == "xgb":  # XGBoost doubles the hessian
-        return int(words[2][1:]), 1.0, words[-1] == "allnorm", "linear" if "linear" in words else "exp2", 2.0
-    return (0, 1.0, False, "exp2", 1.0) if name == "lambdarank_full" else None
+@pytest.mark.parametrize("name", OF_OTHERS)
+def test_gradients_of_other_tools_for_one_query(name: str) -> None:
+    chosen, gradients, hessians = OF_OTHERS[name]
+    g, h = lambdas([0, 0, 3, 2, 2, 3], [-0.51, -0.51, -0.53, 0.57, -0.06, 0.75], *chosen)
+    np.testing.assert_allclose(g, gradients, rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(h, hessians, rtol=1e-6, atol=1e-12)
+    assert g.sum() == 0
 
 
 @given(st.floats(0, 60))

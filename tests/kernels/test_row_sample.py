@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import reference
+import reference.random_numbers
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -56,7 +56,9 @@ def test_rows_are_chosen_by_their_number_and_thinned_as_if_chosen_so_at_once(
     rows: list[dict[int, float]], first: int, halvings: int, more: int
 ) -> None:
     numbers, arrays = chosen(rows, first, halvings)
-    assert numbers == [first + i for i in range(len(rows)) if reference.is_chosen(first + i, 5, halvings)]
+    assert numbers == [
+        first + i for i in range(len(rows)) if reference.random_numbers.is_chosen(first + i, 5, halvings)
+    ]
     assert listed(arrays, len(numbers)) == [rows[i - first] for i in numbers]
     again, expected = chosen(rows, first, halvings + more)
     n, n_cells, n_columns = row_sample.thin_rows(arrays[0], SharedColumnRows(*arrays[1:5]), arrays[5], halvings + more)

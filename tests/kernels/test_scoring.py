@@ -7,7 +7,7 @@ import random
 
 import numpy as np
 import pytest
-import reference
+import reference.scoring
 from helpers.trees import THRESHOLDS, around, sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -37,8 +37,8 @@ def code(
     for feature, one in thresholds.items():
         grid[1 + starts[feature] : 1 + starts[feature] + len(one)] = one
     features = [one[0] for one in coded]
-    absent_codes = reference.code_rows([{}], thresholds, coded, absent)[0]
-    missing_codes = reference.code_rows([{}], thresholds, coded, math.nan)[0]
+    absent_codes = reference.scoring.code_rows([{}], thresholds, coded, absent)[0]
+    missing_codes = reference.scoring.code_rows([{}], thresholds, coded, math.nan)[0]
     cells = sparse([{n_features: 5.0} | {n_features - 1 - column: x for column, x in row.items()} for row in rows])
     codes = np.full((len(coded) + 1, scoring.BLOCK), UNTOUCHED, np.uint8)
     size = len(cells.columns) + scoring.GAP * (n_features + 1)
@@ -50,6 +50,8 @@ def code(
         np.array([one[1] for one in coded], np.uint32),
         np.array(missing_codes, np.uint8),
         np.array(absent_codes, np.uint8),
+        np.full(len(coded), -1, np.int64),
+        np.zeros(0, np.uint8),
     )
     buffers = scoring.CellBuffers(
         np.full(n_features + 1, UNTOUCHED, np.uint32),
@@ -78,7 +80,9 @@ def test_codes_equal_the_count_of_thresholds_below(grids: list[set[float]], data
     cells = st.dictionaries(st.sampled_from(list(thresholds)), st.sampled_from(around(THRESHOLDS)))
     rows = data.draw(st.lists(cells, max_size=5))
     first = data.draw(st.integers(0, len(rows)))
-    assert code(rows, thresholds, coded, absent, first) == reference.code_rows(rows[first:], thresholds, coded, absent)
+    assert code(rows, thresholds, coded, absent, first) == reference.scoring.code_rows(
+        rows[first:], thresholds, coded, absent
+    )
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 8, 254, 255, 256, 511, 600])
@@ -88,7 +92,7 @@ def test_codes_stay_in_their_piece_of_many_thresholds(n: int) -> None:
     rows = [{1: x} for x in around(thresholds[1])]
     for start in range(0, len(rows), scoring.BLOCK):
         block = rows[start : start + scoring.BLOCK]
-        assert code(block, thresholds, coded, 0.0) == reference.code_rows(block, thresholds, coded, 0.0)
+        assert code(block, thresholds, coded, 0.0) == reference.scoring.code_rows(block, thresholds, coded, 0.0)
 
 
 def test_planted_codes() -> None:
@@ -120,6 +124,8 @@ def add(trees: list[tuple[list[tuple[int, int, bool, int, int]], list[float]]], 
         np.array([value for _, values in trees for value in values]),
         LOWEST_BITS,
         n_bytes,
+        False,
+        1.0,
     )
     scoring.add_trees(masked, codes, np.full((n_bytes, scoring.BLOCK), UNTOUCHED, np.uint8), sums)
     shown: list[float] = sums.tolist()
@@ -156,6 +162,6 @@ def test_masks_equal_their_twin(seed: int, n_leaves: int) -> None:
     for document in range(scoring.BLOCK):
         total = 0.0
         for masks, values in trees:
-            total += values[reference.leaf_left(masks, n_leaves, codes[:, document].tolist())]
+            total += values[reference.scoring.leaf_left(masks, n_leaves, codes[:, document].tolist())]
         expected.append(total)
     assert add(trees, codes) == expected

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import reference
+import reference.trees
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -67,7 +67,7 @@ def split_of(
     n, m = len(g), len(codes)
     packed = pack(g, h)
     widths = [max(own) + 1 if lost is None else lost + 1 for own, lost in zip(codes, missing, strict=True)]
-    bins = np.array(reference.bin_sums(codes, packed.tolist(), range(n), widths), np.int64)
+    bins = np.array(reference.trees.bin_sums(codes, packed.tolist(), range(n), widths), np.int64)
     whole = bins.copy()
     has_missing = [lost is not None for lost in missing]
     search = searching(widths, l2, limit, [own[0] for own in codes], has_missing)
@@ -110,7 +110,7 @@ def test_gains_of_children_are_those_of_histograms_summed_on_their_own(
     small = np.flatnonzero(rng.random(n) < 0.4).tolist()
     large = [d for d in range(n) if d not in small]
     parent, child, other = (
-        np.array(reference.bin_sums(codes.tolist(), packed.tolist(), rows, [width] * m), np.int64)
+        np.array(reference.trees.bin_sums(codes.tolist(), packed.tolist(), rows, [width] * m), np.int64)
         for rows in (range(n), small, large)
     )
     expected = child.copy(), other.copy()
@@ -147,7 +147,7 @@ def test_the_best_split_is_that_of_brute_force(
     codes, gs, hs = data
     g, h = [x / 1024 for x in gs], [x / 1024 for x in hs]  # exact in the units, so ties are ties
     missing = [3 if lost else None] * len(codes)
-    every = reference.splits(codes, missing, g, h, range(len(g)), l2, limit, docs)
+    every = reference.trees.splits(codes, missing, g, h, range(len(g)), l2, limit, docs)
     found = split_of(codes, missing, g, h, l2, limit, docs)
     best = max((split[0] for split in every), default=0.0)
     if found is None or best < 1e-8:
@@ -231,9 +231,9 @@ def test_the_best_constrained_split_is_that_of_brute_force(
     width = 4
     missing = [width - 1 if lost else None] * m
     packed = pack(g, h)
-    bins = np.array(reference.bin_sums(codes, packed.tolist(), range(n), [width] * m), np.int64)
+    bins = np.array(reference.trees.bin_sums(codes, packed.tolist(), range(n), [width] * m), np.int64)
     total = int(packed.sum())
-    every = reference.bounded_splits(codes, missing, g, h, l2, docs, directions, bounds)
+    every = reference.trees.bounded_splits(codes, missing, g, h, l2, docs, directions, bounds)
     gains = np.empty(m)
     search = searching([width] * m, l2, has_missing=lost, directions=directions[:m])
     winner = Split(*split_search.find_best_constrained_split(bins, total, search, *bounds, 0, m, gains))
@@ -261,7 +261,7 @@ def test_constraints_that_allow_everything_leave_the_best_split(seed: int, l2: f
     width = int(rng.integers(2, 9))
     packed = pack(rng.normal(size=30), rng.random(30))
     codes = rng.integers(0, width, 30).tolist()
-    bins = np.array(reference.bin_sums([codes], packed.tolist(), range(30), [width]), np.int64)
+    bins = np.array(reference.trees.bin_sums([codes], packed.tolist(), range(30), [width]), np.int64)
     total = int(packed.sum())
     found, expected = (best_of(bins, 0, total, searching([width], l2, directions=of)) for of in ([0], None))
     np.testing.assert_allclose(found.split_gain, expected.split_gain, rtol=1e-9)

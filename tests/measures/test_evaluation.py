@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import doctest
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
-import reference
+import reference.measures
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,9 +24,9 @@ EVERYTHING = "ndcg,ndcg@1,ndcg@3,dcg,dcg@2,map,map@2,mrr,mrr@2,p@1,p@3,recall@2,
 
 def evaluate(
     metric: str,
-    labels: list[float],
-    scores: list[float],
-    sizes: list[int] | None = None,
+    labels: Sequence[float],
+    scores: Sequence[float],
+    sizes: Sequence[int] | None = None,
     weights: Any = None,
     **conventions: Any,
 ) -> dict[str, float | None]:
@@ -82,7 +83,7 @@ def test_worked_values_with_ties_averaged(metric: str, gain: str, value: float) 
 
 
 def test_what_lightgbm_and_xgboost_print_with_a_query_without_relevant_documents() -> None:
-    both = {"labels": [*LABELS, 0, 0, 0], "scores": [*SCORES, 1, 2, 3], "sizes": [5, 3]}
+    both: dict[str, Any] = {"labels": [*LABELS, 0, 0, 0], "scores": [*SCORES, 1, 2, 3], "sizes": [5, 3]}
     one = evaluate("ndcg@1,ndcg@3,ndcg@10,map", **both, empty="one")
     assert list(one.values()) == pytest.approx([0.5714285714, 0.7883333228, 0.8571110648, 0.9583333333], abs=6e-11)
     zero = evaluate("ndcg,ndcg@3,map,p@3", **both)
@@ -109,7 +110,7 @@ def test_err_takes_its_scale_from_labels_above_four() -> None:
     assert in_order("err", [5000, 0]) == 1.0
 
 
-# ---- reports of users (section C), at the level of values
+# ---- conventions, by worked values
 
 
 @pytest.mark.parametrize(("empty", "value"), [("skip", 0.815465), ("one", 0.876977), ("zero", 0.543643)])
@@ -308,7 +309,7 @@ def test_bounds_best_order_and_shift(rows: list[tuple[float, float]], gain: str,
     if "," in gain:
         rows = [(float(int(label)), score) for label, score in rows]
     labels, scores = [row[0] for row in rows], [row[1] for row in rows]
-    conventions = {"gain": Gain.parse(gain), "ties": ties}
+    conventions: dict[str, Any] = {"gain": Gain.parse(gain), "ties": ties}
     values = evaluate(RELATIVE, labels, scores, **conventions)
     assert all(value is not None and 0 <= value <= 1 + 1e-15 for value in values.values())
     assert values == evaluate(RELATIVE, labels, [score * 4 - 3 for score in scores], **conventions)
@@ -318,11 +319,12 @@ def test_bounds_best_order_and_shift(rows: list[tuple[float, float]], gain: str,
         assert evaluate("map,mrr", labels, labels, ties=ties) == pytest.approx({"map": 1.0, "mrr": 1.0}, rel=1e-14)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(rows=st.lists(st.tuples(GRADES, st.sampled_from([0.0, 1.0])), min_size=1, max_size=6))
 def test_averaged_ties_are_the_mean_over_all_orders(rows: list[tuple[float, float]]) -> None:
     labels, scores = [row[0] for row in rows], [row[1] for row in rows]
-    orders = reference.tied_orders(scores)
+    orders = reference.measures.tied_orders(scores)
     sums: dict[str, Fraction] = {}
     for order in orders:
         ranks = [0.0] * len(order)

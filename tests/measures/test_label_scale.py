@@ -18,9 +18,7 @@ GRADED = learnable(3, n_queries=12, labels=(0, 1, 2, 3)) + learnable(4, n_querie
 ERR = ("--objective", "err", "--metric", "err@10")
 
 
-@pytest.fixture(autouse=True)
-def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("in_folder")
 
 
 def test_folds_are_measured_with_the_largest_label_of_all_of_them() -> None:

@@ -82,7 +82,7 @@ def test_lists_keep_their_order_and_name_each_once() -> None:
 @pytest.mark.parametrize(("name", "value"), [("empty", "two"), ("ties", "best")])
 def test_conventions_are_checked(name: str, value: str) -> None:
     with pytest.raises(SettingsError, match=value):
-        Conventions(**{name: value})
+        Conventions(**{name: value})  # type: ignore[arg-type]
 
 
 def test_the_largest_label_of_err_prints_and_parses_back() -> None:

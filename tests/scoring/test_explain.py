@@ -8,7 +8,7 @@ import random
 
 import numpy as np
 import pytest
-import reference
+import reference.explaining
 from helpers.trees import around, grow, plain, plain_scores, rows_for, sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -73,7 +73,7 @@ def test_contributions_are_those_of_the_sum_over_subsets(data: st.DataObject) ->
     base, contributions = explain(ensemble, rows)
     for row, found in zip(rows, contributions, strict=True):
         dense = [row.get(column, absent) for column in range(n_features)]
-        value, shapley = reference.explain_row(ensemble.base_score, trees, dense)
+        value, shapley = reference.explaining.explain_row(ensemble.base_score, trees, dense)
         assert base == pytest.approx(value, abs=1e-12)
         assert found == pytest.approx(shapley, abs=1e-12)
 
@@ -90,6 +90,7 @@ def test_contributions_and_base_add_up_to_the_score(data: st.DataObject) -> None
     assert sums == pytest.approx(plain_scores(ensemble, rows), abs=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_leaves", "n_features"), [(300, 250), (600, 520), (4096, 3)])
 def test_long_paths_lose_no_digits(n_leaves: int, n_features: int) -> None:
     rng = random.Random(n_leaves)

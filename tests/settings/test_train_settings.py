@@ -136,7 +136,7 @@ def test_ranges_in_words() -> None:
 )
 def test_a_value_of_another_type_is_refused(name: str, value: object) -> None:
     with pytest.raises(SettingsError, match=f"{name.replace('_', '-')} is .*, which is not "):
-        TrainSettings(**{name: value})
+        TrainSettings(**{name: value})  # type: ignore[arg-type]
 
 
 def test_a_whole_number_may_stand_for_a_float() -> None:

@@ -18,7 +18,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from helpers.commands import SAMPLE, run
+from helpers.commands import run, shell
+from helpers.paths import SAMPLE
+from helpers.reading_runs import GOOD, trained
 
 from lmart.errors import DataError, OutputError
 from lmart.formats.documents.reading import read_dataset
@@ -269,6 +271,7 @@ def model_of(folder: Path) -> Path:
     return folder / "m.json"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changing", ["d.svm", "d.csv", "d.parquet", "d.svm.gz", "m.json", "s", "w", "i", "p", "c", "v.svm"]
 )
@@ -296,7 +299,7 @@ def test_no_result_is_made_of_a_file_that_changed(
 
     monkeypatch.setattr(raw_input.RawInput, "read_some", read_and_change)
     training = ("train", "--data", data, "--trees", "1", "--out", out)
-    commands: list[tuple[str | Path, ...]] = {
+    by_file: dict[str, list[tuple[str | Path, ...]]] = {
         "m.json": [("predict", "-m", model, "--data", data, "--out", out), ("eval", "-m", model, "--data", data)],
         "s": [("eval", "--scores", tmp_path / "s", "--data", data, "--per-query", out)],
         "w": [(*training, "--weights", tmp_path / "w")],
@@ -304,17 +307,15 @@ def test_no_result_is_made_of_a_file_that_changed(
         "p": [(*training, "--positions", tmp_path / "p")],
         "c": [(*training, "--monotone", tmp_path / "c")],
         "v.svm": [(*training, "--valid", tmp_path / "v.svm")],
-    }.get(
-        changing,
-        [
-            training,
-            ("predict", "-m", model, "--data", data, "--out", out),
-            ("eval", "-m", model, "--data", data, "--per-query", out),
-            ("convert", data, out, "--to", "letor"),
-        ],
-    )
+    }
+    of_data: list[tuple[str | Path, ...]] = [
+        training,
+        ("predict", "-m", model, "--data", data, "--out", out),
+        ("eval", "-m", model, "--data", data, "--per-query", out),
+        ("convert", data, out, "--to", "letor"),
+    ]
     whole = (tmp_path / changing).read_bytes()
-    for command in commands:
+    for command in by_file.get(changing, of_data):
         (tmp_path / changing).write_bytes(whole)
         said = run(*command, status=1).stderr
         assert said == f"lmart: error: {tmp_path / changing}: {CHANGED}\n"
@@ -597,7 +598,8 @@ def test_a_socket_may_be_input_and_output_at_once() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         code = "from lmart.streams import check_output; check_output('-', ['-'])"
-        done = subprocess.run([sys.executable, "-c", code], stdin=theirs, stdout=theirs, stderr=-1, check=False)
+        both = theirs.fileno()
+        done = subprocess.run([sys.executable, "-c", code], stdin=both, stdout=both, stderr=-1, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
 
 
@@ -633,3 +635,24 @@ def test_a_descriptor_that_is_an_input_is_refused(tmp_path: Path) -> None:
         with pytest.raises(OutputError, match="would overwrite the input"):
             check_output(f"/dev/fd/{same.fileno()}", [str(path)])
         check_output(f"/dev/fd/{same.fileno()}")
+
+
+def test_compressed_data_trains_the_same_model_and_is_refused_when_cut_off(tmp_path: Path) -> None:
+    packed = gzip.compress(GOOD.encode())
+    expected = trained(tmp_path, GOOD)
+    assert trained(tmp_path, packed, name="good.svm.gz") == expected
+    assert trained(tmp_path, packed, name="good.svm") == expected
+    (tmp_path / "cut.gz").write_bytes(packed[:-9])
+    result = run("train", "--data", tmp_path / "cut.gz", "--out", tmp_path / "m", status=1)
+    assert result.stderr.endswith("cut.gz: the gzip data is cut off before its end; copy the file again\n")
+    assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.slow
+def test_process_substitution_and_pipes_work(tmp_path: Path) -> None:
+    model = tmp_path / "m.json"
+    line = f"lmart train -q --trees 2 --data <(cat {SAMPLE}/train.svm) --out m.json"
+    done = shell(line, tmp_path)
+    assert done.returncode == 0, done.stderr
+    done = shell(f"cat {SAMPLE}/test.svm | lmart predict -m {model} --data - | wc -l", tmp_path)
+    assert done.stdout.strip() == str(len((SAMPLE / "test.svm").read_text().splitlines())).encode()

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import reference
+import reference.boosting
+import reference.random_numbers
 from helpers.datasets import dataset, random_dataset
 from helpers.score_data import score_dataset
 from helpers.settings import tree_settings
@@ -64,7 +65,7 @@ def test_training_follows_the_definition(
     queries = [[r for r, own in enumerate(ids) if own == q] for q in dict.fromkeys(ids)]
     gains = [2.0**y - 1 for y in labels]
     fixed = (queries, 2, leaves, 0.1, min_docs, truncation, normalize)
-    expected, closest = reference.lambdamart(features, gains, *fixed)
+    expected, closest = reference.boosting.lambdamart(features, gains, *fixed)
     assume(closest > 1e-6)  # sums are rounded to 2^-31 of their total, so closer decisions may fall otherwise
     np.testing.assert_allclose(result.scores, expected, rtol=1e-4, atol=1e-6)
 
@@ -177,7 +178,7 @@ def test_the_model_holds_exactly_the_best_rounds_trees() -> None:
     chosen = replace(SMALL, trees=60, early_stop=5)
     result = train(data, [valid, other], chosen, POOL, seen.append)
     decisive = [one.validation[0] for one in seen]
-    assert result.best_round == decisive.index(max(decisive, key=lambda v: v or 0)) + 1  # type: ignore[type-var]
+    assert result.best_round == decisive.index(max(decisive, key=lambda v: v or 0)) + 1
     assert len(result.ensemble.trees) == result.best_round < result.rounds == len(seen)
     assert result.validation == seen[result.best_round - 1].validation
     again = train(data, [], replace(chosen, trees=result.best_round, early_stop=0), POOL)
@@ -238,7 +239,8 @@ def test_query_weights_tip_the_balance() -> None:
 def test_fractional_labels_are_not_cut() -> None:
     def first(labels: list[float], gain: str = "exp2") -> list[float]:
         data = dataset(labels, ["q"] * 3, [[0.0], [1.0], [2.0]])
-        return fit(data, replace(PLAIN, leaves=3, gain=Gain.parse(gain), trees=3)).scores.tolist()
+        scores: list[float] = fit(data, replace(PLAIN, leaves=3, gain=Gain.parse(gain), trees=3)).scores.tolist()
+        return scores
 
     assert first([0.5, 1.5, 1.0]) != first([0, 1, 1]) != first([0.5, 1.5, 1.0], "linear")
 
@@ -285,8 +287,10 @@ def test_each_tree_splits_on_its_own_draw_of_features(form: str) -> None:
     chosen = replace(SMALL, trees=12, leaves=16, min_docs=2, tree=form, features=0.5, seed=7)
     drawn = []
     for number, tree in enumerate(fit(data, chosen).ensemble.trees, 1):
-        key = reference.mix(reference.mix(7) ^ number) ^ (2**64 - 1)
-        order = sorted(range(5), key=lambda column: reference.mix(column ^ key))  # the last column never changes
+        key = reference.random_numbers.mix(reference.random_numbers.mix(7) ^ number) ^ (2**64 - 1)
+        order = sorted(
+            range(5), key=lambda column: reference.random_numbers.mix(column ^ key)
+        )  # the last column never changes
         assert set(tree.split_columns.tolist()) <= set(order[:2])
         drawn.append(frozenset(order[:2]))
     assert len(set(drawn)) > 4
@@ -302,6 +306,6 @@ def test_there_is_always_a_feature_to_split_on() -> None:
 
 def test_an_unlucky_draw_of_features_does_not_end_the_training() -> None:
     rows = [[float(row % 2), float(row % 20 == 0), float(row % 30 == 0)] for row in range(60)]
-    data = dataset([row % 2 for row in range(60)], [row // 6 for row in range(60)], rows)  # type: ignore[misc]
+    data = dataset([row % 2 for row in range(60)], [row // 6 for row in range(60)], rows)
     result = fit(data, replace(SMALL, trees=20, features=0.3, min_docs=10))
     assert len(result.ensemble.trees) == 20

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers import training_runs
-from helpers.commands import SAMPLE, run
+from helpers.commands import run
 from helpers.datasets import random_dataset
+from helpers.paths import SAMPLE
 from helpers.score_data import score_dataset
 from helpers.training_runs import learnable
 

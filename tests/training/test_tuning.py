@@ -90,6 +90,7 @@ def test_a_search_goes_on_as_if_it_had_never_stopped() -> None:
     assert again.stdout == whole and untimed("t") == untimed("whole")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_a_search_that_is_stopped(number: signal.Signals, tmp_path: Path) -> None:
     search = ("train", "--data", "d.svm", *TUNE[:-2], "--tune-file", "t")
@@ -177,7 +178,7 @@ def test_proposals() -> None:
 def test_ranges_are_inside_those_of_the_settings() -> None:
     for one in DIMENSIONS:
         for value in one.choices or (one.low, one.high):
-            TrainSettings(**{one.name: value})
+            TrainSettings(**{one.name: value})  # type: ignore[arg-type]
 
 
 def test_settings_that_mean_nothing_to_the_objective_are_not_searched() -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import math
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers.reading import faults_of, listed, read, rows_of
+from helpers.reading_runs import GOOD, features, trained
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -35,7 +38,7 @@ ROWS = [
 ]
 
 
-def rows(data: bytes | list[bytes], format: str = "csv", **options: object) -> list:
+def rows(data: bytes | list[bytes], format: str = "csv", **options: Any) -> list[Any]:
     reader = rows_of(data, format, keep_document_ids=True, **options)
     return listed(reader, reader)
 
@@ -46,7 +49,7 @@ QUOTED = TABLE.replace(b'B "b"', b'"B ""b"""')
 
 
 @pytest.mark.parametrize(("table", "expected"), [(PLAIN, PLAIN_ROWS), (QUOTED, ROWS)])
-def test_all_that_is_allowed_is_read(table: bytes, expected: list, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_that_is_allowed_is_read(table: bytes, expected: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     assert repr(rows(table)) == repr(expected)
     assert repr(rows(table.replace(b",", b"\t"), "tsv")) == repr(expected)
     for cut in range(len(table)):
@@ -81,13 +84,14 @@ FIELDS = st.sampled_from(
 TEXTS = st.sampled_from(["a", "a", "b", "a b", "é", "", " c", "\x01", "\x1f a", "\u00a0a", "b\x0b"])
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(st.lists(st.tuples(FIELDS, TEXTS, FIELDS, TEXTS), min_size=1, max_size=5), st.booleans())
 def test_quoted_and_plain_text_give_the_same(table: list[tuple[str, ...]], infinite: bool) -> None:
     plain = "label\tqid\t5\tdocid\n" + "".join("\t".join(row) + "\n" for row in table)
     quoted = io.StringIO()
     csv.writer(quoted, delimiter="\t", quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(table)
-    options = {"group_by_qid": True, "max_errors": 100, "allow_infinite": infinite}
+    options: dict[str, Any] = {"group_by_qid": True, "max_errors": 100, "allow_infinite": infinite}
     results = []
     for text in (plain, "label\tqid\t5\tdocid\n" + quoted.getvalue()):
         try:
@@ -240,3 +244,15 @@ def test_parquet_needs_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     with pytest.raises(DataError, match=r"needs the package pyarrow: pip install 'lmart\[parquet\]'"):
         read_dataset([str(tmp_path / "a")], ReadOptions())
+
+
+def test_a_csv_of_the_same_data_gives_the_same_trees(tmp_path: Path) -> None:
+    table = "label,qid,1,2,3\n" + "".join(
+        ",".join([row.split()[0], row.split()[1][4:], *(cell.split(":")[1] for cell in row.split()[2:])]) + "\n"
+        for row in GOOD.splitlines()
+    )
+    assert trained(tmp_path, table, name="d.csv") == trained(tmp_path, GOOD)
+    assert trained(tmp_path, table, name="no-suffix") == trained(tmp_path, GOOD)
+    named = trained(tmp_path, table.replace("1,2,3", "a,b,c", 1), name="d.csv")
+    assert json.loads(named)["trees"] == json.loads(trained(tmp_path, GOOD))["trees"]
+    assert features(named) == ["a", "b", "c"]

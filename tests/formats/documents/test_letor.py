@@ -8,12 +8,13 @@ import tracemalloc
 from collections.abc import Iterator
 from itertools import chain, pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-import reference
-from helpers.paths import ROOT
+import reference.letor
+from helpers.paths import SAMPLE
 from helpers.reading import SERIAL, Pieces, faults_of, listed, read, rows_of
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -50,11 +51,11 @@ SMALL_ROWS = [
 ]
 
 
-def same(rows: list, others: list) -> bool:
+def same(rows: list[Any], others: list[Any]) -> bool:
     return repr(rows) == repr(others)
 
 
-def stream_rows(pieces: bytes | list[bytes], **options: object) -> list:
+def stream_rows(pieces: bytes | list[bytes], **options: Any) -> list[Any]:
     reader = rows_of(pieces, keep_document_ids=True, **options)
     return listed(reader, reader)
 
@@ -123,8 +124,10 @@ def test_head_and_small_buffers_change_nothing(monkeypatch: pytest.MonkeyPatch) 
         assert same(listed(reader, reader), SMALL_ROWS)
 
 
-def expected_rows(data: bytes, last_wins: bool, infinite: bool, layout: tuple[bool, bool]) -> tuple[list, list[int]]:
-    rows, wrong = reference.letor_rows(data.removeprefix(b"\xef\xbb\xbf"), *layout, infinite, last_wins)
+def expected_rows(
+    data: bytes, last_wins: bool, infinite: bool, layout: tuple[bool, bool]
+) -> tuple[list[Any], list[int]]:
+    rows, wrong = reference.letor.letor_rows(data.removeprefix(b"\xef\xbb\xbf"), *layout, infinite, last_wins)
     return [
         (label if layout[0] else None, query.decode("utf-8"), cells, document.decode("utf-8", "backslashreplace"))
         for label, query, cells, document in rows
@@ -133,7 +136,7 @@ def expected_rows(data: bytes, last_wins: bool, infinite: bool, layout: tuple[bo
 
 def agrees_with_twin(data: bytes, last_wins: bool, infinite: bool) -> None:
     """The reader and the twin give the same rows, or name the same lines."""
-    options = {
+    options: dict[str, Any] = {
         "duplicates": "last" if last_wins else "error",
         "allow_infinite": infinite,
         "group_by_qid": True,
@@ -245,6 +248,7 @@ TEXTS = st.lists(st.tuples(LINES, ENDS), min_size=1, max_size=6).map(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=700)
 @given(TEXTS, st.booleans(), st.booleans(), st.booleans())
 @example(b"1 qid:1 1:1\n1 qid:1 2:1 1:3 2:4 1:99999999999999999999.5\n", False, True, True)
@@ -252,6 +256,7 @@ def test_any_text_reads_as_the_twin_reads_it(text: bytes, cut: bool, last_wins: 
     agrees_with_twin(text.rstrip(b"\n") if cut else text, last_wins, infinite)
 
 
+@pytest.mark.slow
 @settings(max_examples=500)
 @given(st.binary(max_size=40), st.integers(0, 60))
 def test_foreign_bytes_anywhere_are_read_as_the_twin_reads_them(junk: bytes, place: int) -> None:
@@ -368,7 +373,7 @@ def test_a_first_row_that_is_not_letor_ends_the_list() -> None:
 
 
 def test_rows_without_label_or_query_are_read_when_they_may() -> None:
-    free = {"require_labels": False, "require_queries": False}
+    free: dict[str, Any] = {"require_labels": False, "require_queries": False}
     for text, rows in (
         (b"qid:1 1:0.5\nqid:2\n", [(None, "1", [(1, 0.5)], ""), (None, "2", [], "")]),
         (b"1:0.5\n\n2:0.5 # x\n", [(None, "", [(1, 0.5)], ""), (None, "", [(2, 0.5)], "x")]),
@@ -376,7 +381,8 @@ def test_rows_without_label_or_query_are_read_when_they_may() -> None:
     ):
         assert stream_rows(text, **free) == rows
     for mixed in (b"1:1\n1 1:1\n", b"1:1\nqid:1 1:1\n", b"1 1:1\n1 qid:1 1:1\n", b"qid:1 1:1\n1:1\n"):
-        assert faults_of(mixed, **free)[0].line in (1, 2)
+        line = faults_of(mixed, **free)[0].line
+        assert line in (1, 2)
 
 
 def test_the_last_of_equal_indices_counts_when_asked() -> None:
@@ -544,7 +550,7 @@ def test_minus_zero_is_zero() -> None:
 @pytest.mark.peers
 def test_scikit_learn_reads_the_same(tmp_path: Path) -> None:
     datasets = pytest.importorskip("sklearn.datasets")
-    sample = ROOT / "data" / "sample" / "train.svm"
+    sample = SAMPLE / "train.svm"
     x, y, qid = datasets.load_svmlight_file(str(sample), query_id=True, zero_based=False, n_features=20)
     data = read_dataset([str(sample)], ReadOptions())
     assert np.array_equal(data.features.dense(20, 0.0), x.toarray())

@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers.commands import run
@@ -89,7 +90,7 @@ GOOD: Table = {"label": [1, 0, 2], "qid": ["a", "a", "b"], "x": [0.5, None, -3.0
     ],
 )
 def test_the_same_table_gives_the_same_data_in_each_format(
-    table: Table, options: dict[str, object], expected: tuple[object, ...], format: str, tmp_path: Path
+    table: Table, options: dict[str, Any], expected: tuple[object, ...], format: str, tmp_path: Path
 ) -> None:
     path = write(tmp_path, format, table)
     data = read_dataset([str(path)], ReadOptions(keep_document_ids=True, **options))
@@ -129,7 +130,7 @@ LATIN = b"caf\xe9".decode("utf-8", "surrogateescape")
     ],
 )
 def test_the_same_table_is_refused_alike_in_each_format(
-    table: Table, options: dict[str, object], expected: list[str], format: str, tmp_path: Path
+    table: Table, options: dict[str, Any], expected: list[str], format: str, tmp_path: Path
 ) -> None:
     if "query_sizes" in options:
         (tmp_path / "sizes").write_text("3\n")

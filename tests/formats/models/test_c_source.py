@@ -129,7 +129,7 @@ def test_the_program_scores_lines_and_refuses_wrong_ones(tmp_path: Path) -> None
 def test_unsafe_floating_point_is_not_compiled(tmp_path: Path) -> None:
     (tmp_path / "model.c").write_bytes(c_source.write(MODELS["one tree"]).content)
     assert CC is not None
-    command = [CC, "-O2", "-ffast-math", "-c", "-o", tmp_path / "model.o", tmp_path / "model.c"]
+    command = [CC, "-O2", "-ffast-math", "-c", "-o", str(tmp_path / "model.o"), str(tmp_path / "model.c")]
     assert b"scores would change with -ffast-math" in subprocess.run(command, capture_output=True, check=False).stderr
 
 
@@ -137,7 +137,18 @@ def test_unsafe_floating_point_is_not_compiled(tmp_path: Path) -> None:
 def test_it_is_also_valid_in_cpp(tmp_path: Path) -> None:
     (tmp_path / "model.cpp").write_bytes(c_source.write(MODELS["all"]).content)
     target = tmp_path / "model.so"
-    command = ["c++", "-std=c++17", "-O2", "-Wall", "-Werror", "-shared", "-fPIC", "-o", target, tmp_path / "model.cpp"]
+    command = [
+        "c++",
+        "-std=c++17",
+        "-O2",
+        "-Wall",
+        "-Werror",
+        "-shared",
+        "-fPIC",
+        "-o",
+        str(target),
+        str(tmp_path / "model.cpp"),
+    ]
     subprocess.run(command, check=True)
     library = ctypes.CDLL(str(target))
     assert (ctypes.c_int64 * 4).in_dll(library, "lmart_feature_ids")[3] == 2**60

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers import training_runs
+from helpers.commands import run
 from helpers.paths import ROOT
 from helpers.trees import ensembles, grow, plain_scores
 from hypothesis import given
@@ -103,7 +105,8 @@ def test_there_and_back_is_exact(ensemble: Ensemble, name: str | None, gain: str
 
 def test_numbers_are_the_shortest_that_read_back_equal() -> None:
     values = np.array([0.1, 1e22, 5e-324, 1.7976931348623157e308, -0.0, 100.0, 1 / 3])
-    tree = Tree(*(np.zeros(0, kind) for kind in (np.int32, float, bool, np.int32, np.int32)), values[:1])
+    none = np.zeros(0, np.int32)
+    tree = Tree(none, np.zeros(0), np.zeros(0, np.bool_), none, none, values[:1])
     trees = tuple(replace(tree, leaf_values=values[i : i + 1]) for i in range(len(values)))
     text = model_to_json(replace(SMALL, trees=trees))
     for value in values.tolist():
@@ -407,3 +410,18 @@ def test_damaged_rankers_are_refused(rankers: Any, what: str) -> None:
     document.update(version=2, rankers=rankers)
     with pytest.raises(ModelError, match=what):
         model_from_json(json.dumps(document).encode(), "m.json")
+
+
+@pytest.mark.usefixtures("in_folder")
+def test_a_damaged_file_is_one_line_and_windows_line_ends_are_none() -> None:
+    text = training_runs.learnable()
+    whole = training_runs.fit(text, *training_runs.SMALL).data
+    good = training_runs.scores()
+    for damaged in (whole[:500], b"", text.encode()):
+        Path("m.json").write_bytes(damaged)
+        result = run("predict", "-m", "m.json", "--data", "d.svm", status=1)
+        assert (
+            result.stdout == "" and result.stderr.startswith("lmart: error: m.json") and result.stderr.count("\n") == 1
+        )
+    Path("m.json").write_bytes(whole.replace(b"\n", b"\r\n"))
+    assert training_runs.scores() == good

@@ -20,7 +20,8 @@ from lmart.formats.results.scores import format_scores, read_scores, write_score
 def read(tmp_path: Path, content: bytes, n_documents: int | None = None) -> list[float]:
     path = tmp_path / "scores.txt"
     path.write_bytes(content)
-    return read_scores(str(path), n_documents, "data.svm").tolist()
+    scores: list[float] = read_scores(str(path), n_documents, "data.svm").tolist()
+    return scores
 
 
 @given(numbers=st.lists(st.floats(allow_nan=False, allow_infinity=False)))

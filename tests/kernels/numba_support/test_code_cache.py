@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import gc
+import importlib
 import importlib.util
 import os
 import pickle
@@ -22,7 +23,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from helpers.commands import PROGRAM, ROOT, SAMPLE, run
+from helpers.commands import PROGRAM, run
+from helpers.paths import ROOT, SAMPLE
 from numba.core.errors import TypingError
 
 from lmart.kernels import Messages
@@ -199,7 +201,7 @@ class TestKernelCache:
         def full(source: str, target: str) -> None:
             raise OSError(errno.ENOSPC, "No space left on device")
 
-        monkeypatch.setattr(code_files.os, "replace", full)
+        monkeypatch.setattr(os, "replace", full)
         module = load(toy_file)
         assert (module.toy(3), module.toy(2.0)) == (7, 5.0)
         assert [path.name for path in (toy_file.parent / "__pycache__").iterdir() if "kernel" in path.suffix] == []
@@ -223,7 +225,7 @@ class TestKernelCache:
 
     def test_numba_that_does_not_ask_for_kept_code_is_reported(self, toy_file: Path, said: list[str]) -> None:
         module = load(toy_file)
-        module.toy._cache = compiler.importlib.import_module("numba.core.caching").NullCache()
+        module.toy._cache = importlib.import_module("numba.core.caching").NullCache()
         assert module.toy(3) == 7
         assert [text for text in said if "does not use lmart's cache" in text] != []
 
@@ -278,6 +280,7 @@ def test_collecting_garbage_goes_on_after_a_compilation(toy_file: Path) -> None:
         gc.enable()
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_kept_code_is_loaded_without_what_compiling_needs(toy_file: Path) -> None:
     program = "import sys, toykernels as t; print(t.toy(3), 'numba.np.arraymath' in sys.modules)"
@@ -289,6 +292,7 @@ def test_kept_code_is_loaded_without_what_compiling_needs(toy_file: Path) -> Non
     assert outputs == [b"7 True\n", b"7 False\n"]
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_a_file_that_may_not_grow_to_its_size_is_not_kept(toy_file: Path) -> None:
     """As on a disk that fills up while it is written."""
@@ -571,7 +575,13 @@ class TestTurns:
         monkeypatch.setattr(code_files, "QUIET_WAIT", 0.1)
         other = self.held(toy_file)
         slept: list[float] = []
-        monkeypatch.setattr(code_files.time, "sleep", lambda seconds, sleep=time.sleep: slept.append(sleep(seconds)))
+        sleep = time.sleep
+
+        def remembered(seconds: float) -> None:
+            slept.append(seconds)
+            sleep(seconds)
+
+        monkeypatch.setattr(time, "sleep", remembered)
         module = load(toy_file)
         assert module.toy(3) == 7
         waits = len(slept)
@@ -582,8 +592,13 @@ class TestTurns:
 
     def test_a_short_wait_is_not_reported(self, toy_file: Path, said: list[str]) -> None:
         other = self.held(toy_file)
+
+        def close_later() -> None:
+            time.sleep(0.1)
+            os.close(other)
+
         with ThreadPoolExecutor(1) as pool:
-            pool.submit(lambda: (time.sleep(0.1), os.close(other)))
+            pool.submit(close_later)
             assert load(toy_file).toy(3) == 7
         assert said == ["compiling what this command needs, once on this machine"]
 
@@ -638,6 +653,7 @@ class TestTurns:
             os.waitpid(child, 0)
 
 
+@pytest.mark.slow
 @needs_compiler
 class TestOtherVersionsOfNumba:
     PARTS = (
@@ -707,6 +723,7 @@ class TestMessages:
         assert (first, second) == (["broken"], ["broken"])
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_processes_that_start_together_share_an_empty_cache(toy_file: Path) -> None:
     program = "import toykernels as t; print(t.toy(3), t.toy(0.5), sum(t.toy.stats.cache_misses.values()))"
@@ -726,6 +743,7 @@ def test_processes_that_start_together_share_an_empty_cache(toy_file: Path) -> N
     assert len(list((toy_file.parent / "shared" / "lmart").glob("*.kernel"))) == 4
 
 
+@pytest.mark.slow
 def test_runs_as_plain_python_without_warnings() -> None:
     program = (
         "import numpy as np; from lmart.kernels.numba_support.code_cache import kernel\n"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from math import exp, fsum, log, log2
+from typing import Any
 
 import numpy as np
 import pytest
-import reference
+import reference.gradients
+import reference.random_numbers
 from helpers.datasets import dataset, random_dataset
 from helpers.settings import prepare
 from hypothesis import given
@@ -49,7 +52,7 @@ def gradients_of(
 )
 def test_the_twin_of_xendcg_has_the_worked_values(gamma: float, cost: float, gradients: list[float]) -> None:
     gains = [2.0**label - 1 for label in LABELS]
-    found = reference.cross_entropy(gains, SCORES, [gamma] * 5, 1.0)
+    found = reference.gradients.cross_entropy(gains, SCORES, [gamma] * 5, 1.0)
     assert found[0] == pytest.approx(cost, abs=1e-9)
     np.testing.assert_allclose(found[1], gradients, atol=1e-9)
 
@@ -57,12 +60,12 @@ def test_the_twin_of_xendcg_has_the_worked_values(gamma: float, cost: float, gra
 def test_the_twin_of_xendcg_has_the_derivative_of_its_cost() -> None:
     fixed = ([7.0, 0.0, 3.0, 1.0, 0.0], [0.1, 0.9, 0.3, 0.5, 0.7], 1.7)
     gains, gammas, sigma = fixed
-    _, gradients, _ = reference.cross_entropy(gains, SCORES, gammas, sigma)
+    _, gradients, _ = reference.gradients.cross_entropy(gains, SCORES, gammas, sigma)
     for i in range(5):
         above, below = list(SCORES), list(SCORES)
         above[i] += 1e-6
         below[i] -= 1e-6
-        costs = [reference.cross_entropy(gains, scores, gammas, sigma)[0] for scores in (above, below)]
+        costs = [reference.gradients.cross_entropy(gains, scores, gammas, sigma)[0] for scores in (above, below)]
         assert (costs[0] - costs[1]) / 2e-6 == pytest.approx(gradients[i], abs=1e-8)
 
 
@@ -79,14 +82,13 @@ def test_xendcg_against_its_twin(gain: str, sigma: float) -> None:
     weights = np.linspace(0.0, 2.0, data.n_queries)
     settings = replace(settings_of("xendcg", sigma=sigma), gain=Gain.parse(gain), seed=5)
     g, h = prepare(data, settings, POOL, weights).compute_gradients(scores, 3)
-    key = reference.round_key(5, 3)
-    worth = {"exp2": lambda label: 2.0**label - 1, "linear": float}.get(
-        gain, lambda label: [0, 3, 5, 40, 41][int(label)]
-    )
+    key = reference.random_numbers.round_key(5, 3)
+    worths: dict[str, Callable[[float], float]] = {"exp2": lambda label: 2.0**label - 1, "linear": float}
+    worth = worths.get(gain) or (lambda label: (0.0, 3.0, 5.0, 40.0, 41.0)[int(label)])
     for q, (start, stop) in enumerate(zip(data.query_offsets[:-1], data.query_offsets[1:], strict=True)):
         gains = [worth(label) for label in data.labels[start:stop]]
-        gammas = [reference.uniform(row, key) for row in range(start, stop)]
-        _, gradients, hessians = reference.cross_entropy(gains, scores[start:stop].tolist(), gammas, sigma)
+        gammas = [reference.random_numbers.uniform(row, key) for row in range(start, stop)]
+        _, gradients, hessians = reference.gradients.cross_entropy(gains, scores[start:stop].tolist(), gammas, sigma)
         weight = weights[q] if len(set(gains)) > 1 else 0.0
         np.testing.assert_allclose(g[start:stop], np.multiply(gradients, weight), rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(h[start:stop], np.multiply(hessians, weight), rtol=1e-9, atol=1e-12)
@@ -96,7 +98,7 @@ def noises(start: int, stop: int, key: int) -> list[list[float]]:
     """What yetirank adds to the scores of rows in each order: ln(r / (1 - r)), r from 52 bits and a half."""
 
     def noise(row: int, turn: int) -> float:
-        r = reference.uniform(reference.mix(row ^ key), turn, 52) + 2.0**-53
+        r = reference.random_numbers.uniform(reference.random_numbers.mix(row ^ key), turn, 52) + 2.0**-53
         return log(r) - log(1 - r)
 
     return [[noise(row, turn) for row in range(start, stop)] for turn in range(10)]
@@ -111,10 +113,10 @@ def test_yetirank_against_its_twin(truncation: int, sigma: float, normalize: boo
     weights = np.linspace(0.0, 2.0, data.n_queries)
     settings = replace(settings_of("yetirank", truncation, normalize, sigma), seed=7)
     g, h = prepare(data, settings, POOL, weights).compute_gradients(scores, 4)
-    key = reference.round_key(7, 4)
+    key = reference.random_numbers.round_key(7, 4)
     for q, (start, stop) in enumerate(zip(data.query_offsets[:-1], data.query_offsets[1:], strict=True)):
         own = data.labels[start:stop].tolist(), scores[start:stop].tolist(), noises(start, stop, key)
-        gradients, hessians = reference.neighbour_lambdas(*own, truncation, sigma, normalize)
+        gradients, hessians = reference.gradients.neighbour_lambdas(*own, truncation, sigma, normalize)
         np.testing.assert_allclose(g[start:stop], np.multiply(gradients, weights[q]), rtol=1e-7, atol=1e-9)
         np.testing.assert_allclose(h[start:stop], np.multiply(hessians, weights[q]), rtol=1e-7, atol=1e-9)
         assert g[start:stop].sum() == 0
@@ -124,7 +126,9 @@ def test_yetirank_of_a_long_query() -> None:
     rng = np.random.default_rng(8)
     labels, scores = rng.integers(0, 5, 600).astype(float).tolist(), rng.normal(size=600).tolist()
     g, h = gradients_of(settings_of("yetirank"), labels, scores)
-    expected = reference.neighbour_lambdas(labels, scores, noises(0, 600, reference.round_key(0, 1)), 0, 1.0, False)
+    expected = reference.gradients.neighbour_lambdas(
+        labels, scores, noises(0, 600, reference.random_numbers.round_key(0, 1)), 0, 1.0, False
+    )
     np.testing.assert_allclose(g, expected[0], rtol=1e-7, atol=1e-12)
     np.testing.assert_allclose(h, expected[1], rtol=1e-7, atol=1e-12)
 
@@ -191,7 +195,7 @@ def test_chance_goes_by_seed_round_and_row(name: str) -> None:
 
     assert (draw(1, 2) == draw(1, 2)).all()
     assert (draw(1, 2) != draw(2, 2)).any() and (draw(1, 2) != draw(1, 3)).any() and (draw(1, 2) != draw(2, 1)).any()
-    assert int(round_key(3, 8)) == reference.round_key(3, 8)
+    assert int(round_key(3, 8)) == reference.random_numbers.round_key(3, 8)
 
 
 @BOTH
@@ -255,7 +259,7 @@ def test_any_scores_give_numbers(name: str, pairs: list[tuple[int, float]], sigm
 
 
 @pytest.mark.parametrize("option", [{"truncation": 1}, {"normalize": True}])
-def test_xendcg_knows_neither_truncation_nor_normalising(option: dict[str, int]) -> None:
+def test_xendcg_knows_neither_truncation_nor_normalising(option: dict[str, Any]) -> None:
     plain = settings_of("xendcg")
     one, other = (gradients_of(settings, LABELS, SCORES) for settings in (plain, replace(plain, **option)))
     assert (one.gradients == other.gradients).all() and (one.hessians == other.hessians).all()

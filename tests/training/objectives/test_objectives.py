@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import reference
+import reference.gradients
 from helpers.datasets import dataset, random_dataset
 from helpers.settings import prepare
 
@@ -23,7 +23,7 @@ def test_queries_are_independent() -> None:
     g, h = prepare(data, SETTINGS, POOL).compute_gradients(scores)
     for start, stop in zip(data.query_offsets[:-1], data.query_offsets[1:], strict=True):
         gains = [2.0**y - 1 for y in data.labels[start:stop]]
-        expected = reference.pair_lambdas(gains, scores[start:stop].tolist(), 4, 1.0, True)
+        expected = reference.gradients.pair_lambdas(gains, scores[start:stop].tolist(), 4, 1.0, True)
         np.testing.assert_allclose(g[start:stop], expected[0], rtol=1e-7, atol=1e-11)
         np.testing.assert_allclose(h[start:stop], expected[1], rtol=1e-7, atol=1e-11)
         assert g[start:stop].sum() == 0

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import reference
+import reference.gradients
+import reference.measures
 from helpers.datasets import dataset, random_dataset
 from helpers.settings import prepare
 from helpers.training_runs import PLAIN as BY_HAND
@@ -43,12 +44,23 @@ def gains(labels: Relevance) -> Relevance:
 # Relevance from labels, and what pairs weigh, from relevance and truncation.
 TWINS: dict[str, tuple[Callable[[Relevance], Relevance], Callable[[Relevance, int], Weights]]] = {
     "ranknet": (gains, lambda relevance, truncation: lambda order, better, other: 1.0),
-    "lambdaloss": (gains, lambda relevance, truncation: reference.distance_weights(relevance, truncation, 1.0, 10.0)),
-    "map": (relevant, lambda relevance, truncation: reference.swap_weights(reference.average_precision, relevance)),
-    "mrr": (relevant, lambda relevance, truncation: reference.swap_weights(reference.reciprocal_ranks, relevance)),
+    "lambdaloss": (
+        gains,
+        lambda relevance, truncation: reference.gradients.distance_weights(relevance, truncation, 1.0, 10.0),
+    ),
+    "map": (
+        relevant,
+        lambda relevance, truncation: reference.gradients.swap_weights(reference.measures.average_precision, relevance),
+    ),
+    "mrr": (
+        relevant,
+        lambda relevance, truncation: reference.gradients.swap_weights(reference.measures.reciprocal_ranks, relevance),
+    ),
     "err": (
         stops,
-        lambda relevance, truncation: reference.swap_weights(reference.expected_reciprocal_ranks, relevance),
+        lambda relevance, truncation: reference.gradients.swap_weights(
+            reference.measures.expected_reciprocal_ranks, relevance
+        ),
     ),
 }
 ALL = pytest.mark.parametrize("name", [*TWINS, "lambdamart"])
@@ -134,7 +146,9 @@ def test_twins(name: str, truncation: int, normalize: bool) -> None:
     for q, (start, stop) in enumerate(zip(data.query_offsets[:-1], data.query_offsets[1:], strict=True)):
         relevance = relevance_of(data.labels[start:stop].tolist())
         own = relevance, scores[start:stop].tolist()
-        expected = reference.pair_gradients(*own, truncation, 1.0, normalize, weights_of(relevance, truncation))
+        expected = reference.gradients.pair_gradients(
+            *own, truncation, 1.0, normalize, weights_of(relevance, truncation)
+        )
         np.testing.assert_allclose(g[start:stop], np.multiply(expected[0], weights[q]), rtol=1e-7, atol=1e-9)
         np.testing.assert_allclose(h[start:stop], np.multiply(expected[1], weights[q]), rtol=1e-7, atol=1e-9)
         assert g[start:stop].sum() == 0

@@ -1,4 +1,4 @@
-"""Every real set that lies beside the project: read number by number, and written back."""
+"""Every real set there is: read number by number, and written back."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.paths import ROOT
 from helpers.reading import SERIAL
+from helpers.real_sets import real_files
 
 from lmart.formats.documents.conversion import convert_data
 from lmart.formats.documents.reading import read_dataset
 from lmart.formats.read_options import ReadOptions
+from lmart.formats.registry import DATA_FORMATS
 
-SHARED = ROOT.parent / "shared" / "data"
 
-
-@pytest.mark.realdata
-@pytest.mark.parametrize("path", sorted(SHARED.glob("*/*.svm.gz")), ids=lambda path: f"{path.parent.name}-{path.name}")
+@pytest.mark.slow
+@pytest.mark.parametrize("path", real_files())
 def test_every_real_set_is_read_as_it_stands_and_written_back(path: Path, tmp_path: Path) -> None:
     text = gzip.decompress(path.read_bytes())
     data = read_dataset([str(path)], ReadOptions())
@@ -32,7 +31,8 @@ def test_every_real_set_is_read_as_it_stands_and_written_back(path: Path, tmp_pa
     for name in ("back.svm.gz", "back.csv", "back.parquet") if path.match("ohsumed2/S1*") else ("back.svm.gz",):
         pytest.importorskip("pyarrow" if name.endswith("parquet") else "gzip")
         back = tmp_path / name
-        convert_data(str(path), str(back), "letor" if "svm" in name else back.suffix[1:], 0.0, ReadOptions(), SERIAL)
+        target = DATA_FORMATS["letor" if "svm" in name else back.suffix[1:]]
+        convert_data(str(path), str(back), target, 0.0, ReadOptions(), SERIAL)
         again = read_dataset([str(back)], ReadOptions())
         assert np.array_equal(again.feature_ids, data.feature_ids)
         assert np.array_equal(again.labels, data.labels)

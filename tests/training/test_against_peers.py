@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.commands import ROOT, SAMPLE
 from helpers.datasets import dataset
+from helpers.paths import SAMPLE
+from helpers.real_sets import real_set
 from helpers.score_data import score_dataset
 from helpers.settings import prepare
 
@@ -36,7 +37,6 @@ from lmart.training.boosting import train
 pytestmark = pytest.mark.peers
 
 POOL = WorkerPool(2)
-SHARED = ROOT.parent / "shared" / "data"
 
 
 def judged(seed: int, sizes: Sequence[int]) -> tuple[RankingDataset, Float64Array]:
@@ -208,10 +208,8 @@ def test_models_of_the_sample_are_as_good() -> None:
     assert both([SAMPLE / "train.svm"], SAMPLE / "test.svm", sampled)[0] == pytest.approx(theirs, abs=0.02)
 
 
-@pytest.mark.realdata
-@pytest.mark.skipif(not SHARED.exists(), reason="the LETOR sets are not here")
 def test_models_of_mq2008_are_as_good() -> None:
-    folder = SHARED / "mq2008"
+    folder = real_set("mq2008")
     settings = TrainSettings(trees=300, leaves=31, min_docs=20, learning_rate=0.05, truncation=30)
     own, theirs = both([folder / f"S{k}.svm.gz" for k in (1, 2, 3)], folder / "S5.svm.gz", settings)
     assert own == pytest.approx(theirs, abs=0.02)

@@ -1,0 +1,62 @@
+"""Scores of rows by walking the trees, and by bins of the cells.
+
+A tree is (columns, thresholds, missing_left, left, right, leaf_values); children >= 0 are inner nodes, others ~leaf.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isnan
+
+PlainTree = tuple[Sequence[int], Sequence[float], Sequence[bool], Sequence[int], Sequence[int], Sequence[float]]
+
+
+def leaf_reached(tree: PlainTree, row: Sequence[float]) -> int:
+    """The leaf that a row of raw values (nan: missing) comes to."""
+    columns, thresholds, missing_left, left, right, leaf_values = tree
+    place = 0 if len(leaf_values) > 1 else ~0
+    while place >= 0:
+        x = row[columns[place]]
+        goes_left = missing_left[place] if isnan(x) else x <= thresholds[place]
+        place = left[place] if goes_left else right[place]
+    return ~place
+
+
+def score_rows(base_score: float, trees: Sequence[PlainTree], rows: Sequence[Sequence[float]]) -> list[float]:
+    """Base score, then the leaf value of each tree added in order."""
+    scores = []
+    for row in rows:
+        score = base_score
+        for tree in trees:
+            score += tree[5][leaf_reached(tree, row)]
+        scores.append(score)
+    return scores
+
+
+def code_rows(
+    cells: Sequence[dict[int, float]],
+    thresholds: Mapping[int, Sequence[float]],
+    coded: Sequence[tuple[int, int, bool]],
+    absent: float,
+) -> list[list[int]]:
+    """The code of each row in each coded column (feature, thresholds left out at its start, missing values are low)."""
+    codes = []
+    for row in cells:
+        shown = []
+        for feature, start, missing_low in coded:
+            x = row.get(feature, absent)
+            if isnan(x):
+                shown.append(0 if missing_low else 255)
+            else:
+                shown.append(min(max(sum(t < x for t in thresholds[feature]) - start, 0), 255))
+        codes.append(shown)
+    return codes
+
+
+def leaf_left(strikes: Sequence[tuple[int, int, bool, int, int]], n_leaves: int, codes: Sequence[int]) -> int:
+    """The first leaf that no strike (column, plane of eight leaves, flip, code, bits that stay) takes from one row."""
+    alive = set(range(n_leaves))
+    for column, plane, flip, code, stay in strikes:
+        if (255 - codes[column] if flip else codes[column]) > code:
+            alive -= {8 * plane + bit for bit in range(8) if not stay >> bit & 1}
+    return min(alive)
