@@ -18,7 +18,7 @@ import os
 import pickle
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache, partial, wraps
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -37,7 +37,7 @@ from lmart.kernels.numba_support.code_files import (
     writable_folder,
     write_code,
 )
-from lmart.kernels.numba_support.inlined_code import InlinedCompiler, add_inlined
+from lmart.kernels.numba_support.inlined_code import InlinedCompiler, add_inlined, refuse_python
 from lmart.kernels.numba_support.numba_internals import (
     TESTED,
     CacheBase,
@@ -46,7 +46,7 @@ from lmart.kernels.numba_support.numba_internals import (
     initialize_runtime,
     missing,
     rebuild,
-    unliteral,
+    without_literals,
 )
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -106,32 +106,15 @@ def _with_cache(function: Callable[..., Any], for_kernels: bool) -> Any:
         _nrt=not ALLOCATING.isdisjoint(function.__code__.co_names),
         pipeline_class=InlinedCompiler if for_kernels else Compiler,
     )(function)
-    compiled.get_call_template = _without_literals(compiled.get_call_template)
+    compiled.get_call_template = without_literals(compiled.get_call_template)
+    own_cache = KernelCache(function)  # of inner kernels too: when numba's class does not fit, none may be special
     if for_kernels:
         compiled.add_overload = partial(add_inlined, compiled)
-        compiled._compile_for_args = _refuse_python
+        compiled._compile_for_args = refuse_python
     else:
-        own_cache = KernelCache(function)
         compiled._cache = own_cache
         compiled.compile = _in_turn(compiled.compile, own_cache)
     return compiled
-
-
-def _without_literals(get_call_template: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `get_call_template` so that calls with constants and with variables share a signature.
-
-    Numba would compile one of its own for each constant.
-    """
-
-    def get_call_template_of_variables(arguments: Iterable[Any], named: dict[str, Any]) -> Any:
-        variables = {name: unliteral(argument) for name, argument in named.items()}
-        return get_call_template(tuple(map(unliteral, arguments)), variables)
-
-    return get_call_template_of_variables
-
-
-def _refuse_python(*arguments: Any, **named: Any) -> Any:
-    raise TypeError("an inner kernel is called by kernels only")
 
 
 class KernelCache(CacheBase):  # type: ignore[misc, valid-type]  # known at run time only

@@ -42,3 +42,8 @@ def add_inlined(dispatcher: Any, compiled: Any) -> None:
     known = compiled._replace(entry_point=compiled.fndesc)  # numba looks functions up by it
     dispatcher.targetctx.insert_user_function(known.entry_point, known.fndesc, [known.library])
     dispatcher.overloads[tuple(known.signature.args)] = known
+
+
+def refuse_python(*arguments: object, **named: object) -> None:
+    """Raise TypeError: Python cannot call an inner kernel."""
+    raise TypeError("an inner kernel is called by kernels only")

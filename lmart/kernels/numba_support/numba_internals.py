@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable, Iterable
 from typing import Any
 
 TESTED = "numba>=0.60,<0.70"  # as in pyproject.toml
@@ -38,3 +39,16 @@ for _method in ("compile", "get_call_template", "add_overload", "_compile_for_ar
     _part("numba.core.dispatcher", "Dispatcher", _method)
 for _method in ("_optimize_final_module", "_finalize_final_module", "_get_module_for_linking"):
     _part("numba.core.codegen", "JITCodeLibrary", _method)
+
+
+def without_literals(get_call_template: Callable[..., object]) -> Callable[..., object]:
+    """Return `get_call_template` so that calls with constants and with variables share a signature.
+
+    Numba would compile one of its own for each constant.
+    """
+
+    def get_call_template_of_variables(arguments: Iterable[object], named: dict[str, object]) -> object:
+        variables = {name: unliteral(argument) for name, argument in named.items()}
+        return get_call_template(tuple(map(unliteral, arguments)), variables)
+
+    return get_call_template_of_variables
