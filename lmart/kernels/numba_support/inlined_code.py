@@ -26,11 +26,9 @@ class InlinedLibrary(CodeLibrary):  # type: ignore[misc, valid-type]  # known at
 class InlinedCompiler(Compiler):  # type: ignore[misc, valid-type]  # known at run time only
     """Numba's steps of compiling, into an InlinedLibrary."""
 
-    def __init__(
-        self, typing: Any, target: Any, library: Any, arguments: Any, result: Any, flags: Any, local: Any
-    ) -> None:
-        flags.no_compile = True
-        super().__init__(typing, target, InlinedLibrary(target.codegen(), "inlined"), arguments, result, flags, local)
+    def __init__(self, typing: object, target: Any, library: object, *rest: object) -> None:
+        super().__init__(typing, target, InlinedLibrary(target.codegen(), "inlined"), *rest)
+        self.state.flags.no_compile = True
 
 
 def add_inlined(dispatcher: Any, compiled: Any) -> None:
