@@ -129,22 +129,14 @@ def _parse_word(text: UInt8Array, start: int) -> tuple[float, int]:
     return 0.0, start
 
 
-@kernel
-def parse_number(text: UInt8Array, start: int, powers: UInt64Array, delimiter: int) -> tuple[int, float, int]:
-    """Read one decimal number, nan or infinity: return how it ended (EXACT, HARD or WRONG), its value, and its end.
+@inner_kernel
+def _read_digits(text: UInt8Array, start: int) -> tuple[np.uint64, int, int, bool, int]:
+    """Read digits with at most one point at text[start].
 
-    text      : uint8[n], in; a blank, newline, '#' or the delimiter must follow the number
-    start     : int, where the number begins
-    powers    : uint64[651, 2], in
-    delimiter : a further character that ends a number (newline: none)
-    The value is correctly rounded to float64; minus zero is given as zero; HARD: up to the caller, by float().
-    Digits up to the 19th are exact; with more, the number is between two neighbours of 19 digits, and sure if both
-    round alike. Cost: O(length).
+    Return the number of the first 19 digits behind leading zeros, the power of ten to multiply it by, how many digits
+    there are, whether one that was left out is not 0, and where they stop.
     """
     p = start
-    negative = text[p] == 45
-    if negative or text[p] == 43:
-        p += 1
     mantissa = np.uint64(0)
     power = 0
     digits = 0
@@ -166,46 +158,81 @@ def parse_number(text: UInt8Array, start: int, powers: UInt64Array, delimiter: i
         elif digit == -2 and not fraction:
             fraction = True
         else:
-            break
+            return mantissa, power, digits, more, p
         p += 1
-    if not digits:
-        if fraction:
-            return WRONG, 0.0, start
-        value, stop = _parse_word(text, p)
-        if stop == p or not (_ends_token(int(text[stop])) or text[stop] == delimiter):
-            return WRONG, 0.0, start
-        return EXACT, -value if negative else value, stop
-    if int(text[p]) | 32 == 101:  # e
+
+
+@inner_kernel
+def _read_exponent(text: UInt8Array, start: int) -> tuple[int, int]:
+    """Return the exponent whose `e` is at text[start], and where it stops; 0 and `start` when it has no digits."""
+    p = start + 1
+    negative = text[p] == 45
+    if negative or text[p] == 43:
         p += 1
-        down = text[p] == 45
-        if down or text[p] == 43:
-            p += 1
+    digit = int(text[p]) - 48
+    if not 0 <= digit <= 9:
+        return 0, start
+    exponent = 0
+    while 0 <= digit <= 9:
+        if exponent < 10**12:  # far beyond every power that a text can balance
+            exponent = exponent * 10 + digit
+        p += 1
         digit = int(text[p]) - 48
-        if not 0 <= digit <= 9:
-            return WRONG, 0.0, start
-        exponent = 0
-        while 0 <= digit <= 9:
-            if exponent < 10**12:  # far beyond every power that a text can balance
-                exponent = exponent * 10 + digit
-            p += 1
-            digit = int(text[p]) - 48
-        power += -exponent if down else exponent
-    if not (_ends_token(int(text[p])) or text[p] == delimiter):
-        return WRONG, 0.0, start
-    if mantissa == np.uint64(0):
-        return EXACT, 0.0, p
+    return -exponent if negative else exponent, p
+
+
+@inner_kernel
+def _round(mantissa: np.uint64, power: int, more: bool, powers: UInt64Array) -> tuple[float, bool]:
+    """Return mantissa * 10^power correctly rounded, and whether that is sure; mantissa > 0.
+
+    more   : bool, whether the number is above that, but below (mantissa + 1) * 10^power
+    powers : uint64[651, 2], of `powers_of_five`, in
+    """
     if not more and mantissa <= np.uint64(1 << 53) and -22 <= power <= 22:
         # Both are exact doubles, so one operation rounds once (Clinger 1990).
         value = float(mantissa)
-        value = value * _POWERS_OF_TEN[power] if power >= 0 else value / _POWERS_OF_TEN[-power]
+        return value * _POWERS_OF_TEN[power] if power >= 0 else value / _POWERS_OF_TEN[-power], True
+    value, sure = _scale(mantissa, power, powers)
+    if sure and more:
+        above, sure = _scale(mantissa + np.uint64(1), power, powers)
+        sure = sure and above == value
+    return value, sure
+
+
+@kernel
+def parse_number(text: UInt8Array, start: int, powers: UInt64Array, delimiter: int) -> tuple[int, float, int]:
+    """Read one decimal number, nan or infinity: return how it ended (EXACT, HARD or WRONG), its value, and its end.
+
+    text      : uint8[n], in; a blank, newline, '#' or the delimiter must follow the number
+    start     : int, where the number begins
+    powers    : uint64[651, 2], in
+    delimiter : a further character that ends a number (newline: none)
+    The value is correctly rounded to float64; minus zero is given as zero; HARD: up to the caller, by float().
+    Digits up to the 19th are exact; with more, the number is between two neighbours of 19 digits, and sure if both
+    round alike. Cost: O(length).
+    """
+    negative = text[start] == 45
+    first = start + 1 if negative or text[start] == 43 else start
+    mantissa, power, digits, more, p = _read_digits(text, first)
+    value, sure = 0.0, True
+    if digits == 0:
+        value, p = _parse_word(text, first)
+        if p == first:
+            return WRONG, 0.0, start
     else:
-        value, sure = _scale(mantissa, power, powers)
-        if sure and more:
-            above, sure = _scale(mantissa + np.uint64(1), power, powers)
-            sure = sure and above == value
-        if not sure:
-            return HARD, 0.0, p
-    return EXACT, -value if negative and value > 0.0 else value, p
+        if int(text[p]) | 32 == 101:  # e
+            exponent, stop = _read_exponent(text, p)
+            if stop == p:
+                return WRONG, 0.0, start
+            power += exponent
+            p = stop
+        if mantissa != np.uint64(0):
+            value, sure = _round(mantissa, power, more, powers)
+    if not (_ends_token(int(text[p])) or text[p] == delimiter):
+        return WRONG, 0.0, start
+    if not sure:
+        return HARD, 0.0, p
+    return EXACT, -value if negative and value != 0.0 else value, p
 
 
 @kernel

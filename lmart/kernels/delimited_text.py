@@ -1,6 +1,6 @@
 """Reading CSV and TSV text without quoted fields: one call reads the lines of one chunk."""
 
-# ruff: noqa: PLR1714, SIM102, SIM109, SIM110 (plain comparisons compile best)
+# ruff: noqa: SIM102, SIM110 (plain comparisons compile best)
 from __future__ import annotations
 
 import math
@@ -101,6 +101,185 @@ class ParsedTable(NamedTuple):
     counts: Int64Array
 
 
+@inner_kernel
+def _skip_blanks(text: UInt8Array, start: int, delimiter: int) -> int:
+    """Return the index of the first byte of `text` from `start` on that is neither blank nor a tab that delimits not.
+
+    delimiter : int, comma or tab
+    """
+    p = start
+    while text[p] == 32 or (text[p] == 9 and delimiter != 9):
+        p += 1
+    return p
+
+
+@inner_kernel
+def _note_hard_number(index: int, start: int, stop: int, line: int, out: ParsedTable) -> None:
+    """Leave a number to float().
+
+    index       : int64, in out.values; ~row for a label
+    start, stop : int64, where it is in the text      line : int64      out : ParsedTable, out
+    """
+    n = out.counts[HARD_NUMBERS]
+    out.hard[n, 0] = index
+    out.hard[n, 1] = start
+    out.hard[n, 2] = stop
+    out.hard[n, 3] = line
+    out.counts[HARD_NUMBERS] = n + 1
+
+
+@inner_kernel
+def _read_number(
+    text: UInt8Array, start: int, index: int, line: int, layout: TableLayout, out: ParsedTable
+) -> tuple[float, int, bool]:
+    """Return the number of a field, nan without one, where it stops, and whether it is wrong.
+
+    text   : uint8, in      start : int64, where the field starts behind blanks
+    index  : int64, in out.values; ~row for a label      line : int64
+    layout : TableLayout, in      out : ParsedTable, of which `hard` may get the number
+    """
+    delimiter = layout.delimiter
+    if text[start] == delimiter or text[start] == 10 or text[start] == 13:
+        return math.nan, start, False
+    status, value, stop = parse_number(text, start, layout.powers, delimiter)
+    if status == HARD:
+        _note_hard_number(index, start, stop, line, out)
+    if status != WRONG:
+        return value, stop, False
+    stop = _missing_word(text, start, delimiter)
+    if stop != start:
+        return math.nan, stop, False
+    value, stop = _truth_word(text, start, delimiter)
+    return value, stop, stop == start
+
+
+@inner_kernel
+def _find_text(text: UInt8Array, start: int, delimiter: int) -> tuple[int, int, bool]:
+    """Return where the text of a field stops, without blanks behind it, where the field stops, and whether it is wrong.
+
+    text : uint8, in      start : int64, where the field starts behind blanks      delimiter : int, comma or tab
+    Wrong are zero bytes and carriage returns in it.
+    """
+    wrong = False
+    end = start
+    while text[end] != delimiter and text[end] != 10:
+        wrong |= text[end] == 0
+        end += 1
+    stop = end
+    at_end = text[end] == 10
+    while stop > start and (text[stop - 1] == 32 or text[stop - 1] == 9 or (at_end and text[stop - 1] == 13)):
+        stop -= 1
+    for i in range(start, stop):
+        wrong |= text[i] == 13
+    return stop, end, wrong
+
+
+@inner_kernel
+def _read_field(
+    text: UInt8Array, start: int, field: int, line: int, layout: TableLayout, out: ParsedTable
+) -> tuple[int, int, int, bool]:
+    """Write one field of the next row; return where it stops, where its query id starts and stops, if it is wrong.
+
+    text   : uint8, in      start : int64, where the field starts      field : int64, in the row      line : int64
+    layout : TableLayout, in      out : ParsedTable, out
+    """
+    row = out.counts[ROWS]
+    delimiter, kind = layout.delimiter, layout.kinds[field]
+    p = _skip_blanks(text, start, delimiter)
+    if kind == FEATURE:
+        index = row * layout.n_features + layout.places[field]
+        value, stop, wrong = _read_number(text, p, index, line, layout, out)
+        out.values[index] = value
+        wrong |= math.isinf(value) and not layout.allow_infinite
+        return _skip_blanks(text, stop, delimiter), 0, 0, wrong
+    if kind == LABEL:
+        value, stop, wrong = _read_number(text, p, ~row, line, layout, out)
+        out.labels[row] = value
+        return _skip_blanks(text, stop, delimiter), 0, 0, wrong or not 0.0 <= value < math.inf
+    stop, end, wrong = _find_text(text, p, delimiter)
+    if kind == QUERY:
+        return end, p, stop, wrong or p == stop
+    if kind == DOCUMENT:
+        out.documents[row, 0] = p
+        out.documents[row, 1] = stop
+    return end, 0, 0, wrong
+
+
+@inner_kernel
+def _read_fields(
+    text: UInt8Array, start: int, line: int, layout: TableLayout, out: ParsedTable
+) -> tuple[int, int, int, bool]:
+    """Write the fields of the next row; return where it stops, where its query id starts and stops, if it is wrong.
+
+    text : uint8, in      start : int64, where the line starts      line : int64
+    layout : TableLayout, in      out : ParsedTable, out
+    """
+    id_start, id_stop = 0, 0
+    last = len(layout.kinds) - 1
+    p = start
+    for field in range(last + 1):
+        p, first, stop, wrong = _read_field(text, p, field, line, layout, out)
+        if stop > 0:
+            id_start, id_stop = first, stop
+        if wrong or (field < last and text[p] != layout.delimiter):
+            return p, id_start, id_stop, True
+        p += field < last
+    while text[p] == 13:
+        p += 1
+    return p, id_start, id_stop, text[p] != 10
+
+
+@inner_kernel
+def _add_query_id(text: UInt8Array, start: int, stop: int, line: int, out: ParsedTable) -> None:
+    """Begin a run of query ids with the next row, unless its id is that of the last run.
+
+    text : uint8, in      start, stop : int64, where the id is      line : int64      out : ParsedTable, out
+    """
+    n_runs = out.counts[RUNS]
+    if n_runs > 0:
+        other, length = out.runs[n_runs - 1, 1], stop - start
+        if length == out.runs[n_runs - 1, 2] - other and _same_bytes(text, start, other, length):
+            return
+    out.runs[n_runs, 0] = out.counts[ROWS]
+    out.runs[n_runs, 1] = start
+    out.runs[n_runs, 2] = stop
+    out.runs[n_runs, 3] = line
+    out.counts[RUNS] = n_runs + 1
+
+
+@inner_kernel
+def _parse_line(text: UInt8Array, line_start: int, line: int, layout: TableLayout, out: ParsedTable) -> int:
+    """Write the row of one line, or note its fault; return the index of the newline.
+
+    text : uint8, in      line_start : int64      line : int64, of the line
+    layout : TableLayout, in      out : ParsedTable, out
+    """
+    counts = out.counts
+    p = line_start
+    while text[p] == 32 or text[p] == 13 or (text[p] == 9 and layout.delimiter != 9):
+        p += 1
+    if text[p] == 10:
+        return p
+    row, n_hard = counts[ROWS], counts[HARD_NUMBERS]
+    out.documents[row, 0] = 0
+    out.documents[row, 1] = 0
+    p, id_start, id_stop, wrong = _read_fields(text, line_start, line, layout, out)
+    while text[p] != 10:
+        p += 1
+    if wrong:
+        n_faults = counts[FAULTS]
+        if n_faults < len(out.faults):
+            out.faults[n_faults, 0] = line
+            out.faults[n_faults, 1] = line_start
+            out.faults[n_faults, 2] = p
+        counts[FAULTS], counts[HARD_NUMBERS] = n_faults + 1, n_hard
+        return p
+    if id_stop > id_start:
+        _add_query_id(text, id_start, id_stop, line, out)
+    counts[ROWS] = row + 1
+    return p
+
+
 @kernel
 def parse_delimited(text: UInt8Array, start: int, stop: int, layout: TableLayout, out: ParsedTable) -> None:
     """Read whole lines of which no field is in quotes. A line with a fault is noted and leaves no row; blank lines are
@@ -111,113 +290,10 @@ def parse_delimited(text: UInt8Array, start: int, stop: int, layout: TableLayout
     layout      : TableLayout, in      out : ParsedTable, out
     Parallel: each call writes only its own `out`. Cost: O(stop - start).
     """
-    delimiter, kinds, places, n_features, allow_infinite, powers = layout
-    labels, values, runs, hard, documents, faults, counts = out
-    rows = 0
-    n_runs = 0
-    n_hard = 0
-    n_faults = 0
+    for i in range(N_COUNTS):
+        out.counts[i] = 0
     line = 0
-    id_start = 0
-    id_stop = 0
-    last = len(kinds) - 1
     p = start
     while p < stop:
-        line_start = p
-        row_hard = n_hard
-        new_start = 0
-        new_stop = 0
-        wrong = False
-        while text[p] == 32 or text[p] == 13 or (text[p] == 9 and delimiter != 9):
-            p += 1
-        is_row = text[p] != 10
-        if is_row:
-            p = line_start
-            documents[rows, 0] = 0
-            documents[rows, 1] = 0
-        f = 0
-        while is_row and not wrong:
-            kind = kinds[f]
-            while text[p] == 32 or (text[p] == 9 and delimiter != 9):
-                p += 1
-            if kind == FEATURE or kind == LABEL:
-                value = math.nan
-                if text[p] != delimiter and text[p] != 10 and text[p] != 13:
-                    status, value, q = parse_number(text, p, powers, delimiter)
-                    if status == WRONG:
-                        q = _missing_word(text, p, delimiter)
-                        value = math.nan
-                        if q == p:
-                            value, q = _truth_word(text, p, delimiter)
-                            wrong = q == p
-                    elif status == HARD:
-                        hard[n_hard, 0] = ~rows if kind == LABEL else rows * n_features + places[f]
-                        hard[n_hard, 1] = p
-                        hard[n_hard, 2] = q
-                        hard[n_hard, 3] = line
-                        n_hard += 1
-                    p = q
-                if kind == LABEL:
-                    labels[rows] = value
-                    wrong |= not 0.0 <= value < math.inf
-                else:
-                    values[rows * n_features + places[f]] = value
-                    wrong |= math.isinf(value) and not allow_infinite
-                while text[p] == 32 or (text[p] == 9 and delimiter != 9):
-                    p += 1
-            else:
-                first = p
-                while text[p] != delimiter and text[p] != 10:
-                    wrong |= text[p] == 0
-                    p += 1
-                q = p
-                at_end = text[p] == 10
-                while q > first and (text[q - 1] == 32 or text[q - 1] == 9 or (at_end and text[q - 1] == 13)):
-                    q -= 1
-                for i in range(first, q):
-                    wrong |= text[i] == 13
-                if kind == QUERY:
-                    new_start = first
-                    new_stop = q
-                    wrong |= first == q
-                elif kind == DOCUMENT:
-                    documents[rows, 0] = first
-                    documents[rows, 1] = q
-            if f == last:
-                while text[p] == 13:
-                    p += 1
-                wrong |= text[p] != 10
-                break
-            wrong |= text[p] != delimiter
-            if not wrong:
-                p += 1
-                f += 1
-        while text[p] != 10:
-            p += 1
-        if wrong:
-            if n_faults < len(faults):
-                faults[n_faults, 0] = line
-                faults[n_faults, 1] = line_start
-                faults[n_faults, 2] = p
-            n_faults += 1
-            n_hard = row_hard
-        elif is_row:
-            if new_stop > new_start:
-                same = n_runs > 0 and new_stop - new_start == id_stop - id_start
-                if same:
-                    same = _same_bytes(text, new_start, id_start, new_stop - new_start)
-                if not same:
-                    runs[n_runs, 0] = rows
-                    runs[n_runs, 1] = new_start
-                    runs[n_runs, 2] = new_stop
-                    runs[n_runs, 3] = line
-                    n_runs += 1
-                    id_start = new_start
-                    id_stop = new_stop
-            rows += 1
-        p += 1
+        p = _parse_line(text, p, line, layout, out) + 1
         line += 1
-    counts[ROWS] = rows
-    counts[RUNS] = n_runs
-    counts[HARD_NUMBERS] = n_hard
-    counts[FAULTS] = n_faults

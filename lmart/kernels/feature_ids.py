@@ -106,6 +106,53 @@ def merge_runs(
                 right += 1
 
 
+@inner_kernel
+def _sort_cells(row_columns: Int32Array, known_ids: Int64Array, n: int, order: Int64Array, buffer: Int64Array) -> None:
+    """Write the order of the cells of a row by feature id, stably.
+
+    row_columns : int32[>= n], columns of the cells, in
+    known_ids   : int64[n_known], the id of each column, in
+    n           : int64, cells of the row
+    order       : int64[>= n], out      buffer : int64[>= n], overwritten
+    """
+    source, target = order, buffer
+    for k in range(n):
+        source[k] = k
+    width = 1
+    while width < n:
+        merge_runs(row_columns, known_ids, n, width, source, target)
+        source, target = target, source
+        width *= 2
+    for k in range(n):
+        order[k] = source[k]
+
+
+@inner_kernel
+def _write_sorted(
+    row_columns: Int32Array,
+    row_values: Float64Array,
+    order: Int64Array,
+    n: int,
+    columns: Int32Array,
+    values: Float64Array,
+) -> int:
+    """Write the cells of a row in an order, of cells with one column only the last; return how many.
+
+    row_columns : int32[>= n], in      row_values : float64[>= n], in
+    order       : int64[>= n], cells with one column side by side, in
+    n           : int64, cells of the row
+    columns     : int32[>= n], out      values : float64[>= n], out
+    """
+    n_kept = 0
+    for k in range(n):
+        if k + 1 < n and row_columns[order[k]] == row_columns[order[k + 1]]:
+            continue
+        columns[n_kept] = row_columns[order[k]]
+        values[n_kept] = row_values[order[k]]
+        n_kept += 1
+    return n_kept
+
+
 @kernel
 def sort_rows(
     unsorted: Int64Array,
@@ -134,7 +181,7 @@ def sort_rows(
         row = unsorted[i, 0]
         longest = max(longest, offsets[row + 1] - offsets[row])
     order = np.empty(longest, np.int64)
-    merged = np.empty(longest, np.int64)
+    buffer = np.empty(longest, np.int64)
     row_columns = np.empty(longest, np.int32)
     row_values = np.empty(longest, np.float64)
     n_repeated = 0
@@ -145,33 +192,21 @@ def sort_rows(
         first = stop
         stop = offsets[row + 1]
         n = stop - first
-        is_unsorted = i < len(unsorted) and unsorted[i, 0] == row
-        for k in range(n):
-            if is_unsorted:
-                order[k] = k
+        if i < len(unsorted) and unsorted[i, 0] == row:
+            for k in range(n):
                 row_columns[k] = columns[first + k]
                 row_values[k] = values[first + k]
-            else:
-                columns[end + k] = columns[first + k]
-                values[end + k] = values[first + k]
-        if is_unsorted:
-            width = 1
-            while width < n:
-                merge_runs(row_columns, known_ids, n, width, order, merged)
-                order, merged = merged, order
-                width *= 2
-            start = end
-            for k in range(n):
-                if k + 1 < n and row_columns[order[k]] == row_columns[order[k + 1]]:
-                    continue
-                columns[end] = row_columns[order[k]]
-                values[end] = row_values[order[k]]
-                end += 1
-            if end - start < n:
+            _sort_cells(row_columns, known_ids, n, order, buffer)
+            n_kept = _write_sorted(row_columns, row_values, order, n, columns[end:], values[end:])
+            if n_kept < n:
                 repeated[n_repeated] = i
                 n_repeated += 1
             i += 1
+            end += n_kept
         else:
+            for k in range(n):
+                columns[end + k] = columns[first + k]
+                values[end + k] = values[first + k]
             end += n
         offsets[row + 1] = end
     return n_repeated

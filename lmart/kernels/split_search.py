@@ -1,4 +1,4 @@
-"""The best split of a leaf, from its histogram: of one feature, or of a range of features.
+"""The best split of a leaf, from its histogram: of all features, or of a range of features.
 
 Split gains are in units, as in `split_gain`.
 """
@@ -8,87 +8,18 @@ from __future__ import annotations
 import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
+from lmart.kernels.feature_split import best_split
 from lmart.kernels.histogram import fill_most_frequent_bin
 from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
 from lmart.kernels.split_gain import (
-    ROUNDING,
     Split,
     SplitFields,
     SplitSearch,
     best_split_gain,
     count_cuts,
     fields_of,
-    gain_between_bounds,
-    leaf_gain,
     split_gain_of,
-    sum_of_squares,
 )
-
-
-@kernel
-def best_split(
-    histogram: Int64Array,
-    counts: Int64Array,
-    feature: int,
-    total: int,
-    search: SplitSearch,
-    min_documents: int,
-    low: float,
-    high: float,
-) -> Split:
-    """Return one feature's best split that leaves min_documents on each side; its gain is -inf when there is none.
-
-    histogram     : int64[n_bins], packed sums, complete, in
-    counts        : int64[>= bins of the feature], documents of the leaf in each bin, in; not read if min_documents is 0
-    feature       : int64
-    total         : int64, packed sum of the leaf
-    search        : SplitSearch, in
-    min_documents : int64
-    low, high     : float64, bounds of the leaf values, in units of gradients by units of hessians; not read without
-                    constraints
-
-    Equation: that of `split_gain`, strictly above rounding. Ties: lowest bin, then missing values right.
-    """
-    start = search.bin_offsets[feature]
-    n_bins = search.bin_offsets[feature + 1] - start
-    has_missing = search.has_missing[feature]
-    constrained, l2, min_hessian = search.constrained, search.l2, search.min_hessian
-    direction = int(search.directions[feature]) if constrained else 0
-    total_g = np.float64(total >> 32)
-    total_h = np.float64(total & 0xFFFFFFFF)
-    parent = leaf_gain(total_g, total_h + l2, constrained, low, high)
-    n_documents = np.int64(0)
-    for b in range(n_bins if min_documents > 0 else 0):
-        n_documents += counts[b]
-    best = -np.inf
-    best_size = 0.0
-    best_bin = -1
-    best_missing_left = False
-    best_left_total = 0
-    for side in range(2 if has_missing else 1):
-        running = histogram[start + n_bins - 1] if side == 1 else np.int64(0)
-        n_left = counts[n_bins - 1] if side == 1 and min_documents > 0 else np.int64(0)
-        for b in range(count_cuts(n_bins, has_missing, search.all_finite[feature])):
-            running += histogram[start + b]
-            if min_documents > 0:
-                n_left += counts[b]
-            left_g = np.float64(running >> 32)
-            left_h = np.float64(running & 0xFFFFFFFF)
-            right_h = total_h - left_h
-            enough = n_left >= min_documents and n_documents - n_left >= min_documents
-            if not (enough and left_h >= min_hessian and right_h >= min_hessian):
-                continue
-            if constrained:
-                gain, size = gain_between_bounds(running, total, l2, direction, low, high)
-            else:
-                gain = size = sum_of_squares(left_g, left_h, total_g - left_g, right_h, l2)
-            if gain > best or (gain == best and b < best_bin):
-                best, best_size, best_bin = gain, size, b
-                best_missing_left, best_left_total = side == 1, running
-    if constrained:
-        best_size += abs(parent)
-    split_gain = best - parent if best - parent > ROUNDING * best_size else -np.inf
-    return Split(split_gain, feature, best_bin, best_missing_left, best_left_total)
 
 
 @inner_kernel

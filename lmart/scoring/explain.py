@@ -17,6 +17,7 @@ from lmart.array_types import Float64Array, Int32Array, Int64Array
 from lmart.data.dataset import SparseRows
 from lmart.errors import ModelError
 from lmart.kernels import shap as kernels
+from lmart.kernels import shap_arrays
 from lmart.kernels.row_arrays import contiguous_rows
 from lmart.scoring.ensemble import Ensemble, FlatTrees, flatten
 from lmart.threads import WorkerPool, chunks
@@ -102,9 +103,9 @@ class Explainer:
         return contributions
 
 
-def _find_paths(flat: FlatTrees, leaf_documents: Int64Array, n_features: int) -> kernels.Paths:
+def _find_paths(flat: FlatTrees, leaf_documents: Int64Array, n_features: int) -> shap_arrays.Paths:
     """Return the path to each leaf of all trees; leaf_documents : int64[n_leaves]."""
-    trees = kernels.Trees(
+    trees = shap_arrays.Trees(
         flat.node_offsets,
         flat.split_columns,
         flat.thresholds,
@@ -122,14 +123,14 @@ def _find_paths(flat: FlatTrees, leaf_documents: Int64Array, n_features: int) ->
     return paths
 
 
-def _empty_paths(offsets: Int64Array, leaf_values: Float64Array, shares: Float64Array) -> kernels.Paths:
+def _empty_paths(offsets: Int64Array, leaf_values: Float64Array, shares: Float64Array) -> shap_arrays.Paths:
     """Return paths with arrays for offsets[-1] conditions, whose content is still to be written."""
     n = int(offsets[-1])
     conditions = (np.empty(n, np.int32), np.empty(n), np.empty(n), np.empty(n, np.bool_), np.empty(n))
-    return kernels.Paths(offsets, *conditions, leaf_values, shares)
+    return shap_arrays.Paths(offsets, *conditions, leaf_values, shares)
 
 
-def _quadrature(sizes: Int64Array) -> kernels.Quadrature:
+def _quadrature(sizes: Int64Array) -> shap_arrays.Quadrature:
     """Return Gauss-Legendre points and weights on 0..1 for paths of these numbers of conditions.
 
     sizes : int64[n_leaves], conditions of each path
@@ -149,4 +150,4 @@ def _quadrature(sizes: Int64Array) -> kernels.Quadrature:
         weights.append(by_count[count][1])
         counts.append(count)
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
-    return kernels.Quadrature(offsets, np.concatenate(points), np.concatenate(weights))
+    return shap_arrays.Quadrature(offsets, np.concatenate(points), np.concatenate(weights))

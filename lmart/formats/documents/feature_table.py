@@ -8,14 +8,14 @@ import numpy.typing as npt
 from lmart.array_types import Int64Array
 from lmart.errors import quote
 from lmart.kernels.feature_ids import register_ids
-from lmart.kernels.letor_text import COLUMN, ID, LENGTH, MASK, N_SPELLINGS, SPELLING
+from lmart.kernels.letor_arrays import COLUMN, ID, LENGTH, MASK, N_PATTERN_COLUMNS, PATTERN, KnownFeatures
 
 NAMED = 3  # ids named in a message
 DIRECT_IDS = 1 << 20  # the parsing kernel looks up smaller ids itself; larger ones are resolved after it
 
 
-def spell(ids: Int64Array, columns: Int64Array) -> npt.NDArray[np.uint64]:
-    """Return uint64[n + 1, 5], the bytes of `ID:` and their mask for each id, by which `parse_letor` recognises it.
+def token_patterns(ids: Int64Array, columns: Int64Array) -> npt.NDArray[np.uint64]:
+    """Return uint64[n + 1, 5], the `KnownFeatures.patterns` by which `parse_letor` recognises the text of each id.
 
     ids     : int64[n], ascending
     columns : int64[n], the column of each id
@@ -28,13 +28,13 @@ def spell(ids: Int64Array, columns: Int64Array) -> npt.NDArray[np.uint64]:
         longer = np.uint64(digit + 1) < length
         word = np.where(longer, (word << np.uint64(8)) | (rest % np.uint64(10) + np.uint64(ord("0"))), word)
         rest //= np.uint64(10)
-    out = np.zeros((n + 1, N_SPELLINGS), np.uint64)
-    out[:n, SPELLING] = word
-    out[:n, MASK] = ~np.uint64(0) >> (np.uint64(64) - np.uint64(8) * np.minimum(length, np.uint64(8)))
-    out[:n, LENGTH], out[:n, ID], out[:n, COLUMN] = length, ids, columns
-    without = np.append(length > 8, True)
-    out[without, SPELLING], out[without, MASK] = 1, 0  # no word under an empty mask is 1
-    return out
+    patterns = np.zeros((n + 1, N_PATTERN_COLUMNS), np.uint64)
+    patterns[:n, PATTERN] = word
+    patterns[:n, MASK] = ~np.uint64(0) >> (np.uint64(64) - np.uint64(8) * np.minimum(length, np.uint64(8)))
+    patterns[:n, LENGTH], patterns[:n, ID], patterns[:n, COLUMN] = length, ids, columns
+    unmatched = np.append(length > 8, True)
+    patterns[unmatched, PATTERN], patterns[unmatched, MASK] = 1, 0  # no word under an empty mask is 1
+    return patterns
 
 
 class FeatureTable:
@@ -48,9 +48,8 @@ class FeatureTable:
         self._ids = np.empty(64, np.int64)
         self._keys = np.full(256, -1, np.int64)
         self._columns = np.zeros(256, np.int32)
-        self._spellings = np.empty((0, N_SPELLINGS), np.uint64)
-        self._places = np.empty(0, np.int32)
-        self._spelled = 0
+        self._known = KnownFeatures(np.empty((0, N_PATTERN_COLUMNS), np.uint64), np.empty(0, np.int32))
+        self._n_known = 0  # features in it
 
     def __len__(self) -> int:
         return self._count
@@ -72,20 +71,20 @@ class FeatureTable:
         return None if self.names is None else tuple(self.names[column] for column in columns.tolist())
 
     @property
-    def spellings(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int32]]:
-        """The token of each id as `spell` returns it, and the row there of each id below DIRECT_IDS, -1 for none.
+    def known(self) -> KnownFeatures:
+        """The patterns of the ids, as `token_patterns` returns them, and the row there of each id below DIRECT_IDS.
 
         A table of many features is not rebuilt for a few new ones: those are missing until there are enough of them.
         """
-        new = self._count - self._spelled
-        if (new > 0 or not len(self._spellings)) and (self._count < 1 << 16 or new > self._count // 8):
+        new = self._count - self._n_known
+        if (new > 0 or not len(self._known.patterns)) and (self._count < 1 << 16 or new > self._count // 8):
             order, _ = self.ascending()
             ids = self.ids[order]
-            self._spellings, self._spelled = spell(ids, order), self._count
             direct = ids[: np.searchsorted(ids, DIRECT_IDS)]
-            self._places = np.full(int(direct.max(initial=-1)) + 1, -1, np.int32)
-            self._places[direct] = np.arange(len(direct))
-        return self._spellings, self._places
+            pattern_of_id = np.full(int(direct.max(initial=-1)) + 1, -1, np.int32)
+            pattern_of_id[direct] = np.arange(len(direct))
+            self._known, self._n_known = KnownFeatures(token_patterns(ids, order), pattern_of_id), self._count
+        return self._known
 
     def register(self, ids: Int64Array) -> npt.NDArray[np.int32]:
         """Return the column of each id, int32[n]; those not met before get the next ones in order."""

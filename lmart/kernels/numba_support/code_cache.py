@@ -6,21 +6,20 @@ each kernel and signature has a file of its own. Its name is a digest of everyth
 content is checked by digest, and it is replaced as a whole. An error costs a compilation, never a result, and is
 reported once. Without the cache `lmart train` compiles for about 15 seconds at each start.
 
-This file is the only one that uses private objects of numba. Where a version lacks one of them, kernels are compiled by
-plain `njit`, anew in each process, which is also reported.
+Where a version of numba lacks a private object that this needs, kernels are compiled by plain `njit`, anew in each
+process, which is also reported.
 """
 
 from __future__ import annotations
 
 import gc
 import hashlib
-import importlib
 import os
 import pickle
 import sys
 import threading
-from collections.abc import Callable, Iterable
-from functools import cache, wraps
+from collections.abc import Callable
+from functools import cache, partial, wraps
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -38,40 +37,24 @@ from lmart.kernels.numba_support.code_files import (
     writable_folder,
     write_code,
 )
+from lmart.kernels.numba_support.inlined_code import InlinedCompiler, add_inlined, refuse_python
+from lmart.kernels.numba_support.numba_internals import (
+    TESTED,
+    CacheBase,
+    Compiler,
+    dumps,
+    initialize_runtime,
+    missing,
+    rebuild,
+    without_literals,
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-TESTED = "numba>=0.60,<0.70"  # as in pyproject.toml
 compile_when_called: Any = njit  # its types know only some of its options
 config: Any = numba.config  # its names are made at run time
 KERNELS = Path(__file__).parent.parent  # a kernel may call kernels of any file in it
 ALLOCATING = frozenset({"empty", "zeros", "ones", "full", "arange", "copy"})  # names of what makes an array in a kernel
-missing: list[str] = []  # private objects that this version of numba lacks
-
-
-def _part(module: str, *names: str) -> Any:
-    """Return a private object of numba, or None, noted in `missing`, when this version has none by this name."""
-    try:
-        found: Any = importlib.import_module(module)
-        for name in names:
-            found = getattr(found, name)
-    except (ImportError, AttributeError):
-        missing.append(".".join((module, *names)))
-        return None
-    return found
-
-
-unliteral = _part("numba.core.types", "unliteral")
-dumps = _part("numba.core.serialize", "dumps")
-rebuild = _part("numba.core.compiler", "CompileResult", "_rebuild")
-initialize_runtime = _part("numba.core.runtime.nrt", "rtsys", "initialize")
-CacheBase = _part("numba.core.caching", "_Cache") or object
-_part("numba.core.compiler", "CompileResult", "_reduce")
-_part("numba.core.codegen", "CPUCodegen", "magic_tuple")
-for _option in ("nogil", "error_model", "no_cfunc_wrapper", "no_cpython_wrapper", "no_rewrites", "_nrt"):
-    _part("numba.core.cpu", "CPUTargetOptions", _option)
-for _method in ("compile", "get_call_template", "_insert", "_compile_for_args"):
-    _part("numba.core.dispatcher", "Dispatcher", _method)
 
 
 def kernel(function: F) -> F:
@@ -85,7 +68,7 @@ def kernel(function: F) -> F:
 
 
 def inner_kernel(function: F) -> F:
-    """As `kernel`, for a function that only kernels call: it compiles faster, because Python cannot call it."""
+    """As `kernel`, for a function that only kernels call: it is inlined into its callers."""
     return _compiled(function, for_kernels=True)
 
 
@@ -118,34 +101,20 @@ def _with_cache(function: Callable[..., Any], for_kernels: bool) -> Any:
         error_model="numpy",
         no_cfunc_wrapper=True,
         no_cpython_wrapper=for_kernels,
+        forceinline=for_kernels,
         no_rewrites=True,
         _nrt=not ALLOCATING.isdisjoint(function.__code__.co_names),
+        pipeline_class=InlinedCompiler if for_kernels else Compiler,
     )(function)
-    own_cache = KernelCache(function)
-    compiled._cache = own_cache
-    compiled.compile = _in_turn(compiled.compile, own_cache)
-    compiled.get_call_template = _without_literals(compiled.get_call_template)
+    compiled.get_call_template = without_literals(compiled.get_call_template)
+    own_cache = KernelCache(function)  # of inner kernels too: when numba's class does not fit, none may be special
     if for_kernels:
-        compiled._insert = lambda *entry: None  # there is no address that Python could call
-        compiled._compile_for_args = _refuse_python
+        compiled.add_overload = partial(add_inlined, compiled)
+        compiled._compile_for_args = refuse_python
+    else:
+        compiled._cache = own_cache
+        compiled.compile = _in_turn(compiled.compile, own_cache)
     return compiled
-
-
-def _without_literals(get_call_template: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `get_call_template` so that calls with constants and with variables share a signature.
-
-    Numba would compile one of its own for each constant.
-    """
-
-    def get_call_template_of_variables(arguments: Iterable[Any], named: dict[str, Any]) -> Any:
-        variables = {name: unliteral(argument) for name, argument in named.items()}
-        return get_call_template(tuple(map(unliteral, arguments)), variables)
-
-    return get_call_template_of_variables
-
-
-def _refuse_python(*arguments: Any, **named: Any) -> Any:
-    raise TypeError("an inner kernel is called by kernels only")
 
 
 class KernelCache(CacheBase):  # type: ignore[misc, valid-type]  # known at run time only

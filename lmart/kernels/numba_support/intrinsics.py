@@ -5,74 +5,90 @@ A change here is noticed by the cache of every kernel.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 from numba import config, types
 from numba.extending import intrinsic
 
+from lmart.array_types import UInt8Array
+
+if TYPE_CHECKING:
+    from llvmlite.ir import IRBuilder, Value
+    from numba.core.base import BaseContext
+    from numba.core.typing.context import BaseContext as TypingContext
+    from numba.core.typing.templates import Signature
+
 if config.DISABLE_JIT:  # type: ignore[attr-defined]
 
-    def prefetch(array: Any, index: Any) -> None:
+    def prefetch(array: npt.NDArray[np.generic], index: int) -> None:
         """Do nothing: the plain form of a hint to the processor."""
 
-    def load_word(array: Any, index: Any) -> Any:
+    def load_word(array: UInt8Array, index: np.uint64) -> np.uint64:
         """Return the word of eight bytes at array[index]: the plain form of one instruction."""
         return np.uint64(int.from_bytes(array[int(index) : int(index) + 8].tobytes(), "little"))
 
-    def trailing_zeros(word: Any) -> Any:
+    def trailing_zeros(word: np.uint64) -> np.uint64:
         """Return how many bits below the lowest set one are 0; 64 without any: the plain form of one instruction."""
         bits = int(word)
         return np.uint64((bits & -bits).bit_length() - 1 if bits else 64)
 
-    def set_bits(word: Any) -> Any:
+    def set_bits(word: np.uint64) -> np.uint64:
         """Return how many bits are set: the plain form of one instruction."""
         return np.uint64(int(word).bit_count())
 
-    def byte_marks(text: Any, index: Any, low: Any, high: Any) -> Any:
+    def byte_marks(text: UInt8Array, index: np.uint64, low: int, high: int) -> np.uint64:
         """Return a bit for each of the 64 bytes at text[index], the first one lowest: set if it is in low..high."""
         some = text[int(index) : int(index) + 64]
-        return np.packbits((some >= low) & (some <= high), bitorder="little").view(np.uint64)[0]
+        return np.uint64(np.packbits((some >= low) & (some <= high), bitorder="little").view(np.uint64)[0])
 
 else:
 
     @intrinsic
-    def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
+    def prefetch(typing_context: TypingContext, array: types.Type, index: types.Type) -> Any:
         """Ask the processor to fetch array[index] soon; the index may lie outside the array."""
 
-        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def codegen(
+            context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Sequence[Value]
+        ) -> Value:
             from llvmlite import ir
             from numba.core import cgutils
 
-            view = context.make_array(signature.args[0])(context, builder, arguments[0])
+            view = context.make_array(signature.args[0])(context, builder, arguments[0])  # type: ignore[no-untyped-call]
             pointer = builder.gep(view.data, [arguments[1]])
             byte = ir.IntType(8).as_pointer()
             word = ir.IntType(32)
             shape = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
             hint = cgutils.get_or_insert_function(builder.module, shape, "llvm.prefetch.p0")  # type: ignore[no-untyped-call]
             builder.call(hint, [builder.bitcast(pointer, byte), word(0), word(3), word(1)])
-            return context.get_dummy_value()
+            return context.get_dummy_value()  # type: ignore[no-untyped-call]
 
         return types.void(array, types.intp), codegen
 
     @intrinsic
-    def load_word(typing_context: Any, array: Any, index: Any) -> Any:
+    def load_word(typing_context: TypingContext, array: types.Type, index: types.Type) -> Any:
         """Return the word of eight bytes at array[index], which need not be aligned."""
 
-        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def codegen(
+            context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Sequence[Value]
+        ) -> Value:
             from llvmlite import ir
 
-            view = context.make_array(signature.args[0])(context, builder, arguments[0])
+            view = context.make_array(signature.args[0])(context, builder, arguments[0])  # type: ignore[no-untyped-call]
             pointer = builder.gep(view.data, [arguments[1]])
             return builder.load(builder.bitcast(pointer, ir.IntType(64).as_pointer()), align=1)
 
         return types.uint64(array, types.uint64), codegen
 
     @intrinsic
-    def trailing_zeros(typing_context: Any, word: Any) -> Any:
+    def trailing_zeros(typing_context: TypingContext, word: types.Type) -> Any:
         """Return how many bits below the lowest set one are 0; 64 without any."""
 
-        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def codegen(
+            context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Sequence[Value]
+        ) -> Value:
             from llvmlite import ir
 
             return builder.cttz(arguments[0], ir.IntType(1)(0))
@@ -80,29 +96,35 @@ else:
         return types.uint64(types.uint64), codegen
 
     @intrinsic
-    def set_bits(typing_context: Any, word: Any) -> Any:
+    def set_bits(typing_context: TypingContext, word: types.Type) -> Any:
         """Return how many bits are set."""
 
-        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def codegen(
+            context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Sequence[Value]
+        ) -> Value:
             return builder.ctpop(arguments[0])
 
         return types.uint64(types.uint64), codegen
 
     @intrinsic
-    def byte_marks(typing_context: Any, text: Any, index: Any, low: Any, high: Any) -> Any:
+    def byte_marks(
+        typing_context: TypingContext, text: types.Type, index: types.Type, low: types.Type, high: types.Type
+    ) -> Any:
         """Return a bit for each of the 64 bytes at text[index], the first one lowest: set if it is in low..high."""
 
-        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def codegen(
+            context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Sequence[Value]
+        ) -> Value:
             from llvmlite import ir
 
             byte, number = ir.IntType(8), ir.IntType(32)
             vector = ir.VectorType(byte, 64)
 
-            def in_each_byte(value: Any) -> Any:
+            def in_each_byte(value: Value) -> Value:
                 one = builder.insert_element(vector(None), builder.trunc(value, byte), number(0))
                 return builder.shuffle_vector(one, vector(None), ir.VectorType(number, 64)(None))
 
-            view = context.make_array(signature.args[0])(context, builder, arguments[0])
+            view = context.make_array(signature.args[0])(context, builder, arguments[0])  # type: ignore[no-untyped-call]
             pointer = builder.gep(view.data, [arguments[1]])
             some = builder.load(builder.bitcast(pointer, vector.as_pointer()), align=1)
             least = in_each_byte(arguments[2])
