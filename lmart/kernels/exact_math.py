@@ -44,25 +44,6 @@ def exp_minus(x: float) -> float:
 
 
 @kernel
-def exp_minus_by_squaring(x: float) -> float:
-    """Return exp(-x), and 0 for x above 700, in other bits than `exp_minus`.
-
-    x : float64, >= 0, in
-    Equation: a Taylor sum to degree 16 of x / 1024, squared ten times: relative error below 1e-12. Slower than
-    `exp_minus`; the listwise objectives keep it, as their models would not have the same bits with the other.
-    """
-    if x > 700.0:
-        return 0.0
-    small = x / -1024.0
-    power = 1.0
-    for k in range(16, 0, -1):
-        power = 1.0 + power * small / k
-    for _ in range(10):
-        power *= power
-    return power
-
-
-@kernel
 def log2_of_one_plus(x: float) -> float:
     """Return log2(1 + x).
 

@@ -95,7 +95,7 @@ class DelimitedReader(TextReader):
         for chunk, (out, lines) in enumerate(zip(all_outputs, lines_of, strict=True)):
             out.reserve(lines, lines * (1 + plan.n_features), self.options.max_errors)
             rows = delimited_text.ParsedTable(
-                out.labels, batch.place(chunk)[1], out.runs, out.odd, out.documents, out.faults, out.counts
+                out.labels, batch.place(chunk)[1], out.runs, out.slow_numbers, out.documents, out.faults, out.counts
             )
             calls.append((text, *bounds[chunk], layout, rows))
         self.run(delimited_text.parse_delimited, calls)
@@ -113,9 +113,10 @@ class DelimitedReader(TextReader):
     def _collect(
         self, buffer: bytearray, bound: tuple[int, int], out: Buffers, batch: CellBatch, chunk: int, plan: ColumnPlan
     ) -> RowBlock:
-        n_rows, n_runs, n_hard, n_faults = out.counts[: delimited_text.N_COUNTS].tolist()
+        n_rows, n_runs, n_slow, n_faults = out.counts[: delimited_text.N_COUNTS].tolist()
         spans = [tuple(fault) for fault in out.faults[: min(n_faults, len(out.faults))].tolist()]
-        for line, start, stop in self.finish_numbers(buffer, out.odd[:n_hard], out.labels, batch.place(chunk)[1]):
+        slow, values = out.slow_numbers[:n_slow], batch.place(chunk)[1]
+        for line, start, stop in self.finish_numbers(buffer, slow, out.labels, values):
             spans.append((line, buffer.rfind(b"\n", 0, start) + 1, buffer.find(b"\n", stop)))
         for line, start, stop in spans:
             self.faults.append(

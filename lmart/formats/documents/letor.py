@@ -62,7 +62,7 @@ class LetorReader(TextReader):
         for chunk, (out, (n_lines, n_cells)) in enumerate(zip(all_outputs, marks, strict=True)):
             out.reserve(n_lines, n_lines + n_cells, self.options.max_errors)
             rows = letor_arrays.ParsedRows(
-                out.labels, out.offsets, *batch.place(chunk), out.unsorted, out.unknown, out.runs, out.odd,
+                out.labels, out.offsets, *batch.place(chunk), out.unsorted, out.unknown, out.runs, out.slow_numbers,
                 out.documents, out.faults, out.counts,
             )  # fmt: skip
             calls.append((text, *bounds[chunk], layout, features, rows))
@@ -70,7 +70,7 @@ class LetorReader(TextReader):
         if self.options.keep_document_ids:
             comments = [(text, out.documents[: out.counts[letor_arrays.ROWS]]) for out in all_outputs]
             self.pool.run(document_ids.find_documents, comments)
-        self._read_odd_numbers(text, all_outputs, batch)
+        self._read_slow_numbers(text, all_outputs, batch)
         parts = []
         for chunk, out in enumerate(all_outputs):
             part = self._collect(buffer, bounds[chunk], out, batch, chunk, self._layout)
@@ -79,17 +79,17 @@ class LetorReader(TextReader):
                 parts.append(part)
         return parts
 
-    def _read_odd_numbers(self, text: npt.NDArray[np.uint8], all_outputs: Sequence[Buffers], batch: CellBatch) -> None:
+    def _read_slow_numbers(self, text: npt.NDArray[np.uint8], all_outputs: Sequence[Buffers], batch: CellBatch) -> None:
         """Parse the numbers that need the slow path; the counts then hold how many even that one could not parse."""
-        with_odd = [chunk for chunk, out in enumerate(all_outputs) if out.counts[letor_arrays.SLOW_NUMBERS]]
+        with_slow = [chunk for chunk, out in enumerate(all_outputs) if out.counts[letor_arrays.SLOW_NUMBERS]]
         calls = []
-        for chunk in with_odd:
+        for chunk in with_slow:
             out = all_outputs[chunk]
-            numbers = out.odd[: out.counts[letor_arrays.SLOW_NUMBERS]]
+            numbers = out.slow_numbers[: out.counts[letor_arrays.SLOW_NUMBERS]]
             if not self.options.use_labels:
                 numbers = self._without_placeholders(text, numbers)
             calls.append((text, numbers, self.options.allow_infinite, powers(), out.labels, batch.place(chunk)[1]))
-        for chunk, n_left in zip(with_odd, self.pool.run(decimal_numbers.read_numbers, calls), strict=True):
+        for chunk, n_left in zip(with_slow, self.pool.run(decimal_numbers.read_numbers, calls), strict=True):
             all_outputs[chunk].counts[letor_arrays.SLOW_NUMBERS] = n_left
 
     @staticmethod
@@ -106,17 +106,17 @@ class LetorReader(TextReader):
         self, buffer: bytearray, bound: tuple[int, int], out: Buffers, batch: CellBatch, chunk: int, layout: Layout
     ) -> RowBlock:
         """Return the output of the kernels as a block; register new features, finish slow numbers, ids and faults."""
-        n_rows, n_cells, n_unknown, n_runs, n_odd, n_faults, n_unsorted = out.counts.tolist()
+        n_rows, n_cells, n_unknown, n_runs, n_slow, n_faults, n_unsorted = out.counts.tolist()
         columns, values = batch.place(chunk)
         faulty = {line: (start, stop) for line, start, stop in out.faults[: min(n_faults, len(out.faults))].tolist()}
         if n_unknown:
             unknown = out.unknown[:n_unknown]
             resolved = self.table.register_but(unknown) if self.table.ignored else self.table.register(unknown)
             feature_ids.resolve_columns(columns, 0, n_cells, resolved)
-        odd = out.odd[:n_odd]
+        slow = out.slow_numbers[:n_slow]
         if self.table.ignored:
-            odd = odd[(odd[:, 0] < 0) | (columns[odd[:, 0]] >= 0)]
-        for line, start, stop in self.finish_numbers(buffer, odd, out.labels, values):
+            slow = slow[(slow[:, 0] < 0) | (columns[slow[:, 0]] >= 0)]
+        for line, start, stop in self.finish_numbers(buffer, slow, out.labels, values):
             faulty.setdefault(line, (buffer.rfind(b"\n", 0, start) + 1, buffer.find(b"\n", stop)))
         if n_unknown and self.table.ignored:
             n_cells = _leave_out(out.offsets[: n_rows + 1], columns[:n_cells], values)

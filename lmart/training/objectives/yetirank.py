@@ -43,7 +43,6 @@ class YetiRank(Objective):
         self._settings = pair_settings(task, n_ranks)
         self._rows = np.arange(len(task.labels), dtype=np.int32)
         self._order = self._rows.copy()
-        self._drawn = self._rows.copy()
         self._exponentials = np.empty(len(task.labels))
 
     def _write(self, scores: Float64Array, round_number: int, out: Gradients) -> None:
@@ -60,13 +59,10 @@ class YetiRank(Objective):
         ordering.order_documents(scores, offsets, *queries, self._order)
         n = int(offsets[last_query] - offsets[first_query])
         sums = PairSums(np.zeros(n), np.zeros(n), np.zeros(last_query - first_query))
-        drawn = RankedQueries(scores, self.task.query_weights, offsets, self._drawn)
-        fixed = (drawn, exponentials, self.relevance, self._rank_weights, sigma)
-        for number in range(ORDERS):
-            draw = listwise.OrderDraw(len(self._rank_weights) + 1, key, number)
-            listwise.draw_orders(exponentials, offsets, self._order, draw, *queries, self._drawn)
-            listwise.add_neighbour_pairs(*fixed, *queries, sums)
-        by_row = drawn._replace(order=self._rows)  # as the sums are
+        ranked = RankedQueries(scores, self.task.query_weights, offsets, self._order)
+        orders = listwise.RandomOrders(key, ORDERS, self._rank_weights)
+        listwise.add_pairs_of_random_orders(ranked, exponentials, self.relevance, orders, sigma, *queries, sums)
+        by_row = ranked._replace(order=self._rows)  # as the sums are
         pair_gradients.write_weighted(sums, by_row, self._settings, *queries, out)
 
 
