@@ -209,7 +209,11 @@ def test_damaged_binary_documents(content: bytes, words: str) -> None:
 
 
 def test_binary_documents() -> None:
-    arrays = {"i": np.array([-1, 5], np.int8), "d": np.array([0.5], np.float32), "L": np.zeros(0, np.int64)}
+    arrays: dict[str, Any] = {
+        "i": np.array([-1, 5], np.int8),
+        "d": np.array([0.5], np.float32),
+        "L": np.zeros(0, np.int64),
+    }
     whole = {"a": {"b": [1, "é", {}]}, **arrays}
     again = decode(encode(whole), "file")
     assert again["a"] == whole["a"]
