@@ -15,18 +15,9 @@ from lmart.cli.options.data import data_options
 from lmart.cli.options.packed import packed
 from lmart.cli.terminal.console import Console
 from lmart.errors import quote
+from lmart.formats.format_records import DataReader, DataWriter, Format
 from lmart.formats.read_options import ReadOptions
-from lmart.formats.registry import (
-    DATA_FORMATS,
-    FORMATS,
-    MODEL_FORMATS,
-    OWN,
-    AnyFormat,
-    DataReader,
-    DataWriter,
-    Format,
-    format_of_name,
-)
+from lmart.formats.registry import DATA_FORMATS, FORMATS, MODEL_FORMATS, OWN, AnyFormat, format_of_name
 
 EPILOG = """\b
 Examples:
@@ -54,7 +45,7 @@ MODEL_OPTIONS = (
     click.option(
         "--verify",
         metavar="DATA",
-        help="Models: score the rows of DATA, and rows planted on and beside each threshold, with both models; print "
+        help="Models: score the rows of DATA, and rows planted on and around each threshold, with both models; print "
         "the largest difference, and how many rows come to another leaf.",
     ),
     click.option("--strict", is_flag=True, help="Models: refuse what the format of DST cannot hold exactly."),
@@ -74,27 +65,39 @@ def _listed(way: str) -> str:
     )
 
 
+class ChosenFormats(NamedTuple):
+    """The formats that --from and --to name; None: by name or content."""
+
+    source_format: str | None
+    target_format: str | None
+
+
+FORMAT_OPTIONS = (
+    click.option(
+        "--from",
+        "source_format",
+        type=click.Choice(list(FORMATS)),
+        metavar="FORMAT",
+        default=None,
+        show_default="by name, else by content",
+        help=f"Format of SRC: {_listed('reader')}.",
+    ),
+    click.option(
+        "--to",
+        "target_format",
+        type=click.Choice(list(FORMATS)),
+        metavar="FORMAT",
+        default=None,
+        show_default="by name; standard output: letor, or lmart",
+        help=f"Format of DST: {_listed('writer')}.",
+    ),
+)
+
+
 @click.command(short_help="Convert data or models.", epilog=EPILOG)
 @click.argument("src")
 @click.argument("dst")
-@click.option(
-    "--from",
-    "source_format",
-    type=click.Choice(list(FORMATS)),
-    metavar="FORMAT",
-    default=None,
-    show_default="by name, else by content",
-    help=f"Format of SRC: {_listed('reader')}.",
-)
-@click.option(
-    "--to",
-    "target_format",
-    type=click.Choice(list(FORMATS)),
-    metavar="FORMAT",
-    default=None,
-    show_default="by name; standard output: letor, or lmart",
-    help=f"Format of DST: {_listed('writer')}.",
-)
+@packed("chosen", ChosenFormats, ChosenFormats._fields, FORMAT_OPTIONS)
 @click.option(
     "--absent",
     type=click.Choice(["zero", "missing"]),
@@ -109,8 +112,7 @@ def _listed(way: str) -> str:
 def command(
     src: str,
     dst: str,
-    source_format: str | None,
-    target_format: str | None,
+    chosen: ChosenFormats,
     absent: str,
     model_options: ModelOptions,
     read_options: ReadOptions,
@@ -128,37 +130,21 @@ def command(
     inputs = [src, *model_options.files(), *([read_options.query_sizes] if read_options.query_sizes else [])]
     if inputs.count("-") > 1:
         raise click.UsageError("only one input can be '-' (standard input); give the others as files")
-    source = _source_format(src, source_format)
-    target = _target_format(dst, target_format, source)
-    _check_supported(source, target)
-
-    from lmart.streams import check_output
-
-    check_output(dst, inputs)
-    if source is None and src != "-" and os.path.isfile(src):
-        from lmart.formats.detection import detect_format
-
-        is_target_free = target_format is None and format_of_name(dst) is None
-        source = FORMATS[detect_format(src, None if is_target_free else target.kind)]
-        if is_target_free:
-            target = FORMATS[OWN] if source.kind == "model" else target
-        _check_supported(source, target)
-    if source is not None and source.kind != target.kind:
-        what = f"{source.name} holds {_what(source)} and {target.name} {_what(target)}"
-        raise click.UsageError(f"{what}; convert data to data, model to model")
+    source, target = _resolve_formats(src, dst, chosen, inputs)
     console = Console(quiet)
-    if target_format is None and format_of_name(dst) is None and _names_nothing(dst, target):
-        what, example = ("model format", OWN) if target.kind == "model" else ("format", "letor")
-        raise click.UsageError(
-            f"the name {quote(dst)} does not say which {what} is meant; give --to, as in --to {example}"
-        )
     if target.kind == "model":
         _check_verifiable(target, model_options)
         from lmart.cli.convert_model import ModelRequest, convert_model
 
         # A name such as m.json says that it is a model, but not of which format.
         request = ModelRequest(
-            src, dst, source_format, target.name, model_options.feature_map, model_options.verify, model_options.strict
+            src,
+            dst,
+            chosen.source_format,
+            target.name,
+            model_options.feature_map,
+            model_options.verify,
+            model_options.strict,
         )
         convert_model(request, read_options, thread_count(threads, console.notice), console)
         return
@@ -167,6 +153,41 @@ def command(
         raise click.UsageError(f"--{given} is for models, and {target.name} holds data; leave it out")
     target = DATA_FORMATS[target.name]
     _convert_data(src, dst, source, target, absent, read_options, thread_count(threads, console.notice), console)
+
+
+def _resolve_formats(
+    src: str, dst: str, chosen: ChosenFormats, inputs: list[str]
+) -> tuple[AnyFormat | None, AnyFormat]:
+    """Return the formats of SRC (None: only its content can tell, while it is read) and DST.
+
+    inputs : all files that are read
+    A usage error when one is not supported, they do not go together, or the name of DST says no format; OutputError
+    when DST cannot be written.
+    """
+    source = _source_format(src, chosen.source_format)
+    target = _target_format(dst, chosen.target_format, source)
+    _check_supported(source, target)
+
+    from lmart.streams import check_output
+
+    check_output(dst, inputs)
+    if source is None and src != "-" and os.path.isfile(src):
+        from lmart.formats.detection import detect_format
+
+        is_target_free = chosen.target_format is None and format_of_name(dst) is None
+        source = FORMATS[detect_format(src, None if is_target_free else target.kind)]
+        if is_target_free:
+            target = FORMATS[OWN] if source.kind == "model" else target
+        _check_supported(source, target)
+    if source is not None and source.kind != target.kind:
+        what = f"{source.name} holds {_what(source)} and {target.name} {_what(target)}"
+        raise click.UsageError(f"{what}; convert data to data, model to model")
+    if chosen.target_format is None and format_of_name(dst) is None and _names_nothing(dst, target):
+        what, example = ("model format", OWN) if target.kind == "model" else ("format", "letor")
+        raise click.UsageError(
+            f"the name {quote(dst)} does not say which {what} is meant; give --to, as in --to {example}"
+        )
+    return source, target
 
 
 def _check_verifiable(target: AnyFormat, options: ModelOptions) -> None:

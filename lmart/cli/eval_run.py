@@ -62,8 +62,9 @@ def warn_of_single_documents(dataset: RankingDataset, console: Console) -> None:
 def label_scale(
     ensemble: Ensemble, measures: tuple[Measure, ...], dataset: RankingDataset, console: Console
 ) -> int | None:
-    """Return the largest label of err that the model was trained with, None when it names none or the data goes
-    beyond it, with a warning.
+    """Return the largest label of err that the model was trained with.
+
+    None when it names none, or the data goes beyond it, which is warned of.
 
     ensemble : the model
     measures : to be computed

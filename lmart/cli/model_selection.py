@@ -156,8 +156,7 @@ def _cross_validate(n_folds: int, settings: ResolvedSettings, measured: Measured
 
 
 def report_unfinished(best: int, grown: int, patience: int, what: str, console: Console) -> None:
-    """Report it when a run used up --trees while a measure was still getting better, or was not yet known to be at its
-    best: `best` of `grown` rounds. `patience` is that of --early-stop, 0 without.
+    """Report it when a run used up its trees before a measure was known to be at its best.
 
     best     : the round with the best measure
     grown    : number of rounds

@@ -8,8 +8,9 @@ import re
 from lmart.errors import DataError
 from lmart.formats.documents.column_names import LABEL_NAMES, QUERY_NAMES
 from lmart.formats.documents.delimited_writer import DELIMITERS
+from lmart.formats.format_records import BLANKS
 from lmart.formats.read_options import ReadOptions
-from lmart.formats.registry import BLANKS, DATA_FORMATS, OWN, format_of_name, model_format_of
+from lmart.formats.registry import DATA_FORMATS, OWN, format_of_name, model_format_of
 from lmart.streams import InputStream, open_input
 
 _HEAD = 1 << 16

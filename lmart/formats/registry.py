@@ -7,130 +7,18 @@ Light, as the command line imports it: a reader or writer is imported when it is
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable
-from dataclasses import dataclass
-from importlib import import_module
-from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar, cast
+from typing import TypeAlias
 
-from lmart.errors import DataError, ModelError, OutputError
+from lmart.formats.format_records import (
+    DataReader,
+    DataWriter,
+    Format,
+    Lazy,
+    ModelReader,
+    ModelWriter,
+    ResultWriter,
+)
 from lmart.streams.common import COMPRESSED_SUFFIXES
-
-if TYPE_CHECKING:
-    from lmart.formats.documents.row_blocks import RowReader, RowSource, RowWriter
-    from lmart.formats.models.written_model import WrittenModel
-    from lmart.formats.results.predictions import PredictionLayout, PredictionWriter
-    from lmart.scoring.ensemble import Ensemble
-    from lmart.streams import AtomicOutput
-
-T = TypeVar("T")
-Reader = TypeVar("Reader")
-Writer = TypeVar("Writer")
-FileError: TypeAlias = type[DataError] | type[ModelError] | type[OutputError]
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-BLANKS = b" \t\r\n"
-
-
-@dataclass(frozen=True)
-class Lazy(Generic[T]):
-    """A function or class of a module in lmart/formats/, imported when it is first needed."""
-
-    module: str
-    name: str
-
-    def load(self) -> T:
-        """Import the module and return the function or class."""
-        return cast(T, getattr(import_module(f"lmart.formats.{self.module}"), self.name))
-
-
-@dataclass(frozen=True)
-class Format(Generic[Reader, Writer]):
-    """A file format.
-
-    name     : what --from, --to and --format call it
-    kind     : what a file holds: judged documents ('data'), a model, or what predict writes ('result')
-    suffixes : ends of file names that say this format
-    reader   : see DataReader and ModelReader; None: the format is not read
-    writer   : see DataWriter, ModelWriter and ResultWriter; None: the format is not written
-    starts   : bytes, one of which files begin with, after a byte order mark and blanks; (): not known by content
-    pattern  : regular expression that the content matches from there on; '': `starts` say enough
-    looks_like : models: says from the first bytes of a file that begins so whether it is of this format; None: `starts`
-               and `pattern` say enough
-    summary  : what --help says of it
-    takes    : options of predict that this format has a place for and others have not
-    is_named : data: features have names, in a header that needs all of them; results: queries and documents are named
-    package  : optional package that reader and writer need; '': none
-    extra    : extra of lmart that installs the package
-    title    : what messages call the format
-    is_float32 : models: thresholds and values are compared in float32
-    """
-
-    name: str
-    kind: Literal["data", "model", "result"]
-    suffixes: tuple[str, ...] = ()
-    reader: Lazy[Reader] | None = None
-    writer: Lazy[Writer] | None = None
-    starts: tuple[bytes, ...] = ()
-    pattern: str = ""
-    looks_like: Lazy[Callable[[bytes], bool]] | None = None
-    summary: str = ""
-    takes: tuple[str, ...] = ()
-    is_named: bool = False
-    package: str = ""
-    extra: str = ""
-    title: str = ""
-    is_float32: bool = False
-
-    @property
-    def is_supported(self) -> bool:
-        """Whether the format is read or written at all."""
-        return self.reader is not None or self.writer is not None
-
-    def begins(self, head: bytes) -> bool:
-        """Return whether a file whose first bytes are `head` is recognised as this format."""
-        text = beginning(head)
-        begins = text.startswith(self.starts) and re.match(self.pattern.encode(), text) is not None
-        return begins and (self.looks_like is None or self.looks_like.load()(head))
-
-    def resembles(self, head: bytes) -> bool:
-        """Return whether a file with the first bytes `head` is of this format, or an old form of it."""
-        return self.looks_like is not None and self.looks_like.load()(head)
-
-    def load_reader(self, path: str, error: FileError) -> Reader:
-        """Return the reader; `error` at `path` when the format is not read, or needs a package that is not there."""
-        if self.reader is None:
-            raise error(f"the format '{self.name}' is not read; give another one", path)
-        self._require_package(path, error)
-        return self.reader.load()
-
-    def load_writer(self, path: str, error: FileError) -> Writer:
-        """Return the writer; `error` at `path` when the format is not written, or needs a package that is not there."""
-        if self.writer is None:
-            raise error(f"the format '{self.name}' is not written; give another one", path)
-        self._require_package(path, error)
-        return self.writer.load()
-
-    def _require_package(self, path: str, error: FileError) -> None:
-        if not self.package:
-            return
-        try:
-            import_module(self.package)
-        except ModuleNotFoundError:
-            what = f"{self.title or self.name} needs the package {self.package}"
-            raise error(f"{what}: pip install 'lmart[{self.extra}]'", path) from None
-
-
-DataReader: TypeAlias = "Callable[[RowSource], RowReader]"
-"""Makes the reader of one input."""
-DataWriter: TypeAlias = "Callable[[AtomicOutput, float], RowWriter]"
-"""Makes the writer to one output; the number (0 or nan) is written where a row has no cell, if the format needs one."""
-ModelReader: TypeAlias = "Callable[[bytes, str], Ensemble]"
-"""Turns the content of a file, decompressed, into the model. The text is its path, for messages. ModelError."""
-ModelWriter: TypeAlias = "Callable[[Ensemble], WrittenModel]"
-"""Turns a model into the content of a file, with notes of what the format does not hold. ModelError when it cannot hold
-the model at all."""
-ResultWriter: TypeAlias = "Callable[[AtomicOutput, PredictionLayout], PredictionWriter]"
-"""Makes the writer of scores to one output."""
 
 _DATA: tuple[Format[DataReader, DataWriter], ...] = (
     Format(
@@ -327,8 +215,3 @@ def format_of_name(path: str) -> AnyFormat | None:
 def model_format_of(head: bytes) -> str | None:
     """Return the name of the model format of a file that begins with `head`, None when it is recognised as none."""
     return next((one.name for one in MODEL_FORMATS.values() if one.begins(head)), None)
-
-
-def beginning(head: bytes) -> bytes:
-    """Return the first bytes of a file without a byte order mark and blanks."""
-    return head.removeprefix(BYTE_ORDER_MARK).lstrip(BLANKS)

@@ -28,8 +28,12 @@ def _same_bytes(text: UInt8Array, p: int, q: int, n: int) -> bool:
 
 @inner_kernel
 def _missing_word(text: UInt8Array, start: int, delimiter: int) -> int:
-    """Return the end of `na` or `null` in any letter case, if one of them is the field of `text` from `start` to the
-    next `delimiter` or line end; else `start`."""
+    """Return where a field ends that says `na` or `null` in any letter case; `start` for other fields.
+
+    text      : uint8[...], in
+    start     : int64, where the field starts
+    delimiter : int64, the byte that ends a field, as a line end does
+    """
     p = start
     while text[p] > 32 and text[p] != delimiter:
         p += 1
@@ -44,8 +48,12 @@ def _missing_word(text: UInt8Array, start: int, delimiter: int) -> int:
 
 @inner_kernel
 def _truth_word(text: UInt8Array, start: int, delimiter: int) -> tuple[float, int]:
-    """Return 1 or 0 and the end of `true` or `false` in any letter case, if one of them is the field of `text` from
-    `start` to the next `delimiter` or line end; else 0 and `start`."""
+    """Return 1 or 0, and where the field ends, for a field that says `true` or `false`; 0 and `start` for others.
+
+    text      : uint8[...], in; letters of any case
+    start     : int64, where the field starts
+    delimiter : int64, the byte that ends a field, as a line end does
+    """
     p = start
     while text[p] > 32 and text[p] != delimiter:
         p += 1
@@ -282,8 +290,9 @@ def _parse_line(text: UInt8Array, line_start: int, line: int, layout: TableLayou
 
 @kernel
 def parse_delimited(text: UInt8Array, start: int, stop: int, layout: TableLayout, out: ParsedTable) -> None:
-    """Read whole lines of which no field is in quotes. A line with a fault is noted and leaves no row; blank lines are
-    none.
+    """Read whole lines of which no field is in quotes.
+
+    A line with a fault is noted and leaves no row, nor does a blank line.
 
     text        : uint8[>= stop], in; text[stop - 1] is a newline
     start, stop : int, the bytes to read; lines count from 0 at `start`

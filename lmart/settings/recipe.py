@@ -1,8 +1,8 @@
 """Which rankers a model is the mean of: the one table of how they differ, and what of it holds for given settings.
 
 The mean of rankers that err differently ranks better than one ranker of as many trees. Those at the front differ in
-objective, form of tree and drawn features all at once. The order was chosen by cross-validation inside the training
-parts of MQ2008, OHSUMED and LightGBM's example, and on generated data of 2,000 queries.
+objective, form of tree and drawn features all at once. The order was chosen by cross-validation within the
+training data of MQ2008, OHSUMED and LightGBM's example, and on generated data of 2,000 queries.
 """
 
 from __future__ import annotations

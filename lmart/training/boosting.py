@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -32,81 +32,8 @@ from lmart.training.rankers import (
 )
 from lmart.training.resolving import Trainable, naming, resolve_for
 from lmart.training.score_tracking import Training, Validation
+from lmart.training.train_result import RankerSummary, Start, TrainResult
 from lmart.training.tree_round import GrowingSetup
-
-
-@dataclass(frozen=True)
-class Start:
-    """Measures of the initial scores alone: on the training set, and on each validation set."""
-
-    training: float | None
-    validation: tuple[float | None, ...]
-
-
-@dataclass(frozen=True)
-class RankerSummary:
-    """What a ranker is and how its training went.
-
-    objective, tree : names of its objective and of the form of its trees
-    leaves   : most leaves of a tree
-    features : share of the features that each tree may split on
-    seed     : of what is drawn by chance
-    rounds   : trees grown
-    trees    : how many of them are in the model, after those of the rankers before
-    stopped  : 'trees' (its share of trees grown), 'early' (early stopping), 'split' (no split had a positive gain)
-    validation : measure of each validation set by its trees alone
-    """
-
-    objective: str
-    tree: str
-    leaves: int
-    features: float
-    seed: int
-    rounds: int
-    trees: int
-    stopped: str
-    validation: tuple[float | None, ...]
-
-
-@dataclass(frozen=True)
-class TrainResult:
-    """The result of a training run.
-
-    ensemble         : the model: the mean of the rankers; with early stopping and a validation set, the trees of each
-                       up to its best round
-    best_round       : number of trees in the ensemble
-    rounds           : number of trees grown
-    stopped          : 'trees' (a ranker grew all of its trees), else 'early' (early stopping ended one), else 'split'
-                       (no split had a positive gain)
-    n_idle_queries   : training queries without a pair
-    n_features_split : features with more than one bin, which trees can split on
-    share            : sampling rate: share of the documents that each tree is grown from
-    rankers          : each ranker, in the order of training
-    training         : measure of the ensemble on the training set; None when no query counts
-    validation       : the same on each validation set
-    start            : the measures before the first round; None without initial scores
-    scores           : float64[n_documents], scores of the training set, initial scores included
-    position_bias    : float64[n_positions] of the first ranker after its last tree in the ensemble; empty without
-                       positions
-    warnings         : how validation sets fail to match the training set
-    seconds          : wall time by stage
-    """
-
-    ensemble: Ensemble
-    best_round: int
-    rounds: int
-    stopped: str
-    n_idle_queries: int
-    n_features_split: int
-    share: float
-    rankers: tuple[RankerSummary, ...]
-    training: float | None
-    validation: tuple[float | None, ...]
-    start: Start | None
-    scores: Float64Array
-    position_bias: Float64Array
-    warnings: tuple[str, ...]
-    seconds: dict[str, float] = field(compare=False)
 
 
 def without_trees(train_set: Trainable, settings: TrainSettings) -> Ensemble:

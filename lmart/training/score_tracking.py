@@ -64,8 +64,9 @@ class Watched:
 
 
 class Training(Watched):
-    """The training set. Growing a tree updates its scores from the leaf of each document; `add` is needed only to
-    rebuild them.
+    """The training set.
+
+    Growing a tree updates its scores from the leaf of each document; `add` is needed only to rebuild them.
 
     dataset  : labels, queries and source
     binned   : its documents in bins

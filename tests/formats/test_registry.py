@@ -15,6 +15,7 @@ from helpers.commands import run
 from helpers.paths import SAMPLE
 
 from lmart.errors import DataError, ModelError
+from lmart.formats.format_records import Format, Lazy, ModelReader, ModelWriter
 from lmart.formats.models.lmart_json import model_from_json, model_to_json
 from lmart.formats.models.model_files import read_model, write_model
 from lmart.formats.registry import (
@@ -23,10 +24,6 @@ from lmart.formats.registry import (
     MODEL_FORMATS,
     OWN,
     RESULT_FORMATS,
-    Format,
-    Lazy,
-    ModelReader,
-    ModelWriter,
     format_of_name,
     model_format_of,
 )

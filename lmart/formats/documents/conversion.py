@@ -12,8 +12,8 @@ from lmart.data.dataset import RankingDataset, SparseRows
 from lmart.errors import OutputError
 from lmart.formats.documents.reading import open_rows, read_dataset
 from lmart.formats.documents.row_blocks import FeatureColumns, RowBlock, RowReader
+from lmart.formats.format_records import DataReader, DataWriter, Format
 from lmart.formats.read_options import ReadOptions
-from lmart.formats.registry import DataReader, DataWriter, Format
 from lmart.streams import AtomicOutput
 from lmart.threads import WorkerPool, chunks
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lmart.errors import DataError, ModelError
-from lmart.formats.registry import BYTE_ORDER_MARK, MODEL_FORMATS, OWN, beginning, model_format_of
+from lmart.formats.format_records import BYTE_ORDER_MARK, beginning
+from lmart.formats.registry import MODEL_FORMATS, OWN, model_format_of
 from lmart.scoring.ensemble import Ensemble
 from lmart.streams import LARGEST_WHOLE, AtomicOutput, read_pieces
 
