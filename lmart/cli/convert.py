@@ -137,15 +137,8 @@ def command(
         from lmart.cli.convert_model import ModelRequest, convert_model
 
         # A name such as m.json says that it is a model, but not of which format.
-        request = ModelRequest(
-            src,
-            dst,
-            chosen.source_format,
-            target.name,
-            model_options.feature_map,
-            model_options.verify,
-            model_options.strict,
-        )
+        given = (model_options.feature_map, model_options.verify, model_options.strict)
+        request = ModelRequest(src, dst, chosen.source_format, target.name, *given)
         convert_model(request, read_options, thread_count(threads, console.notice), console)
         return
     if model_options.files() or model_options.strict:

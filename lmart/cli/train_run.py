@@ -18,9 +18,10 @@ from lmart.formats.models.lmart_json import model_to_json
 from lmart.settings.resolved import ResolvedSettings
 from lmart.streams import AtomicOutputs
 from lmart.threads import WorkerPool
-from lmart.training.boosting import TrainingRun, TrainResult
+from lmart.training.boosting import TrainingRun
 from lmart.training.rankers import RoundReport
 from lmart.training.resolving import resolve_for
+from lmart.training.train_result import TrainResult
 
 
 @dataclass

@@ -35,11 +35,11 @@ ALL = [*FORMATS.values(), *RESULT_FORMATS.values()]
 @pytest.mark.parametrize("one", ALL, ids=lambda one: f"{one.kind}-{one.name}")
 def test_each_record_names_what_there_is(one: Format[object, object]) -> None:
     assert set(DATA_FORMATS) & set(MODEL_FORMATS) == set()
-    assert bool(one.package) == bool(one.extra) == bool(one.title)
+    assert bool(one.package) == bool(one.extra) and bool(one.title) >= bool(one.package)
     re.compile(one.pattern.encode())
     if one.package:
         pytest.importorskip(one.package)
-    for function in (one.reader, one.writer):
+    for function in (one.reader, one.writer, one.looks_like):
         assert function is None or callable(function.load())
 
 

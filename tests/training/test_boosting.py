@@ -22,8 +22,9 @@ from lmart.formats.models.lmart_json import model_to_json
 from lmart.gains import Gain
 from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool
-from lmart.training.boosting import TrainResult, train
+from lmart.training.boosting import train
 from lmart.training.rankers import EarlyStopping, RoundReport
+from lmart.training.train_result import TrainResult
 
 POOL = WorkerPool(1)
 PLAIN = TrainSettings(trees=1, min_docs=1, min_hessian=0, truncation=0, normalize=False)

@@ -19,8 +19,9 @@ from lmart.data.metadata import Sidecars
 from lmart.measures import Conventions, Evaluator, parse_measures
 from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool
-from lmart.training.boosting import TrainResult, train
+from lmart.training.boosting import train
 from lmart.training.rankers import RoundReport
+from lmart.training.train_result import TrainResult
 
 POOL = WorkerPool(1)
 SMALL = TrainSettings(trees=8, leaves=6, min_docs=3)

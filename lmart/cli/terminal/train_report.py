@@ -12,9 +12,10 @@ from lmart.settings import TrainSettings
 
 if TYPE_CHECKING:
     from lmart.settings.resolved import RankerSettings, ResolvedSettings
-    from lmart.training.boosting import TrainingRun, TrainResult
+    from lmart.training.boosting import TrainingRun
     from lmart.training.rankers import RoundReport
     from lmart.training.resolving import Trainable
+    from lmart.training.train_result import TrainResult
 
 
 def describe(dataset: Trainable, share: float) -> str:

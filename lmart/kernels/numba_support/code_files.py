@@ -189,7 +189,7 @@ def _digest(name: str, payload: bytes) -> bytes:
 
 
 class Turn(threading.local):
-    """The turn of the current thread to compile into a folder: the lock of a file there, which ends with the process."""
+    """The turn of a thread to compile into a folder: the lock of a file there, which may end with the process."""
 
     descriptor: int | None = None
 
