@@ -139,12 +139,14 @@ class _Nodes:
     def _add_split(self, number: int, index: int, node: dict[str, Any], places: dict[int, int]) -> None:
         """Add a split; `places` are the codes of nodes and leaves by nodeid."""
         name, condition, gain = node.get("split"), node.get("split_condition"), node.get("gain")
-        yes, no = node.get("yes"), node.get("no")
+        yes: Any = node.get("yes")
+        no: Any = node.get("no")
         missing = node.get("missing", no)  # without it, as old releases of Elasticsearch LTR have it
-        ids = [child["nodeid"] for child in node["children"]]
+        first, second = node["children"][0]["nodeid"], node["children"][1]["nodeid"]
         if type(name) is not str:
             self.refuse(number, f"node {index} has no 'split'")
-        if type(yes) is not int or type(no) is not int or sorted(ids) != sorted((yes, no)) or missing not in (yes, no):
+        is_first_yes = yes == first and no == second
+        if not (is_first_yes or (yes == second and no == first)) or missing not in (yes, no):
             self.refuse(number, f"'yes', 'no' and 'missing' of node {index} are not its children")
         if condition is None:
             raise ModelError(
