@@ -14,7 +14,7 @@ import numpy as np
 from lmart.errors import ModelError, quote
 
 MOST_LEVELS = 64  # of brackets
-MOST_VALUES = 10_000_000  # that are not in an array of numbers of one type, where XGBoost has all its long ones
+MOST_VALUES = 5_000_000  # that are not in an array of numbers of one type, where XGBoost has all its long ones
 NUMBERS = {  # mark: dtype of NumPy
     ord("i"): ">i1",
     ord("U"): ">u1",

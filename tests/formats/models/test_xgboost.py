@@ -106,6 +106,14 @@ def test_weights_of_dart_and_parallel_trees() -> None:
     booster = whole["learner"]["gradient_booster"]
     assert column_scores(xgboost_json.read(text(whole), "file"), [0.0, 1.0]) == [2, 4]
     whole["learner"]["gradient_booster"] = {"name": "dart", "gbtree": booster, "weight_drop": [0.1, 1]}
+    tenth = xgboost_json.read(text(whole), "file").trees[0].leaf_values  # rounded to float32 before they are added
+    assert tenth.tolist() == [float(np.float32(0.1)), float(np.float32(0.1) * np.float32(2))]
+    whole["learner"]["gradient_booster"]["weight_drop"] = [0.7, 0.7]
+    booster["model"]["trees"][0]["split_conditions"] = [0.5, 0.3, 0.9]
+    rounded = xgboost_json.read(text(whole), "file").trees[0].leaf_values
+    assert rounded.tolist() == [float(np.float32(0.7) * np.float32(leaf)) for leaf in (0.3, 0.9)]
+    whole["learner"]["gradient_booster"]["weight_drop"] = [0.1, 1]
+    booster["model"]["trees"][0]["split_conditions"] = [0.5, 1.0, 2.0]
     first = float(np.float32(np.float32(0.1) * np.float32(2)))
     assert column_scores(xgboost_json.read(text(whole), "file"), [1.0]) == [float(np.float32(first + 2))]
 
