@@ -1,7 +1,7 @@
 """LightGBM's JSON model, as `dump_model` gives it and as Vespa takes it.
 
 LightGBM tests x <= threshold, Vespa takes the same numbers for x < threshold. Written models say "<" as their
-decision_type and have the number above each threshold, so that Vespa, which does not look at it, scores them exactly;
+decision_type and have the number above each threshold, so that Vespa, which only looks for "==", scores them exactly;
 "<" is read as what it says.
 """
 
@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from lmart.array_types import Float64Array
-from lmart.errors import ModelError, counted, quote
+from lmart.errors import ModelError, quote
 from lmart.formats.models.json_text import json_start, parse_json
 from lmart.formats.models.lightgbm_conditions import LARGEST_CATEGORY, category_edges, read_conditions
 from lmart.formats.models.lightgbm_header import (
@@ -24,7 +24,7 @@ from lmart.formats.models.lightgbm_header import (
     check_version,
     facts,
 )
-from lmart.formats.models.lightgbm_writing import WrittenTree, column_ranges, prepare
+from lmart.formats.models.lightgbm_json_writer import INFINITE, write
 from lmart.formats.models.tree_building import (
     LARGEST_NUMBER,
     build_trees,
@@ -33,10 +33,10 @@ from lmart.formats.models.tree_building import (
     list_features,
     swap_children,
 )
-from lmart.formats.models.written_model import WrittenModel
 from lmart.scoring.ensemble import Ensemble, FlatTrees
 
-INFINITE = 1e300  # what LightGBM writes for an infinite threshold
+__all__ = ["looks_like", "read", "write"]
+
 MISSING_TYPES = {"None": 0, "Zero": 1, "NaN": 2}
 OTHERS = re.compile(r'\{\s*"(format|learner|version"\s*:\s*\[)')  # how models of lmart and XGBoost begin
 OWN_KEYS = ('"num_tree_per_iteration"', '"max_feature_idx"', '"feature_infos"', '"average_output"', '"tree_info"')
@@ -268,95 +268,3 @@ def _shown(value: Any) -> str:
     if isinstance(value, (dict, list)):
         return "an object" if isinstance(value, dict) else "a list"
     return quote(json.dumps(value) if not isinstance(value, str) else value, 30)
-
-
-def write(ensemble: Ensemble) -> WrittenModel:
-    """Return the model as JSON that Vespa takes; ModelError when it cannot hold it."""
-    model = prepare(ensemble, zero_as_missing=False)
-    notes = [note for note in model.notes if "pred_contrib" not in note]
-    n_sets = sum(len(tree.sets) for tree in model.trees)
-    if n_sets:
-        notes.append(f"{counted(n_sets, 'categorical split')}: Vespa compares them with whole numbers only")
-    if ensemble.average:
-        notes.append("Vespa gives the sum of the trees, not their average; the order of documents is the same")
-    ranges, categories = column_ranges(model.trees, len(model.names))
-    infos = {
-        name: {
-            "min_value": min(members) if members else 0 if limits is None else limits[0],
-            "max_value": max(members) if members else 0 if limits is None else limits[1],
-            "values": sorted(members),
-        }
-        for name, limits, members in zip(model.names, ranges, categories, strict=True)
-        if members or limits is not None
-    }
-    used = np.concatenate([np.zeros(0, np.int64), *(tree.columns for tree in model.trees)])
-    times = np.bincount(used, minlength=len(model.names)).tolist()
-    head = {
-        "name": "tree",
-        "version": "v4",
-        "num_class": 1,
-        "num_tree_per_iteration": 1,
-        "label_index": 0,
-        "max_feature_idx": len(model.names) - 1,
-        "objective": model.objective,
-        "average_output": ensemble.average,
-        "feature_names": model.names,
-        "monotone_constraints": [],
-        "feature_infos": infos,
-    }
-    tail = {
-        "feature_importances": {name: times[i] for i, name in enumerate(model.names) if times[i]},
-        "pandas_categorical": [],
-    }
-    trees = ",\n".join(
-        f'{{"tree_index": {number}, "num_leaves": {len(tree.leaf_values)}, "num_cat": {len(tree.sets)},'
-        f' "shrinkage": 1, "tree_structure": {_tree_text(tree)}}}'
-        for number, tree in enumerate(model.trees)
-    )
-    lines = [f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in head.items()]
-    lines.append(f'"tree_info": [\n{trees}\n]')
-    lines += [f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in tail.items()]
-    return WrittenModel(("{\n" + ",\n".join(lines) + "\n}\n").encode("utf-8", "replace"), tuple(notes))
-
-
-def _tree_text(tree: WrittenTree) -> str:
-    """Return one tree as nested objects, by an explicit stack."""
-    leaves = [
-        f'{{"leaf_index": {i}, "leaf_value": {value!r}'
-        + (f', "leaf_count": {tree.leaf_counts[i]}' if tree.leaf_counts is not None else "")
-        + "}"
-        for i, value in enumerate(tree.leaf_values.tolist())
-    ]
-    if len(leaves) == 1:
-        return leaves[0].replace('"leaf_index": 0, ', "")
-    with np.errstate(over="ignore"):
-        above = np.minimum(np.nextafter(tree.thresholds, np.inf), LARGEST_NUMBER) + 0.0
-    numbers, kinds, columns = above.tolist(), tree.decision_types.tolist(), tree.columns.tolist()
-    gains = None if tree.split_gains is None else tree.split_gains.tolist()
-    splits = []
-    for i, (number, kind) in enumerate(zip(numbers, kinds, strict=True)):
-        if kind == 1:
-            members = "||".join(map(str, tree.sets[int(tree.thresholds[i])].tolist()))
-            test = f'"threshold": "{members}", "decision_type": "==", "default_left": false, "missing_type": "None"'
-        else:
-            side = "true" if kind & 2 else "false"
-            test = f'"threshold": {number!r}, "decision_type": "<"'
-            if tree.thresholds[i] == LARGEST_NUMBER:  # every number goes left
-                test = f'"threshold": {INFINITE!r}, "decision_type": "<="'
-            test += f', "default_left": {side}, "missing_type": "NaN"'
-        gain = "" if gains is None else f', "split_gain": {gains[i]!r}'
-        count = "" if tree.internal_counts is None else f', "internal_count": {tree.internal_counts[i]}'
-        splits.append(f'{{"split_index": {i}, "split_feature": {columns[i]}{gain}, {test}{count}, "left_child": ')
-    left, right = tree.left.tolist(), tree.right.tolist()
-    parts: list[str] = []
-    waiting: list[int | str] = [0]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, str):
-            parts.append(item)
-        elif item < 0:
-            parts.append(leaves[~item])
-        else:
-            parts.append(splits[item])
-            waiting += ["}", right[item], ', "right_child": ', left[item]]
-    return "".join(parts)

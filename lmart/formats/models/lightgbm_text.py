@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +10,7 @@ from lmart.array_types import Float64Array, Int32Array, Int64Array, UInt32Array
 from lmart.errors import ModelError, quote
 from lmart.formats.models.lightgbm_conditions import category_edges, read_conditions, set_members
 from lmart.formats.models.lightgbm_header import Header, check_header, check_pandas, gain_of, list_columns, read_names
+from lmart.formats.models.lightgbm_lines import Block, real_numbers, whole_numbers
 from lmart.formats.models.lightgbm_text_writer import write
 from lmart.formats.models.tree_building import build_trees, counts_to_offsets, swap_children
 from lmart.scoring.ensemble import Ensemble, FlatTrees
@@ -19,11 +19,6 @@ __all__ = ["looks_like", "read", "write"]
 
 SEEN = 4096  # bytes within which a model says that it is one
 
-# What may stand in a line of numbers; int() and float() then judge each of them.
-WHOLE = re.compile(rb"[-+0-9 \t]*")
-REAL_KEYS = (b"threshold", b"leaf_value", b"split_gain")
-REAL = re.compile(rb"[-+0-9.einfaty \t]*", re.IGNORECASE)
-
 
 def looks_like(start: bytes) -> bool:
     """Return whether the first bytes of a file are those of a text model of LightGBM."""
@@ -31,13 +26,6 @@ def looks_like(start: bytes) -> bool:
     keys = {line.split(b"=", 1)[0] for line in lines if b"=" in line}
     first = next((line.strip() for line in lines if line.strip()), b"")
     return first == b"tree" or {b"num_class", b"max_feature_idx"} <= keys
-
-
-class _Block(NamedTuple):
-    """The lines of one tree by key, with the number of the line where it starts."""
-
-    line: int
-    lines: dict[bytes, tuple[int, bytes]]
 
 
 class _Parts(NamedTuple):
@@ -135,9 +123,9 @@ def _read_head(lines: list[bytes], path: str) -> tuple[Header, int]:
     return Header(found), len(lines)
 
 
-def _read_blocks(lines: list[bytes], start: int, path: str) -> tuple[list[_Block], int]:
+def _read_blocks(lines: list[bytes], start: int, path: str) -> tuple[list[Block], int]:
     """Return the trees, and the number of the line after them, counted from 0."""
-    blocks: list[_Block] = []
+    blocks: list[Block] = []
     for number in range(start, len(lines)):
         line = lines[number].rstrip()
         if line.startswith(b"Tree="):
@@ -145,7 +133,7 @@ def _read_blocks(lines: list[bytes], start: int, path: str) -> tuple[list[_Block
                 raise ModelError(
                     f"this is {quote(line, 30)} where tree {len(blocks)} is due; the model is damaged", path, number + 1
                 )
-            blocks.append(_Block(number + 1, {}))
+            blocks.append(Block(number + 1, {}))
         elif line == b"end of trees" or line.startswith((b"feature_importances", b"parameters:")):
             return blocks, number
         elif line and blocks:
@@ -160,9 +148,9 @@ def _read_blocks(lines: list[bytes], start: int, path: str) -> tuple[list[_Block
     return blocks, len(lines)
 
 
-def _read_tree(number: int, block: _Block, path: str) -> _Parts:
+def _read_tree(number: int, block: Block, path: str) -> _Parts:
     """Return the arrays of one tree; `number` counts from 1."""
-    (n_leaves,) = _whole(block, b"num_leaves", 1, path)
+    (n_leaves,) = whole_numbers(block, b"num_leaves", 1, path)
     if b"num_cat" not in block.lines:
         raise ModelError(
             f"tree {number} has no num_cat: the model is older than LightGBM 2.1, whose categorical splits are"
@@ -170,7 +158,7 @@ def _read_tree(number: int, block: _Block, path: str) -> _Parts:
             path,
             block.line,
         )
-    (n_sets,) = _whole(block, b"num_cat", 1, path)
+    (n_sets,) = whole_numbers(block, b"num_cat", 1, path)
     if b"is_linear" in block.lines and block.lines[b"is_linear"][1].strip() not in (b"0", b""):
         raise ModelError(
             f"tree {number} has linear models in its leaves (linear_tree), which lmart does not support; train it"
@@ -185,55 +173,57 @@ def _read_tree(number: int, block: _Block, path: str) -> _Parts:
             block.line,
         )
     n = int(n_leaves) - 1
-    leaf_value = _real(block, b"leaf_value", n + 1, path)
+    leaf_value = real_numbers(block, b"leaf_value", n + 1, path)
     if n == 0:
         none = np.zeros(0, np.int64)
         return _Parts(none, np.zeros(0), none, none, none, leaf_value, np.zeros(0), _counts(block, 1, path), {})
-    kinds = _whole(block, b"decision_type", n, path) if b"decision_type" in block.lines else np.zeros(n, np.int64)
+    kinds = (
+        whole_numbers(block, b"decision_type", n, path) if b"decision_type" in block.lines else np.zeros(n, np.int64)
+    )
     if (kinds < -128).any() or (kinds > 255).any() or ((kinds >> 2) & 3 == 3).any():
         wrong = kinds[(kinds < -128) | (kinds > 255) | ((kinds >> 2) & 3 == 3)][0]
         raise ModelError(f"{wrong} is no decision_type; the model is damaged", path, block.lines[b"decision_type"][0])
-    threshold = _real(block, b"threshold", n, path)
+    threshold = real_numbers(block, b"threshold", n, path)
     if np.isnan(threshold).any():
         raise ModelError("a threshold is nan; the model is damaged", path, block.lines[b"threshold"][0])
-    left, right = _whole(block, b"left_child", n, path), _whole(block, b"right_child", n, path)
+    left, right = whole_numbers(block, b"left_child", n, path), whole_numbers(block, b"right_child", n, path)
     if any((child < -(2**31)).any() or (child >= 2**31).any() for child in (left, right)):
         raise ModelError("a child is out of range; the model is damaged", path, block.lines[b"left_child"][0])
     return _Parts(
-        _whole(block, b"split_feature", n, path),
+        whole_numbers(block, b"split_feature", n, path),
         threshold,
         kinds,
         left,
         right,
         leaf_value,
-        _real(block, b"split_gain", n, path) if b"split_gain" in block.lines else None,
+        real_numbers(block, b"split_gain", n, path) if b"split_gain" in block.lines else None,
         _counts(block, n + 1, path),
         _read_sets(block, int(n_sets), threshold, kinds, path) if (kinds & 1).any() else {},
     )
 
 
-def _counts(block: _Block, n: int, path: str) -> Int64Array | None:
+def _counts(block: Block, n: int, path: str) -> Int64Array | None:
     """Return leaf_count, None when the file has none or, as some versions write for one leaf, an empty one."""
     if not block.lines.get(b"leaf_count", (0, b""))[1].strip():
         return None
-    return _whole(block, b"leaf_count", n, path)
+    return whole_numbers(block, b"leaf_count", n, path)
 
 
 def _read_sets(
-    block: _Block, n_sets: int, threshold: Float64Array, kinds: Int64Array, path: str
+    block: Block, n_sets: int, threshold: Float64Array, kinds: Int64Array, path: str
 ) -> dict[int, Float64Array]:
     """Return `category_edges` of each categorical node."""
     line = block.lines.get(b"cat_boundaries", (block.line, b""))[0]
     if n_sets >= len(block.lines.get(b"cat_boundaries", (0, b""))[1]):
         raise ModelError(f"num_cat is {n_sets}, and cat_boundaries are not that many; the model is damaged", path, line)
-    starts = _whole(block, b"cat_boundaries", n_sets + 1, path)
+    starts = whole_numbers(block, b"cat_boundaries", n_sets + 1, path)
     if (
         starts[0] != 0
         or (np.diff(starts) < 0).any()
         or starts[-1] > len(block.lines.get(b"cat_threshold", (0, b""))[1])
     ):
         raise ModelError("cat_boundaries do not ascend from 0; the model is damaged", path, line)
-    words = _whole(block, b"cat_threshold", int(starts[-1]), path)
+    words = whole_numbers(block, b"cat_threshold", int(starts[-1]), path)
     if (words < 0).any() or (words >= 2**32).any():
         raise ModelError("cat_threshold has a number beyond 32 bits", path, block.lines[b"cat_threshold"][0])
     bits: UInt32Array = words.astype(np.uint32)
@@ -251,54 +241,3 @@ def _read_sets(
             edges[number] = category_edges(set_members(bits[starts[number] : starts[number + 1]], path))
         found[node] = edges[number]
     return found
-
-
-def _text(block: _Block, key: bytes, path: str) -> tuple[int, bytes]:
-    if key not in block.lines:
-        raise ModelError(f"the tree has no {key.decode()}; the model is damaged", path, block.line)
-    return block.lines[key]
-
-
-def _whole(block: _Block, key: bytes, n: int, path: str) -> Int64Array:
-    """Return the n whole numbers of a key, int64[n]."""
-    line, value = _text(block, key, path)
-    try:
-        if not WHOLE.fullmatch(value):
-            raise ValueError
-        found = np.array(list(map(int, value.split())), np.int64)
-    except (ValueError, OverflowError):
-        raise _bad_token(key, value, line, path) from None
-    if len(found) != n:
-        raise ModelError(f"{key.decode()} has {len(found)} numbers, {n} are due; the model is damaged", path, line)
-    return found
-
-
-def _real(block: _Block, key: bytes, n: int, path: str) -> Float64Array:
-    """Return the n numbers of a key, float64[n]; inf and nan are numbers here."""
-    line, value = _text(block, key, path)
-    try:
-        if not REAL.fullmatch(value):
-            raise ValueError
-        found = np.array(list(map(float, value.split())), np.float64)
-    except ValueError:
-        raise _bad_token(key, value, line, path) from None
-    if len(found) != n:
-        raise ModelError(f"{key.decode()} has {len(found)} numbers, {n} are due; the model is damaged", path, line)
-    return found
-
-
-def _bad_token(key: bytes, value: bytes, line: int, path: str) -> ModelError:
-    """Return the refusal of the first word of a line that is no number in range."""
-    allowed, number = (REAL, float) if key in REAL_KEYS else (WHOLE, int)
-
-    def is_wrong(word: bytes) -> bool:
-        try:
-            return allowed.fullmatch(word) is None or (number is int and abs(int(word)) >= 2**63)
-        except ValueError:
-            return True
-
-    wrong = next((word for word in value.split() if is_wrong(word)), value)
-    meant = "a number" if number is float else "a whole number in range"
-    return ModelError(
-        f"{key.decode()} holds {quote(wrong, 30)}, which is not {meant}; the model is damaged", path, line
-    )

@@ -89,8 +89,8 @@ def _objective(ensemble: Ensemble) -> str:
 def with_base_tree(ensemble: Ensemble) -> Ensemble:
     """Return the ensemble with its base score in its trees, for formats that have none; the same scores.
 
-    It becomes a first tree of one leaf, or part of the leaves of the first tree where the sum is divided by the number
-    of trees. A model without trees gets one of one leaf.
+    It becomes a first tree of one leaf, or is added to the leaves of the first tree where the sum is divided by the
+    number of trees. A model without trees gets one of one leaf.
     """
     base = float(ensemble.base_score)
     first = ensemble.trees[0] if ensemble.trees else None
@@ -146,7 +146,7 @@ def common_notes(ensemble: Ensemble) -> list[str]:
         if other:
             notes.append(
                 f"an index that a row does not name is missing to this model and 0 to LightGBM, and"
-                f" {counted(other, 'split')} tell them apart; write nan for it in the rows"
+                f" {counted(other, 'split')} distinguish them; write nan for it in the rows"
             )
     if ensemble.sums == "float32":
         notes.append(

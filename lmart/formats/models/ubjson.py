@@ -14,7 +14,7 @@ import numpy as np
 from lmart.errors import ModelError, quote
 
 MOST_LEVELS = 64  # of brackets
-MOST_VALUES = 10_000_000  # that are not in an array of numbers of one type, where XGBoost has all its long ones
+MOST_VALUES = 5_000_000  # that are not in an array of numbers of one type, where XGBoost has all its long ones
 NUMBERS = {  # mark: dtype of NumPy
     ord("i"): ">i1",
     ord("U"): ">u1",
@@ -185,6 +185,13 @@ def _text(text: str) -> bytes:
     return b"L" + struct.pack(">q", len(raw)) + raw
 
 
+def _typed(array: np.ndarray[Any, np.dtype[Any]]) -> bytes:
+    """Return an array of numbers with its type and length before them."""
+    dtype = array.dtype.newbyteorder(">")
+    mark = next(mark for mark, name in NUMBERS.items() if np.dtype(name) == dtype)
+    return b"[$%c#L" % mark + struct.pack(">q", len(array)) + array.astype(dtype).tobytes()
+
+
 def encode(document: dict[str, Any]) -> bytes:
     """Return the bytes of a document as XGBoost writes them: counts of 8 bytes, numpy arrays as typed arrays.
 
@@ -202,9 +209,7 @@ def encode(document: dict[str, Any]) -> bytes:
             for key, value in reversed(item.items()):
                 waiting += [value, _text(key)]
         elif isinstance(item, np.ndarray):
-            dtype = item.dtype.newbyteorder(">")
-            mark = next(mark for mark, name in NUMBERS.items() if np.dtype(name) == dtype)
-            parts.append(b"[$%c#L" % mark + struct.pack(">q", len(item)) + item.astype(dtype).tobytes())
+            parts.append(_typed(item))
         elif isinstance(item, list):
             parts.append(b"[#L" + struct.pack(">q", len(item)))
             waiting += reversed(item)

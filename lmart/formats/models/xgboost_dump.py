@@ -19,9 +19,11 @@ from lmart.formats.models.json_text import json_start, parse_json
 from lmart.formats.models.thresholds import of_less32
 from lmart.formats.models.tree_building import LARGEST_NUMBER, build_trees, check_bounds, counts_to_offsets, join_bounds
 from lmart.formats.models.written_model import WrittenModel
+from lmart.formats.models.xgboost_categories import MOST_CATEGORIES, category_edges32
+from lmart.formats.models.xgboost_document import SUMS, shown
+from lmart.formats.models.xgboost_document_writer import spell
 from lmart.formats.models.xgboost_json import refuse_other
-from lmart.formats.models.xgboost_reading import MOST_CATEGORIES, SUMS, category_edges32, shown
-from lmart.formats.models.xgboost_writing import WrittenTrees, prepare, spell
+from lmart.formats.models.xgboost_writing import WrittenTrees, prepare
 from lmart.scoring.ensemble import Ensemble, FlatTrees
 
 DEFAULT_NAME = re.compile(r"f?(0|[1-9]\d{0,17})", re.ASCII)
@@ -137,12 +139,14 @@ class _Nodes:
     def _add_split(self, number: int, index: int, node: dict[str, Any], places: dict[int, int]) -> None:
         """Add a split; `places` are the codes of nodes and leaves by nodeid."""
         name, condition, gain = node.get("split"), node.get("split_condition"), node.get("gain")
-        yes, no = node.get("yes"), node.get("no")
+        yes: Any = node.get("yes")
+        no: Any = node.get("no")
         missing = node.get("missing", no)  # without it, as old releases of Elasticsearch LTR have it
-        ids = [child["nodeid"] for child in node["children"]]
+        first, second = node["children"][0]["nodeid"], node["children"][1]["nodeid"]
         if type(name) is not str:
             self.refuse(number, f"node {index} has no 'split'")
-        if type(yes) is not int or type(no) is not int or sorted(ids) != sorted((yes, no)) or missing not in (yes, no):
+        is_first_yes = yes == first and no == second
+        if not (is_first_yes or (yes == second and no == first)) or missing not in (yes, no):
             self.refuse(number, f"'yes', 'no' and 'missing' of node {index} are not its children")
         if condition is None:
             raise ModelError(

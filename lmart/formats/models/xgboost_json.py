@@ -8,8 +8,9 @@ from typing import NoReturn
 from lmart.errors import ModelError, quote
 from lmart.formats.models.json_text import json_start, parse_json
 from lmart.formats.models.written_model import WrittenModel
+from lmart.formats.models.xgboost_document_writer import json_text
 from lmart.formats.models.xgboost_reading import read_document
-from lmart.formats.models.xgboost_writing import json_text, prepare
+from lmart.formats.models.xgboost_writing import prepare
 from lmart.scoring.ensemble import Ensemble
 
 DOCUMENT = re.compile(r'\{\s*("version"\s*:\s*\[[\d,\s]*\]\s*,\s*)?"learner"\s*:')

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lmart.array_types import BoolArray, Float32Array, Float64Array, Int32Array, Int64Array
-from lmart.errors import ModelError, quote
+from lmart.errors import ModelError
 from lmart.formats.models.thresholds import of_less32
 from lmart.formats.models.tree_building import (
     build_trees,
@@ -23,31 +23,12 @@ from lmart.formats.models.tree_building import (
     join_bounds,
     list_features,
 )
+from lmart.formats.models.xgboost_categories import category_edges32, check_encoding, read_sets
+from lmart.formats.models.xgboost_document import SUMS, Document, length, number_array, shown
 from lmart.scoring.ensemble import Ensemble, FlatTrees
 
-# Objectives whose prediction is the sum of base score and leaf values as it is.
-SUMS = (
-    *("rank:ndcg", "rank:map", "rank:pairwise", "reg:squarederror", "reg:linear", "reg:squaredlogerror"),
-    *("reg:pseudohubererror", "reg:absoluteerror", "reg:quantileerror", "binary:logitraw"),
-)
 MOST_LEVELS = 20_000  # of a tree
-MOST_CATEGORIES = 1 << 24  # of XGBoost
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,4})?", re.ASCII)
-
-
-def category_edges32(numbers: Int64Array) -> Float64Array:
-    """Return where the test of a set of categories changes sides: it holds above an odd number of edges, float64.
-
-    numbers : int64, ascending, from 0 to below 2^24; category c is every value whose float32 is from c to below c + 1
-    """
-    if not len(numbers):
-        return np.zeros(0)
-    starts = np.ones(len(numbers), np.bool_)
-    starts[1:] = np.diff(numbers) > 1
-    ends = np.append(starts[1:], True)
-    low, high = numbers[starts].astype(np.float32), (numbers[ends] + 1).astype(np.float32)
-    edges: Float64Array = np.column_stack([of_less32(low), of_less32(high)]).ravel()
-    return edges
 
 
 class _Arrays(NamedTuple):
@@ -70,60 +51,9 @@ class _Arrays(NamedTuple):
     gains: Float64Array | None
 
 
-class _Document:
-    """The document and how to refuse it."""
-
-    def __init__(self, document: Any, path: str) -> None:
-        self.path = path
-        if not isinstance(document, dict) or not isinstance(document.get("learner"), dict):
-            raise ModelError("this is JSON without 'learner', so no model that XGBoost saved", path)
-        self.learner = document["learner"]
-        self.version = document.get("version")
-        booster = self.item(self.learner, "gradient_booster", dict)
-        self.kind = booster.get("name")
-        if not isinstance(self.kind, str) or self.kind not in ("gbtree", "dart"):
-            self.refuse(f"the model is of kind {shown(self.kind)}, and lmart reads trees only: gbtree and dart")
-        self.weights = self.item(booster, "weight_drop", (list, np.ndarray)) if self.kind == "dart" else None
-        inner = self.item(booster, "gbtree", dict) if self.kind == "dart" else booster
-        self.model = self.item(inner, "model", dict)
-        trees = self.item(self.model, "trees", list)
-        if not set(map(type, trees)) <= {dict}:
-            self.refuse("an entry of 'trees' is no object; the model is damaged")
-        self.trees: list[dict[str, Any]] = trees
-
-    def refuse(self, words: str) -> NoReturn:
-        raise ModelError(words, self.path)
-
-    def item(self, owner: dict[str, Any], key: str, kind: type | tuple[type, ...]) -> Any:
-        """Return an entry of an object; refuse it when it is not there or of another kind."""
-        if not isinstance(owner.get(key), kind):
-            self.refuse(f"there is no {key!r}, or it is of a wrong kind; the model is damaged")
-        return owner[key]
-
-    def parameter(self, owner: dict[str, Any], key: str, default: int) -> int:
-        """Return a whole number that the file has as text, the default without it."""
-        value = owner.get(key, default)
-        text = str(value) if isinstance(value, (str, int)) else ""
-        if not (text.isascii() and text.isdigit() and len(text) < 11):
-            self.refuse(f"{key} is {shown(value)}, not a whole number; the model is damaged")
-        return int(text)
-
-
-def shown(value: Any) -> str:
-    """Return a value of the document for a message, an object or list by its kind only."""
-    if isinstance(value, (dict, list, np.ndarray)):
-        return "an object" if isinstance(value, dict) else "a list"
-    return quote(str(value), 30)
-
-
-def length(value: Any) -> int:
-    """Return the length of a list or array, -1 for anything else."""
-    return len(value) if isinstance(value, (list, np.ndarray)) else -1
-
-
 def read_document(document: Any, path: str) -> Ensemble:
     """Return the model of a document; ModelError when it is no sound one, or one that lmart cannot score exactly."""
-    model = _Document(document, path)
+    model = Document(document, path)
     n_columns, base_score, objective = _check_learner(model)
     arrays = _read_arrays(model)
     is_reached = _reach(arrays, path)
@@ -167,7 +97,7 @@ def read_document(document: Any, path: str) -> Ensemble:
     )
 
 
-def _facts(model: _Document, objective: str | None) -> dict[str, Any]:
+def _facts(model: Document, objective: str | None) -> dict[str, Any]:
     """Return what the settings of the ensemble say."""
     numbers = model.version if isinstance(model.version, (list, np.ndarray)) else []
     version = ".".join(str(number) for number in numbers if isinstance(number, (int, np.integer)))
@@ -177,7 +107,7 @@ def _facts(model: _Document, objective: str | None) -> dict[str, Any]:
     return facts
 
 
-def _check_learner(model: _Document) -> tuple[int, float, str | None]:
+def _check_learner(model: Document) -> tuple[int, float, str | None]:
     """Return the number of columns, the base score and the objective; refuse what lmart cannot score exactly."""
     parameters = model.item(model.learner, "learner_model_param", dict)
     if model.parameter(parameters, "num_class", 0) > 1 or model.parameter(parameters, "num_target", 1) > 1:
@@ -206,7 +136,7 @@ def _float32(number: float) -> np.float32:
         return np.float32(number)
 
 
-def _names(model: _Document, n_columns: int) -> list[str] | None:
+def _names(model: Document, n_columns: int) -> list[str] | None:
     """Return the names of the columns, None without any."""
     names = model.learner.get("feature_names")
     if names is None or length(names) == 0:
@@ -218,7 +148,7 @@ def _names(model: _Document, n_columns: int) -> list[str] | None:
     return names
 
 
-def _read_arrays(model: _Document) -> _Arrays:
+def _read_arrays(model: Document) -> _Arrays:
     """Return the arrays of all trees end to end; refuse those of wrong lengths and kinds."""
     groups = model.model.get("tree_info")
     groups = number_array(groups) if isinstance(groups, list) else groups
@@ -263,7 +193,7 @@ def _read_arrays(model: _Document) -> _Arrays:
     )
 
 
-def _joined(model: _Document, key: str, sizes: list[int], kinds: str) -> npt.NDArray[Any]:
+def _joined(model: Document, key: str, sizes: list[int], kinds: str) -> npt.NDArray[Any]:
     """Return one array of all trees end to end; `kinds` are the kinds of dtype that may stand there."""
     parts = []
     for number, (tree, size) in enumerate(zip(model.trees, sizes, strict=True), 1):
@@ -276,19 +206,6 @@ def _joined(model: _Document, key: str, sizes: list[int], kinds: str) -> npt.NDA
             model.refuse(f"tree {number}: {key!r} has {len(part)} entries, {size} are due; the model is damaged")
         parts.append(part)
     return np.concatenate(parts)
-
-
-def number_array(entries: list[Any]) -> npt.NDArray[Any] | None:
-    """Return a list of JSON numbers as an array, whole ones as int64, true and false as bool; None for other lists."""
-    types = set(map(type, entries))
-    try:
-        if types <= {int}:
-            return np.array(entries, np.int64)
-        if types <= {int, float}:
-            return np.array(entries, np.float64)
-        return np.array(entries, np.bool_) if types <= {bool} else None
-    except OverflowError:
-        return None
 
 
 def _reach(arrays: _Arrays, path: str) -> BoolArray:
@@ -330,7 +247,7 @@ def _reach(arrays: _Arrays, path: str) -> BoolArray:
     return seen
 
 
-def _leaf_values(model: _Document, arrays: _Arrays, is_leaf: BoolArray, owner: Int64Array) -> Float64Array:
+def _leaf_values(model: Document, arrays: _Arrays, is_leaf: BoolArray, owner: Int64Array) -> Float64Array:
     """Return the leaf values, those of DART times the weight of their tree, rounded to float32 as XGBoost does."""
     values = arrays.values[is_leaf]
     if model.weights is not None:
@@ -343,13 +260,13 @@ def _leaf_values(model: _Document, arrays: _Arrays, is_leaf: BoolArray, owner: I
 
 
 def _read_categories(
-    model: _Document, arrays: _Arrays, is_split: BoolArray, thresholds: Float64Array
+    model: Document, arrays: _Arrays, is_split: BoolArray, thresholds: Float64Array
 ) -> tuple[Int64Array, Float64Array]:
     """Return the numbers of further bounds and the bounds; sets the thresholds of the categorical splits."""
     nodes = np.flatnonzero(is_split & arrays.categorical)
     if not len(nodes):
         return join_bounds([], [], len(thresholds))
-    _check_encoding(model)
+    check_encoding(model)
     place = np.cumsum(is_split) - 1
     numbers: list[int] = []
     parts: list[Float64Array] = []
@@ -359,7 +276,7 @@ def _read_categories(
     for node in nodes.tolist():
         tree = int(np.searchsorted(arrays.offsets, node, side="right")) - 1
         if tree != current:
-            current, sets = tree, _read_sets(model, tree)
+            current, sets = tree, read_sets(model, tree)
         local = node - int(arrays.offsets[tree])
         if local not in sets:
             model.refuse(f"tree {tree + 1}: a categorical split has no categories; the model is damaged")
@@ -371,45 +288,3 @@ def _read_categories(
             numbers.append(int(place[node]))
             parts.append(edges[1:])
     return join_bounds(numbers, parts, len(thresholds))
-
-
-def _read_sets(model: _Document, number: int) -> dict[int, Int64Array]:
-    """Return the categories of each categorical node of a tree, counted from 0."""
-    tree = model.trees[number]
-    found = []
-    for key in ("categories", "categories_nodes", "categories_segments", "categories_sizes"):
-        part = tree.get(key)
-        part = number_array(part) if isinstance(part, list) else part
-        if not isinstance(part, np.ndarray) or part.dtype.kind not in "iu" or part.ndim != 1:
-            model.refuse(f"tree {number + 1}: {key!r} is not there or no list of whole numbers; the model is damaged")
-        found.append(part.astype(np.int64))
-    categories, nodes, starts, sizes = found
-    if not len(nodes) == len(starts) == len(sizes) or len(np.unique(nodes)) != len(nodes):
-        model.refuse(f"tree {number + 1}: its sets of categories do not fit together; the model is damaged")
-    outside = (starts < 0) | (sizes < 0) | (starts > len(categories)) | (sizes > len(categories) - starts)
-    if outside.any() or int(sizes.sum()) > len(categories):
-        model.refuse(f"tree {number + 1}: its sets of categories are longer than 'categories'; the model is damaged")
-    if len(categories) and (categories.min() < 0 or categories.max() >= MOST_CATEGORIES):
-        model.refuse(f"tree {number + 1}: a category is not from 0 to {MOST_CATEGORIES - 1}; the model is damaged")
-    return {
-        int(node): categories[start : start + size]
-        for node, start, size in zip(nodes.tolist(), starts.tolist(), sizes.tolist(), strict=True)
-    }
-
-
-def _check_encoding(model: _Document) -> None:
-    """Refuse categorical splits on numbers that stand for other values, which only a DataFrame shows."""
-    described = model.model.get("cats")
-    listed = described.get("enc") if isinstance(described, dict) else None
-    for encoding in listed if isinstance(listed, list) else ():
-        values = encoding.get("values") if isinstance(encoding, dict) else None
-        if values is None or length(values) == 0:
-            continue
-        if length(values) < 0:
-            model.refuse("'cats' is of a wrong kind; the model is damaged")
-        same = [int(v) if isinstance(v, (int, np.integer)) else -1 for v in values] == list(range(len(values)))
-        if not same or encoding.get("offsets") is not None:
-            model.refuse(
-                "the model splits on categories of a DataFrame, for which its file has codes ('cats'); train it on the"
-                " codes, or, if your data holds the codes, remove 'cats' from the file"
-            )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from lmart.formats.models.ubjson import decode, encode
 from lmart.formats.models.written_model import WrittenModel
+from lmart.formats.models.xgboost_document_writer import document
 from lmart.formats.models.xgboost_json import refuse_other
 from lmart.formats.models.xgboost_reading import read_document
-from lmart.formats.models.xgboost_writing import document, prepare
+from lmart.formats.models.xgboost_writing import prepare
 from lmart.scoring.ensemble import Ensemble
 
 

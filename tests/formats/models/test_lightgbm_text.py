@@ -71,6 +71,8 @@ def test_missing_types() -> None:
     assert sides(stump("-0.5", 6), values) == [1, 1, 2, 2, 1]  # Zero, left
     assert sides(stump("0.5", 6), values) == [1, 1, 1, 2, 1]
     assert sides(stump("-0.5", 4), values) == [2, 2, 2, 2, 1]
+    assert sides(stump("0", 4), values) == [2, 2, 2, 2, 1]
+    assert sides(stump("-1e-40", 6), values) == [1, 1, 2, 2, 1]
 
 
 def test_values_up_to_1e_35_are_0() -> None:
