@@ -137,8 +137,8 @@ def command(
         from lmart.cli.convert_model import ModelRequest, convert_model
 
         # A name such as m.json says that it is a model, but not of which format.
-        given = (model_options.feature_map, model_options.verify, model_options.strict)
-        request = ModelRequest(src, dst, chosen.source_format, target.name, *given)
+        options = (model_options.feature_map, model_options.verify, model_options.strict)
+        request = ModelRequest(src, dst, chosen.source_format, target.name, *options)
         convert_model(request, read_options, thread_count(threads, console.notice), console)
         return
     if model_options.files() or model_options.strict:
@@ -191,10 +191,6 @@ def _check_verifiable(target: AnyFormat, options: ModelOptions) -> None:
 
 def _check_supported(source: AnyFormat | None, target: AnyFormat) -> None:
     """Raise a usage error for a source that is not read (None: not known yet) or a target that is not written."""
-    for one in (source, target):
-        if one is not None and not one.is_supported:
-            there = ", ".join(known.name for known in FORMATS.values() if known.is_supported)
-            raise click.UsageError(f"the format {quote(one.name)} is not supported yet; there are: {there}")
     if source is not None and source.reader is None:
         raise click.UsageError(f"the format {quote(source.name)} is only written; those read are: {_listed('reader')}")
     if target.writer is None:

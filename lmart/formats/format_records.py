@@ -75,11 +75,6 @@ class Format(Generic[Reader, Writer]):
     title: str = ""
     is_float32: bool = False
 
-    @property
-    def is_supported(self) -> bool:
-        """Whether the format is read or written at all."""
-        return self.reader is not None or self.writer is not None
-
     def begins(self, head: bytes) -> bool:
         """Return whether a file whose first bytes are `head` is recognised as this format."""
         text = beginning(head)

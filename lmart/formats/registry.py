@@ -82,7 +82,7 @@ _MODELS: tuple[Format[ModelReader, ModelWriter], ...] = (
         "lightgbm-json",
         "model",
         reader=Lazy("models.lightgbm_json", "read"),
-        writer=Lazy("models.lightgbm_json", "write"),
+        writer=Lazy("models.lightgbm_json_writer", "write"),
         starts=(b"{",),
         looks_like=Lazy("models.lightgbm_json", "looks_like"),
         title="LightGBM JSON",

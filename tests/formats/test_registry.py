@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
@@ -17,7 +16,8 @@ from helpers.paths import SAMPLE
 from lmart.errors import DataError, ModelError
 from lmart.formats.format_records import Format, Lazy, ModelReader, ModelWriter
 from lmart.formats.models.lmart_json import model_from_json, model_to_json
-from lmart.formats.models.model_files import read_model, write_model
+from lmart.formats.models.model_files import read_model
+from lmart.formats.models.written_model import WrittenModel
 from lmart.formats.registry import (
     DATA_FORMATS,
     FORMATS,
@@ -86,9 +86,8 @@ class Planted(NamedTuple):
             raise ModelError("the model ends in the middle", path)
         return model_from_json(content.removeprefix(self.head), path)
 
-    def write(self, ensemble: Ensemble, path: str, warn: Callable[[str], None]) -> bytes:
-        warn(f"{path}: the planted format rounds")
-        return self.head + model_to_json(ensemble).encode()
+    def write(self, ensemble: Ensemble) -> WrittenModel:
+        return WrittenModel(self.head + model_to_json(ensemble).encode(), ("the planted format rounds",))
 
 
 @pytest.fixture(params=list(HEADS))
@@ -134,8 +133,10 @@ def test_a_format_that_is_only_written_is_refused_as_a_source(
     (tmp_path / "m").write_bytes(planted.head)
     for source in ("m.planted", tmp_path / "m"):
         said = run("convert", source, tmp_path / "m.json", status=2).stderr
-        assert "the format 'ranklib' is only written; those read are: letor, csv, tsv, parquet; or lmart" in said
+        assert (
+            "the format 'ranklib' is only written; those read are: letor, csv, tsv, parquet; or lmart, lightgbm" in said
+        )
     with pytest.raises(ModelError, match="m: the format 'ranklib' is not read"):
         read_model(str(tmp_path / "m"))
-    with pytest.raises(ModelError, match="'solr' is not written"):
-        write_model(None, "m", "solr")  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match="m: the format 'onnx' is not read"):
+        read_model(str(tmp_path / "m"), "onnx")
