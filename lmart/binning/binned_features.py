@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from lmart.array_types import Float64Array, Int32Array, Int64Array, UInt8Array, UInt16Array, UInt32Array
+from lmart.binning.edge_sample import CHUNK
 from lmart.binning.edges import BinEdges, fit_bin_edges
-from lmart.binning.row_sample import CHUNK
 from lmart.data.dataset import Counted, RankingDataset, SparseRows
 from lmart.kernels import bin_codes as kernels
 from lmart.kernels.row_arrays import SharedColumnRows

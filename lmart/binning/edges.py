@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array, UInt8Array
-from lmart.binning.row_sample import CHUNK, ColumnCounts, RowSample
+from lmart.binning.edge_sample import CHUNK, ColumnCounts, RowSample
 from lmart.data.dataset import RankingDataset
 from lmart.kernels import bin_edges as kernels
 from lmart.kernels.row_arrays import SharedColumnRows

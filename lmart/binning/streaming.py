@@ -13,8 +13,8 @@ import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array, UInt8Array
 from lmart.binning.binned_features import BinnedDataset, Coder, RowsToCode, bin_dataset, lay_out, row_arrays
+from lmart.binning.edge_sample import ColumnCounts, RowSample
 from lmart.binning.edges import BinEdges, choose_bin_edges
-from lmart.binning.row_sample import ColumnCounts, RowSample
 from lmart.binning.validation_set import CodedDataset, ValidationCoder, code_dataset
 from lmart.errors import DataError
 from lmart.formats.documents.dataset_builder import LabelAndIdBuilder

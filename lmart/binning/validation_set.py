@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from lmart.array_types import Float64Array, Int64Array, UInt8Array
 from lmart.binning.binned_features import Coder, RowsToCode, row_arrays
+from lmart.binning.edge_sample import CHUNK
 from lmart.binning.edges import BinEdges
-from lmart.binning.row_sample import CHUNK
 from lmart.data.dataset import RankingDataset, SparseRows, join_rows, take_rows
 from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.feature_matching import FeatureMatcher

@@ -21,9 +21,9 @@ from lmart.settings import TrainSettings
 from lmart.settings.resolved import ResolvedSettings
 from lmart.threads import WorkerPool
 from lmart.training import objectives
+from lmart.training.early_stopping import EarlyStopping
 from lmart.training.grower import GrownTree, Histograms
 from lmart.training.rankers import (
-    EarlyStopping,
     RankerTraining,
     RoundReport,
     TrainedRanker,

@@ -17,9 +17,10 @@ from lmart.measures.evaluation import query_weights
 from lmart.measures.intervals import interval_of_mean, mean_of, standard_error, weighted_standard_error
 from lmart.settings.resolved import ResolvedSettings
 from lmart.threads import WorkerPool
+from lmart.training.early_stopping import EarlyStopping
 from lmart.training.fold_training import FoldTraining
 from lmart.training.folds import assign_folds
-from lmart.training.rankers import EarlyStopping, RoundReport
+from lmart.training.rankers import RoundReport
 
 LEVEL = 0.95  # of the interval
 

@@ -13,6 +13,7 @@ from lmart.errors import LmartError
 from lmart.kernels.score_spread import sum_query_squares
 from lmart.scoring.ensemble import Tree
 from lmart.settings.resolved import RankerSettings
+from lmart.training.early_stopping import EarlyStopping
 from lmart.training.grower import GrownTree
 from lmart.training.objectives import Objective
 from lmart.training.score_tracking import Training, Validation
@@ -37,30 +38,6 @@ class RoundReport:
     tree: Tree
     validation: tuple[float | None, ...]
     measure_training: Callable[[], float | None]
-
-
-class EarlyStopping:
-    """Keeps the best round, the first on ties; higher is better. None (no query counts) is never better.
-
-    patience : rounds without a better measure after which to stop; None: never
-    start    : the measure before the first round, if a model without trees may be the best; None: it may not
-    """
-
-    def __init__(self, patience: int | None, start: float | None = None) -> None:
-        self.patience = patience
-        self.best_round = 0
-        self.best = -np.inf if start is None else start
-        self.fewest = 1 if start is None else 0  # trees that a model must have
-
-    def update(self, round_number: int, value: float | None) -> bool:
-        """Record the measure of a round; return whether to stop.
-
-        round_number : from 1
-        value        : the measure after it
-        """
-        if value is not None and value > self.best:
-            self.best, self.best_round = value, round_number
-        return self.patience is not None and round_number - max(self.best_round, self.fewest) >= self.patience
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmart.binning.binned_features import Coder, RowsToCode, bin_features, code_features, row_arrays
+from lmart.binning.edge_sample import RowSample
 from lmart.binning.edges import BinEdges, fit_bin_edges
-from lmart.binning.row_sample import RowSample
 from lmart.data.dataset import RankingDataset, SparseRows
 from lmart.threads import WorkerPool
 
@@ -125,7 +125,7 @@ def test_more_than_65536_bins_are_numbered_wider() -> None:
 
 
 def test_a_big_set_is_sampled_by_row_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lmart.binning.row_sample.SAMPLE_LIMIT", 100)
+    monkeypatch.setattr("lmart.binning.edge_sample.SAMPLE_LIMIT", 100)
     data = random_dataset(3, n_queries=60)
     edges = edges_of(data)
     assert 25 < np.diff(edges.edge_offsets).max() < 100
@@ -134,7 +134,7 @@ def test_a_big_set_is_sampled_by_row_number(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("size", [1, 7, 64])
 def test_rows_that_come_bit_by_bit_leave_the_sample_of_all(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr("lmart.binning.row_sample.SAMPLE_LIMIT", 40)
+    monkeypatch.setattr("lmart.binning.edge_sample.SAMPLE_LIMIT", 40)
     rng = np.random.default_rng(size)
     rows = [{c: float(rng.normal()) for c in range(6) if rng.random() < 0.8} for _ in range(500)]
     features = sparse(rows, 6).features

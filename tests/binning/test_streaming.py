@@ -43,7 +43,7 @@ def pool(request: pytest.FixtureRequest) -> Iterator[WorkerPool]:
 def passes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """How the training set is read; more than one pass needs a sample that has not every row."""
     if request.param != "one pass":
-        monkeypatch.setattr("lmart.binning.row_sample.SAMPLE_LIMIT", 60)
+        monkeypatch.setattr("lmart.binning.edge_sample.SAMPLE_LIMIT", 60)
     if request.param == "rows one by one":
         monkeypatch.setattr("lmart.formats.documents.text_reader.FIRST_BLOCK", 8)
         monkeypatch.setattr("lmart.formats.documents.text_reader.BLOCK", 8)
@@ -276,7 +276,7 @@ def damaged(text: str) -> str:
 def test_a_file_that_changes_between_the_passes_is_refused(
     change: Any, noticed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lmart.binning.row_sample.SAMPLE_LIMIT", 60)
+    monkeypatch.setattr("lmart.binning.edge_sample.SAMPLE_LIMIT", 60)
     Path("a").write_text(letor(10))
     Path("b").write_text(letor(11, 5, first=50))
     choose = choose_bin_edges

@@ -23,7 +23,8 @@ from lmart.gains import Gain
 from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool
 from lmart.training.boosting import train
-from lmart.training.rankers import EarlyStopping, RoundReport
+from lmart.training.early_stopping import EarlyStopping
+from lmart.training.rankers import RoundReport
 from lmart.training.train_result import TrainResult
 
 POOL = WorkerPool(1)

@@ -11,7 +11,7 @@ from lmart.array_types import Float64Array, Int32Array, Int64Array
 from lmart.data.dataset import SparseRows
 from lmart.data.growable_array import GrowableArray
 from lmart.kernels import bin_edges as kernels
-from lmart.kernels import row_sample
+from lmart.kernels import edge_sample
 from lmart.kernels.bit_mixing import mix_bits
 from lmart.kernels.row_arrays import RowArrays, SharedColumnRows
 from lmart.threads import WorkerPool, chunks
@@ -26,7 +26,7 @@ class _ChosenRows(NamedTuple):
     block      : SparseRows
     first_row  : number of the block's first row
     chosen     : int64[n_rows], places in the block
-    n_rows, n_cells, n_columns : as `row_sample.choose_rows` counted
+    n_rows, n_cells, n_columns : as `edge_sample.choose_rows` counted
     """
 
     block: SparseRows
@@ -93,7 +93,7 @@ class RowSample:
         calls = []
         row = column = cell = 0
         for picked in chosen:
-            slices = row_sample.SampleSlices(
+            slices = edge_sample.SampleSlices(
                 row_numbers[row : row + picked.n_rows],
                 ends[row : row + picked.n_rows],
                 column_starts[row : row + picked.n_rows],
@@ -105,7 +105,7 @@ class RowSample:
             block = RowArrays(picked.block.offsets, picked.block.columns, picked.block.values)
             calls.append((block, picked.chosen, picked.first_row, slices))
             row, column, cell = row + picked.n_rows, column + picked.n_columns, cell + picked.n_cells
-        pool.run(row_sample.copy_chosen, calls)
+        pool.run(edge_sample.copy_chosen, calls)
         while len(self) > SAMPLE_LIMIT:
             self._halve()
 
@@ -117,7 +117,7 @@ class RowSample:
             (block.offsets, block.columns, first, self._key, self._halvings, places)
             for block, first, places in zip(blocks, first_rows, chosen, strict=True)
         ]
-        counts = pool.run(row_sample.choose_rows, calls)
+        counts = pool.run(edge_sample.choose_rows, calls)
         return [
             _ChosenRows(block, first, places[:n_rows], n_rows, n_cells, n_columns)
             for block, first, places, (n_rows, n_cells, n_columns) in zip(
@@ -128,7 +128,7 @@ class RowSample:
     def _halve(self) -> None:
         """Drop about half of the rows."""
         self._halvings += 1
-        kept = row_sample.thin_rows(self._row_numbers.view, self.rows, self._key, self._halvings)
+        kept = edge_sample.thin_rows(self._row_numbers.view, self.rows, self._key, self._halvings)
         n_rows, n_cells, n_columns = kept
         self._row_numbers.shrink(n_rows)
         self._column_starts.shrink(n_rows)

@@ -9,7 +9,7 @@ import reference.random_numbers
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmart.kernels import row_sample
+from lmart.kernels import edge_sample
 from lmart.kernels.bit_mixing import mix_bits
 from lmart.kernels.row_arrays import RowArrays, SharedColumnRows
 
@@ -21,11 +21,11 @@ def chosen(rows: list[dict[int, float]], first: int, halvings: int) -> tuple[lis
     values = np.array([x for row in rows for x in row.values()], np.float64)
     key = np.uint64(mix_bits(np.uint64(5)))
     places = np.empty(len(rows), np.int64)
-    n, n_cells, n_columns = row_sample.choose_rows(offsets, columns, first, key, halvings, places)
+    n, n_cells, n_columns = edge_sample.choose_rows(offsets, columns, first, key, halvings, places)
     numbers, ends, starts = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     own_columns, own_values = np.empty(n_columns, np.int32), np.empty(n_cells)
-    out = row_sample.SampleSlices(numbers, ends, starts, own_columns, own_values, 0, 0)
-    row_sample.copy_chosen(RowArrays(offsets, columns, values), places[:n], first, out)
+    out = edge_sample.SampleSlices(numbers, ends, starts, own_columns, own_values, 0, 0)
+    edge_sample.copy_chosen(RowArrays(offsets, columns, values), places[:n], first, out)
     return numbers.tolist(), (numbers, np.concatenate([[0], ends]), starts, own_columns, own_values, key)
 
 
@@ -61,7 +61,7 @@ def test_rows_are_chosen_by_their_number_and_thinned_as_if_chosen_so_at_once(
     ]
     assert listed(arrays, len(numbers)) == [rows[i - first] for i in numbers]
     again, expected = chosen(rows, first, halvings + more)
-    n, n_cells, n_columns = row_sample.thin_rows(arrays[0], SharedColumnRows(*arrays[1:5]), arrays[5], halvings + more)
+    n, n_cells, n_columns = edge_sample.thin_rows(arrays[0], SharedColumnRows(*arrays[1:5]), arrays[5], halvings + more)
     assert arrays[0][:n].tolist() == again
     assert listed(arrays, n) == listed(expected, n)
     assert (n_cells, n_columns) == (len(expected[4]), len(expected[3]))
