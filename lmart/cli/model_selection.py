@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from lmart.cli.options.idle import without_meaning
-from lmart.cli.options.selection import SelectionOptions
+from lmart.cli.options.selection import SelectionOptions, searched
 from lmart.cli.terminal.console import Console
 from lmart.errors import counted
 from lmart.settings.resolved import ResolvedSettings, resolve
@@ -43,6 +42,11 @@ class SelectedSettings:
     cross_validation: CrossValidation | None = None
     trials: Sequence[Trial] = ()
     space: Sequence[Dimension] = ()
+
+    @property
+    def winner(self) -> Trial:
+        """The best trial of a search."""
+        return _winner(self.trials)[1]
 
 
 def selection_data(
@@ -83,8 +87,8 @@ def select_settings(
         selected = _search(selection, settings, measured, console)
         if selection.folds is None or not in_detail:
             return selected
-        changed = replace(selected.settings.recorded, trees=settings.trees, early_stop=_patience(selection, settings))
-        settings = resolve(changed, settings.facts)
+        patience = _patience(selection, settings)
+        settings = resolve(replace(settings.recorded, early_stop=patience, **selected.winner.values), settings.facts)
     if selection.folds is not None:
         cross_validation = _cross_validate(selection.folds, settings, measured, console)
         final = replace(settings.recorded, trees=cross_validation.trees, early_stop=0)
@@ -134,7 +138,7 @@ def _cross_validate(n_folds: int, settings: ResolvedSettings, measured: Measured
     """Cross-validate the settings, showing progress, and report the number of trees with the best mean."""
     from lmart.training.cross_validation import cross_validate
 
-    total, unit = (n_folds, "folds") if settings.patience is None else (settings.rankers[0].trees, "rounds")
+    total, unit = (n_folds, "folds") if settings.patience is None else (settings.rounds, "rounds")
     with console.progress(total, unit) as progress:
         shown = _FoldProgress(progress, settings)
         result = cross_validate(measured.train_set, n_folds, settings, measured.pool, shown.on_round, measured.sidecars)
@@ -149,32 +153,44 @@ def _cross_validate(n_folds: int, settings: ResolvedSettings, measured: Measured
         f"{n_folds} folds: {settings.measure} {result.mean:.6f} with {counted(result.trees, 'tree')}, which were "
         "chosen on the same queries; only other data tells how good the model is"
     )
-    if not result.stopped and len(result.curve) == settings.rankers[0].trees:
+    if not result.stopped and len(result.curve) == settings.rounds:
         mean = f"mean {settings.measure} over folds"
-        report_unfinished(result.rounds, len(result.curve), settings.patience or 0, mean, console)
+        grown = len(result.curve)
+        report_unfinished(result.rounds, grown, settings.patience or 0, mean, console, _each(settings))
     return result
 
 
-def report_unfinished(best: int, grown: int, patience: int, what: str, console: Console) -> None:
-    """Report it when a run used up --trees while a measure was still getting better, or was not yet known to be at its
-    best: `best` of `grown` rounds. `patience` is that of --early-stop, 0 without.
+def _each(settings: ResolvedSettings) -> str:
+    """Return what a number of trees in cross-validation is of, if there are several rankers."""
+    return " of each ranker" if len(settings.rankers) > 1 else ""
+
+
+def report_unfinished(best: int, grown: int, patience: int, what: str, console: Console, of_what: str = "") -> None:
+    """Report it when a run used up --trees while a measure was still getting better, or was not yet at its best.
 
     best     : the round with the best measure
     grown    : number of rounds
     patience : that of --early-stop, 0 without
     what     : the measure
     console  : where it is reported
+    of_what  : what has so many trees
     """
     if best > max(1, grown - max(1, grown // 10)):
         at = "" if best == grown else f" (best at {best:,})"
-        console.notice(f"{what} was still getting better after {counted(grown, 'tree')}{at}: try more --trees")
+        console.notice(f"{what} was still getting better after {counted(grown, 'tree')}{of_what}{at}: try more --trees")
     elif best > max(0, grown - patience):
-        console.notice(f"--early-stop {patience} did not end the run: {what} is best at {best:,} of {grown:,} trees")
+        console.notice(
+            f"--early-stop {patience} did not end the run: {what} is best at {best:,} of {grown:,} trees{of_what}"
+        )
+
+
+def _shown(value: float | None) -> str:
+    return "n/a" if value is None else f"{value:.6f}"
 
 
 def _fold_state(one: RoundReport, settings: ResolvedSettings, fold: int) -> str:
-    value = "n/a" if one.validation[0] is None else f"{one.validation[0]:.6f}"
-    return f"fold {fold + 1} at {counted(one.round, 'tree')}, {settings.measure} {value}"
+    value = _shown(one.validation[0])
+    return f"fold {fold + 1} at {counted(one.round, 'tree')}{_each(settings)}, {settings.measure} {value}"
 
 
 class _TrialProgress:
@@ -208,8 +224,10 @@ class _TrialProgress:
 
     def on_round(self, settings: ResolvedSettings, fold: int, one: RoundReport) -> None:
         """Take a round of the current trial, as `search` reports it; `settings` are those that it started from."""
-        by_folds = self._selection.folds is not None
-        self._show(_fold_state(one, settings, fold) if by_folds else f"with {counted(one.round, 'tree')}")
+        if self._selection.folds is not None:
+            self._show(f"fold {fold + 1}, round {one.round:,}, {settings.measure} {_shown(one.validation[0])}")
+        else:
+            self._show(f"ranker {one.ranker} with {counted(one.round, 'tree')}")
 
     def _show(self, state: str) -> None:
         from lmart.training.tuning import best_of
@@ -226,11 +244,10 @@ def _search(
     selection: SelectionOptions, settings: ResolvedSettings, measured: Measured, console: Console
 ) -> SelectedSettings:
     """Search for settings, from trial to trial, and report the best one."""
-    from lmart.training.search_space import dimensions
     from lmart.training.tuning import search
 
     base = resolve(replace(settings.recorded, early_stop=_patience(selection, settings)), settings.facts)
-    space = dimensions((*selection.given, *without_meaning(settings.recorded)))
+    space = searched(selection, settings.recorded, settings.facts.with_positions)
     seconds = None if selection.tune is None else selection.tune * 60
     with ExitStack() as stack:
         file, trials = None, []
@@ -245,9 +262,9 @@ def _search(
         found = search(measured, base, space, trials, selection.tune_trials, seconds, shown.on_trial, on_round)
         progress.update(total)
     winner = _report_best(found, settings, console)
-    chosen = replace(settings.recorded, **winner.values)
-    if selection.folds is None and (chosen.rankers or 1) > 1:  # each ranker is stopped by itself, as in the trial
-        final = replace(chosen, early_stop=base.recorded.early_stop)
+    chosen = replace(base.recorded, **winner.values)
+    if selection.folds is None and (chosen.rankers or 1) > 1:
+        final = chosen  # each ranker is stopped by itself, as in the trial: the very model that was measured
     else:
         final = replace(chosen, trees=winner.trees, early_stop=0)
     return SelectedSettings(resolve(final, settings.facts), None, found, space)
@@ -281,18 +298,24 @@ def _earlier_trials(file: TrialsFile, space: Sequence[Dimension], console: Conso
     return trials
 
 
-def _report_best(trials: Sequence[Trial], settings: ResolvedSettings, console: Console) -> Trial:
-    """Return the best trial, and report its measure."""
+def _winner(trials: Sequence[Trial]) -> tuple[int, Trial]:
+    """Return the best trial with its index."""
     from lmart.training.tuning import best_of
 
     best = best_of(trials)
     assert best is not None  # the first trial fails as a whole, or has a measure
-    winner = trials[best]
+    return best, trials[best]
+
+
+def _report_best(trials: Sequence[Trial], settings: ResolvedSettings, console: Console) -> Trial:
+    """Return the best trial, and report its measure."""
+    best, winner = _winner(trials)
     console.notice(
         f"trial {best + 1} of {len(trials):,} is best: {settings.measure} {winner.measure:.6f} with "
         f"{counted(winner.trees, 'tree')}; being the best of many it looks better than it is, so measure it on other "
         "data"
     )
-    if winner.trees == settings.trees:
+    n_rankers = resolve(replace(settings.recorded, **winner.values), settings.facts).recorded.rankers or 1
+    if winner.trees > settings.trees - n_rankers:  # of which each has an even share
         console.notice(f"the best trial took all of its {counted(winner.trees, 'tree')}: try more --trees")
     return winner

@@ -30,13 +30,15 @@ def _setting(
     joined: bool = False,
     option: bool = True,
 ) -> Any:
-    """Return a field with its meaning and range: `low` and `high` are allowed themselves, `above` is not.
+    """Return a field with its meaning and range.
 
-    default : the default value
-    meaning : one line for help
-    choices : all words that are allowed
-    joined : several of the choices may be named, with + between
-    option : it is an option of `lmart train`; else it follows from the data or from another setting
+    default   : the default value
+    meaning   : one line for help
+    low, high : smallest and largest number, allowed themselves
+    above     : a number that all are above
+    choices   : all words that are allowed
+    joined    : several of the choices may be named, with + between
+    option    : it is an option of `lmart train`; else it follows from the data or from another setting
     """
     known = {"meaning": meaning, "low": low, "high": high, "above": above, "choices": choices, "joined": joined}
     known["option"] = option

@@ -37,7 +37,7 @@ DIGITS = 3  # of a proposed number: more would only make it harder to read
 class Trial:
     """One trial of the search.
 
-    values  : of the searched settings
+    values  : of the searched settings; None where a setting is automatic
     measure : with the best number of trees, on queries not trained on; None when the training failed
     trees   : the best number of trees
     seconds : wall time of the trial
@@ -224,6 +224,8 @@ def propose(space: Sequence[Dimension], trials: Sequence[Trial], base: TrainSett
     for draw in range(DRAWS):
         study = optuna.create_study(direction="maximize", sampler=_sampler(optuna, base.seed, len(trials), draw))
         for trial in trials:
+            if any(trial.values[one.name] is None for one in space if not one.choices):
+                continue  # the estimator knows only numbers
             # The first trial may lie outside the ranges.
             places = {dimension.name: dimension.nearest(trial.values[dimension.name]) for dimension in space}
             state = optuna.trial.TrialState.FAIL if trial.measure is None else optuna.trial.TrialState.COMPLETE
