@@ -18,6 +18,7 @@ from lmart.constraints import MonotoneConstraints, is_list
 from lmart.errors import quote
 from lmart.formats.read_options import ReadOptions
 from lmart.settings import TrainSettings
+from lmart.settings.recipe import check_rankers
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,7 @@ class TrainRequest:
         refuse_two_standard_inputs(self.inputs)
         with_positions = metadata_files.positions is not None
         check_usage(self.selection, settings, self.files.valid, self.outputs, with_positions)
+        check_rankers(settings, with_positions)
         metadata_files.check_usage(settings, len(self.files.valid), given_on_command_line("position_bias_reg"))
         if path is None:
             settings = replace(settings, monotone=str(MonotoneConstraints.parse(settings.monotone)))

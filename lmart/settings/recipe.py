@@ -64,6 +64,9 @@ def count_rankers(settings: TrainSettings, n_queries: int, with_positions: bool)
         return 1
     high, low = EFFORT
     needed = min(high, max(low, n_queries / QUERIES_OF_EFFORT))
+    distinct = _distinct(settings, with_positions)
+    if not all(_has_chance(one, settings) for one in distinct):
+        most = min(most, len(distinct))
     return max(1, min(AUTOMATIC, int(settings.trees * settings.learning_rate / needed), most))
 
 
@@ -78,6 +81,28 @@ def variations(settings: TrainSettings, n_rankers: int, with_positions: bool) ->
     With more rankers than the table has, it starts again; rankers then differ by their seeds alone.
     SettingsError when two rankers would be the same.
     """
+    distinct = _distinct(settings, with_positions)
+    chosen = [distinct[k % len(distinct)] for k in range(n_rankers)]
+    repeated = chosen[len(distinct) :]
+    if any(not _has_chance(one, settings) for one in repeated):
+        differ = "1 differs" if len(distinct) == 1 else f"{len(distinct)} differ"
+        what = f"rankers is {n_rankers}, but with the other settings only {differ}"
+        raise SettingsError(f"{what}; use fewer, or --features below 1")
+    return tuple(chosen)
+
+
+def check_rankers(settings: TrainSettings, with_positions: bool) -> None:
+    """Raise SettingsError when two rankers would be the same, before the data is known.
+
+    settings       : as given; the automatic number needs no check
+    with_positions : the run learns a bias of positions
+    """
+    if settings.rankers is not None:
+        variations(settings, count_rankers(settings, 0, with_positions), with_positions)
+
+
+def _distinct(settings: TrainSettings, with_positions: bool) -> list[Variation]:
+    """Return the table as far as settings do not say otherwise, each variation once."""
     table = [one for one in VARIATIONS if OBJECTIVES[one.objective].positions or not with_positions]
     if settings.objective is not None:
         names = [kind.name for kind in settings.objectives]
@@ -91,13 +116,7 @@ def variations(settings: TrainSettings, n_rankers: int, with_positions: bool) ->
         for one in table
         if settings.tree is not None or not (settings.monotone and one.tree == "oblivious")
     ]
-    distinct = list(dict.fromkeys(fixed))
-    chosen = [distinct[k % len(distinct)] for k in range(n_rankers)]
-    repeated = chosen[len(distinct) :]
-    if any(not _has_chance(one, settings) for one in repeated):
-        what = f"rankers is {n_rankers}, but with the other settings only {len(distinct)} differ"
-        raise SettingsError(f"{what}; use fewer, or --features below 1")
-    return tuple(chosen)
+    return list(dict.fromkeys(fixed))
 
 
 def ranker_seed(seed: int, number: int) -> int:

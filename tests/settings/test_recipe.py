@@ -64,7 +64,7 @@ def test_only_objectives_that_learn_a_bias_of_positions_are_taken_where_there_ar
 def test_no_two_rankers_of_a_model_are_the_same() -> None:
     with pytest.raises(SettingsError, match="rankers is 5, but with the other settings only 4 differ; use fewer"):
         of(5, objective="lambdamart")
-    with pytest.raises(SettingsError, match="only 1 differ"):
+    with pytest.raises(SettingsError, match="only 1 differs;"):
         of(2, objective="lambdamart", tree="leafwise", features=1.0)
     with pytest.raises(SettingsError, match="rankers is 5"):
         of(5, with_positions=True)
@@ -111,6 +111,13 @@ def test_the_automatic_number_grows_with_the_trees_by_one_at_a_time() -> None:
 )
 def test_the_automatic_number_is_what_the_help_says(queries: int, trees: int, rate: float, expected: int) -> None:
     assert count_rankers(TrainSettings(trees=trees, learning_rate=rate), queries, False) == expected
+
+
+def test_the_automatic_number_is_at_most_what_differs() -> None:
+    given = TrainSettings(tree="leafwise", features=1.0)
+    assert count_rankers(given, 60, False) == 2
+    assert [one.objective.name for one in resolve(given, DataFacts(60, 600)).rankers] == ["lambdamart", "yetirank"]
+    assert count_rankers(TrainSettings(tree="leafwise", features=0.5), 60, False) == 4
 
 
 def test_there_are_no_more_rankers_than_trees() -> None:
