@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from lmart.errors import SettingsError
 from lmart.settings.kinds import OBJECTIVES
-from lmart.settings.train_settings import TrainSettings
+from lmart.settings.train_settings import TrainSettings, setting
 
 AUTOMATIC = 4  # most rankers of `--rankers auto`
 EFFORT = 12.0, 2.0  # trees x learning rate that a ranker needs at most, and at least
@@ -64,9 +64,7 @@ def count_rankers(settings: TrainSettings, n_queries: int, with_positions: bool)
         return 1
     high, low = EFFORT
     needed = min(high, max(low, n_queries / QUERIES_OF_EFFORT))
-    distinct = _distinct(settings, with_positions)
-    if not all(_has_chance(one, settings) for one in distinct):
-        most = min(most, len(distinct))
+    most = min(most, most_rankers(settings, with_positions))
     return max(1, min(AUTOMATIC, int(settings.trees * settings.learning_rate / needed), most))
 
 
@@ -82,13 +80,22 @@ def variations(settings: TrainSettings, n_rankers: int, with_positions: bool) ->
     SettingsError when two rankers would be the same.
     """
     distinct = _distinct(settings, with_positions)
-    chosen = [distinct[k % len(distinct)] for k in range(n_rankers)]
-    repeated = chosen[len(distinct) :]
-    if any(not _has_chance(one, settings) for one in repeated):
+    if n_rankers > most_rankers(settings, with_positions):
         differ = "1 differs" if len(distinct) == 1 else f"{len(distinct)} differ"
         what = f"rankers is {n_rankers}, but with the other settings only {differ}"
         raise SettingsError(f"{what}; use fewer, or --features below 1")
-    return tuple(chosen)
+    return tuple(distinct[k % len(distinct)] for k in range(n_rankers))
+
+
+def most_rankers(settings: TrainSettings, with_positions: bool) -> int:
+    """Return the largest number of rankers of which no two are the same.
+
+    settings       : as given
+    with_positions : the run learns a bias of positions
+    """
+    distinct = _distinct(settings, with_positions)
+    by_seed = all(_has_chance(one, settings) for one in distinct)
+    return int(setting("rankers").metadata["high"]) if by_seed else len(distinct)
 
 
 def check_rankers(settings: TrainSettings, with_positions: bool) -> None:
