@@ -32,6 +32,12 @@ class Variation(NamedTuple):
     tree: str
     feature_rate: float
 
+    @property
+    def help(self) -> str:
+        """The variation in a few words."""
+        features = "all features" if self.feature_rate == 1.0 else f"{self.feature_rate:g} of the features for each"
+        return f"{self.objective}, {self.tree} trees, {features}"
+
 
 VARIATIONS = (
     Variation("lambdamart", "leafwise", 1.0),
@@ -65,7 +71,7 @@ def count_rankers(settings: TrainSettings, n_queries: int, with_positions: bool)
     high, low = EFFORT
     needed = min(high, max(low, n_queries / QUERIES_OF_EFFORT))
     most = min(most, most_rankers(settings, with_positions))
-    return max(1, min(AUTOMATIC, int(settings.trees * settings.learning_rate / needed), most))
+    return max(1, int(min(AUTOMATIC, most, settings.trees * settings.learning_rate / needed)))
 
 
 def variations(settings: TrainSettings, n_rankers: int, with_positions: bool) -> tuple[Variation, ...]:

@@ -49,7 +49,7 @@ def _setting(
 class TrainSettings:
     """How to train; raises SettingsError when a value is of another type or outside its range."""
 
-    trees: int = _setting(300, "Number of trees, one a round.", low=1)
+    trees: int = _setting(300, "Number of trees, one a round; the most of all rankers together.", low=1)
     rankers: int | None = _setting(
         None,
         "Number of rankers that the model is the mean of; each has an even share of --trees. They differ in objective, "

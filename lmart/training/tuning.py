@@ -238,7 +238,7 @@ def propose(
                 optuna.trial.create_trial(state=state, value=trial.measure, params=places, distributions=ranges)
             )
         drawn = study.ask(ranges).params
-        values = {dimension.name: _rounded(drawn[dimension.name]) for dimension in space}
+        values: dict[str, Any] = {dimension.name: _rounded(drawn[dimension.name]) for dimension in space}
         proposed = replace(base, **values)
         most = most_rankers(proposed, with_positions)
         if "rankers" in values:

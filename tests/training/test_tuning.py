@@ -267,6 +267,11 @@ def test_ranges_are_inside_those_of_the_settings() -> None:
             TrainSettings(**{one.name: value})
 
 
+def test_the_help_names_all_that_is_searched() -> None:
+    told = " ".join(run("train", "--help").stdout.split()).partition("--tune searches ")[2].partition(", as far")[0]
+    assert told.replace(" and ", ", ").split(", ") == [one.name.replace("_", "-") for one in DIMENSIONS]
+
+
 def test_settings_that_mean_nothing_to_the_objective_are_not_searched() -> None:
     run("train", "--data", "d.svm", *TUNE, "--objective", "xendcg", "--report", "r")
     assert {"truncation", "normalize"} & set(json.loads(Path("r").read_text())["tuning"]["searched"]) == set()

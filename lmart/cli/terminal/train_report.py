@@ -36,7 +36,7 @@ def report_automatic(requested: TrainSettings, settings: ResolvedSettings, tunes
     tunes     : settings are searched
     console   : where it is reported
     """
-    automatic = (requested.objective, requested.leaves, requested.rankers)
+    automatic = (requested.objective, requested.leaves)
     if tunes or (None not in automatic and len(settings.rankers) == 1):
         return
     described = [_describe_ranker(one) for one in settings.rankers]
@@ -176,8 +176,10 @@ def warn_after_training(
 
 
 def _report_rankers_without_trees(result: TrainResult, settings: ResolvedSettings, console: Console) -> None:
+    if len(result.rankers) == 1 or not result.rounds:  # which is told already
+        return
     for number, one in enumerate(result.rankers, 1):
-        if one.trees or len(result.rankers) == 1:
+        if one.trees:
             continue
         ranker = f"ranker {number} of {len(result.rankers)}, {one.objective},"
         if one.rounds:
