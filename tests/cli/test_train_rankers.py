@@ -111,6 +111,12 @@ def test_a_ranker_that_makes_initial_scores_no_better_is_told() -> None:
     assert "lmart: warning: no round is better than the initial scores alone, so the model holds no tree" in done.said
 
 
+def test_a_ranker_without_a_split_is_told() -> None:
+    done = fit(learnable(3, labels=(1, 2, 3)), "--objective", "lambdamart+map", "--trees", "6", "--min-docs", "2")
+    assert done.warnings == ["lmart: warning: ranker 2 of 2, map, has no tree: no split was left"]
+    assert [one["trees"] for one in done.model["rankers"]] == [3, 0]
+
+
 def test_a_ranker_that_used_up_its_trees_is_told_in_one_line_for_all() -> None:
     done = fit(TEXT, *THREE, "--valid", "v.svm", "--early-stop", "20", "--learning-rate", "0.01", "--trees", "12")
     (line,) = (one for one in done.said if "try more --trees" in one or "did not end the run" in one)

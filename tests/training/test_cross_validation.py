@@ -82,6 +82,18 @@ def test_the_number_of_trees_is_the_best_of_the_mean_of_the_combined_model() -> 
     assert found.rounds == means.index(max(means)) + 1
 
 
+@pytest.mark.parametrize("sidecars", [NO_SIDECARS, STARTS])
+def test_a_ranker_without_a_split_has_no_share_in_folds(sidecars: Sidecars) -> None:
+    """Planted: all documents are relevant, so that map has no pair; else the initial scores would count twice."""
+    data = replace(DATA, labels=DATA.labels + 1)
+    curves = []
+    for chosen in (replace(THREE, rankers=2, objective="lambdamart+map"), replace(THREE, rankers=1)):
+        settings = replace(chosen, trees=6 * (chosen.rankers or 1), learning_rate=0.3)
+        found = cross_validate(data, 3, resolve_for(settings, data), POOL, sidecars=sidecars)
+        curves.append((found.curve.tolist(), found.scores.tolist()))
+    assert curves[0] == curves[1]
+
+
 def test_no_ranker_has_more_rounds_than_its_even_share_of_the_trees() -> None:
     """With 20 trees, 3 rankers have 6 rounds each: what is left over would be the model of none."""
     found = crossed(replace(THREE, trees=20))

@@ -293,6 +293,16 @@ def test_a_ranker_that_makes_initial_scores_no_better_has_no_tree_and_no_share()
     assert result.validation[0] == pytest.approx(told, rel=1e-12)
 
 
+@pytest.mark.parametrize("sidecars", [Sidecars(), starts()[0]])
+def test_a_ranker_without_a_split_has_no_share(sidecars: Sidecars) -> None:
+    """Planted: all documents are relevant, so that map has no pair."""
+    data = replace(DATA, labels=DATA.labels + 1)
+    both = train(data, [], replace(FOUR, rankers=2, objective="map+lambdamart", trees=10), POOL, sidecars=sidecars)
+    assert [(one.trees, one.stopped) for one in both.rankers] == [(0, "split"), (5, "trees")]
+    chosen = alone(FOUR, both.rankers[1], 1, 5)
+    assert both.scores.tolist() == train(data, [], chosen, POOL, sidecars=sidecars).scores.tolist()
+
+
 def test_no_ranker_with_a_tree_leaves_the_initial_scores() -> None:
     own, others = (Sidecars(init_scores=one.labels * 2.0) for one in (DATA, OTHER))
     result = fit(replace(FOUR, early_stop=2), [OTHER], sidecars=own, validation_sidecars=[others])
