@@ -395,6 +395,7 @@ def test_damaged_bounds_are_refused(change_of_tree: dict[str, object], what: str
         ([{"trees": 1}], "ranker 1: this is not an object with trees, objective"),
         ([1], "ranker 1: this is not an object"),
         ([{"trees": 2}], "the rankers have 2 trees, the model 1"),
+        ([{"features": 10**400}], "ranker 1: 'features' is '1000"),
         ([{"trees": -1}], "ranker 1: 'trees' is '-1'"),
         ([{"seed": "x"}], "ranker 1: 'seed' is"),
     ],
@@ -407,3 +408,10 @@ def test_damaged_rankers_are_refused(rankers: Any, what: str) -> None:
     document.update(version=2, rankers=rankers)
     with pytest.raises(ModelError, match=what):
         model_from_json(json.dumps(document).encode(), "m.json")
+
+
+def test_a_share_of_features_beyond_all_numbers_is_refused() -> None:
+    ranker = '{"trees": 1, "objective": "a", "tree": "b", "leaves": 8, "features": 1e999, "seed": 0}'
+    text = TEXT.replace('"trees": [', f'"rankers": [{ranker}], "trees": [', 1).replace('"version": 1', '"version": 2')
+    with pytest.raises(ModelError, match="ranker 1: 'features' is "):
+        model_from_json(text.encode(), "m.json")
