@@ -261,7 +261,7 @@ def _search(
         on_round = partial(shown.on_round, settings)
         found = search(measured, base, space, trials, selection.tune_trials, seconds, shown.on_trial, on_round)
         progress.update(total)
-    winner = _report_best(found, settings, console)
+    winner = _report_best(found, settings, selection.folds is not None, console)
     chosen = replace(base.recorded, **winner.values)
     if selection.folds is None and (chosen.rankers or 1) > 1:
         final = chosen  # each ranker is stopped by itself, as in the trial: the very model that was measured
@@ -307,7 +307,7 @@ def _winner(trials: Sequence[Trial]) -> tuple[int, Trial]:
     return best, trials[best]
 
 
-def _report_best(trials: Sequence[Trial], settings: ResolvedSettings, console: Console) -> Trial:
+def _report_best(trials: Sequence[Trial], settings: ResolvedSettings, by_folds: bool, console: Console) -> Trial:
     """Return the best trial, and report its measure."""
     best, winner = _winner(trials)
     console.notice(
@@ -315,7 +315,7 @@ def _report_best(trials: Sequence[Trial], settings: ResolvedSettings, console: C
         f"{counted(winner.trees, 'tree')}; being the best of many it looks better than it is, so measure it on other "
         "data"
     )
-    n_rankers = resolve(replace(settings.recorded, **winner.values), settings.facts).recorded.rankers or 1
-    if winner.trees > settings.trees - n_rankers:  # of which each has an even share
+    chosen = resolve(replace(settings.recorded, **winner.values), settings.facts)
+    if winner.trees == (chosen.rounds * len(chosen.rankers) if by_folds else settings.trees):
         console.notice(f"the best trial took all of its {counted(winner.trees, 'tree')}: try more --trees")
     return winner

@@ -112,15 +112,28 @@ def test_what_is_automatic_stays_so_in_the_first_trial() -> None:
 
 
 def test_the_folds_of_the_best_of_several_rankers_are_reported_and_trained_again() -> None:
-    fixed = ("--folds", "2", "--trees", "31", "--rankers", "3", "--min-docs", "2", "--tune-trials", "4")
+    """Planted: folds of 30 rows, which --min-docs 20 of the first trial does not let split."""
+    Path("d.svm").write_text("".join(DATA.splitlines(keepends=True)[:60]))
+    fixed = ("--folds", "2", "--trees", "31", "--rankers", "3", "--tune-trials", "8")
     done = run("train", "--data", "d.svm", *fixed, "--out", "m", "--report", "r")
     report = json.loads(Path("r").read_text())
     best, crossed = report["tuning"]["trials"][report["tuning"]["best"] - 1], report["cross_validation"]
+    assert report["tuning"]["best"] > 1  # so that settings of the first trial would give another mean
     assert (best["measure"], best["trees"]) == (crossed["mean"], crossed["trees"])
     assert crossed["trees"] % 3 == 0 and [one["trees"] for one in report["rankers"]] == [crossed["trees"] // 3] * 3
     made = Path("m").read_bytes()
     run(*shlex.split(done.stdout.splitlines()[-1])[1:])
     assert Path("m").read_bytes() == made
+
+
+def test_a_best_trial_that_took_all_of_its_trees_says_so() -> None:
+    """Of 8 trees, 3 rankers have 2 each in folds; with a validation file the first two have one more."""
+    fixed = ("train", "--data", "d.svm", "--rankers", "3", "--trees", "8", "--tune-trials", "1")
+    for options, most in ((("--folds", "2"), 6), (("--valid", "v w"), 8)):
+        for rate in ("0.01", "0.3", "1"):
+            done = run(*fixed, *options, "--learning-rate", rate, "--report", "r")
+            trees = json.loads(Path("r").read_text())["tuning"]["trials"][0]["trees"]
+            assert ("the best trial took all of its" in done.stderr) == (trees == most)
 
 
 def test_searches_without_choice_of_tree_or_objective() -> None:
@@ -133,6 +146,19 @@ def test_searches_without_choice_of_tree_or_objective() -> None:
         made = Path("m").read_bytes()
         run(*shlex.split(done.stdout.splitlines()[-1])[1:])
         assert Path("m").read_bytes() == made
+
+
+def test_what_was_automatic_for_one_ranker_is_said_for_several() -> None:
+    """With positions a single ranker is automatic, and its objective with it; then a trial has several."""
+    Path("d.svm").write_text("".join(DATA.splitlines(keepends=True)[:60]))
+    Path("p").write_text("".join(f"{row % 5}\n" for row in range(60)))
+    fixed = ("train", "--data", "d.svm", "--positions", "p", "--folds", "2", "--trees", "40", "--tune-trials", "8")
+    line = run(*fixed, "--report", "r", "--out", "m").stdout.splitlines()[-1]
+    made, report = Path("m").read_bytes(), json.loads(Path("r").read_text())
+    assert report["tuning"]["trials"][0]["values"]["rankers"] == 1 < report["settings"]["rankers"]
+    assert "--objective lambdamart" in line
+    run(*shlex.split(line)[1:])
+    assert Path("m").read_bytes() == made
 
 
 def test_settings_that_no_model_can_have_are_not_tried() -> None:
