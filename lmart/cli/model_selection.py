@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from lmart.cli.options.idle import without_meaning
-from lmart.cli.options.selection import SelectionOptions
+from lmart.cli.options.selection import SelectionOptions, searched
 from lmart.cli.terminal.console import Console
+from lmart.cli.terminal.selection_progress import FoldProgress, TrialProgress, of_each_ranker
 from lmart.errors import counted
 from lmart.settings.resolved import ResolvedSettings, resolve
 
 if TYPE_CHECKING:
-    from lmart.cli.terminal.progress import Progress
     from lmart.data.dataset import RankingDataset
     from lmart.data.metadata import Sidecars
     from lmart.formats.trial_log import TrialsFile
     from lmart.threads import WorkerPool
     from lmart.training.cross_validation import CrossValidation
-    from lmart.training.rankers import RoundReport
     from lmart.training.search_space import Dimension
     from lmart.training.tuning import Measured, Trial
 
@@ -43,6 +40,11 @@ class SelectedSettings:
     cross_validation: CrossValidation | None = None
     trials: Sequence[Trial] = ()
     space: Sequence[Dimension] = ()
+
+    @property
+    def winner(self) -> Trial:
+        """The best trial of a search."""
+        return _winner(self.trials)[1]
 
 
 def selection_data(
@@ -83,8 +85,8 @@ def select_settings(
         selected = _search(selection, settings, measured, console)
         if selection.folds is None or not in_detail:
             return selected
-        changed = replace(selected.settings.recorded, trees=settings.trees, early_stop=_patience(selection, settings))
-        settings = resolve(changed, settings.facts)
+        patience = _patience(selection, settings)
+        settings = resolve(replace(settings.recorded, early_stop=patience, **selected.winner.values), settings.facts)
     if selection.folds is not None:
         cross_validation = _cross_validate(selection.folds, settings, measured, console)
         final = replace(settings.recorded, trees=cross_validation.trees, early_stop=0)
@@ -96,47 +98,13 @@ def _patience(selection: SelectionOptions, settings: ResolvedSettings) -> int:
     return settings.recorded.early_stop if "early_stop" in selection.given else PATIENCE
 
 
-class _FoldProgress:
-    """Shows how far cross-validation is: by rounds when all folds grow side by side, else by folds."""
-
-    def __init__(self, progress: Progress, settings: ResolvedSettings) -> None:
-        self._progress = progress
-        self._settings = settings
-        self._side_by_side = settings.patience is not None
-        self._done = 0  # rounds that all folds have had, but for the latest
-        self._latest: dict[int, float] = {}  # measure by fold
-
-    def on_round(self, fold: int, one: RoundReport) -> None:
-        """Take a round of a fold, as `cross_validate` reports it."""
-        if not self._side_by_side:
-            self._progress.update(fold, lambda: _fold_state(one, self._settings, fold))
-            return
-        if one.round > self._done:  # all folds have had the round before
-            self._show_mean()
-            self._done = one.round
-        if one.validation[0] is not None:
-            self._latest[fold] = one.validation[0]
-
-    def finish(self, n_folds: int) -> None:
-        """Show that all folds are done."""
-        if self._side_by_side:
-            self._show_mean()
-        else:
-            self._progress.update(n_folds)
-
-    def _show_mean(self) -> None:
-        if self._done:
-            mean = sum(self._latest.values()) / max(1, len(self._latest))
-            self._progress.update(self._done, f"mean {self._settings.measure} {mean:.6f} over folds")
-
-
 def _cross_validate(n_folds: int, settings: ResolvedSettings, measured: Measured, console: Console) -> CrossValidation:
     """Cross-validate the settings, showing progress, and report the number of trees with the best mean."""
     from lmart.training.cross_validation import cross_validate
 
-    total, unit = (n_folds, "folds") if settings.patience is None else (settings.rankers[0].trees, "rounds")
+    total, unit = (n_folds, "folds") if settings.patience is None else (settings.rounds, "rounds")
     with console.progress(total, unit) as progress:
-        shown = _FoldProgress(progress, settings)
+        shown = FoldProgress(progress, settings)
         result = cross_validate(measured.train_set, n_folds, settings, measured.pool, shown.on_round, measured.sidecars)
         shown.finish(n_folds)
     for text in result.warnings:
@@ -149,13 +117,14 @@ def _cross_validate(n_folds: int, settings: ResolvedSettings, measured: Measured
         f"{n_folds} folds: {settings.measure} {result.mean:.6f} with {counted(result.trees, 'tree')}, which were "
         "chosen on the same queries; only other data tells how good the model is"
     )
-    if not result.stopped and len(result.curve) == settings.rankers[0].trees:
+    if not result.stopped and len(result.curve) == settings.rounds:
         mean = f"mean {settings.measure} over folds"
-        report_unfinished(result.rounds, len(result.curve), settings.patience or 0, mean, console)
+        grown = len(result.curve)
+        report_unfinished(result.rounds, grown, settings.patience or 0, mean, console, of_each_ranker(settings))
     return result
 
 
-def report_unfinished(best: int, grown: int, patience: int, what: str, console: Console) -> None:
+def report_unfinished(best: int, grown: int, patience: int, what: str, console: Console, of_what: str = "") -> None:
     """Report it when a run used up its trees before a measure was known to be at its best.
 
     best     : the round with the best measure
@@ -163,73 +132,25 @@ def report_unfinished(best: int, grown: int, patience: int, what: str, console: 
     patience : that of --early-stop, 0 without
     what     : the measure
     console  : where it is reported
+    of_what  : what has so many trees
     """
     if best > max(1, grown - max(1, grown // 10)):
         at = "" if best == grown else f" (best at {best:,})"
-        console.notice(f"{what} was still getting better after {counted(grown, 'tree')}{at}: try more --trees")
+        console.notice(f"{what} was still getting better after {counted(grown, 'tree')}{of_what}{at}: try more --trees")
     elif best > max(0, grown - patience):
-        console.notice(f"--early-stop {patience} did not end the run: {what} is best at {best:,} of {grown:,} trees")
-
-
-def _fold_state(one: RoundReport, settings: ResolvedSettings, fold: int) -> str:
-    value = "n/a" if one.validation[0] is None else f"{one.validation[0]:.6f}"
-    return f"fold {fold + 1} at {counted(one.round, 'tree')}, {settings.measure} {value}"
-
-
-class _TrialProgress:
-    """Shows how far a search is, by trials or by seconds, with its best trial; adds each new trial to its file.
-
-    trials : those of an earlier search; new ones are added
-    file   : where each new trial is kept; None: nowhere
-    """
-
-    def __init__(
-        self,
-        progress: Progress,
-        selection: SelectionOptions,
-        metric: str,
-        trials: list[Trial],
-        file: TrialsFile | None,
-    ) -> None:
-        self._progress = progress
-        self._selection = selection
-        self._metric = metric
-        self._trials = trials
-        self._file = file
-        self._began = time.monotonic() - sum(one.seconds for one in trials)
-
-    def on_trial(self, trial: Trial) -> None:
-        """Take a new trial, as `search` reports it."""
-        self._trials.append(trial)
-        if self._file is not None:
-            self._file.append(trial.to_json())
-        self._show("")
-
-    def on_round(self, settings: ResolvedSettings, fold: int, one: RoundReport) -> None:
-        """Take a round of the current trial, as `search` reports it; `settings` are those that it started from."""
-        by_folds = self._selection.folds is not None
-        self._show(_fold_state(one, settings, fold) if by_folds else f"with {counted(one.round, 'tree')}")
-
-    def _show(self, state: str) -> None:
-        from lmart.training.tuning import best_of
-
-        trials = self._trials
-        done = len(trials) if self._selection.tune_trials else round(time.monotonic() - self._began)
-        best = best_of(trials)
-        known = "" if best is None else f"best {self._metric} {trials[best].measure:.6f}"
-        text = f"trial {len(trials) + 1}" + (f" {state}" if state else "")
-        self._progress.update(min(done, self._progress.total - 1), ", ".join(filter(None, (text, known))))
+        console.notice(
+            f"--early-stop {patience} did not end the run: {what} is best at {best:,} of {grown:,} trees{of_what}"
+        )
 
 
 def _search(
     selection: SelectionOptions, settings: ResolvedSettings, measured: Measured, console: Console
 ) -> SelectedSettings:
     """Search for settings, from trial to trial, and report the best one."""
-    from lmart.training.search_space import dimensions
     from lmart.training.tuning import search
 
     base = resolve(replace(settings.recorded, early_stop=_patience(selection, settings)), settings.facts)
-    space = dimensions((*selection.given, *without_meaning(settings.recorded)))
+    space = searched(selection, settings.recorded, settings.facts.with_positions)
     seconds = None if selection.tune is None else selection.tune * 60
     with ExitStack() as stack:
         file, trials = None, []
@@ -239,14 +160,14 @@ def _search(
         total = selection.tune_trials or max(1, round(seconds or 0))
         unit = "trials" if selection.tune_trials else "seconds"
         progress = stack.enter_context(console.progress(total, unit))
-        shown = _TrialProgress(progress, selection, str(settings.measure), trials, file)
+        shown = TrialProgress(progress, selection, str(settings.measure), trials, file)
         on_round = partial(shown.on_round, settings)
         found = search(measured, base, space, trials, selection.tune_trials, seconds, shown.on_trial, on_round)
         progress.update(total)
-    winner = _report_best(found, settings, console)
-    chosen = replace(settings.recorded, **winner.values)
-    if selection.folds is None and (chosen.rankers or 1) > 1:  # each ranker is stopped by itself, as in the trial
-        final = replace(chosen, early_stop=base.recorded.early_stop)
+    winner = _report_best(found, settings, selection.folds is not None, console)
+    chosen = replace(base.recorded, **winner.values)
+    if selection.folds is None and (chosen.rankers or 1) > 1:
+        final = chosen  # each ranker is stopped by itself, as in the trial: the very model that was measured
     else:
         final = replace(chosen, trees=winner.trees, early_stop=0)
     return SelectedSettings(resolve(final, settings.facts), None, found, space)
@@ -280,18 +201,24 @@ def _earlier_trials(file: TrialsFile, space: Sequence[Dimension], console: Conso
     return trials
 
 
-def _report_best(trials: Sequence[Trial], settings: ResolvedSettings, console: Console) -> Trial:
-    """Return the best trial, and report its measure."""
+def _winner(trials: Sequence[Trial]) -> tuple[int, Trial]:
+    """Return the best trial with its index."""
     from lmart.training.tuning import best_of
 
     best = best_of(trials)
     assert best is not None  # the first trial fails as a whole, or has a measure
-    winner = trials[best]
+    return best, trials[best]
+
+
+def _report_best(trials: Sequence[Trial], settings: ResolvedSettings, by_folds: bool, console: Console) -> Trial:
+    """Return the best trial, and report its measure."""
+    best, winner = _winner(trials)
     console.notice(
         f"trial {best + 1} of {len(trials):,} is best: {settings.measure} {winner.measure:.6f} with "
         f"{counted(winner.trees, 'tree')}; being the best of many it looks better than it is, so measure it on other "
         "data"
     )
-    if winner.trees == settings.trees:
+    chosen = resolve(replace(settings.recorded, **winner.values), settings.facts)
+    if winner.trees == (chosen.rounds * len(chosen.rankers) if by_folds else settings.trees):
         console.notice(f"the best trial took all of its {counted(winner.trees, 'tree')}: try more --trees")
     return winner

@@ -18,6 +18,7 @@ from lmart.cli.terminal.console import Console
 from lmart.cli.train_request import TrainFiles, TrainRequest
 from lmart.formats.read_options import ReadOptions
 from lmart.settings import OBJECTIVES, TrainSettings
+from lmart.settings.recipe import VARIATIONS
 
 HELP = """Learn a ranking model from judged documents and write it as one JSON file.
 
@@ -37,10 +38,19 @@ their labels and m the highest of the query; the orders are by sigma s + ln(r / 
 sum over the query and q that of exp(sigma s). --weights holds for every objective. --metric is only measured and may be
 something else than the objective.
 
-Several objectives with + between make a ranker each, one after the other, and the model is the mean of them: the trees
-of all, with leaf values divided by their number. With --early-stop each resumes after the best round so far and is kept
-as far as the mean gets better by it; otherwise they share --trees evenly. This goes neither with --folds and --tune nor
-with --positions.
+The model is the mean of --rankers rankers, which differ in objective, form of tree, drawn features and seed, and so
+err differently:
+
+\b
+{rankers}
+
+What --objective, --tree and --features say holds for all of them; several objectives with + between are taken in turn.
+Each ranker is trained by itself, one after the other, with an even share of --trees, and with --early-stop each holds
+the trees up to its own best round on the first --valid file. Leaf values are then multiplied so that the training
+scores of all rankers spread equally within queries, and divided by the number of rankers: scores stay a plain sum over
+all trees. With --init-scores they are only divided. The measure reported at the end is that of the whole model. With
+--folds all rankers of all folds get one number of trees, the one with the best mean of the whole model. --rankers 1
+--objective lambdamart is the plain algorithm.
 
 Trees of --tree oblivious have one split a level, and as many levels as --leaves leaves of one depth allow; where a side
 would be smaller than --min-docs or --min-hessian allow, the leaf stays as it is. They do not go with --monotone.
@@ -49,7 +59,7 @@ Values become small codes while they are read, so the raw data is never all in m
 --folds or --tune it is). Beyond 200,000 rows --data is read twice; what comes through a pipe is kept in a temporary
 file in TMPDIR for that, compressed if it came so.
 
-With --early-stop the model holds exactly the trees of the best round on the first --valid file. Measures are means
+With --early-stop each ranker holds exactly the trees of its best round on the first --valid file. Measures are means
 over queries, by --weights or --valid-weights where there are some; queries without a relevant document count as 0, ties
 are in file order. The measure and the objective err take the largest label of all --data and --valid files, at least 4,
 for all of them and for every fold; --metric 'err@10(max=5)' says another, for both.
@@ -58,7 +68,9 @@ With --folds or --tune the number of trees, or more settings, are chosen first, 
 see; then the model is trained with them on all of --data, and what was found is printed. With --early-stop all folds
 grow side by side, each with its binned rows in memory (1 byte a value), until their mean measure has not been better
 for so many rounds. The folds decide when both they and a --valid file are given; the file is then only measured. As the
-choice was made on the same queries, the measure printed is somewhat better than the model will be."""
+choice was made on the same queries, the measure printed is somewhat better than the model will be. --tune searches
+rankers, objective, tree, features, learning-rate, leaves, min-docs, l2, truncation and normalize, as far as they are
+not given; the first trial has what would be chosen without it."""
 
 EPILOG = """\b
 Examples:
@@ -74,7 +86,10 @@ Examples:
 @click.command(
     cls=ManyFilesCommand,
     many=("--data", "--valid", "--valid-init-scores", "--valid-weights", "--valid-query-sizes"),
-    help=HELP.format(objectives=definitions({kind.name: kind.help for kind in OBJECTIVES.values()})),
+    help=HELP.format(
+        objectives=definitions({kind.name: kind.help for kind in OBJECTIVES.values()}),
+        rankers=definitions({str(number): one.help for number, one in enumerate(VARIATIONS, 1)}),
+    ),
     epilog=EPILOG,
 )
 @click.option(

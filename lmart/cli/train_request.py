@@ -18,6 +18,7 @@ from lmart.constraints import MonotoneConstraints, is_list
 from lmart.errors import quote
 from lmart.formats.read_options import ReadOptions
 from lmart.settings import TrainSettings
+from lmart.settings.recipe import check_rankers
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,9 @@ class TrainRequest:
         if path and ":" in path and not os.path.exists(path):
             raise click.UsageError(f"--monotone {quote(path)} is neither a list FEATURE:+1,FEATURE:-1,... nor a file")
         refuse_two_standard_inputs(self.inputs)
-        check_usage(self.selection, settings, self.files.valid, self.outputs)
+        with_positions = metadata_files.positions is not None
+        check_usage(self.selection, settings, self.files.valid, self.outputs, with_positions)
+        check_rankers(settings, with_positions)
         metadata_files.check_usage(settings, len(self.files.valid), given_on_command_line("position_bias_reg"))
         if path is None:
             settings = replace(settings, monotone=str(MonotoneConstraints.parse(settings.monotone)))

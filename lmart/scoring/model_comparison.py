@@ -82,6 +82,8 @@ def compare_models(
 def align_features(first: Ensemble, second: Ensemble, renamed: dict[str, str]) -> Ensemble:
     """Return the second model with the features of the first, matched by name where the second has names, else by id.
 
+    first   : the model that keeps its features
+    second  : what was made of it
     renamed : the name that a feature of the first, by what it is called there, got in the second, where it differs
     ModelError when the second splits on a feature that the first does not have.
     """
@@ -180,7 +182,10 @@ def _planted_rows(tree: Tree, float32: bool) -> SparseRows:
 def _ranges(tree: Tree, features: Int64Array, n_nodes: int, n_features: int) -> tuple[Float64Array, Float64Array]:
     """Return low and high, float64[n_nodes, n_features]: values in (low, high] lead to the node.
 
-    features : int64[n], the feature of each node
+    tree       : whose nodes are meant
+    features   : int64[n], the feature of each node
+    n_nodes    : only the first ones have values
+    n_features : number of features
     At a node with several bounds only the first is followed.
     """
     low, high = np.full((n_nodes, n_features), -np.inf), np.full((n_nodes, n_features), np.inf)

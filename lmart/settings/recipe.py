@@ -1,8 +1,9 @@
 """Which rankers a model is the mean of: the one table of how they differ, and what of it holds for given settings.
 
-The mean of rankers that err differently ranks better than one ranker of as many trees. Those at the front differ in
-objective, form of tree and drawn features all at once. The order was chosen by cross-validation within the
-training data of MQ2008, OHSUMED and LightGBM's example, and on generated data of 2,000 queries.
+The mean of rankers that err differently ranks better than one ranker of as many trees, as long as each has enough of
+them. The order was chosen by cross-validation within the
+training data of MQ2008, OHSUMED and LightGBM's example, and on generated data of 2,000 and 6,000 queries, of which one
+YetiRank ranker learns more than one LambdaMART ranker of as many trees.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from typing import NamedTuple
 
 from lmart.errors import SettingsError
 from lmart.settings.kinds import OBJECTIVES
-from lmart.settings.train_settings import TrainSettings
+from lmart.settings.train_settings import TrainSettings, setting
 
 AUTOMATIC = 4  # most rankers of `--rankers auto`
-EFFORT = 12.0, 2.0  # trees x learning rate that a ranker needs at most, and at least
-QUERIES_OF_EFFORT = 150.0  # more queries for each further unit of it
+QUERIES_OF_EFFORT = 150.0  # a ranker needs trees x learning rate of one for so many queries,
+LEAST_EFFORT = 2.0  # and at least this
 OBLIVIOUS_LEAVES = 64  # of an oblivious tree whose leaves are chosen automatically: six splits
 _SEED_STEP = 0x9E3779B97F4A7C15  # 2^64 / golden ratio, so that seeds near each other share no ranker's seed
 
@@ -32,17 +33,24 @@ class Variation(NamedTuple):
     tree: str
     feature_rate: float
 
+    @property
+    def help(self) -> str:
+        """The variation in a few words."""
+        features = "all features" if self.feature_rate == 1.0 else f"{self.feature_rate:g} of the features for each"
+        return f"{self.objective}, {self.tree} trees, {features}"
+
 
 VARIATIONS = (
+    Variation("yetirank", "leafwise", 1.0),
     Variation("lambdamart", "leafwise", 1.0),
-    Variation("yetirank", "leafwise", 0.5),
     Variation("lambdamart", "oblivious", 1.0),
     Variation("yetirank", "oblivious", 0.5),
     Variation("lambdamart", "leafwise", 0.5),
-    Variation("yetirank", "leafwise", 1.0),
-    Variation("lambdamart", "oblivious", 0.5),
+    Variation("yetirank", "leafwise", 0.5),
     Variation("yetirank", "oblivious", 1.0),
+    Variation("lambdamart", "oblivious", 0.5),
 )
+PLAIN = Variation("lambdamart", "leafwise", 1.0)  # of `--rankers 1`
 
 
 def count_rankers(settings: TrainSettings, n_queries: int, with_positions: bool) -> int:
@@ -53,7 +61,7 @@ def count_rankers(settings: TrainSettings, n_queries: int, with_positions: bool)
     with_positions : the run learns a bias of positions; then the automatic number is 1
 
     The mean of rankers is better than one only when each has enough trees to fit the data, and more data takes more of
-    them: a ranker needs an effort, trees x learning rate, of a unit for each QUERIES_OF_EFFORT queries, within EFFORT.
+    them: a ranker needs trees x learning rate of one for each QUERIES_OF_EFFORT queries.
     """
     most = max(1, settings.trees)
     if settings.rankers is not None:
@@ -62,9 +70,9 @@ def count_rankers(settings: TrainSettings, n_queries: int, with_positions: bool)
         return min(len(settings.objectives), most)
     if with_positions:
         return 1
-    high, low = EFFORT
-    needed = min(high, max(low, n_queries / QUERIES_OF_EFFORT))
-    return max(1, min(AUTOMATIC, int(settings.trees * settings.learning_rate / needed), most))
+    needed = max(LEAST_EFFORT, n_queries / QUERIES_OF_EFFORT)
+    most = min(most, most_rankers(settings, with_positions))
+    return max(1, int(min(AUTOMATIC, most, settings.trees * settings.learning_rate / needed)))
 
 
 def variations(settings: TrainSettings, n_rankers: int, with_positions: bool) -> tuple[Variation, ...]:
@@ -78,7 +86,46 @@ def variations(settings: TrainSettings, n_rankers: int, with_positions: bool) ->
     With more rankers than the table has, it starts again; rankers then differ by their seeds alone.
     SettingsError when two rankers would be the same.
     """
-    table = [one for one in VARIATIONS if OBJECTIVES[one.objective].positions or not with_positions]
+    distinct = _distinct(settings, with_positions)
+    if n_rankers > most_rankers(settings, with_positions):
+        differ = "1 differs" if len(distinct) == 1 else f"{len(distinct)} differ"
+        what = f"rankers is {n_rankers}, but with the other settings only {differ}"
+        raise SettingsError(f"{what}; use fewer, or --features below 1")
+    return tuple(distinct[k % len(distinct)] for k in range(n_rankers))
+
+
+def most_rankers(settings: TrainSettings, with_positions: bool) -> int:
+    """Return the largest number of rankers of which no two are the same.
+
+    settings       : as given
+    with_positions : the run learns a bias of positions
+    """
+    distinct = _distinct(settings, with_positions)
+    by_seed = all(_has_chance(one, settings) for one in distinct)
+    return int(setting("rankers").metadata["high"]) if by_seed else len(distinct)
+
+
+def check_rankers(settings: TrainSettings, with_positions: bool) -> None:
+    """Raise SettingsError when two rankers would be the same, before the data is known.
+
+    settings       : as given; the automatic number needs no check
+    with_positions : the run learns a bias of positions
+    """
+    if settings.rankers is not None:
+        variations(settings, count_rankers(settings, 0, with_positions), with_positions)
+
+
+def _distinct(settings: TrainSettings, with_positions: bool) -> list[Variation]:
+    """Return the table as far as settings do not say otherwise, each variation once.
+
+    Objectives that cannot learn a bias of positions are left out where there are positions, and those that go by labels
+    where `gain` is a table.
+    """
+    table = [PLAIN, *VARIATIONS] if settings.rankers == 1 else [*VARIATIONS]
+    if with_positions:
+        table = [one for one in table if OBJECTIVES[one.objective].positions]
+    if settings.gain.kind == "table":
+        table = [one for one in table if OBJECTIVES[one.objective].relevance == "gain"]
     if settings.objective is not None:
         names = [kind.name for kind in settings.objectives]
         plain = [Variation(name, "leafwise", 1.0) for name in names]
@@ -91,13 +138,7 @@ def variations(settings: TrainSettings, n_rankers: int, with_positions: bool) ->
         for one in table
         if settings.tree is not None or not (settings.monotone and one.tree == "oblivious")
     ]
-    distinct = list(dict.fromkeys(fixed))
-    chosen = [distinct[k % len(distinct)] for k in range(n_rankers)]
-    repeated = chosen[len(distinct) :]
-    if any(not _has_chance(one, settings) for one in repeated):
-        what = f"rankers is {n_rankers}, but with the other settings only {len(distinct)} differ"
-        raise SettingsError(f"{what}; use fewer, or --features below 1")
-    return tuple(chosen)
+    return list(dict.fromkeys(fixed))
 
 
 def ranker_seed(seed: int, number: int) -> int:

@@ -108,6 +108,11 @@ class ResolvedSettings:
     constraints: MonotoneConstraints
 
     @property
+    def rounds(self) -> int:
+        """The trees that every ranker may have: the most rounds of cross-validation."""
+        return self.rankers[-1].trees
+
+    @property
     def sampling_rate(self) -> float:
         """The share of the documents that each tree is grown from."""
         return self.rankers[0].sampling_rate

@@ -30,13 +30,15 @@ def _setting(
     joined: bool = False,
     option: bool = True,
 ) -> Any:
-    """Return a field with its meaning and range: `low` and `high` are allowed themselves, `above` is not.
+    """Return a field with its meaning and range.
 
-    default : the default value
-    meaning : one line for help
-    choices : all words that are allowed
-    joined : several of the choices may be named, with + between
-    option : it is an option of `lmart train`; else it follows from the data or from another setting
+    default   : the default value
+    meaning   : one line for help
+    low, high : smallest and largest number, allowed themselves
+    above     : a number that all are above
+    choices   : all words that are allowed
+    joined    : several of the choices may be named, with + between
+    option    : it is an option of `lmart train`; else it follows from the data or from another setting
     """
     known = {"meaning": meaning, "low": low, "high": high, "above": above, "choices": choices, "joined": joined}
     known["option"] = option
@@ -47,20 +49,20 @@ def _setting(
 class TrainSettings:
     """How to train; raises SettingsError when a value is of another type or outside its range."""
 
-    trees: int = _setting(300, "Number of trees, one a round.", low=1)
+    trees: int = _setting(300, "Number of trees, one a round; the most of all rankers together.", low=1)
     rankers: int | None = _setting(
         None,
         "Number of rankers that the model is the mean of; each has an even share of --trees. They differ in objective, "
         "form of tree, drawn features and seed, as far as these are not given. auto: up to 4, each with enough trees "
-        "for the data: trees x learning rate is at least the number of queries / 150, within 2 and 12; as many as "
-        "there are objectives where --objective is given; 1 with --positions.",
+        "for the data: its trees x learning rate is at least 2, and one for every 150 queries; as many as there are "
+        "objectives where --objective is given; 1 with --positions. 1: one plain ranker.",
         low=1,
         high=64,
     )
     tree: str | None = _setting(
         None,
         "How a tree grows: at the leaf with the highest gain, level by level, or with one split for all leaves of a "
-        "level. auto: leafwise, or oblivious for every second of several rankers.",
+        "level. auto: leafwise for the first two rankers, oblivious for the next two, and so on.",
         choices=tuple(TREE_FORMS),
     )
     leaves: int | None = _setting(
@@ -80,8 +82,8 @@ class TrainSettings:
     )
     objective: str | None = _setting(
         None,
-        "What trees are fitted to; several are taken in turn by the rankers. auto: lambdamart, or lambdamart and "
-        "yetirank in turn for several rankers.",
+        "What trees are fitted to; several are taken in turn by the rankers. auto: yetirank and lambdamart for "
+        "several rankers, yetirank for an automatic single one, lambdamart for --rankers 1.",
         choices=tuple(OBJECTIVES),
         joined=True,
     )
@@ -116,8 +118,8 @@ class TrainSettings:
     )
     features: float | None = _setting(
         None,
-        "Share of features each tree may split on, drawn anew for each. auto: 1, or 1 and 0.5 in turn for several "
-        "rankers.",
+        "Share of features each tree may split on, drawn anew for each. auto: 1 for the first three rankers, 0.5 "
+        "for the next three.",
         above=0,
         high=1,
     )

@@ -173,7 +173,7 @@ def _grow_side_by_side(
     """
     may_start = any(fold.may_start for fold in folds)
     stopping = EarlyStopping(settings.patience, _mean_of(folds, 0) if may_start else None)
-    for number in range(1, settings.rankers[0].trees + 1):
+    for number in range(1, settings.rounds + 1):
         grew = False
         for number_of_fold, fold in enumerate(folds):
             report = fold.grow()

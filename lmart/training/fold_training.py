@@ -60,7 +60,14 @@ class FoldTraining:
         self.empty = without_trees(binned, given)
         coded = code_dataset(self._measured, self.empty, binned.features.edges, pool)
         self._runs = [
-            TrainingRun(binned, [coded], replace(of_fold, rankers=(ranker,)), pool, own, [others])
+            TrainingRun(
+                binned,
+                [coded],
+                replace(of_fold, rankers=(replace(ranker, trees=of_fold.rounds),)),
+                pool,
+                own,
+                [others],
+            )
             for ranker in of_fold.rankers
         ]
         first = self._runs[0]
@@ -94,8 +101,9 @@ class FoldTraining:
         if latest is None:
             return None
         if len(self._runs) > 1:
-            weights = self._weights([run.training_scores for run in self._runs])
-            scores = sum(weight * run.validation_scores for weight, run in zip(weights, self._runs, strict=True))
+            runs = [run for run, trees in zip(self._runs, self.trees, strict=True) if trees]
+            weights = self._weights([run.training_scores for run in runs])
+            scores = sum(weight * run.validation_scores for weight, run in zip(weights, runs, strict=True))
             latest = replace(latest, round=len(self.curve) + 1, validation=(self._evaluate(np.asarray(scores)),))
         self.curve.append(_number(latest.validation[0]))
         return latest

@@ -70,8 +70,7 @@ class RankerTraining:
     setup           : what growing a tree needs
     training        : the training set, whose scores start anew
     validation_sets : likewise; the first decides on early stopping
-    stopping        : early stopping
-    stops_early     : whether the ranker holds only the trees up to its best round
+    stopping        : early stopping; with it and a validation set, the ranker holds the trees up to its best round
     """
 
     def __init__(
@@ -165,9 +164,18 @@ def ranker_weights(scores: Sequence[Float64Array], query_offsets: Int64Array, wi
     n = len(scores)
     if n == 1 or with_init_scores:
         return [1.0 / n] * n
-    spreads = [math.sqrt(sum_query_squares(one, query_offsets)) for one in scores]
+    spreads = [_spread(one, query_offsets) for one in scores]
     first = next((spread for spread in spreads if spread > 0.0), 1.0)
     return [(first / spread if spread > 0.0 else 1.0) / n for spread in spreads]
+
+
+def _spread(scores: Float64Array, query_offsets: Int64Array) -> float:
+    """Return the spread of scores, 0 when all of a query are equal; scaled where their squares are no numbers."""
+    for scale in (1.0, 2.0**-520, 2.0**520):
+        squares = sum_query_squares(scores * scale, query_offsets)
+        if 0.0 < squares < math.inf:
+            return math.sqrt(squares) / scale
+    return 0.0
 
 
 def weighted(tree: Tree, weight: float) -> Tree:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-Value = bool | int | float | str  # of a setting that is searched
+Value = bool | int | float | str | None  # of a setting that is searched; None: automatic
 
 
 @dataclass(frozen=True)
@@ -17,13 +17,15 @@ class Dimension:
     low, high : the range of a number
     log       : whether it is searched on a log scale
     choices   : of what is no number
+    automatic : a number may be None in the first trial, chosen by the data
     """
 
     name: str
     low: float = 0.0
     high: float = 0.0
     log: bool = False
-    choices: tuple[bool | str, ...] = ()
+    choices: tuple[bool | str | None, ...] = ()
+    automatic: bool = False
 
     @property
     def whole(self) -> bool:
@@ -34,19 +36,25 @@ class Dimension:
         """Return whether a value read from a file has the type of this setting."""
         if self.choices:
             return any(value is choice or (isinstance(choice, str) and value == choice) for choice in self.choices)
-        return type(value) is int if self.whole else is_number(value)
+        return (value is None and self.automatic) or (type(value) is int if self.whole else is_number(value))
 
     def nearest(self, value: Value) -> Value:
         """Return the value, clipped to the range."""
-        return value if self.choices or isinstance(value, str) else min(max(value, self.low), self.high)
+        return (
+            value if self.choices or value is None or isinstance(value, str) else min(max(value, self.low), self.high)
+        )
 
 
 # The ranges cover what helped on real data sets, which is narrower than what is allowed.
-# The objective is not searched: it is a choice of the user, and on those sets the default did as well or better by MAP,
-# MRR and ERR than the objectives of these names.
+# Of the objectives only those are searched that helped by NDCG: the default did as well or better by MAP, MRR and ERR
+# than the objectives of these names.
 DIMENSIONS = (
+    Dimension("rankers", 1, 8),
+    Dimension("objective", choices=(None, "lambdamart", "yetirank", "xendcg")),
+    Dimension("tree", choices=(None, "leafwise", "oblivious")),
+    Dimension("features", 0.2, 1.0, automatic=True),
     Dimension("learning_rate", 0.02, 0.3, log=True),
-    Dimension("leaves", 4, 128, log=True),
+    Dimension("leaves", 4, 128, log=True, automatic=True),
     Dimension("min_docs", 1, 200, log=True),
     Dimension("l2", 0.001, 100.0, log=True),
     Dimension("truncation", 3, 100, log=True),

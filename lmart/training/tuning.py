@@ -21,6 +21,7 @@ from lmart.data.dataset import RankingDataset
 from lmart.data.metadata import NO_SIDECARS, Sidecars
 from lmart.errors import DataError, LmartError, quote
 from lmart.settings import TrainSettings
+from lmart.settings.recipe import most_rankers
 from lmart.settings.resolved import ResolvedSettings, resolve
 from lmart.threads import WorkerPool
 from lmart.training.boosting import TrainingRun
@@ -37,7 +38,7 @@ DIGITS = 3  # of a proposed number: more would only make it harder to read
 class Trial:
     """One trial of the search.
 
-    values  : of the searched settings
+    values  : of the searched settings; None where a setting is automatic
     measure : with the best number of trees, on queries not trained on; None when the training failed
     trees   : the best number of trees
     seconds : wall time of the trial
@@ -185,7 +186,7 @@ def search(
             raise _OutOfTime
 
     while (most_trials is None or len(all_trials) < most_trials) and not out_of_time():
-        values = propose(space, all_trials, base.recorded)
+        values = propose(space, all_trials, base.recorded, base.facts.with_positions)
         if values is None:
             break
         start = time.monotonic()
@@ -202,12 +203,16 @@ def search(
     return all_trials
 
 
-def propose(space: Sequence[Dimension], trials: Sequence[Trial], base: TrainSettings) -> dict[str, Any] | None:
+def propose(
+    space: Sequence[Dimension], trials: Sequence[Trial], base: TrainSettings, with_positions: bool = False
+) -> dict[str, Any] | None:
     """Return the next values: first those of `base`, then values not tried before; None when none were found.
 
     space  : the searched settings
     trials : those before
     base   : settings of the first trial, with the seed
+    with_positions : the run learns a bias of positions
+    No two rankers of a proposal are the same.
     """
     if not trials:
         return {dimension.name: getattr(base, dimension.name) for dimension in space}
@@ -224,6 +229,8 @@ def propose(space: Sequence[Dimension], trials: Sequence[Trial], base: TrainSett
     for draw in range(DRAWS):
         study = optuna.create_study(direction="maximize", sampler=_sampler(optuna, base.seed, len(trials), draw))
         for trial in trials:
+            if any(trial.values[one.name] is None for one in space if not one.choices):
+                continue  # the estimator knows only numbers
             # The first trial may lie outside the ranges.
             places = {dimension.name: dimension.nearest(trial.values[dimension.name]) for dimension in space}
             state = optuna.trial.TrialState.FAIL if trial.measure is None else optuna.trial.TrialState.COMPLETE
@@ -231,7 +238,13 @@ def propose(space: Sequence[Dimension], trials: Sequence[Trial], base: TrainSett
                 optuna.trial.create_trial(state=state, value=trial.measure, params=places, distributions=ranges)
             )
         drawn = study.ask(ranges).params
-        values = {dimension.name: _rounded(drawn[dimension.name]) for dimension in space}
+        values: dict[str, Any] = {dimension.name: _rounded(drawn[dimension.name]) for dimension in space}
+        proposed = replace(base, **values)
+        most = most_rankers(proposed, with_positions)
+        if "rankers" in values:
+            values["rankers"] = min(values["rankers"], most)
+        elif (proposed.rankers or 1) > most:
+            continue
         if values not in tried:
             return values
     return None

@@ -170,7 +170,7 @@ def test_data_that_teaches_nothing() -> None:
 # The number of trees by the mean
 
 
-NOISY = ("--min-docs", "1", "--leaves", "3", "--learning-rate", "0.3")
+NOISY = ("--min-docs", "1", "--leaves", "3", "--learning-rate", "0.3", "--rankers", "1")
 
 
 LATE = "".join(

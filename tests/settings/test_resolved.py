@@ -8,28 +8,28 @@ from lmart.settings import TrainSettings
 from lmart.settings.resolved import EVERY_RANK, DataFacts, resolve
 
 
-def test_few_queries_and_early_stopping_call_for_two_objectives() -> None:
-    both = "lambdamart+yetirank"
-    for queries, patience, one_ranker, expected in (
-        (999, 1, False, both),
-        (1000, 1, False, "lambdamart"),
-        (999, 0, False, "lambdamart"),
-        (999, 1, True, "lambdamart"),
-    ):
-        facts = DataFacts(queries, 10_000, one_ranker=one_ranker)
-        resolved = resolve(TrainSettings(early_stop=patience), facts)
-        assert resolved.recorded.objective == expected
-        assert [one.objective.name for one in resolved.rankers] == expected.split("+")
-        assert resolve(TrainSettings(early_stop=patience, objective="err"), facts).recorded.objective == "err"
-    assert [one.name for one in TrainSettings().objectives] == ["lambdamart"]
-    assert [one.name for one in TrainSettings(objective=both).objectives] == ["lambdamart", "yetirank"]
+def test_the_settings_of_a_single_ranker_are_recorded_filled_in() -> None:
+    for facts in (DataFacts(70, 700), DataFacts(70, 700, with_positions=True)):
+        recorded = resolve(TrainSettings(rankers=1), facts).recorded
+        assert (recorded.objective, recorded.tree, recorded.features) == ("lambdamart", "leafwise", 1.0)
+        assert (recorded.rankers, recorded.leaves) == (1, 8)
+    assert resolve(TrainSettings(), facts).recorded == recorded  # with positions a single one is automatic
+
+
+def test_of_several_rankers_the_number_is_recorded_and_what_is_given_for_all() -> None:
+    resolved = resolve(TrainSettings(leaves=16), DataFacts(70, 700))
+    assert resolved.recorded == TrainSettings(rankers=4, leaves=16)
+    assert [one.tree.max_leaves for one in resolved.rankers] == [16] * 4
+    assert resolve(TrainSettings(objective="err+map"), DataFacts(70, 700)).recorded.objective == "err+map"
+    assert [one.tree.max_leaves for one in resolve(TrainSettings(), DataFacts(70, 700)).rankers] == [8, 8, 64, 64]
 
 
 def test_leaves_follow_the_number_of_queries_unless_given() -> None:
     for queries, leaves in ((0, 8), (1, 8), (287, 8), (288, 9), (992, 31), (10**6, 31)):
         facts = DataFacts(queries, 10_000)
-        assert resolve(TrainSettings(), facts).recorded.leaves == leaves
-        assert resolve(TrainSettings(leaves=64), facts).recorded.leaves == 64
+        assert resolve(TrainSettings(rankers=1), facts).recorded.leaves == leaves
+        assert resolve(TrainSettings(rankers=2), facts).rankers[1].tree.max_leaves == leaves
+        assert resolve(TrainSettings(rankers=1, leaves=64), facts).recorded.leaves == 64
 
 
 @pytest.mark.parametrize(
@@ -84,6 +84,8 @@ def test_the_largest_label_is_recorded_where_it_counts(
 def test_what_is_recorded_resolves_to_the_same() -> None:
     for given in (
         TrainSettings(),
+        TrainSettings(rankers=1),
+        TrainSettings(objective="map+err", features=0.3),
         TrainSettings(metric="err", early_stop=3),
         TrainSettings(monotone="3:-1", tree="depthwise"),
     ):

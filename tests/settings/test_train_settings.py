@@ -15,7 +15,8 @@ from lmart.settings import TrainSettings, options, range_in_words, setting
 
 DEFAULTS = {
     "trees": 300,
-    "tree": "leafwise",
+    "rankers": "auto",
+    "tree": "auto",
     "leaves": "auto",
     "learning_rate": 0.1,
     "max_depth": 0,
@@ -32,7 +33,7 @@ DEFAULTS = {
     "early_stop": 0,
     "absent": "zero",
     "sample": "auto",
-    "features": 1.0,
+    "features": "auto",
     "monotone": "",
     "position_bias_reg": 0.0,
     "seed": 0,

@@ -99,7 +99,7 @@ def test_weights_of_queries_have_the_effect_worked_by_hand() -> None:
 
 def test_early_stopping_keeps_exactly_the_best_trees() -> None:
     Path("v.svm").write_text(learnable(2))
-    slow = ("--trees", "200", "--leaves", "8", "--learning-rate", "0.05", "--min-docs", "9")
+    slow = ("--trees", "200", "--leaves", "8", "--learning-rate", "0.05", "--min-docs", "9", "--rankers", "1")
     run_ = fit(DATA, "--valid", "v.svm", *slow, "--early-stop", "5", "--metric", "NDCG")
     seen = [one["validation"][0] for one in run_.report["rounds"]]
     best = seen.index(max(seen)) + 1

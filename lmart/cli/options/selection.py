@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,6 +17,9 @@ from lmart.cli.options.packed import given_on_command_line, packed
 from lmart.cli.options.types import Real, Whole
 from lmart.settings import TrainSettings
 from lmart.settings import options as setting_fields
+
+if TYPE_CHECKING:
+    from lmart.training.search_space import Dimension
 
 _OPTIONS = (
     click.option(
@@ -95,14 +99,37 @@ selection_options = packed("selection", _selection_options, _NAMES, _OPTIONS)
 """Add the options; the command gets them packed as the keyword `selection: SelectionOptions`."""
 
 
+def searched(selection: SelectionOptions, settings: TrainSettings, with_positions: bool) -> tuple[Dimension, ...]:
+    """Return what a search tries: no settings that are given, mean nothing, or have one value that is allowed.
+
+    selection      : the options of selection
+    settings       : of the training
+    with_positions : the run learns a bias of positions
+    """
+    from lmart.training.search_space import dimensions
+
+    fixed = [*selection.given, *without_meaning(settings)]
+    if settings.monotone:
+        fixed.append("tree")  # oblivious ones do not go with it
+    if with_positions:
+        fixed.append("objective")
+    return dimensions(fixed)
+
+
 def check_usage(
-    selection: SelectionOptions, settings: TrainSettings, valid: Sequence[str], outputs: dict[str, str]
+    selection: SelectionOptions,
+    settings: TrainSettings,
+    valid: Sequence[str],
+    outputs: dict[str, str],
+    with_positions: bool = False,
 ) -> None:
-    """Raise a usage error when options do not go together; `outputs` are the outputs by option.
+    """Raise a usage error when options do not go together.
 
     selection : the options of selection
     settings  : of the training
     valid     : validation files
+    outputs   : by option
+    with_positions : the run learns a bias of positions
     """
     if selection.oof is not None and selection.folds is None:
         raise click.UsageError("--oof needs --folds: without, every model has seen every query")
@@ -121,9 +148,8 @@ def check_usage(
         if other != option:
             raise click.UsageError(f"{option} and {other} are the same file")
     if selection.tunes:
-        from lmart.training.search_space import dimensions
         from lmart.training.tuning import load_optuna
 
-        if not dimensions((*selection.given, *without_meaning(settings))):
+        if not searched(selection, settings, with_positions):
             raise click.UsageError("every setting that --tune searches is given; leave some open")
         load_optuna()

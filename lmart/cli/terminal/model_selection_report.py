@@ -16,14 +16,14 @@ from lmart.cli.model_selection import SelectedSettings
 from lmart.cli.options.packed import given_on_command_line
 from lmart.cli.terminal.console import Console
 from lmart.errors import counted
-from lmart.settings import AUTO, TrainSettings
+from lmart.settings import AUTO, TrainSettings, setting
 
 if TYPE_CHECKING:
     from lmart.data.dataset import RankingDataset
     from lmart.streams import AtomicOutput
     from lmart.training.cross_validation import CrossValidation
 
-NOT_OF_THE_MODEL = ("folds", "oof", "tune", "tune_trials", "tune_file", "early_stop", "report", "threads", "quiet")
+NOT_OF_THE_MODEL = ("folds", "oof", "tune", "tune_trials", "tune_file", "report", "threads", "quiet")
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -140,7 +140,7 @@ def print_results(selected: SelectedSettings, console: Console, to_output: bool)
             lines([""])
         table(*_trial_table(selected, metric))
         none_needed = "no settings are better than the initial scores alone"
-        lines(["", command_line(selected) if selected.settings.trees else none_needed])
+        lines(["", command_line(selected) if selected.winner.trees else none_needed])
 
 
 def _interval(crossed: CrossValidation) -> str:
@@ -190,6 +190,8 @@ def _trial_table(selected: SelectedSettings, metric: str) -> tuple[list[str], li
 
 
 def _cell(value: object) -> str:
+    if value is None:
+        return AUTO
     return ("no", "yes")[value] if isinstance(value, bool) else str(value)
 
 
@@ -206,9 +208,14 @@ def command_line(selected: SelectedSettings) -> str:
         flag = max(option.opts, key=len)
         value: Any
         if name in settings:
-            if not (given_on_command_line(name) or name in searched or name == "trees"):
-                continue
             value = settings[name]
+            if name == "early_stop":
+                said = value != 0  # 0 when the number of trees is chosen
+            else:  # what was automatic and is filled in now holds for any number of rankers
+                filled_in = setting(name).default is None and value is not None
+                said = given_on_command_line(name) or name in searched or name == "trees" or filled_in
+            if not said:
+                continue
             value = AUTO if value is None else value
         elif given_on_command_line(name) or name == "out":
             value = context.params[name]

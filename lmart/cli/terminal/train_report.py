@@ -37,7 +37,7 @@ def report_automatic(requested: TrainSettings, settings: ResolvedSettings, tunes
     tunes     : settings are searched
     console   : where it is reported
     """
-    automatic = (requested.objective, requested.leaves, requested.rankers)
+    automatic = (requested.objective, requested.leaves)
     if tunes or (None not in automatic and len(settings.rankers) == 1):
         return
     described = [_describe_ranker(one) for one in settings.rankers]
@@ -52,7 +52,7 @@ def report_automatic(requested: TrainSettings, settings: ResolvedSettings, tunes
 def _describe_ranker(settings: RankerSettings) -> str:
     """Describe a ranker in a few words."""
     tree = settings.tree
-    form = "" if tree.form.name == "leafwise" else f"{tree.form.name} trees of "
+    form = f"{tree.form.name} trees of " if tree.form.by_level or tree.form.oblivious else ""
     features = f" and {settings.feature_rate:.3g} of the features" if settings.feature_rate < 1 else ""
     return f"{settings.objective.name} with {form}{counted(tree.max_leaves, 'leaf', 'leaves')}{features}"
 
@@ -177,8 +177,10 @@ def warn_after_training(
 
 
 def _report_rankers_without_trees(result: TrainResult, settings: ResolvedSettings, console: Console) -> None:
+    if len(result.rankers) == 1 or not result.rounds:  # which is told already
+        return
     for number, one in enumerate(result.rankers, 1):
-        if one.trees or len(result.rankers) == 1:
+        if one.trees:
             continue
         ranker = f"ranker {number} of {len(result.rankers)}, {one.objective},"
         if one.rounds:

@@ -214,6 +214,8 @@ def _rankers(listed: object, n_trees: int, path: str) -> tuple[RankerPart, ...]:
         wrong = next(
             (key for key, kind in kinds.items() if type(one[key]) not in (kind, int if kind is float else kind)), None
         )
+        if wrong is None and not abs(one["features"]) <= sys.float_info.max:
+            wrong = "features"
         if wrong is not None or one["trees"] < 0:
             raise ModelError(f"ranker {number}: '{wrong or 'trees'}' is {shown(one[wrong or 'trees'])}", path)
     if listed and sum(one["trees"] for one in listed) != n_trees:

@@ -30,8 +30,9 @@ def read_model(path: str, format: str | None = None) -> Ensemble:
 def parse_model(content: bytes, path: str, format: str | None = None) -> Ensemble:
     """Return the model that a file's content, decompressed, holds.
 
-    path   : what to call the file in messages
-    format : name of its format; None: recognised by its content
+    content : of the file
+    path    : what to call the file in messages
+    format  : name of its format; None: recognised by its content
     ModelError when it is no sound model, or its format is not read.
     """
     head = content[:LONGEST_START]

@@ -398,6 +398,7 @@ def test_damaged_bounds_are_refused(change_of_tree: dict[str, object], what: str
         ([{"trees": 1}], "ranker 1: this is not an object with trees, objective"),
         ([1], "ranker 1: this is not an object"),
         ([{"trees": 2}], "the rankers have 2 trees, the model 1"),
+        ([{"features": 10**400}], "ranker 1: 'features' is '1000"),
         ([{"trees": -1}], "ranker 1: 'trees' is '-1'"),
         ([{"seed": "x"}], "ranker 1: 'seed' is"),
     ],
@@ -425,3 +426,10 @@ def test_a_damaged_file_is_one_line_and_windows_line_ends_are_none() -> None:
         )
     Path("m.json").write_bytes(whole.replace(b"\n", b"\r\n"))
     assert training_runs.scores() == good
+
+
+def test_a_share_of_features_beyond_all_numbers_is_refused() -> None:
+    ranker = '{"trees": 1, "objective": "a", "tree": "b", "leaves": 8, "features": 1e999, "seed": 0}'
+    text = TEXT.replace('"trees": [', f'"rankers": [{ranker}], "trees": [', 1).replace('"version": 1', '"version": 2')
+    with pytest.raises(ModelError, match="ranker 1: 'features' is "):
+        model_from_json(text.encode(), "m.json")

@@ -1,0 +1,133 @@
+"""Which rankers a model is the mean of."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+from lmart.errors import SettingsError
+from lmart.settings import TrainSettings
+from lmart.settings.recipe import AUTOMATIC, VARIATIONS, count_rankers, ranker_seed, variations
+from lmart.settings.resolved import DataFacts, resolve
+
+FIRST_FOUR = [
+    ("lambdamart", "leafwise", 1.0),
+    ("yetirank", "leafwise", 0.5),
+    ("lambdamart", "oblivious", 1.0),
+    ("yetirank", "oblivious", 0.5),
+]
+
+
+def of(n: int = 4, with_positions: bool = False, **given: Any) -> list[tuple[str, str, float]]:
+    settings = TrainSettings(rankers=n, **given)
+    return [(one.objective, one.tree, one.feature_rate) for one in variations(settings, n, with_positions)]
+
+
+def test_the_first_rankers_of_the_table_differ_in_all_that_varies() -> None:
+    assert of() == FIRST_FOUR == [tuple(one) for one in VARIATIONS[:4]]
+    assert of(1) == FIRST_FOUR[:1] and of(2) == FIRST_FOUR[:2]
+    assert len(set(VARIATIONS)) == len(VARIATIONS) == 8
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (
+            {"objective": "xendcg", "tree": "leafwise"},
+            [("xendcg", 1.0), ("xendcg", 0.5), ("xendcg", 1.0), ("xendcg", 0.5)],
+        ),
+        ({"tree": "depthwise"}, [("lambdamart", 1.0), ("yetirank", 0.5), ("lambdamart", 0.5), ("yetirank", 1.0)]),
+        ({"features": 0.7, "tree": "leafwise"}, [("lambdamart", 0.7), ("yetirank", 0.7)] * 2),
+        ({"monotone": "1:+1"}, [("lambdamart", 1.0), ("yetirank", 0.5), ("lambdamart", 0.5), ("yetirank", 1.0)]),
+    ],
+)
+def test_what_is_given_holds_for_every_ranker(given: dict[str, Any], expected: list[tuple[str, float]]) -> None:
+    form = str(given.get("tree", "leafwise"))
+    assert of(**given) == [(objective, form, rate) for objective, rate in expected]
+
+
+def test_several_objectives_are_taken_in_turn() -> None:
+    assert [one[0] for one in of(5, objective="map+err+xendcg")] == ["map", "err", "xendcg", "map", "err"]
+    assert of(2, objective="map+err") == [("map", "leafwise", 1.0), ("err", "leafwise", 1.0)]
+    assert count_rankers(TrainSettings(objective="map+err+mrr"), 50, False) == 3
+    assert count_rankers(TrainSettings(objective="map+err+mrr", rankers=2), 50, False) == 2
+
+
+def test_only_objectives_that_learn_a_bias_of_positions_are_taken_where_there_are_positions() -> None:
+    assert [one[0] for one in of(4, with_positions=True)] == ["lambdamart"] * 4
+    assert len(set(of(4, with_positions=True))) == 4
+    assert count_rankers(TrainSettings(), 500, True) == 1
+    assert count_rankers(TrainSettings(rankers=3), 500, True) == 3
+
+
+def test_no_two_rankers_of_a_model_are_the_same() -> None:
+    with pytest.raises(SettingsError, match="rankers is 5, but with the other settings only 4 differ; use fewer"):
+        of(5, objective="lambdamart")
+    with pytest.raises(SettingsError, match="only 1 differs;"):
+        of(2, objective="lambdamart", tree="leafwise", features=1.0)
+    with pytest.raises(SettingsError, match="rankers is 5"):
+        of(5, with_positions=True)
+    assert len(of(2, objective="lambdamart", tree="leafwise", features=0.9)) == 2  # by features drawn otherwise
+    assert len(of(9, objective="xendcg")) == 9  # by noise
+    assert len(of(5, objective="lambdamart", sample=0.5)) == 5  # by rows drawn otherwise
+    with pytest.raises(SettingsError, match="only 8 differ"):
+        of(9)  # the ninth would be the first again, which draws nothing
+
+
+def test_seeds_are_different_and_the_first_is_that_of_the_run() -> None:
+    assert ranker_seed(7, 0) == 7
+    seeds = [ranker_seed(seed, number) for seed in range(40) for number in range(64)]
+    assert len(set(seeds)) == len(seeds) and min(seeds) >= 0 and max(seeds) < 2**63
+    resolved = resolve(TrainSettings(rankers=3, seed=5), DataFacts(50, 500))
+    assert [one.seed for one in resolved.rankers] == [ranker_seed(5, number) for number in range(3)]
+
+
+@pytest.mark.parametrize(("trees", "rate"), [(300, 0.1), (500, 0.05), (100, 0.1), (1000, 0.03), (3, 0.1), (150, 0.3)])
+def test_the_automatic_number_falls_with_the_queries_by_one_at_a_time(trees: int, rate: float) -> None:
+    settings = TrainSettings(trees=trees, learning_rate=rate)
+    counts = [count_rankers(settings, n, False) for n in range(3000)]
+    assert all(0 <= before - after <= 1 for before, after in itertools.pairwise(counts))
+    assert min(counts) >= 1 and max(counts) <= AUTOMATIC
+
+
+def test_the_automatic_number_grows_with_the_trees_by_one_at_a_time() -> None:
+    for queries in (10, 450, 5000):
+        counts = [count_rankers(TrainSettings(trees=n), queries, False) for n in range(1, 700)]
+        assert all(0 <= after - before <= 1 for before, after in itertools.pairwise(counts))
+        assert (counts[0], counts[-1]) == (1, AUTOMATIC)
+
+
+@pytest.mark.parametrize(
+    ("queries", "trees", "rate", "expected"),
+    [
+        (60, 300, 0.1, 4),
+        (2000, 300, 0.1, 2),
+        (1125, 300, 0.1, 4),
+        (1126, 300, 0.1, 3),
+        (60, 20, 0.1, 1),
+        (9, 40, 0.1, 2),
+    ],
+)
+def test_the_automatic_number_is_what_the_help_says(queries: int, trees: int, rate: float, expected: int) -> None:
+    assert count_rankers(TrainSettings(trees=trees, learning_rate=rate), queries, False) == expected
+
+
+def test_the_automatic_number_is_at_most_what_differs() -> None:
+    given = TrainSettings(tree="leafwise", features=1.0)
+    assert count_rankers(given, 60, False) == 2
+    assert [one.objective.name for one in resolve(given, DataFacts(60, 600)).rankers] == ["lambdamart", "yetirank"]
+    assert count_rankers(TrainSettings(tree="leafwise", features=0.5), 60, False) == 4
+
+
+def test_there_are_no_more_rankers_than_trees() -> None:
+    assert count_rankers(TrainSettings(trees=2, rankers=5), 10, False) == 2
+    resolved = resolve(TrainSettings(trees=2, rankers=5), DataFacts(50, 500))
+    assert [one.trees for one in resolved.rankers] == [1, 1] and resolved.recorded.rankers == 2
+
+
+@pytest.mark.parametrize(("trees", "shares"), [(8, [3, 3, 2]), (9, [3, 3, 3]), (10, [4, 3, 3])])
+def test_rankers_share_the_trees_evenly(trees: int, shares: list[int]) -> None:
+    resolved = resolve(TrainSettings(trees=trees, rankers=3), DataFacts(50, 500))
+    assert [one.trees for one in resolved.rankers] == shares and resolved.rounds == shares[-1]
