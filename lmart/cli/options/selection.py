@@ -98,11 +98,12 @@ selection_options = packed("selection", _selection_options, _NAMES, _OPTIONS)
 def check_usage(
     selection: SelectionOptions, settings: TrainSettings, valid: Sequence[str], outputs: dict[str, str]
 ) -> None:
-    """Raise a usage error when options do not go together; `outputs` are the outputs by option.
+    """Raise a usage error when options do not go together.
 
     selection : the options of selection
     settings  : of the training
     valid     : validation files
+    outputs   : the output files, by option
     """
     if selection.oof is not None and selection.folds is None:
         raise click.UsageError("--oof needs --folds: without, every model has seen every query")

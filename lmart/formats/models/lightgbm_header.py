@@ -106,6 +106,8 @@ def check_objective(objective: str | None, path: str, line: int | None, remedy: 
 def read_names(head: Header, rest: Sequence[bytes], path: str) -> list[str]:
     """Return the name of each column.
 
+    head : the lines before the trees
+    path : what to call the file in messages
     rest : the lines after the trees. Old versions wrote names with blanks in them as they are; the importances there
            tell such names apart.
     """

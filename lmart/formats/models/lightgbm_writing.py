@@ -60,6 +60,7 @@ class WrittenEnsemble(NamedTuple):
 def prepare(ensemble: Ensemble, zero_as_missing: bool) -> WrittenEnsemble:
     """Return the ensemble as LightGBM has it; ModelError when it cannot hold it.
 
+    ensemble        : the model
     zero_as_missing : whether the target knows splits that send zeros to their default side
     """
     names, notes = column_names(ensemble)

@@ -44,6 +44,7 @@ class WrittenTrees(NamedTuple):
 def prepare(ensemble: Ensemble, base_as_tree: bool = False) -> WrittenTrees:
     """Return the ensemble as XGBoost has it; ModelError when it cannot hold it.
 
+    ensemble     : the model
     base_as_tree : whether the base score becomes a first tree of one leaf, for formats that have none
     """
     n_columns = int(ensemble.feature_ids[-1]) + 1 if len(ensemble.feature_ids) else 1
