@@ -7,7 +7,6 @@ decision_type and have the number above each threshold, so that Vespa, which onl
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any, NoReturn
 
@@ -15,7 +14,7 @@ import numpy as np
 
 from lmart.array_types import Float64Array
 from lmart.errors import ModelError, quote
-from lmart.formats.models.json_text import json_start, parse_json
+from lmart.formats.models.json_text import json_start, parse_json, shown
 from lmart.formats.models.lightgbm_conditions import LARGEST_CATEGORY, category_edges, read_conditions
 from lmart.formats.models.lightgbm_header import (
     check_categories,
@@ -154,7 +153,7 @@ class _Nodes:
         value: Any = node["leaf_value"]
         count = node.get("leaf_count")
         if type(value) not in (float, int) or not abs(value) <= LARGEST_NUMBER:
-            self.refuse(number, f"leaf_value is {_shown(value)}")
+            self.refuse(number, f"leaf_value is {shown(value)}")
         if "leaf_const" in node:
             raise ModelError(
                 f"tree {number} has linear models in its leaves (linear_tree), which lmart does not support; train it"
@@ -170,7 +169,7 @@ class _Nodes:
         column: Any = node.get("split_feature")
         gain: Any = node.get("split_gain")
         if type(column) is not int or not 0 <= column < 2**31:
-            self.refuse(number, f"split_feature is {_shown(column)}")
+            self.refuse(number, f"split_feature is {shown(column)}")
         if type(gain) not in (float, int) or not abs(gain) <= LARGEST_NUMBER:
             self.has_gains, gain = False, 0.0
         decision, kind = node.get("decision_type"), 0
@@ -180,17 +179,17 @@ class _Nodes:
             self._add_categories(number, threshold)
             threshold = 0.0
         elif decision not in ("<=", "<"):
-            self.refuse(number, f"decision_type is {_shown(decision)}, not '<=', '<' or '=='")
+            self.refuse(number, f"decision_type is {shown(decision)}, not '<=', '<' or '=='")
         elif type(threshold) not in (float, int) or not abs(threshold) <= LARGEST_NUMBER:
-            self.refuse(number, f"threshold is {_shown(threshold)}")
+            self.refuse(number, f"threshold is {shown(threshold)}")
         else:
             missing, default_left = node.get("missing_type"), node.get("default_left")
             if type(missing) is not str or missing not in MISSING_TYPES or type(default_left) is not bool:
-                self.refuse(number, f"missing_type is {_shown(missing)}, default_left {_shown(default_left)}")
+                self.refuse(number, f"missing_type is {shown(missing)}, default_left {shown(default_left)}")
             kind = (MISSING_TYPES[missing] << 2) | (2 if default_left else 0)
             if decision == "<":
                 if missing != "NaN":
-                    self.refuse(number, f"missing_type is {_shown(missing)} where decision_type is '<'")
+                    self.refuse(number, f"missing_type is {shown(missing)} where decision_type is '<'")
                 self.strict.append(len(self.columns))
         self.columns.append(column)
         self.gains.append(float(gain))
@@ -205,7 +204,7 @@ class _Nodes:
         if words == [""]:
             words = []
         if not all(word.isascii() and word.isdigit() and len(word) < 11 for word in words):
-            self.refuse(number, f"the categories {_shown(threshold)} are not whole numbers")
+            self.refuse(number, f"the categories {shown(threshold)} are not whole numbers")
         numbers = np.unique(np.array([int(word) for word in words], np.int64))
         if len(numbers) and numbers[-1] > LARGEST_CATEGORY:
             self.refuse(number, f"category {numbers[-1]} is too large")
@@ -261,10 +260,3 @@ class _Nodes:
             counts_to_offsets(tests.bound_counts),
             tests.bounds,
         )
-
-
-def _shown(value: Any) -> str:
-    """Return a value of JSON for a message, an object or list by its kind only."""
-    if isinstance(value, (dict, list)):
-        return "an object" if isinstance(value, dict) else "a list"
-    return quote(json.dumps(value) if not isinstance(value, str) else value, 30)

@@ -10,13 +10,14 @@ import codecs
 import json
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lmart.array_types import Float32Array, Int64Array
 from lmart.errors import ModelError, counted, quote
 from lmart.formats.models.float32_text import is_decimal, nearest32, shortest32
+from lmart.formats.models.json_text import parse_json, spelled
 from lmart.formats.models.node_arrays import NodeArrays, trees_of
 from lmart.formats.models.plain_sum import (
     as_plain_sum,
@@ -59,7 +60,7 @@ def read(content: bytes, path: str) -> Ensemble:
 
     Features named f<number> keep that id; else features have their names and are numbered from 1 as listed.
     """
-    document = _parse(content, path)
+    document = parse_json(content, path, strict=True)
     if isinstance(document, list) and len(document) == 1:
         document = document[0]
     if not isinstance(document, dict) or not isinstance(document.get("class"), str):
@@ -91,31 +92,6 @@ def read(content: bytes, path: str) -> Ensemble:
         settings={"source": "Solr MultipleAdditiveTreesModel"},
         sums="float32",
     )
-
-
-def _parse(content: bytes, path: str) -> Any:
-    """Return what the JSON text says; one clear line when it is none."""
-
-    def refuse(literal: str) -> NoReturn:
-        raise ModelError(f"{quote(literal)} is no JSON number; the model is damaged", path)
-
-    try:
-        return json.loads(content.decode("utf-8-sig"), parse_constant=refuse)
-    except UnicodeDecodeError as fault:
-        line = content.count(b"\n", 0, fault.start) + 1
-        raise ModelError("this is not UTF-8 text; the model is damaged", path, line) from None
-    except json.JSONDecodeError as fault:
-        rest = fault.doc[fault.pos :].strip()
-        if not rest or fault.msg.startswith("Unterminated string"):
-            raise ModelError(
-                "the model ends in the middle; the file was cut, copy it again", path, fault.lineno
-            ) from None
-        token = quote(rest.split("\n", 1)[0], 30)
-        raise ModelError(
-            f"this is not valid JSON, at column {fault.colno}: {token}; the model is damaged", path, fault.lineno
-        ) from None
-    except (RecursionError, ValueError):  # nested without end, or an integer of thousands of digits
-        raise ModelError("nodes are nested too deep, or a number is too long, to be read", path) from None
 
 
 def _feature_names(listed: Any, path: str) -> list[str]:
@@ -198,7 +174,7 @@ def _float32(entries: Sequence[Any], key: str, path: str) -> Float32Array:
     for entry in entries:
         is_text = type(entry) is str and (is_decimal(entry) or entry in lowest)
         if not is_text and (type(entry) not in (int, float) or abs(entry) > 2**1000):
-            raise ModelError(f"a '{key}' is {quote(json.dumps(entry))}, not a finite number", path)
+            raise ModelError(f"a '{key}' is {spelled(entry)}, not a finite number", path)
     numbers = np.array(list(map(float, entries)), np.float64)
     return nearest32([entry if type(entry) is str else "" for entry in entries], numbers)
 

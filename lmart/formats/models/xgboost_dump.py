@@ -15,12 +15,12 @@ import numpy as np
 
 from lmart.array_types import Float64Array
 from lmart.errors import ModelError, quote
-from lmart.formats.models.json_text import json_start, parse_json
+from lmart.formats.models.json_text import json_start, parse_json, shown
 from lmart.formats.models.thresholds import of_less32
 from lmart.formats.models.tree_building import LARGEST_NUMBER, build_trees, check_bounds, counts_to_offsets, join_bounds
 from lmart.formats.models.written_model import WrittenModel
 from lmart.formats.models.xgboost_categories import MOST_CATEGORIES, category_edges32
-from lmart.formats.models.xgboost_document import SUMS, shown
+from lmart.formats.models.xgboost_document import SUMS
 from lmart.formats.models.xgboost_document_writer import spell
 from lmart.formats.models.xgboost_json import refuse_other
 from lmart.formats.models.xgboost_writing import WrittenTrees, prepare
