@@ -1,4 +1,4 @@
-"""JSON of models: strict, with one meaning for all that it says, or as other tools write it, with deeply nested trees."""
+"""JSON of models: strict, with one meaning for all that it says, or as other tools write it, deeply nested too."""
 
 from __future__ import annotations
 

@@ -14,11 +14,11 @@ import numpy.typing as npt
 
 from lmart.array_types import BoolArray, Float64Array, Int64Array, UInt32Array
 from lmart.errors import ModelError
+from lmart.formats.models.plain_nodes import expand_except
 from lmart.formats.models.tree_building import (
     LARGEST_NUMBER,
     Conditions,
     check_bounds,
-    expand_except,
     join_bounds,
 )
 from lmart.scoring.ensemble import Ensemble

@@ -9,9 +9,11 @@ import numpy as np
 
 from lmart.array_types import BoolArray, Float64Array, Int64Array
 from lmart.errors import ModelError, counted
+from lmart.formats.models.feature_lists import MOST_LISTED
 from lmart.formats.models.lightgbm_writing import with_base_tree, zero_goes_left
+from lmart.formats.models.plain_nodes import expand_except
 from lmart.formats.models.thresholds import of_less32, round_up32
-from lmart.formats.models.tree_building import MOST_LISTED, counts_to_offsets, expand_except
+from lmart.formats.models.tree_building import counts_to_offsets
 from lmart.formats.models.xgboost_categories import MOST_CATEGORIES, category_edges32
 from lmart.formats.models.xgboost_document import SUMS
 from lmart.scoring.ensemble import Ensemble, FlatTrees, flatten
