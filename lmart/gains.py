@@ -149,6 +149,8 @@ def grade_scale(labels: Float64Array) -> int:
 def refuse_labels_above(labels: Float64Array, scale: int, input_rows: Int64Array | None = None) -> None:
     """Raise DataError when a label is above the largest label given for expected reciprocal rank.
 
+    labels     : float64[n_documents]
+    scale      : the largest label given
     input_rows : int64[n_documents], the row of the input, from 0, of each document; None: the documents' own order
     """
     import numpy as np
@@ -164,7 +166,8 @@ def refuse_labels_above(labels: Float64Array, scale: int, input_rows: Int64Array
 def stop_probabilities(labels: Float64Array, scale: int | None = None) -> Float64Array:
     """Return how likely a reader stops at each document, (2^label - 1) / 2^L (Chapelle et al. 2009), float64[n].
 
-    scale : L, a whole number from 1 that no label is above; None: `grade_scale` of these labels
+    labels : float64[n]
+    scale  : L, a whole number from 1 that no label is above; None: `grade_scale` of these labels
     """
     import numpy as np
 

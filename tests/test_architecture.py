@@ -98,18 +98,22 @@ def test_kernels_that_python_calls_return_no_named_tuple() -> None:
 
 
 def test_names_of_measures_objectives_and_trees_are_in_their_records() -> None:
-    """So a new one needs a record, and no comparison elsewhere; these few are keys of JSON and a label."""
+    """So a new one needs a record, and no comparison elsewhere; these few are keys of JSON, a label, and RankLib's."""
     from lmart.measures import KINDS
     from lmart.settings import OBJECTIVES, TREE_FORMS
 
     keys = {("measures/evaluation.py", "err"), ("cli/terminal/train_report.py", "err")}
-    others = {("cli/terminal/eval_report.py", "err")}
+    label = ("cli/terminal/eval_report.py", "err")
+    of_ranklib = {("formats/models/ranklib.py", name) for name in ("lambdamart", "ranknet")}  # its names of its rankers
+    records = {"settings/kinds.py", "measures/kinds.py"}
+    records |= {"settings/recipe.py", "training/search_space.py"}  # tables of combinations
     names = {*KINDS, *OBJECTIVES, *TREE_FORMS}
     found = set()
     for path in (ROOT / "lmart").rglob("*.py"):
-        if path.name in ("kinds.py", "recipe.py", "search_space.py"):  # the last two are tables of combinations
+        place = path.relative_to(ROOT / "lmart").as_posix()
+        if place in records:
             continue
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Constant) and node.value in names:
-                found.add((path.relative_to(ROOT / "lmart").as_posix(), node.value))
-    assert found == keys | others
+                found.add((place, node.value))
+    assert found == {*keys, label, *of_ranklib}

@@ -56,9 +56,10 @@ def read_validation_set(
 
     path    : the file
     options : how it is read
+    model   : has the features of the training set
     edges   : the bins of the training set
     pool    : the workers
-    model : has the features of the training set; strict : refuse features that only one of both has
+    strict  : refuse features that only one of both has
     """
     options = for_models(options, [model])
     if options.group_by_qid:

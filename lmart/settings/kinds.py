@@ -56,6 +56,11 @@ class TreeForm:
     by_level: bool = False
     oblivious: bool = False
 
+    @property
+    def is_usual(self) -> bool:
+        """Whether this is the usual form, which reports need not name: the leaf with the highest gain is split."""
+        return not (self.by_level or self.oblivious)
+
 
 _OBJECTIVES = (
     ObjectiveKind(

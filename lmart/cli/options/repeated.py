@@ -10,8 +10,12 @@ import click
 def refuse_repeated(command: click.Command, context: click.Context, arguments: Sequence[str]) -> None:
     """Raise a usage error when an option of one value, or one with an opposite, stands twice among the arguments.
 
-    context : that of the group; arguments : those of the command. Options that may be given several times, and plain
-    flags, are left alone; what is wrong with the arguments otherwise is left to Click.
+    command   : whose options they are
+    context   : that of the group
+    arguments : those of the command
+
+    Options that may be given several times, and plain flags, are left alone; what is wrong with the arguments otherwise
+    is left to Click.
     """
     own = click.Context(command, info_name=command.name, parent=context, resilient_parsing=True)
     try:

@@ -52,7 +52,7 @@ def report_automatic(requested: TrainSettings, settings: ResolvedSettings, tunes
 def _describe_ranker(settings: RankerSettings) -> str:
     """Describe a ranker in a few words."""
     tree = settings.tree
-    form = f"{tree.form.name} trees of " if tree.form.by_level or tree.form.oblivious else ""
+    form = "" if tree.form.is_usual else f"{tree.form.name} trees of "
     features = f" and {settings.feature_rate:.3g} of the features" if settings.feature_rate < 1 else ""
     return f"{settings.objective.name} with {form}{counted(tree.max_leaves, 'leaf', 'leaves')}{features}"
 

@@ -206,6 +206,7 @@ def _table(storage: str, declared: str, entries: Sequence[str]) -> Iterator[str]
 
     storage  : 'static ', or 'extern ' for what other files may use
     declared : type and name
+    entries  : as C spells them
     """
     if storage == "extern ":  # C++ would keep a constant to the file
         yield f'#ifdef __cplusplus\nextern "C" const {declared}[];\n#endif\n'

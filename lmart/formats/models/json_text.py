@@ -1,4 +1,4 @@
-"""JSON of other tools: NaN and Infinity are taken where a tool writes them, and trees may be nested deeply."""
+"""JSON of models: strict, with one meaning for all that it says, or as other tools write it, deeply nested too."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import NoReturn
 
 from lmart.errors import ModelError, quote
 
 BLANKS = " \t\r\n"
 CUT = "the model ends in the middle; the file was cut, copy it again"
+SHOWN = 30  # characters of a value or text in messages
 MOST_LEVELS = 20_000  # of brackets: more than any tree that was trained
 
 TOKEN = re.compile(
@@ -39,26 +40,70 @@ def json_start(start: bytes) -> str:
     return start.removeprefix(codecs.BOM_UTF8).decode("utf-8", "ignore").lstrip(BLANKS)
 
 
-def parse_json(content: bytes, path: str) -> Any:
-    """Return what the JSON text says; ModelError in one line when it is no JSON. Nesting takes no recursion."""
+def parse_json(content: bytes, path: str, strict: bool = False) -> object:
+    """Return what JSON text says: dicts, lists, texts, numbers, true, false and null.
+
+    content : the whole content of a model file, UTF-8
+    path    : what to call it in messages
+    strict  : NaN, Infinity, a key that is given twice and deep nesting are refused; else the first two are numbers, the
+              last value of a key counts, and brackets may be nested up to MOST_LEVELS, which takes no recursion
+
+    ModelError in one line when it is no such JSON.
+    """
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as fault:
         line = content.count(b"\n", 0, fault.start) + 1
-        raise ModelError("this is no UTF-8 text; the model is damaged", path, line) from None
+        raise ModelError("this is not UTF-8 text; the model is damaged", path, line) from None
     if not text.strip(BLANKS):
         raise ModelError("the file is empty", path)
     try:
         with _no_collection():
-            return json.loads(text)
+            return _parse_strictly(text, path) if strict else json.loads(text)
     except json.JSONDecodeError as fault:
         if fault.msg.startswith("Unterminated string"):
             raise ModelError(CUT, path, fault.lineno) from None
-        raise _refusal(text, fault.pos, path) from None
+        raise _refusal(text, fault.pos, path, is_more=fault.msg == "Extra data") from None
     except RecursionError:
+        if strict:
+            raise ModelError("brackets are nested too deep; the model is damaged", path) from None
         return _parse_nested(text, path)
     except ValueError:  # an integer of thousands of digits
-        raise ModelError("a number of the file is too long; the model is damaged", path) from None
+        raise ModelError("a number is too long; the model is damaged", path) from None
+
+
+def shown(value: object) -> str:
+    """Return a value for a message: a text without its quotes, an object or array by its kind only."""
+    if isinstance(value, str):
+        return quote(value, SHOWN)
+    if value is None or isinstance(value, (bool, int, float)):
+        return quote(json.dumps(value), SHOWN)
+    return "an object" if isinstance(value, dict) else "a list"
+
+
+def spelled(value: object) -> str:
+    """Return a value for a message as JSON spells it, cut when it is long: where a text must not look like a number."""
+    return quote(json.dumps(value))
+
+
+def _parse_strictly(text: str, path: str) -> object:
+    """Return what the text says; JSONDecodeError, RecursionError and ValueError as those of json.loads."""
+
+    def refuse_literal(literal: str) -> NoReturn:
+        """Refuse NaN and Infinity, which Python takes and JSON does not have."""
+        raise ModelError(f"{quote(literal)} is no JSON number; the model is damaged", path)
+
+    def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        """Return an object; refuse a key that is given twice."""
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            seen: set[str] = set()
+            twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+            raise ModelError(f"the key {quote(twice)} is given twice; the model is damaged", path)
+        return found
+
+    parsed: object = json.loads(text, object_pairs_hook=unique, parse_constant=refuse_literal)
+    return parsed
 
 
 @contextmanager
@@ -73,15 +118,22 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _refusal(text: str, position: int, path: str) -> ModelError:
-    """Return the refusal of a text that is no JSON from `position` on."""
-    rest = text[position : position + 200].strip(BLANKS)
-    if not rest:
-        return ModelError(CUT, path)
+def _refusal(text: str, position: int, path: str, is_more: bool = False) -> ModelError:
+    """Return the refusal of a text that is no JSON from a place on.
+
+    text     : the whole text
+    position : of the first wrong character
+    path     : what to call the file
+    is_more  : the text before is JSON, whole
+    """
     line = text.count("\n", 0, position) + 1
+    rest = text[position:].lstrip(BLANKS)[:200].rstrip(BLANKS)
+    if not rest:
+        return ModelError(CUT, path, line)
     column = position - text.rfind("\n", 0, position)
-    token = quote(rest.split("\n", 1)[0].rstrip("\r"), 30)
-    return ModelError(f"this is not valid JSON, at column {column}: {token}; the model is damaged", path, line)
+    token = quote(rest.split("\n", 1)[0].rstrip("\r"), SHOWN)
+    what = "there is more after the end of the model" if is_more else "this is not valid JSON"
+    return ModelError(f"{what}, at column {column}: {token}; the model is damaged", path, line)
 
 
 class _Level:
@@ -90,11 +142,11 @@ class _Level:
     __slots__ = ("expects", "key", "value")
 
     def __init__(self, is_object: bool) -> None:
-        self.value: dict[str, Any] | list[Any] = {} if is_object else []
+        self.value: dict[str, object] | list[object] = {} if is_object else []
         self.key = ""
         self.expects = "key or end" if is_object else "value or end"
 
-    def add(self, value: Any) -> None:
+    def add(self, value: object) -> None:
         """Add a value of an array, or that of the waiting key."""
         if isinstance(self.value, dict):
             self.value[self.key] = value
@@ -103,7 +155,7 @@ class _Level:
         self.expects = "comma or end"
 
 
-def _parse_nested(text: str, path: str) -> Any:
+def _parse_nested(text: str, path: str) -> object:
     """Return what the text says, by an explicit stack: for texts that are nested more deeply than json.loads takes."""
     levels: list[_Level] = []
     outermost = _Level(False)
@@ -154,10 +206,11 @@ def _step(here: _Level, levels: list[_Level], outermost: _Level, token: tuple[st
     return True
 
 
-def _value(kind: str, text: str) -> Any:
+def _value(kind: str, text: str) -> object:
     """Return what a token says that is a value by itself."""
     if kind == "text":
-        return json.loads(text)
+        written: str = json.loads(text)
+        return written
     if kind == "word":
         return WORDS[text]
     return int(text) if kind == "whole" else float(text)

@@ -14,11 +14,11 @@ import numpy.typing as npt
 
 from lmart.array_types import BoolArray, Float64Array, Int64Array, UInt32Array
 from lmart.errors import ModelError
+from lmart.formats.models.plain_nodes import expand_except
 from lmart.formats.models.tree_building import (
     LARGEST_NUMBER,
     Conditions,
     check_bounds,
-    expand_except,
     join_bounds,
 )
 from lmart.scoring.ensemble import Ensemble
@@ -52,6 +52,7 @@ def read_conditions(
     thresholds     : float64[n], may be infinite; anything for categorical nodes
     decision_types : int64[n], the bits of LightGBM's text format
     categorical    : of each categorical node, what `category_edges` gives for the categories that go left
+    path           : what to call the file in messages
     """
     is_categorical = (decision_types & CATEGORICAL) != 0
     default_left = (decision_types & DEFAULT_LEFT) != 0
@@ -130,7 +131,9 @@ class LightGBMNodes(NamedTuple):
 def write_conditions(ensemble: Ensemble, zero_as_missing: bool = True) -> LightGBMNodes:
     """Return the nodes as LightGBM's: those of several bounds as its own kinds of split where they are exactly that.
 
+    ensemble        : the model
     zero_as_missing : whether the target knows splits that send zeros to their default side
+
     ModelError when the rest would take too many plain nodes.
     """
     splits: list[tuple[float, int] | Int64Array] = []

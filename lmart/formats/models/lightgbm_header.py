@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from lmart.array_types import Int64Array
 from lmart.errors import LmartError, ModelError, quote
-from lmart.formats.models.tree_building import Features, list_features
+from lmart.formats.models.feature_lists import Features, list_features
 from lmart.gains import Gain
 
 VERSIONS = ("v2", "v3", "v4")
@@ -106,6 +106,8 @@ def check_objective(objective: str | None, path: str, line: int | None, remedy: 
 def read_names(head: Header, rest: Sequence[bytes], path: str) -> list[str]:
     """Return the name of each column.
 
+    head : the lines before the trees
+    path : what to call the file in messages
     rest : the lines after the trees. Old versions wrote names with blanks in them as they are; the importances there
            tell such names apart.
     """

@@ -1,4 +1,4 @@
-"""LightGBM's text model, versions v2 to v4 (LightGBM 2.1 to 4), as `save_model` and its command line write it."""
+"""LightGBM's text model, versions v2 to v4 (LightGBM 2.1 to 4), as save_model and its command line write it."""
 
 from __future__ import annotations
 

@@ -9,9 +9,10 @@ import numpy as np
 
 from lmart.array_types import BoolArray, Float64Array, Int64Array
 from lmart.errors import ModelError, counted
+from lmart.formats.models.feature_lists import MOST_LISTED
 from lmart.formats.models.lightgbm_conditions import DEFAULT_LEFT, NAN_MISSING, write_conditions
 from lmart.formats.models.lightgbm_header import SUMS
-from lmart.formats.models.tree_building import MOST_LISTED, counts_to_offsets
+from lmart.formats.models.tree_building import counts_to_offsets
 from lmart.scoring.ensemble import Ensemble, Tree
 
 JSON_MARKS = str.maketrans(dict.fromkeys('",:[]{}', "_"))
@@ -60,6 +61,7 @@ class WrittenEnsemble(NamedTuple):
 def prepare(ensemble: Ensemble, zero_as_missing: bool) -> WrittenEnsemble:
     """Return the ensemble as LightGBM has it; ModelError when it cannot hold it.
 
+    ensemble        : the model
     zero_as_missing : whether the target knows splits that send zeros to their default side
     """
     names, notes = column_names(ensemble)

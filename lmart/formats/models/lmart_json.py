@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from lmart.errors import LmartError, ModelError, quote
+from lmart.formats.models.json_text import BLANKS, parse_json, spelled
 from lmart.formats.models.lmart_json_trees import INTEGERS, NUMBERS, VERSION, read_trees
-from lmart.formats.models.strict_json import BLANKS, parse_json, shown
 from lmart.formats.models.written_model import WrittenModel
 from lmart.gains import Gain
 from lmart.scoring.ensemble import Ensemble, RankerPart, Tree
@@ -97,10 +97,10 @@ def model_from_json(content: bytes, path: str) -> Ensemble:
         raise ModelError(f'this is JSON but no lmart model: it does not say "format": "{FORMAT}"', path)
     version = document.get("version")
     if type(version) is not int or version < 1:
-        raise ModelError(f"the version of the format is {shown(version)}, not a whole number from 1 up", path)
+        raise ModelError(f"the version of the format is {spelled(version)}, not a whole number from 1 up", path)
     if version > VERSION:
         raise ModelError(
-            f"the model has format version {shown(version)}, this lmart knows up to {VERSION}; install a newer lmart",
+            f"the model has format version {spelled(version)}, this lmart knows up to {VERSION}; install a newer lmart",
             path,
         )
     _check_keys(document, HEAD_KEYS, OPTIONAL_HEAD_KEYS, "the model", path)
@@ -111,16 +111,16 @@ def model_from_json(content: bytes, path: str) -> Ensemble:
     try:
         Gain.parse(gain if isinstance(gain, str) else "")
     except LmartError:
-        raise ModelError(f"'gain' is {shown(gain)}, not exp2, linear or a table such as '0,1,3,7'", path) from None
+        raise ModelError(f"'gain' is {spelled(gain)}, not exp2, linear or a table such as '0,1,3,7'", path) from None
     if document["absent"] not in ("zero", "missing"):
-        raise ModelError(f"'absent' is {shown(document['absent'])}; it must be 'zero' or 'missing'", path)
+        raise ModelError(f"'absent' is {spelled(document['absent'])}; it must be 'zero' or 'missing'", path)
     base_score = document["base_score"]
     if type(base_score) not in NUMBERS or not abs(base_score) <= sys.float_info.max:
-        raise ModelError(f"'base_score' is {shown(base_score)}, not a finite number", path)
+        raise ModelError(f"'base_score' is {spelled(base_score)}, not a finite number", path)
     if document.get("sums", "float64") not in ("float64", "float32"):
-        raise ModelError(f"'sums' is {shown(document['sums'])}; it must be 'float64' or 'float32'", path)
+        raise ModelError(f"'sums' is {spelled(document['sums'])}; it must be 'float64' or 'float32'", path)
     if type(document.get("average", False)) is not bool:
-        raise ModelError(f"'average' is {shown(document['average'])}; it must be true or false", path)
+        raise ModelError(f"'average' is {spelled(document['average'])}; it must be true or false", path)
     feature_ids = _feature_ids(document["feature_ids"], path)
     return Ensemble(
         read_trees(document["trees"], feature_ids, path),
@@ -152,8 +152,7 @@ def _parse(content: bytes, path: str) -> object:
         raise ModelError(
             f"this is no lmart model: it starts with {quote(start, 40)}; give a model written by 'lmart train'", path
         )
-
-    return parse_json(text, path)
+    return parse_json(content, path, strict=True)
 
 
 def _check_keys(
@@ -217,7 +216,7 @@ def _rankers(listed: object, n_trees: int, path: str) -> tuple[RankerPart, ...]:
         if wrong is None and not abs(one["features"]) <= sys.float_info.max:
             wrong = "features"
         if wrong is not None or one["trees"] < 0:
-            raise ModelError(f"ranker {number}: '{wrong or 'trees'}' is {shown(one[wrong or 'trees'])}", path)
+            raise ModelError(f"ranker {number}: '{wrong or 'trees'}' is {spelled(one[wrong or 'trees'])}", path)
     if listed and sum(one["trees"] for one in listed) != n_trees:
         raise ModelError(f"the rankers have {sum(one['trees'] for one in listed):,} trees, the model {n_trees:,}", path)
     return tuple(RankerPart(**one) for one in listed)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from lmart.array_types import Float64Array, Int64Array
 from lmart.errors import ModelError, quote
-from lmart.formats.models.strict_json import shown
+from lmart.formats.models.json_text import spelled
 from lmart.scoring.ensemble import FlatTrees, Tree, structure_fault
 
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -127,7 +127,7 @@ def _joined(
         for entry in tree.get(key, ()):
             wrong = type(entry) not in allowed or (limits is not None and not limits[0] <= entry <= limits[1])
             if wrong or (limits is None and type(entry) is int and abs(entry) > 2**1023):
-                raise ModelError(f"tree {number}: '{key}' holds {shown(entry)}, which is not {MEANT[allowed]}", path)
+                raise ModelError(f"tree {number}: '{key}' holds {spelled(entry)}, which is not {MEANT[allowed]}", path)
     raise AssertionError("unreachable")
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from lmart.errors import ModelError, counted
+from lmart.formats.models.tree_building import LARGEST_NUMBER, counts_to_offsets
 from lmart.scoring.ensemble import Ensemble, Tree
 
 # A split on a set of categories copies its subtrees once for each run of categories, so nested ones grow without limit.
@@ -14,6 +15,7 @@ from lmart.scoring.ensemble import Ensemble, Tree
 # the most that does not surprise whoever serves the model.
 USUAL_LEAVES = 100_000
 MOST_GROWTH = 4
+MARKS_FROM = 1e300  # thresholds above it may stand for a node that is kept
 
 
 def expand_bounds(ensemble: Ensemble) -> Ensemble:
@@ -108,3 +110,52 @@ def _expand(tree: Tree) -> Tree:
         np.array(children[1], np.int32),
         tree.leaf_values[leaves],
     )
+
+
+def expand_except(ensemble: Ensemble, kept: dict[tuple[int, int], int]) -> tuple[Ensemble, dict[tuple[int, int], int]]:
+    """Return the ensemble with nodes of several bounds expanded but for those that the format holds as they are.
+
+    ensemble : the model
+    kept     : a number for each node (tree, node) that is kept; its bounds are dropped from the result
+
+    Returns also the numbers of the kept nodes by where they are in the result, some of them copied.
+    """
+    taken = {float(t) for tree in ensemble.trees for t in tree.thresholds[tree.thresholds > MARKS_FROM]}
+    marks: dict[float, int] = {}  # a threshold that no node has stands for a kept node while its tree is expanded
+    marked: dict[int, dict[int, float]] = {}
+    mark = LARGEST_NUMBER
+    for (number, node), payload in kept.items():
+        mark = float(np.nextafter(mark, 0.0))
+        while mark in taken:
+            mark = float(np.nextafter(mark, 0.0))
+        marks[mark] = payload
+        marked.setdefault(number, {})[node] = mark
+    trees = tuple(
+        _without_bounds(tree, marked[number]) if number in marked else tree
+        for number, tree in enumerate(ensemble.trees)
+    )
+    expanded = expand_bounds(replace(ensemble, trees=trees))
+    found = {}
+    for number in marked:
+        tree = expanded.trees[number]
+        for node in np.flatnonzero(tree.thresholds > MARKS_FROM).tolist():
+            threshold = float(tree.thresholds[node])
+            if threshold in marks:
+                found[number, node] = marks[threshold]
+    return expanded, found
+
+
+def _without_bounds(tree: Tree, marks: dict[int, float]) -> Tree:
+    """Return the tree in which the given nodes have the given thresholds and no further bounds."""
+    thresholds = tree.thresholds.copy()
+    thresholds[list(marks)] = list(marks.values())
+    if tree.bound_offsets is None or tree.bounds is None:
+        return replace(tree, thresholds=thresholds)
+    is_marked = np.zeros(len(thresholds), np.bool_)
+    is_marked[list(marks)] = True
+    counts = np.diff(tree.bound_offsets)
+    bounds = tree.bounds[~np.repeat(is_marked, counts)]
+    counts[is_marked] = 0
+    if not len(bounds):
+        return replace(tree, thresholds=thresholds, bound_offsets=None, bounds=None)
+    return replace(tree, thresholds=thresholds, bound_offsets=counts_to_offsets(counts), bounds=bounds)

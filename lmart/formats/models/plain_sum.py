@@ -56,6 +56,7 @@ def score_notes(
     flat     : its trees as a plain sum
     written  : float64[n_leaves], the leaf values as the tool has them
     sums     : 'float32' or 'float64', how the tool adds
+    tool     : its name
     ordered  : whether it adds in tree order
     """
     changed = np.abs(flat.leaf_values - written)
@@ -82,6 +83,7 @@ def threshold_notes(thresholds: Float64Array, written: Float32Array, tool: str) 
 
     thresholds : float64[n_nodes], of x <= threshold
     written    : float32[n_nodes], of x <= threshold in float32
+    tool       : which compares so
     """
     finer = int(np.count_nonzero(of_less_or_equal32(written) != thresholds))
     if not finer:

@@ -13,7 +13,6 @@ import numpy as np
 
 from lmart.errors import ModelError, counted, quote
 from lmart.formats.models.float32_text import shortest32
-from lmart.formats.models.node_arrays import trees_of
 from lmart.formats.models.plain_sum import (
     as_plain_sum,
     goes_left_as_zero,
@@ -23,6 +22,7 @@ from lmart.formats.models.plain_sum import (
     threshold_notes,
 )
 from lmart.formats.models.thresholds import of_less_or_equal32, round_down32
+from lmart.formats.models.tree_building import build_trees
 from lmart.formats.models.tree_xml import MOST_FEATURE, parse_trees
 from lmart.formats.models.tree_xml_layout import numbers_of
 from lmart.formats.models.tree_xml_writer import tree_elements
@@ -65,7 +65,9 @@ def read(content: bytes, path: str) -> Ensemble:
     nodes = found.nodes(of_less_or_equal32(thresholds32), np.zeros(len(thresholds32), np.bool_), leaves)
     feature_ids = np.unique(nodes.features)
     source = f"QuickRank {kind}" if kind else "QuickRank"
-    return Ensemble(trees_of(nodes, feature_ids, path), feature_ids, settings={"source": source})
+    return Ensemble(
+        build_trees(nodes.lay_out(feature_ids), len(feature_ids), path), feature_ids, settings={"source": source}
+    )
 
 
 def write(ensemble: Ensemble) -> WrittenModel:

@@ -16,7 +16,6 @@ import numpy as np
 from lmart.array_types import Float32Array, Float64Array
 from lmart.errors import ModelError, counted, quote
 from lmart.formats.models.float32_text import nearest32, shortest32
-from lmart.formats.models.node_arrays import trees_of
 from lmart.formats.models.plain_nodes import expand_bounds
 from lmart.formats.models.plain_sum import (
     as_plain_sum,
@@ -28,6 +27,7 @@ from lmart.formats.models.plain_sum import (
     threshold_notes,
 )
 from lmart.formats.models.thresholds import of_less_or_equal32, round_down32
+from lmart.formats.models.tree_building import build_trees
 from lmart.formats.models.tree_xml import MOST_FEATURE, parse_trees
 from lmart.formats.models.tree_xml_layout import numbers_of
 from lmart.formats.models.tree_xml_writer import tree_elements
@@ -97,7 +97,7 @@ def read(content: bytes, path: str) -> Ensemble:
     nodes = found.nodes(thresholds, thresholds >= 0.0, leaves)
     feature_ids = np.unique(nodes.features)
     return Ensemble(
-        trees_of(nodes, feature_ids, path),
+        build_trees(nodes.lay_out(feature_ids), len(feature_ids), path),
         feature_ids,
         settings={"source": f"RankLib {kind}"} | ({} if is_forest else _common_weight(weights)),
         sums="float64" if is_forest else "float32",

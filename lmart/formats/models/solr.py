@@ -10,14 +10,14 @@ import codecs
 import json
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from lmart.array_types import Float32Array, Int64Array
 from lmart.errors import ModelError, counted, quote
 from lmart.formats.models.float32_text import is_decimal, nearest32, shortest32
-from lmart.formats.models.node_arrays import NodeArrays, trees_of
+from lmart.formats.models.json_text import parse_json, spelled
+from lmart.formats.models.node_lists import JsonObject, NodeLists, is_number
 from lmart.formats.models.plain_sum import (
     as_plain_sum,
     leaves_in_float32,
@@ -26,6 +26,7 @@ from lmart.formats.models.plain_sum import (
     threshold_notes,
 )
 from lmart.formats.models.thresholds import next32, of_less_or_equal32, previous32, round_down32
+from lmart.formats.models.tree_building import PlainNodes, build_trees, counts_to_offsets
 from lmart.formats.models.written_model import WrittenModel
 from lmart.scoring.ensemble import Ensemble, FlatTrees, flatten
 
@@ -34,15 +35,40 @@ SLACK = np.float32(1e-6)  # what Solr adds to a threshold
 NUMBERED = re.compile(r"f(0|[1-9][0-9]{0,17})")  # names that only say a feature's number
 
 
-class _Nodes(NamedTuple):
-    """The nodes of all trees, in the order in which they are met; numbers as they are written."""
+class _Nodes(NodeLists):
+    """The nodes of all trees in the order in which they are met; numbers as they are written.
 
-    node_offsets: list[int]
-    features: list[int]
-    thresholds: list[Any]
-    left: list[int]
-    right: list[int]
-    values: list[Any]
+    path     : what to call the file in messages
+    features : the ids of the features by name
+    """
+
+    def __init__(self, path: str, features: dict[str, int]) -> None:
+        super().__init__(path)
+        self._features = features
+        self.features: list[int] = []
+        self.thresholds: list[object] = []
+        self.values: list[object] = []
+
+    def add_node(self, number: int, node: JsonObject) -> tuple[object, object] | None:
+        """Keep what a node says; return its left and right child, None when it is a leaf.
+
+        number : of the tree, from 1
+        node   : of any keys and values
+        """
+        name = node.get("feature")
+        if name is None:
+            if node.get("left") is not None or node.get("right") is not None:
+                self.refuse(number, "a node has 'left' or 'right' and no 'feature'")
+            self.values.append(node.get("value", 0))
+            return None
+        if not isinstance(name, str) or name not in self._features:
+            self.refuse(number, f"a node is on feature {quote(str(name))}, which 'features' does not list")
+        for key in ("threshold", "left", "right"):
+            if node.get(key) is None:
+                self.refuse(number, f"a node has no '{key}'")
+        self.features.append(self._features[name])
+        self.thresholds.append(node["threshold"])
+        return node["left"], node["right"]
 
 
 def looks_like(start: bytes) -> bool:
@@ -59,7 +85,7 @@ def read(content: bytes, path: str) -> Ensemble:
 
     Features named f<number> keep that id; else features have their names and are numbered from 1 as listed.
     """
-    document = _parse(content, path)
+    document = parse_json(content, path, strict=True)
     if isinstance(document, list) and len(document) == 1:
         document = document[0]
     if not isinstance(document, dict) or not isinstance(document.get("class"), str):
@@ -75,17 +101,16 @@ def read(content: bytes, path: str) -> Ensemble:
         raise ModelError("'isNullSameAsZero' is not true; sides of missing values are not read", path)
     feature_ids, ordered = _number_features(names)
     places = {name: feature for feature, name in zip(feature_ids.tolist(), ordered, strict=True)}
-    nodes = _Nodes([0], [], [], [], [], [])
-    weights: list[Any] = []
+    nodes = _Nodes(path, places)
+    weights: list[object] = []
     for number, tree in enumerate(trees, 1):
         if not isinstance(tree, dict) or "weight" not in tree or "root" not in tree:
-            raise ModelError(f"tree {number}: there is no 'weight' or no 'root'; the model is damaged", path)
+            nodes.refuse(number, "there is no 'weight' or no 'root'")
         weights.append(tree["weight"])
-        if fault := _add_tree(nodes, tree["root"], places):
-            raise ModelError(f"tree {number}: {fault}", path)
+        nodes.walk(number, tree["root"])
     named = None if all(map(NUMBERED.fullmatch, ordered)) else tuple(ordered)
     return Ensemble(
-        trees_of(_as_arrays(nodes, weights, path), feature_ids, path),
+        build_trees(_lay_out(nodes, weights).lay_out(feature_ids), len(feature_ids), path),
         feature_ids,
         named,
         settings={"source": "Solr MultipleAdditiveTreesModel"},
@@ -93,32 +118,7 @@ def read(content: bytes, path: str) -> Ensemble:
     )
 
 
-def _parse(content: bytes, path: str) -> Any:
-    """Return what the JSON text says; one clear line when it is none."""
-
-    def refuse(literal: str) -> NoReturn:
-        raise ModelError(f"{quote(literal)} is no JSON number; the model is damaged", path)
-
-    try:
-        return json.loads(content.decode("utf-8-sig"), parse_constant=refuse)
-    except UnicodeDecodeError as fault:
-        line = content.count(b"\n", 0, fault.start) + 1
-        raise ModelError("this is not UTF-8 text; the model is damaged", path, line) from None
-    except json.JSONDecodeError as fault:
-        rest = fault.doc[fault.pos :].strip()
-        if not rest or fault.msg.startswith("Unterminated string"):
-            raise ModelError(
-                "the model ends in the middle; the file was cut, copy it again", path, fault.lineno
-            ) from None
-        token = quote(rest.split("\n", 1)[0], 30)
-        raise ModelError(
-            f"this is not valid JSON, at column {fault.colno}: {token}; the model is damaged", path, fault.lineno
-        ) from None
-    except (RecursionError, ValueError):  # nested without end, or an integer of thousands of digits
-        raise ModelError("nodes are nested too deep, or a number is too long, to be read", path) from None
-
-
-def _feature_names(listed: Any, path: str) -> list[str]:
+def _feature_names(listed: object, path: str) -> list[str]:
     """Return the names of the features, as listed."""
     names: list[str] = []
     for feature in listed if isinstance(listed, list) else (None,):
@@ -145,41 +145,10 @@ def _number_features(names: list[str]) -> tuple[Int64Array, list[str]]:
     return np.arange(1, len(names) + 1, dtype=np.int64), names
 
 
-def _add_tree(nodes: _Nodes, root: Any, places: dict[str, int]) -> str | None:
-    """Add the nodes of a tree from the root down; return what is wrong, None when nothing is."""
-    first_node, first_leaf = len(nodes.features), len(nodes.values)
-    waiting: list[tuple[Any, list[int], int]] = [(root, [0], 0)]  # a node, and where its number goes
-    while waiting:
-        node, children, parent = waiting.pop()
-        if not isinstance(node, dict):
-            return "a node is not an object; the model is damaged"
-        name = node.get("feature")
-        if name is None:
-            if node.get("left") is not None or node.get("right") is not None:
-                return "a node has 'left' or 'right' and no 'feature'; the model is damaged"
-            children[parent] = ~(len(nodes.values) - first_leaf)
-            nodes.values.append(node.get("value", 0))
-            continue
-        if not isinstance(name, str) or name not in places:
-            return f"a node is on feature {quote(str(name))}, which 'features' does not list"
-        for key in ("threshold", "left", "right"):
-            if node.get(key) is None:
-                return f"a node has no '{key}'; the model is damaged"
-        place = len(nodes.features)
-        children[parent] = place - first_node
-        nodes.features.append(places[name])
-        nodes.thresholds.append(node["threshold"])
-        nodes.left.append(0)
-        nodes.right.append(0)
-        waiting += ((node["right"], nodes.right, place), (node["left"], nodes.left, place))
-    nodes.node_offsets.append(len(nodes.features))
-    return None
-
-
-def _as_arrays(nodes: _Nodes, weights: list[Any], path: str) -> NodeArrays:
+def _lay_out(nodes: _Nodes, weights: list[object]) -> PlainNodes:
     """Return the nodes with thresholds and leaf values as Solr makes them."""
-    offsets = np.array(nodes.node_offsets, np.int64)
-    tree_of_leaf = np.repeat(np.arange(len(weights), dtype=np.int64), offsets[1:] - offsets[:-1] + 1)
+    path, offsets = nodes.path, counts_to_offsets(nodes.sizes)
+    tree_of_leaf = np.repeat(np.arange(len(weights), dtype=np.int64), np.array(nodes.sizes, np.int64) + 1)
     with np.errstate(over="ignore", invalid="ignore"):
         weights32 = _float32(weights, "weight", path)
         leaves = weights32[tree_of_leaf] * _float32(nodes.values, "value", path)
@@ -189,18 +158,19 @@ def _as_arrays(nodes: _Nodes, weights: list[Any], path: str) -> NodeArrays:
     thresholds = of_less_or_equal32(thresholds32)
     left, right = np.array(nodes.left, np.int64), np.array(nodes.right, np.int64)
     features = np.array(nodes.features, np.int64)
-    return NodeArrays(offsets, features, thresholds, thresholds >= 0.0, left, right, leaves.astype(np.float64))
+    return PlainNodes(offsets, features, thresholds, thresholds >= 0.0, left, right, leaves.astype(np.float64))
 
 
-def _float32(entries: Sequence[Any], key: str, path: str) -> Float32Array:
+def _float32(entries: Sequence[object], key: str, path: str) -> Float32Array:
     """Return numbers and numbers in texts as float32; a text is rounded once, a number as a float64."""
     lowest = ("-Infinity",) if key == "threshold" else ()
+    numbers: list[float] = []
     for entry in entries:
         is_text = type(entry) is str and (is_decimal(entry) or entry in lowest)
-        if not is_text and (type(entry) not in (int, float) or abs(entry) > 2**1000):
-            raise ModelError(f"a '{key}' is {quote(json.dumps(entry))}, not a finite number", path)
-    numbers = np.array(list(map(float, entries)), np.float64)
-    return nearest32([entry if type(entry) is str else "" for entry in entries], numbers)
+        if not is_text and not (is_number(entry) and abs(entry) <= 2**1000):
+            raise ModelError(f"a '{key}' is {spelled(entry)}, not a finite number", path)
+        numbers.append(float(entry))  # type: ignore[arg-type]
+    return nearest32([entry if type(entry) is str else "" for entry in entries], np.array(numbers, np.float64))
 
 
 def write(ensemble: Ensemble) -> WrittenModel:

@@ -1,23 +1,19 @@
-"""Steps that the readers and writers of other tools' models share: trees from arrays, names, expansion."""
+"""Trees from arrays of nodes laid end to end, as readers of other tools' models collect them."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array
-from lmart.errors import ModelError, quote
-from lmart.formats.models.plain_nodes import expand_bounds
-from lmart.scoring.ensemble import Ensemble, FlatTrees, Tree, structure_fault
+from lmart.errors import ModelError
+from lmart.scoring.ensemble import FlatTrees, Tree, structure_fault
 
 MOST_BOUNDS = 1 << 24  # of one model: all its categorical splits together
 LARGEST_NUMBER = float(np.finfo(np.float64).max)
-MARKS_FROM = 1e300
-MOST_LISTED = 1_000_000  # features that a model lists only because the file says how many there are
 
 
 class Conditions(NamedTuple):
@@ -35,6 +31,43 @@ class Conditions(NamedTuple):
     swapped: BoolArray
     bound_counts: Int64Array
     bounds: Float64Array
+
+
+class PlainNodes(NamedTuple):
+    """The nodes and leaves of all trees end to end, like `FlatTrees` but with feature ids and no further bounds.
+
+    node_offsets : int64[n_trees + 1]
+    features     : int64[n_nodes], feature ids
+    thresholds   : float64[n_nodes], in lmart's sense
+    missing_left : bool[n_nodes]
+    left, right  : int64[n_nodes], counted in each tree
+    leaf_values  : float64[n_leaves]
+    """
+
+    node_offsets: Int64Array
+    features: Int64Array
+    thresholds: Float64Array
+    missing_left: BoolArray
+    left: Int64Array
+    right: Int64Array
+    leaf_values: Float64Array
+
+    def lay_out(self, feature_ids: Int64Array) -> FlatTrees:
+        """Return the trees with the columns of a model.
+
+        feature_ids : int64[n_features] of the model, ascending, all that the nodes name
+        """
+        return FlatTrees(
+            self.node_offsets,
+            np.searchsorted(feature_ids, self.features).astype(np.int32),
+            self.thresholds,
+            self.missing_left,
+            self.left.astype(np.int32),
+            self.right.astype(np.int32),
+            self.leaf_values,
+            np.zeros(len(self.features) + 1, np.int64),
+            np.zeros(0),
+        )
 
 
 def counts_to_offsets(counts: Int64Array | Sequence[int]) -> Int64Array:
@@ -66,6 +99,9 @@ def build_trees(
 ) -> tuple[Tree, ...]:
     """Return the trees as views of the arrays; ModelError naming the first that is no sound tree, counted from 1.
 
+    flat           : the trees
+    n_features     : of the model
+    path           : what to call the file in messages
     split_gains    : float64[n_nodes], None if unknown; left out when one is not finite
     leaf_documents : int64[n_leaves], None if unknown; left out when one is negative
     """
@@ -101,90 +137,3 @@ def build_trees(
 def swap_children(left: Int32Array, right: Int32Array, swapped: BoolArray) -> tuple[Int32Array, Int32Array]:
     """Return the left and right children with those of the swapped nodes exchanged, int32[n] each."""
     return np.where(swapped, right, left).astype(np.int32), np.where(swapped, left, right).astype(np.int32)
-
-
-class Features(NamedTuple):
-    """What a model lists as its features: the fields of Ensemble of the same names."""
-
-    feature_ids: Int64Array
-    feature_names: tuple[str, ...] | None
-
-    def columns(self, ids: Int64Array) -> Int32Array:
-        """Return the column of each id, int32[n]; every id must be listed."""
-        return np.searchsorted(self.feature_ids, ids).astype(np.int32)
-
-
-def list_features(n_columns: int, names: Sequence[str] | None, used: Int64Array, default: str, path: str) -> Features:
-    """Return the features of a tool that counts its columns from 0: column j is the feature with id j.
-
-    names   : n_columns names, None or empty without any; names that are all as the tool gives them by itself, or just
-              numbers of columns, are no names
-    used    : the columns that splits use; those are left out that are not among them and have no name: column 0 where
-              no feature has a name, else all
-    default : how the tool names columns by itself, such as 'Column_'
-    """
-    used = np.unique(used)
-    if len(used) and (used[0] < 0 or used[-1] >= n_columns):
-        wrong = used[-1] if used[-1] >= n_columns else used[0]
-        raise ModelError(f"a split is on column {wrong}, and the model has {n_columns}; the model is damaged", path)
-    if not names:
-        ids = np.arange(n_columns, dtype=np.int64) if n_columns <= MOST_LISTED else used
-        return Features(ids[1:] if len(ids) and ids[0] == 0 and 0 not in used[:1] else ids, None)
-    given = [name not in (f"{default}{j}", str(j)) for j, name in enumerate(names)]
-    if not any(given):
-        return Features(np.arange(0 if 0 in used[:1] else 1, n_columns, dtype=np.int64), None)
-    is_kept = np.array(given)
-    is_kept[used] = True
-    kept = tuple(itertools.compress(names, is_kept.tolist()))
-    if len(set(kept)) != len(kept):
-        seen: set[str] = set()
-        twice = next(name for name in kept if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise ModelError(f"two features have the name {quote(twice)}; the model is damaged", path)
-    return Features(np.flatnonzero(is_kept).astype(np.int64), kept)
-
-
-def expand_except(ensemble: Ensemble, kept: dict[tuple[int, int], int]) -> tuple[Ensemble, dict[tuple[int, int], int]]:
-    """Return the ensemble with nodes of several bounds expanded but for those that the format holds as they are.
-
-    kept : a number for each node (tree, node) that is kept; its bounds are dropped from the result
-    Returns also the numbers of the kept nodes by where they are in the result, some of them copied.
-    """
-    taken = {float(t) for tree in ensemble.trees for t in tree.thresholds[tree.thresholds > MARKS_FROM]}
-    marks: dict[float, int] = {}  # a threshold that no node has stands for a kept node while its tree is expanded
-    marked: dict[int, dict[int, float]] = {}
-    mark = LARGEST_NUMBER
-    for (number, node), payload in kept.items():
-        mark = float(np.nextafter(mark, 0.0))
-        while mark in taken:
-            mark = float(np.nextafter(mark, 0.0))
-        marks[mark] = payload
-        marked.setdefault(number, {})[node] = mark
-    trees = tuple(
-        _without_bounds(tree, marked[number]) if number in marked else tree
-        for number, tree in enumerate(ensemble.trees)
-    )
-    expanded = expand_bounds(replace(ensemble, trees=trees))
-    found = {}
-    for number in marked:
-        tree = expanded.trees[number]
-        for node in np.flatnonzero(tree.thresholds > MARKS_FROM).tolist():
-            threshold = float(tree.thresholds[node])
-            if threshold in marks:
-                found[number, node] = marks[threshold]
-    return expanded, found
-
-
-def _without_bounds(tree: Tree, marks: dict[int, float]) -> Tree:
-    """Return the tree in which the given nodes have the given thresholds and no further bounds."""
-    thresholds = tree.thresholds.copy()
-    thresholds[list(marks)] = list(marks.values())
-    if tree.bound_offsets is None or tree.bounds is None:
-        return replace(tree, thresholds=thresholds)
-    is_marked = np.zeros(len(thresholds), np.bool_)
-    is_marked[list(marks)] = True
-    counts = np.diff(tree.bound_offsets)
-    bounds = tree.bounds[~np.repeat(is_marked, counts)]
-    counts[is_marked] = 0
-    if not len(bounds):
-        return replace(tree, thresholds=thresholds, bound_offsets=None, bounds=None)
-    return replace(tree, thresholds=thresholds, bound_offsets=counts_to_offsets(counts), bounds=bounds)

@@ -15,7 +15,7 @@ import numpy as np
 from lmart.array_types import BoolArray, Float64Array, Int64Array
 from lmart.errors import ModelError, quote, visible
 from lmart.formats.models.float32_text import LONGEST, is_decimal
-from lmart.formats.models.node_arrays import NodeArrays
+from lmart.formats.models.tree_building import PlainNodes
 from lmart.formats.models.tree_xml_layout import TreeTexts, read_usual_layout
 
 DEEPEST = 100_000  # open elements; far beyond what readers that call themselves for each level can take
@@ -43,12 +43,12 @@ class XmlTrees(NamedTuple):
     ensemble_sizes: list[int]
     info: dict[str, str]
 
-    def nodes(self, thresholds: Float64Array, missing_left: BoolArray, leaf_values: Float64Array) -> NodeArrays:
+    def nodes(self, thresholds: Float64Array, missing_left: BoolArray, leaf_values: Float64Array) -> PlainNodes:
         """Return the trees as arrays, with numbers as the format means them."""
         texts = self.texts
         offsets, features = np.array(texts.node_offsets, np.int64), np.array(texts.features, np.int64)
         left, right = np.array(texts.left, np.int64), np.array(texts.right, np.int64)
-        return NodeArrays(offsets, features, thresholds, missing_left, left, right, leaf_values)
+        return PlainNodes(offsets, features, thresholds, missing_left, left, right, leaf_values)
 
     @property
     def tree_of_leaf(self) -> Int64Array:

@@ -50,6 +50,7 @@ def numbers_of(texts: list[str]) -> Float64Array:
 def read_usual_layout(content: bytes, by_position: bool) -> tuple[TreeTexts, bytes] | None:
     """Return the trees and the content without them; None when the layout is not the usual one.
 
+    content     : of the file
     by_position : the pos of a <split> does not matter; else the first must be the left one, and say so
     """
     begin, end = content.find(b"<ensemble>") + len(b"<ensemble>"), content.rfind(b"</ensemble>")

@@ -18,6 +18,7 @@ def tree_elements(
 ) -> list[str]:
     """Return the <split> element of each tree, lines that end in a newline.
 
+    flat       : the trees
     features   : n_nodes feature ids
     thresholds : n_nodes texts
     outputs    : n_leaves texts

@@ -7,7 +7,8 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from lmart.errors import ModelError, quote
+from lmart.errors import ModelError
+from lmart.formats.models.json_text import shown
 
 # Objectives whose prediction is the sum of base score and leaf values as it is.
 SUMS = (
@@ -38,6 +39,7 @@ class Document:
         self.trees: list[dict[str, Any]] = trees
 
     def refuse(self, words: str) -> NoReturn:
+        """Raise ModelError with these words."""
         raise ModelError(words, self.path)
 
     def item(self, owner: dict[str, Any], key: str, kind: type | tuple[type, ...]) -> Any:
@@ -53,13 +55,6 @@ class Document:
         if not (text.isascii() and text.isdigit() and len(text) < 11):
             self.refuse(f"{key} is {shown(value)}, not a whole number; the model is damaged")
         return int(text)
-
-
-def shown(value: Any) -> str:
-    """Return a value of the document for a message, an object or list by its kind only."""
-    if isinstance(value, (dict, list, np.ndarray)):
-        return "an object" if isinstance(value, dict) else "a list"
-    return quote(str(value), 30)
 
 
 def length(value: Any) -> int:

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, NoReturn
+from typing import NamedTuple
 
 import numpy as np
 
-from lmart.array_types import Float64Array
+from lmart.array_types import Int32Array, Int64Array
 from lmart.errors import ModelError, quote
-from lmart.formats.models.json_text import json_start, parse_json
+from lmart.formats.models.json_text import json_start, parse_json, shown
+from lmart.formats.models.node_lists import JsonObject, NodeLists, is_number, is_whole
 from lmart.formats.models.thresholds import of_less32
-from lmart.formats.models.tree_building import LARGEST_NUMBER, build_trees, check_bounds, counts_to_offsets, join_bounds
+from lmart.formats.models.tree_building import LARGEST_NUMBER, build_trees, counts_to_offsets, join_bounds
 from lmart.formats.models.written_model import WrittenModel
 from lmart.formats.models.xgboost_categories import MOST_CATEGORIES, category_edges32
-from lmart.formats.models.xgboost_document import SUMS, shown
+from lmart.formats.models.xgboost_document import SUMS
 from lmart.formats.models.xgboost_document_writer import spell
 from lmart.formats.models.xgboost_json import refuse_other
 from lmart.formats.models.xgboost_writing import WrittenTrees, prepare
@@ -42,10 +43,10 @@ def read(content: bytes, path: str) -> Ensemble:
     if not json_start(content[:SEEN]).startswith(("[", "{")):
         refuse_other(content, path)
     document = parse_json(content, path)
-    settings: dict[str, Any] = {"source": "XGBoost dump", "base_score": "not in a dump, taken as 0"}
+    settings: dict[str, object] = {"source": "XGBoost dump", "base_score": "not in a dump, taken as 0"}
     if isinstance(document, dict):  # as OpenSearch LTR takes it
         objective = document.get("objective")
-        if objective is not None and objective not in (*SUMS, "rank:ndcg"):
+        if objective is not None and objective not in SUMS:
             raise ModelError(
                 f"the objective is {shown(objective)}, whose predictions are not the sums of the leaf values; remove it"
                 " from the file to take the sums as scores",
@@ -61,12 +62,11 @@ def read(content: bytes, path: str) -> Ensemble:
         nodes.add_tree(number, tree)
     ids, names, columns = _features(nodes.names)
     flat = nodes.lay_out(columns)
-    gains = np.array(nodes.gains, np.float64) if nodes.has_gains else None
-    trees = build_trees(flat, len(ids), path, gains)
+    trees = build_trees(flat, len(ids), path, nodes.split_gains)
     return Ensemble(trees, ids, names, absent="missing", settings=settings, sums="float32")
 
 
-def _features(used: list[str]) -> tuple[np.ndarray[Any, np.dtype[np.int64]], tuple[str, ...] | None, Any]:
+def _features(used: list[str]) -> tuple[Int64Array, tuple[str, ...] | None, Int32Array]:
     """Return feature_ids, feature_names and the column of each split, from the names at the splits."""
     distinct = list(dict.fromkeys(used))
     matches = [DEFAULT_NAME.fullmatch(name) for name in distinct]
@@ -80,69 +80,70 @@ def _features(used: list[str]) -> tuple[np.ndarray[Any, np.dtype[np.int64]], tup
     return ids, tuple(distinct), np.array([of_name[name] for name in used], np.int32)
 
 
-class _Nodes:
-    """The nodes of all trees, end to end, as they are read."""
+class _Split(NamedTuple):
+    """A split that was met: its nodeid, what it says, and its two children."""
+
+    nodeid: int
+    node: JsonObject
+    children: list[JsonObject]
+
+
+class _Nodes(NodeLists):
+    """The nodes of all trees, each tree's in the order of their numbers, the root first."""
 
     def __init__(self, path: str) -> None:
-        self.path = path
-        self.sizes: list[int] = []  # splits of each tree
+        super().__init__(path)
         self.names: list[str] = []  # of the features of the splits
         self.conditions: list[float] = []
         self.missing_left: list[bool] = []
-        self.left: list[int] = []
-        self.right: list[int] = []
-        self.gains: list[float] = []
-        self.has_gains = True
         self.leaves: list[float] = []
-        self.categories: dict[int, Float64Array] = {}
-        self._n_edges = 0
+        self._splits: list[_Split] = []  # of one tree
+        self._outputs: list[tuple[int, float]] = []  # nodeid and value of the leaves of one tree
 
-    def refuse(self, number: int, words: str) -> NoReturn:
-        """Refuse a tree, counted from 1."""
-        raise ModelError(f"tree {number}: {words}; the model is damaged", self.path)
-
-    def add_tree(self, number: int, tree: Any) -> None:
-        """Add one tree, whose nodes keep the order of their numbers; `number` counts from 1."""
-        splits: list[tuple[int, dict[str, Any]]] = []
-        leaves: list[tuple[int, float]] = []
-        waiting = [tree]
-        while waiting:
-            node = waiting.pop()
-            if type(node) is not dict:
-                self.refuse(number, "a node is no object")
-            index = node.get("nodeid")
-            if type(index) is not int or not 0 <= index < 2**31:
-                self.refuse(number, f"nodeid is {shown(index)}")
-            if "leaf" in node:
-                value = node["leaf"]
-                if type(value) not in (float, int) or not abs(value) <= LARGEST_NUMBER:
-                    self.refuse(number, f"leaf is {shown(value)}" + (" (multi-output)" if type(value) is list else ""))
-                leaves.append((index, float(value)))
-                continue
-            children = node.get("children")
-            if type(children) is not list or len(children) != 2:
-                self.refuse(number, f"node {index} has not two children")
-            splits.append((index, node))
-            waiting += children
-        root = tree["nodeid"]
-        splits.sort(key=lambda entry: (entry[0] != root, entry[0]))
-        leaves.sort(key=lambda entry: entry[0])
-        places = {index: place for place, (index, _) in enumerate(splits)}
-        places.update({index: ~place for place, (index, _) in enumerate(leaves)})
-        if len(places) != len(splits) + len(leaves):
+    def add_tree(self, number: int, tree: object) -> None:
+        """Add one tree, of any kind; `number` counts from 1."""
+        self._splits, self._outputs = [], []
+        self.walk(number, tree)
+        splits, outputs = self._splits, sorted(self._outputs, key=lambda entry: entry[0])
+        splits[1:] = sorted(splits[1:], key=lambda split: split.nodeid)
+        places: dict[object, int] = {split.nodeid: place for place, split in enumerate(splits)}
+        places.update({index: ~place for place, (index, _) in enumerate(outputs)})
+        if len(places) != len(splits) + len(outputs):
             self.refuse(number, "two nodes have the same nodeid")
-        for index, node in splits:
-            self._add_split(number, index, node, places)
-        self.sizes.append(len(splits))
-        self.leaves += [value for _, value in leaves]
+        first = len(self.names)
+        for place, split in enumerate(splits, first):
+            yes, no = self._add_split(number, split)
+            self.left[place], self.right[place] = places[yes], places[no]
+        self.leaves += [value for _, value in outputs]
 
-    def _add_split(self, number: int, index: int, node: dict[str, Any], places: dict[int, int]) -> None:
-        """Add a split; `places` are the codes of nodes and leaves by nodeid."""
-        name, condition, gain = node.get("split"), node.get("split_condition"), node.get("gain")
-        yes: Any = node.get("yes")
-        no: Any = node.get("no")
+    def add_node(self, number: int, node: JsonObject) -> tuple[object, object] | None:
+        """Keep a node; return its children, None when it is a leaf.
+
+        number : of the tree, from 1
+        node   : of any keys and values
+        """
+        index = node.get("nodeid")
+        if not is_whole(index, 2**31):
+            self.refuse(number, f"nodeid is {shown(index)}")
+        if "leaf" in node:
+            value = node["leaf"]
+            if not is_number(value):
+                self.refuse(number, f"leaf is {shown(value)}" + (" (multi-output)" if type(value) is list else ""))
+            self._outputs.append((index, float(value)))
+            return None
+        children = node.get("children")
+        if type(children) is not list or len(children) != 2:
+            self.refuse(number, f"node {index} has not two children")
+        self._splits.append(_Split(index, node, children))
+        return children[0], children[1]
+
+    def _add_split(self, number: int, split: _Split) -> tuple[object, object]:
+        """Add a split whose children were met; return the nodeid of its left and of its right child."""
+        index, node, children = split
+        name, condition = node.get("split"), node.get("split_condition")
+        yes, no = node.get("yes"), node.get("no")
         missing = node.get("missing", no)  # without it, as old releases of Elasticsearch LTR have it
-        first, second = node["children"][0]["nodeid"], node["children"][1]["nodeid"]
+        first, second = children[0]["nodeid"], children[1]["nodeid"]
         if type(name) is not str:
             self.refuse(number, f"node {index} has no 'split'")
         is_first_yes = yes == first and no == second
@@ -156,37 +157,35 @@ class _Nodes:
             )
         if type(condition) is list:  # the categories for which the answer is yes go right
             yes, no = no, yes
-            self._add_categories(number, condition)
+            self.add_edges(len(self.names), category_edges32(self._categories(number, condition)))
             condition = 0.0
-        elif type(condition) not in (float, int) or not abs(condition) <= LARGEST_NUMBER:
+        elif not is_number(condition):
             self.refuse(number, f"split_condition of node {index} is {shown(condition)}")
-        if type(gain) not in (float, int) or not abs(gain) <= LARGEST_NUMBER:  # type: ignore[arg-type]
-            self.has_gains, gain = False, 0.0
         self.names.append(name)
         self.conditions.append(float(condition))
         self.missing_left.append(missing == yes)
-        self.left.append(places[yes])
-        self.right.append(places[no])
-        self.gains.append(float(gain))  # type: ignore[arg-type]
+        self.add_gain(node.get("gain"))
+        return yes, no
 
-    def _add_categories(self, number: int, categories: list[Any]) -> None:
-        """Add the categories of the node that comes next."""
-        if not set(map(type, categories)) <= {int} or any(not 0 <= c < MOST_CATEGORIES for c in categories):
+    def _categories(self, number: int, listed: list[object]) -> Int64Array:
+        """Return the categories of a split, ascending."""
+        if not all(is_whole(category, MOST_CATEGORIES) for category in listed):
             self.refuse(number, f"a category is not a whole number from 0 to {MOST_CATEGORIES - 1}")
-        edges = category_edges32(np.unique(np.array(categories, np.int64)))
-        self._n_edges += len(edges)
-        check_bounds(self._n_edges, self.path)
-        self.categories[len(self.names)] = edges
+        categories: Int64Array = np.unique(np.array(listed, np.int64))
+        return categories
 
-    def lay_out(self, columns: Any) -> FlatTrees:
-        """Return the trees laid end to end, their tests as conditions on raw values."""
+    def lay_out(self, columns: Int32Array) -> FlatTrees:
+        """Return the trees laid end to end, their tests as conditions on raw values.
+
+        columns : int32[n_nodes], of the ensemble
+        """
         with np.errstate(over="ignore"):
             thresholds = of_less32(np.array(self.conditions, np.float64).astype(np.float32))
             leaves = np.array(self.leaves, np.float64).astype(np.float32)
-        for node, edges in self.categories.items():
+        for node, edges in self.edges.items():
             thresholds[node] = edges[0] if len(edges) else LARGEST_NUMBER
-        several = sorted(node for node, edges in self.categories.items() if len(edges))
-        counts, bounds = join_bounds(several, [self.categories[node][1:] for node in several], len(thresholds))
+        several = sorted(node for node, edges in self.edges.items() if len(edges))
+        counts, bounds = join_bounds(several, [self.edges[node][1:] for node in several], len(thresholds))
         return FlatTrees(
             counts_to_offsets(self.sizes),
             columns,

@@ -15,16 +15,12 @@ import numpy.typing as npt
 
 from lmart.array_types import BoolArray, Float32Array, Float64Array, Int32Array, Int64Array
 from lmart.errors import ModelError
+from lmart.formats.models.feature_lists import list_features
+from lmart.formats.models.json_text import shown
 from lmart.formats.models.thresholds import of_less32
-from lmart.formats.models.tree_building import (
-    build_trees,
-    check_bounds,
-    counts_to_offsets,
-    join_bounds,
-    list_features,
-)
+from lmart.formats.models.tree_building import build_trees, check_bounds, counts_to_offsets, join_bounds
 from lmart.formats.models.xgboost_categories import category_edges32, check_encoding, read_sets
-from lmart.formats.models.xgboost_document import SUMS, Document, length, number_array, shown
+from lmart.formats.models.xgboost_document import SUMS, Document, length, number_array
 from lmart.scoring.ensemble import Ensemble, FlatTrees
 
 MOST_LEVELS = 20_000  # of a tree

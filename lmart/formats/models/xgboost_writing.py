@@ -9,9 +9,11 @@ import numpy as np
 
 from lmart.array_types import BoolArray, Float64Array, Int64Array
 from lmart.errors import ModelError, counted
+from lmart.formats.models.feature_lists import MOST_LISTED
 from lmart.formats.models.lightgbm_writing import with_base_tree, zero_goes_left
+from lmart.formats.models.plain_nodes import expand_except
 from lmart.formats.models.thresholds import of_less32, round_up32
-from lmart.formats.models.tree_building import MOST_LISTED, counts_to_offsets, expand_except
+from lmart.formats.models.tree_building import counts_to_offsets
 from lmart.formats.models.xgboost_categories import MOST_CATEGORIES, category_edges32
 from lmart.formats.models.xgboost_document import SUMS
 from lmart.scoring.ensemble import Ensemble, FlatTrees, flatten
@@ -44,6 +46,7 @@ class WrittenTrees(NamedTuple):
 def prepare(ensemble: Ensemble, base_as_tree: bool = False) -> WrittenTrees:
     """Return the ensemble as XGBoost has it; ModelError when it cannot hold it.
 
+    ensemble     : the model
     base_as_tree : whether the base score becomes a first tree of one leaf, for formats that have none
     """
     n_columns = int(ensemble.feature_ids[-1]) + 1 if len(ensemble.feature_ids) else 1

@@ -76,7 +76,10 @@ class Objective(ABC):
     def _write(self, scores: Float64Array, round_number: int, out: Gradients) -> None:
         """Write the derivatives of each query's cost times its weight; zeros where the weight is 0.
 
-        scores : float64[n]; round_number : for what is drawn by chance
+        scores       : float64[n_documents]
+        round_number : from 1, for what is drawn by chance
+        out          : float64[n_documents] each, overwritten
+
         The result may depend on these, the task and the seed alone: not on threads, nor on earlier calls.
         """
 
@@ -103,6 +106,7 @@ class Objective(ABC):
     def compute_gradients(self, scores: Float64Array, round_number: int = 1) -> Gradients:
         """Return the gradients and hessians at the given scores, float64[n_documents].
 
+        scores       : float64[n_documents]
         round_number : from 1; objectives that draw by chance draw anew each round
         """
         task = self.task

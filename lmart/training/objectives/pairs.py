@@ -41,7 +41,8 @@ class PairObjective(Objective):
         """Write the weights of a block of pairs, in size at most LARGEST_WEIGHT.
 
         queries : ranked by score; queries of weight 0 may be left out
-        block   : which pairs; out : float64, laid out as `PairBlock` says
+        block   : which pairs
+        out     : float64, overwritten, laid out as `PairBlock` says
         """
         self.weigh_pairs(self.relevance, queries, block, out)
 
@@ -69,7 +70,8 @@ class PairObjective(Objective):
 def pair_settings(task: Task, truncation: int) -> PairSettings:
     """Return the settings of a pair's cost, each of the type that kernels are compiled for.
 
-    task : with the settings; truncation : ranks that an upper document may have
+    task       : with the settings
+    truncation : ranks that an upper document may have
     """
     return PairSettings(int(truncation), float(task.settings.sigma), bool(task.settings.normalize))
 
@@ -77,7 +79,8 @@ def pair_settings(task: Task, truncation: int) -> PairSettings:
 def ndcg_tables(task: Task, discount: Float64Array, truncation: int) -> NdcgTables:
     """Return the gains, 1 / ideal DCG of each query, 0 where nothing has a gain, and the discounts.
 
-    task : the training set; discount : float64[>= documents of the longest query]
+    task       : the training set
+    discount   : float64[>= documents of the longest query], 1/log2(rank + 2)
     truncation : ranks that count in the ideal DCG
     """
     ideal = np.empty(len(task.query_offsets) - 1)

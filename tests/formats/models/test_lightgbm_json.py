@@ -99,6 +99,21 @@ def test_deep_trees() -> None:
     assert "nested more than 20,000 deep" in refusal(read, deep(30_000))
 
 
+def test_deep_nesting_where_a_number_is_due_is_refused_in_one_line() -> None:
+    deep = "[" * 10_000 + "]" * 10_000
+    names = '"feature_names": ["a"]'
+    split = '{"split_index": 0, "split_feature": 0, "decision_type": "==", "threshold": ' + deep + "}"
+    for text, words in (
+        (f'{{"tree_info": [{{"tree_structure": {split}}}], {names}}}', "the categories a list are not whole numbers"),
+        (f'{{"tree_info": [{{"tree_structure": {{"leaf_value": {deep}}}}}], {names}}}', "leaf_value is a list"),
+        (
+            f'{{"tree_info": [{{"tree_structure": {{"leaf_value": 1}}}}], {names}, "max_feature_idx": {deep}}}',
+            "max_feature_idx is a list",
+        ),
+    ):
+        assert words in refusal(read, text)
+
+
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"decision_type": "is"}, "decision_type is 'is'"),
     ({"missing_type": "None", "decision_type": "<"}, "missing_type is 'None' where decision_type is '<'"),
@@ -108,7 +123,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"threshold": NAN}, "threshold is 'NaN'"),
     ({"split_feature": 2}, "a split is on column 2, and the model has 2"),
     ({"split_feature": True}, "split_feature is 'true'"),
-    ({"left_child": None}, "a child is no object"),
+    ({"left_child": None}, "a node is not an object"),
     ({"left_child": {"leaf_value": "1"}}, "leaf_value is '1'"),
     ({"left_child": {"leaf_value": 1, "leaf_const": 2}}, "linear_tree"),
 ]

@@ -108,6 +108,7 @@ REFUSED = {
     "no object": (changed('{"value": "-1.5"}', "[]"), "a node is not an object"),
     "no number": (changed('"0.1"', '"0x1"'), "a 'weight' is '\"0x1\"', not a finite number"),
     "true": (changed("0.25", "true"), "a 'value' is 'true', not a finite number"),
+    "key twice": (changed('"weight"', '"root": 1, "weight"'), "the key 'root' is given twice"),
     "nan": (changed("-0.0025", "NaN"), "'NaN' is no JSON number"),
     "infinite": (changed('"-1.5"', '"Infinity"'), "a 'value' is '\"Infinity\"'"),
     "too large": (changed("0.25", "1e39"), "too large for float32"),

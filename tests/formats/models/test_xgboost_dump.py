@@ -65,7 +65,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"nodeid": -1}, "nodeid is '-1'"),
     ({"nodeid": 1}, "two nodes have the same nodeid"),
     ({"children": []}, "node 0 has not two children"),
-    ({"children": [{"nodeid": 1, "leaf": 1}, 5]}, "a node is no object"),
+    ({"children": [{"nodeid": 1, "leaf": 1}, 5]}, "a node is not an object"),
     ({"children": [{"nodeid": 1, "leaf": [1, 2]}, {"nodeid": 2, "leaf": 1}]}, "(multi-output)"),
     ({"yes": 3}, "'yes', 'no' and 'missing' of node 0 are not its children"),
     ({"missing": 3}, "'yes', 'no' and 'missing' of node 0 are not its children"),

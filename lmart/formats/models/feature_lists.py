@@ -1,0 +1,58 @@
+"""What a model lists as its features when its tool counts columns from 0, and gives names to columns by itself."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from lmart.array_types import Int32Array, Int64Array
+from lmart.errors import ModelError, quote
+
+MOST_LISTED = 1_000_000  # features that a model lists only because the file says how many there are
+
+
+class Features(NamedTuple):
+    """What a model lists as its features: the fields of Ensemble of the same names."""
+
+    feature_ids: Int64Array
+    feature_names: tuple[str, ...] | None
+
+    def columns(self, ids: Int64Array) -> Int32Array:
+        """Return the column of each id, int32[n]; every id must be listed."""
+        return np.searchsorted(self.feature_ids, ids).astype(np.int32)
+
+
+def list_features(n_columns: int, names: Sequence[str] | None, used: Int64Array, default: str, path: str) -> Features:
+    """Return the features of a tool that counts its columns from 0: column j is the feature with id j.
+
+    n_columns : of the model
+    names     : n_columns names, None or empty without any; names that are all as the tool gives them by itself, or just
+                numbers of columns, are no names
+    used      : the columns that splits use; those are left out that are not among them and have no name: column 0 where
+                no feature has a name, else all
+    default   : how the tool names columns by itself, such as 'Column_'
+    path      : what to call the file in messages
+
+    ModelError when a split is on a column that there is not, or two features have the same name.
+    """
+    used = np.unique(used)
+    if len(used) and (used[0] < 0 or used[-1] >= n_columns):
+        wrong = used[-1] if used[-1] >= n_columns else used[0]
+        raise ModelError(f"a split is on column {wrong}, and the model has {n_columns}; the model is damaged", path)
+    if not names:
+        ids = np.arange(n_columns, dtype=np.int64) if n_columns <= MOST_LISTED else used
+        return Features(ids[1:] if len(ids) and ids[0] == 0 and 0 not in used[:1] else ids, None)
+    given = [name not in (f"{default}{j}", str(j)) for j, name in enumerate(names)]
+    if not any(given):
+        return Features(np.arange(0 if 0 in used[:1] else 1, n_columns, dtype=np.int64), None)
+    is_kept = np.array(given)
+    is_kept[used] = True
+    kept = tuple(itertools.compress(names, is_kept.tolist()))
+    if len(set(kept)) != len(kept):
+        seen: set[str] = set()
+        twice = next(name for name in kept if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise ModelError(f"two features have the name {quote(twice)}; the model is damaged", path)
+    return Features(np.flatnonzero(is_kept).astype(np.int64), kept)
