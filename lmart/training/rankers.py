@@ -94,6 +94,7 @@ class RankerTraining:
     training        : the training set, whose scores start anew
     validation_sets : likewise; the first decides on early stopping
     stopping        : early stopping
+    rounds_before   : rounds that another run did, whose random numbers are not drawn again
     stops_early     : whether the ranker holds only the trees up to its best round
     """
 
@@ -105,9 +106,11 @@ class RankerTraining:
         training: Training,
         validation_sets: Sequence[Validation],
         stopping: EarlyStopping,
+        rounds_before: int = 0,
     ) -> None:
         self._objective, self._number, self._setup = objective, number, setup
         self._training, self._validation_sets, self._stopping = training, validation_sets, stopping
+        self._rounds_before = rounds_before
         self._stops_early = bool(validation_sets) and stopping.patience is not None
         self._trees: list[GrownTree] = []
         self._stopped = "trees"
@@ -121,7 +124,7 @@ class RankerTraining:
         objective, training = self._objective, self._training
         largest = 0.0  # bound of the sum of leaf values over all trees
         for number in range(1, objective.task.settings.trees + 1):
-            grown, bias = self._grow(number)
+            grown, bias = self._grow(self._rounds_before + number)
             if grown is None:
                 self._stopped = "split"
                 break
