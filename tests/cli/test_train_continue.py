@@ -73,7 +73,20 @@ def test_going_on_gives_the_bytes_of_one_run(options: list[str]) -> None:
     assert [one["training"] for one in rest.report["rounds"]] == [one["training"] for one in whole.report["rounds"][4:]]
 
 
-def test_it_may_go_on_several_times_and_from_a_pipe_or_compressed_file() -> None:
+@pytest.mark.parametrize("through", ["file", "pipe"])
+def test_data_beyond_the_sample_of_rows_is_scored_once(through: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lmart.binning.row_sample.SAMPLE_LIMIT", 60)
+    whole = fit(DATA, *ONE, "--trees", "10")
+    first()
+    if through == "file":
+        assert go_on().data == whole.data
+        return
+    options = ("--data", "-", *ONE, "--trees", "6", "--continue-from", "a.json", "--out", "m", "-qq")
+    run("train", *options, stdin=DATA)
+    assert Path("m").read_bytes() == whole.data
+
+
+def test_it_may_go_on_several_times_from_standard_input_or_a_compressed_file() -> None:
     whole = fit(DATA, *ONE, "--trees", "9")
     first(trees=3)
     run("convert", "a.json", "b.json.gz")
