@@ -201,7 +201,9 @@ def test_formats_that_are_only_written_say_so(plain: Path, tmp_path: Path) -> No
 def test_a_model_is_refused_as_data(name: str, plain: Path, tmp_path: Path) -> None:
     model = plain / ("model.json" if name == OWN else FOREIGN_NAME.format(name))
     out = tmp_path / "out"
-    for arguments in (["train", "--data", model], ["predict", "-m", plain / "model.json", "--data", model]):
+    calls: list[list[str | Path]] = [["train", "--data", model]]
+    calls += [["predict", "-m", plain / "model.json", "--data", model]]
+    for arguments in calls:
         (line,) = run(*arguments, "-o", out, status=1).stderr.splitlines()
         assert f"{model}: is a model by its name or content ({name}); give a file of judged documents" in line
     (line,) = run("convert", model, tmp_path / "out.csv", status=2).stderr.splitlines()
@@ -211,7 +213,8 @@ def test_a_model_is_refused_as_data(name: str, plain: Path, tmp_path: Path) -> N
 
 def test_data_is_refused_as_a_model(plain: Path, tmp_path: Path) -> None:
     data, out = plain / "data.svm", tmp_path / "out"
-    for arguments in (["predict", "-m", data], ["train", "--continue-from", data]):
+    calls: list[list[str | Path]] = [["predict", "-m", data], ["train", "--continue-from", data]]
+    for arguments in calls:
         (line,) = run(*arguments, "--data", data, "-o", out, status=1).stderr.splitlines()
         assert line.startswith(f"lmart: error: {data}: this is no lmart model: it starts with ")
     (line,) = run("eval", "-m", data, "--data", data, status=1).stderr.splitlines()
