@@ -14,7 +14,9 @@ from helpers.paths import ROOT
 
 from lmart import __version__
 from lmart.cli.main import COMMANDS, main
+from lmart.cli.model_formats import supported
 from lmart.errors import ExitStatus
+from lmart.formats.registry import MODEL_FORMATS
 from lmart.manpages import example_lines, pages
 
 MAN = ROOT / "man"
@@ -59,10 +61,19 @@ def test_pages_say_all_that_a_page_must(name: str) -> None:
     sections = re.findall(r"^\.SH (.*)$", text, re.MULTILINE)
     own = ["COMMANDS", "OPTIONS"] if name == "lmart.1" else ["OPTIONS", "EXAMPLES"]
     closing = ["EXIT STATUS", "FILES", "ENVIRONMENT", "SEE ALSO"]
+    own += ["FORMATS OF MODELS"] if name == "lmart-convert.1" else []
     assert sections == ["NAME", "SYNOPSIS", "DESCRIPTION", *own, *closing]
     assert text.startswith('.\\" Generated') and __version__ in text
     assert all(f"\\fB{int(status)}\\fR" in text for status in ExitStatus)
     assert text.isascii() and not re.search(r"\b(19|20)\d\d-\d\d", text)
+
+
+def test_every_format_of_models_says_what_it_holds() -> None:
+    assert list(supported()) == list(MODEL_FORMATS)
+    for name, one in supported().items():
+        assert bool(one.read) == (MODEL_FORMATS[name].reader is not None), name
+        assert bool(one.written) == (MODEL_FORMATS[name].writer is not None), name
+        assert all(text == "" or text.endswith(".") for text in one[1:])
 
 
 @pytest.mark.slow

@@ -22,13 +22,18 @@ from lmart.formats.documents.feature_table import FeatureTable
 from lmart.formats.documents.reading import for_models, read_batches, read_dataset, source_name
 from lmart.formats.read_options import ReadOptions
 from lmart.scoring.ensemble import Ensemble
+from lmart.scoring.model_scores import ModelScores
 from lmart.settings import TrainSettings
 from lmart.streams import Spool, can_be_reread, can_spool, changed_while_read, state_of
 from lmart.threads import WorkerPool
 
 
 def read_training_set(
-    paths: Sequence[str], options: ReadOptions, settings: TrainSettings, pool: WorkerPool
+    paths: Sequence[str],
+    options: ReadOptions,
+    settings: TrainSettings,
+    pool: WorkerPool,
+    scores: ModelScores | None = None,
 ) -> BinnedDataset:
     """Read the inputs, in order, as one training set in bins. DataError as `read_dataset`, and when a file changes.
 
@@ -36,21 +41,30 @@ def read_training_set(
     options  : how they are read
     settings : of the bins
     pool     : the workers
+    scores   : gets each row once, in the order of the set; None: nothing does
     """
     once = [not can_be_reread(path) for path in paths]
     sizes_once = options.query_sizes is not None and not can_be_reread(options.query_sizes)
     if options.group_by_qid or sizes_once or (any(once) and not can_spool()):
         dataset = read_dataset(paths, options, pool)
+        if scores is not None:
+            scores.add([dataset.features], dataset.feature_ids, dataset.feature_names)
         return bin_dataset(dataset, settings.max_bins, settings.absent, settings.seed, pool)
     with ExitStack() as stack:
         spools = [Spool(path) if kept else None for path, kept in zip(paths, once, strict=True)]
         for spool in filter(None, spools):
             stack.callback(spool.close)
-        return _TwoPasses(paths, options, spools, pool).read(settings)
+        return _TwoPasses(paths, options, spools, pool, scores).read(settings)
 
 
 def read_validation_set(
-    path: str, options: ReadOptions, model: Ensemble, edges: BinEdges, pool: WorkerPool, strict: bool = False
+    path: str,
+    options: ReadOptions,
+    model: Ensemble,
+    edges: BinEdges,
+    pool: WorkerPool,
+    strict: bool = False,
+    scores: ModelScores | None = None,
 ) -> CodedDataset:
     """Read a validation set into the training set's bins. DataError as `read_dataset` and `FeatureMatcher.refuse`.
 
@@ -60,15 +74,22 @@ def read_validation_set(
     edges   : the bins of the training set
     pool    : the workers
     strict  : refuse features that only one of both has
+    scores  : gets each row once, in the order of the set; None: nothing does
     """
-    options = for_models(options, [model])
+    options = for_models(options, [model] if scores is None else [model, scores.model])
     if options.group_by_qid:
-        return code_dataset(read_dataset([path], options, pool), model, edges, pool, strict)
+        dataset = read_dataset([path], options, pool)
+        if scores is not None:
+            scores.add([dataset.features], dataset.feature_ids, dataset.feature_names)
+        return code_dataset(dataset, model, edges, pool, strict)
     table, labels_and_ids, coder = FeatureTable(), LabelAndIdBuilder(), ValidationCoder(model, edges, pool)
     for _, blocks, _ in read_batches([path], options, pool, table):
         for block in blocks:
             labels_and_ids.add(block, path)
-        coder.add([block.features for block in blocks], table.ids, table.names)
+        parts = [block.features for block in blocks]
+        coder.add(parts, table.ids, table.names)
+        if scores is not None:
+            scores.add(parts, table.ids, table.names)
     return coder.finish(*labels_and_ids.finish_labels(), path, table.of_tables, strict=strict)
 
 
@@ -76,12 +97,18 @@ class _TwoPasses:
     """Reads one training set into bins, in two passes."""
 
     def __init__(
-        self, paths: Sequence[str], options: ReadOptions, spools: Sequence[Spool | None], pool: WorkerPool
+        self,
+        paths: Sequence[str],
+        options: ReadOptions,
+        spools: Sequence[Spool | None],
+        pool: WorkerPool,
+        scores: ModelScores | None,
     ) -> None:
         self._paths = paths
         self._options = options
         self._spools = spools
         self._pool = pool
+        self._scores = scores
         self._table = FeatureTable()
         self._states = {path: state_of(path) for path, spool in zip(paths, spools, strict=True) if spool is None}
 
@@ -106,6 +133,8 @@ class _TwoPasses:
             parts = [block.features for block in blocks]
             counts.add(parts, len(self._table), self._pool)
             sample.add(parts, first_row, self._pool)
+            if self._scores is not None:
+                self._scores.add(parts, self._table.ids, self._table.names)
             if progress > 0.0:
                 sample.expect(int(labels_and_ids.n_documents / progress))
         labels, query_offsets = labels_and_ids.finish_labels()

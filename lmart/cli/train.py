@@ -64,6 +64,11 @@ over queries, by --weights or --valid-weights where there are some; queries with
 are in file order. The measure and the objective err take the largest label of all --data and --valid files, at least 4,
 for all of them and for every fold; --metric 'err@10(max=5)' says another, for both.
 
+With --continue-from boosting starts at the scores of a model. With one of lmart's own, of one ranker, and the same data
+and settings, the result has the bytes of one run of all rounds; else a notice says what differs. The settings are those
+of the command line, but for what an absent index means, and one ranker goes on. With --early-stop no tree is added when
+no round is better than the model alone.
+
 With --folds or --tune the number of trees, or more settings, are chosen first, by queries that the models did not
 see; then the model is trained with them on all of --data, and what was found is printed. With --early-stop all folds
 grow side by side, each with its binned rows in memory (1 byte a value), until their mean measure has not been better
@@ -78,6 +83,8 @@ Examples:
   lmart train --data data/sample/train.svm --valid data/sample/vali.svm --early-stop 30 --trees 500
   lmart train --data data/sample/train.svm --leaves 15 --min-docs 5 --report run.json
   lmart train --data data/sample/train.svm --monotone 1:+1,2:+1 --trees 50
+  lmart train --data data/sample/train.svm --trees 40 --rankers 1 --out first.json
+  lmart train --data data/sample/train.svm --trees 60 --continue-from first.json
   lmart train --data data/sample/train.svm --folds 5 --early-stop 20 --oof scores.txt
   lmart train --data data/sample/train.svm --folds 3 --tune-trials 3 --trees 50 --tune-file trials.jsonl
 """
@@ -107,6 +114,12 @@ Examples:
 )
 @click.option(
     "-o", "--out", metavar="MODEL", default="model.json", show_default=True, help="Where the model is written."
+)
+@click.option(
+    "--continue-from",
+    metavar="MODEL",
+    help="Go on boosting from a model, of lmart or any other format that lmart convert reads: the new model has its "
+    "trees and then the new ones, which --trees counts.",
 )
 @setting_options
 @metadata_options
@@ -155,7 +168,7 @@ def command(
     request = request.with_constraints_read()
     keep_memory_constant()
     console = Console(quiet)
-    request = request.with_messages_to(console)
+    request = request.with_messages_to(console).with_model_read(console)
     record = train_run.RunRecord()
     with WorkerPool(thread_count(threads, console.notice)) as pool:
         with record.timed("reading"):

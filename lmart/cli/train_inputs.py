@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from lmart.array_types import Float64Array
+from lmart.binning.binned_features import BinnedDataset
 from lmart.binning.streaming import read_training_set, read_validation_set
 from lmart.binning.validation_set import CodedDataset
 from lmart.cli.options.metadata import reading_validation
@@ -16,8 +18,10 @@ from lmart.errors import DataError
 from lmart.formats.documents.reading import for_models, read_dataset
 from lmart.formats.read_options import ReadOptions
 from lmart.scoring.feature_matching import match_dataset, missing_columns
+from lmart.scoring.model_scores import ModelScores
 from lmart.threads import WorkerPool
 from lmart.training.boosting import without_trees
+from lmart.training.continuation import Continuation
 from lmart.training.resolving import Trainable
 
 
@@ -42,7 +46,8 @@ class TrainingInputs:
     in_memory           : the same sets when they are in memory; None: they are in bins
     metadata            : of the training set
     validation_metadata : of each validation set
-    warnings            : of how validation sets match the training set, reported already
+    warnings            : of how the sets match each other and the model to go on from, reported already
+    continuation        : the model to go on from with its scores; None: none
     """
 
     train_set: Trainable
@@ -51,6 +56,7 @@ class TrainingInputs:
     metadata: Sidecars
     validation_metadata: Sequence[Sidecars]
     warnings: Sequence[str]
+    continuation: Continuation | None = None
 
 
 def read_inputs(request: TrainRequest, pool: WorkerPool, console: Console) -> TrainingInputs:
@@ -64,28 +70,49 @@ def read_inputs(request: TrainRequest, pool: WorkerPool, console: Console) -> Tr
         request = replace(request, read_options=replace(request.read_options, gain=request.settings.gain))
     train_set: Trainable
     validation_sets: Sequence[RankingDataset | CodedDataset]
-    in_memory = None
+    in_memory = continuation = None
     if request.selection.selects:  # the data is binned anew for each model
         in_memory = _read_into_memory(request, pool)
         train_set, validation_sets = in_memory.train_set, in_memory.validation_sets
         _check_columns(train_set, request, console)
         warnings = _match(in_memory, request)
     else:
-        train_set = read_training_set(request.files.data, request.read_options, request.settings, pool)
-        _check_columns(train_set, request, console)
-        model, edges = without_trees(train_set, request.settings), train_set.features.edges
-        with reading_validation():
-            coded = [
-                read_validation_set(path, options, model, edges, pool, request.files.strict)
-                for path, options in _validation_files(request)
-            ]
-        validation_sets = coded
-        warnings = [text for one in coded for text in one.warnings]
+        train_set, validation_sets, warnings, continuation = _read_into_bins(request, pool, console)
     for text in warnings:  # before time is spent on training
         console.warning(text)
     metadata = request.metadata_files.read(train_set)
     validation_metadata = request.metadata_files.read_for_validation(validation_sets)
-    return TrainingInputs(train_set, validation_sets, in_memory, metadata, validation_metadata, warnings)
+    read = train_set, validation_sets, in_memory, metadata, validation_metadata, warnings
+    return TrainingInputs(*read, continuation)
+
+
+def _read_into_bins(
+    request: TrainRequest, pool: WorkerPool, console: Console
+) -> tuple[BinnedDataset, list[CodedDataset], list[str], Continuation | None]:
+    """Return the training set, the validation sets, warnings, and the scores of the model to go on from."""
+    files, options, settings, model = request.files, request.read_options, request.settings, request.model
+    warnings: list[str] = []
+    scores: list[Float64Array] = []
+    scorer = None if model is None else ModelScores(model, pool)
+    train_set = read_training_set(files.data, options, settings, pool, scorer)
+    _check_columns(train_set, request, console)
+    if scorer is not None:
+        scores.append(scorer.finish(train_set.source, train_set.table_features, files.strict))
+        warnings += scorer.matcher.warnings(train_set.source, "only new trees can split on them")
+    features, edges = without_trees(train_set, settings), train_set.features.edges
+    coded = []
+    with reading_validation():
+        for path, options in _validation_files(request):
+            scorer = None if model is None else ModelScores(model, pool)
+            coded.append(read_validation_set(path, options, features, edges, pool, files.strict, scorer))
+            if scorer is not None:
+                scores.append(scorer.finish(path, {}))
+    warnings += [text for one in coded for text in one.warnings]
+    continuation = None
+    if model is not None and files.continue_from is not None:
+        continuation = Continuation(model, files.continue_from, scores[0], tuple(scores[1:]))
+        continuation.check_scores()
+    return train_set, coded, warnings, continuation
 
 
 def _validation_files(request: TrainRequest) -> list[tuple[str, ReadOptions]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,10 +16,13 @@ from lmart.cli.options.packed import given_on_command_line
 from lmart.cli.options.selection import SelectionOptions, check_usage
 from lmart.cli.terminal.console import Console
 from lmart.constraints import MonotoneConstraints, is_list
-from lmart.errors import quote
+from lmart.errors import ModelError, input_name, quote
 from lmart.formats.read_options import ReadOptions
 from lmart.settings import TrainSettings
 from lmart.settings.recipe import check_rankers
+
+if TYPE_CHECKING:
+    from lmart.scoring.ensemble import Ensemble
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,7 @@ class TrainFiles:
     out    : where the model is written
     report : where the report is written; None: nowhere
     strict : refuse files whose columns or features are not those of the others, instead of a warning
+    continue_from : model to go on from; None: from none
     """
 
     data: Sequence[str]
@@ -37,6 +42,7 @@ class TrainFiles:
     out: str
     report: str | None
     strict: bool
+    continue_from: str | None
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,7 @@ class TrainRequest:
     metadata_files : weights, initial scores and positions
     selection      : what is chosen before the model is trained
     read_options   : how files are read
+    model          : the model to go on from, once it is read; None: none
     """
 
     files: TrainFiles
@@ -55,6 +62,7 @@ class TrainRequest:
     metadata_files: MetadataFiles
     selection: SelectionOptions
     read_options: ReadOptions
+    model: Ensemble | None = None
 
     @property
     def constraints_file(self) -> str | None:
@@ -64,7 +72,7 @@ class TrainRequest:
     @property
     def inputs(self) -> list[str]:
         """All files that are read."""
-        optional = filter(None, [self.read_options.query_sizes, self.constraints_file])
+        optional = filter(None, [self.read_options.query_sizes, self.constraints_file, self.files.continue_from])
         return [*self.files.data, *self.files.valid, *self.metadata_files.paths, *optional]
 
     @property
@@ -92,11 +100,27 @@ class TrainRequest:
         refuse_two_standard_inputs(self.inputs)
         with_positions = metadata_files.positions is not None
         check_usage(self.selection, settings, self.files.valid, self.outputs, with_positions)
+        if self.files.continue_from is not None:
+            settings = self._of_one_ranker(settings)
         check_rankers(settings, with_positions)
         metadata_files.check_usage(settings, len(self.files.valid), given_on_command_line("position_bias_reg"))
         if path is None:
             settings = replace(settings, monotone=str(MonotoneConstraints.parse(settings.monotone)))
         return replace(self, settings=settings)
+
+    def _of_one_ranker(self, settings: TrainSettings) -> TrainSettings:
+        """Return the settings of a run that goes on from a model; a usage error when that cannot be."""
+        option, why = "--continue-from", "drop one of both"
+        if self.selection.selects:
+            selecting = "--folds" if self.selection.folds is not None else "--tune"
+            raise click.UsageError(f"{selecting} does not go with {option}: the model has seen every query; {why}")
+        if self.metadata_files.positions is not None:
+            raise click.UsageError(f"--positions does not go with {option}: a model holds no bias of positions; {why}")
+        if (settings.rankers or 1) > 1:
+            raise click.UsageError(f"{option} adds the trees of one ranker; give --rankers 1, or leave it out")
+        if settings.rankers is None and len(settings.objectives) > 1:
+            raise click.UsageError(f"{option} adds the trees of one ranker; give one --objective")
+        return replace(settings, rankers=1)
 
     def check_outputs(self) -> None:
         """Raise OutputError when an output cannot be written, or is one of the inputs."""
@@ -115,6 +139,36 @@ class TrainRequest:
         if path is None:
             return self
         return replace(self, settings=replace(self.settings, monotone=str(read_monotone(path))))
+
+    def with_model_read(self, console: Console) -> TrainRequest:
+        """Return the request with the model to go on from, if there is one, and the meaning of absent cells from it.
+
+        console : where what the run cannot keep of it is said
+        ModelError when it cannot be read, or no tree can be added; a usage error when --absent contradicts it.
+        """
+        from lmart.formats.models.model_files import read_model
+
+        path, settings = self.files.continue_from, self.settings
+        if path is None:
+            return self
+        model = read_model(path)
+        if model.average:
+            what = "the model is an average, to which no tree can be added"
+            raise ModelError(f"{what}; write its scores with 'lmart predict' and give them with --init-scores", path)
+        if model.absent != settings.absent:
+            if given_on_command_line("absent"):
+                what = f"--absent {settings.absent} does not go with a model that says {quote(model.absent)}"
+                raise click.UsageError(f"{what}; leave it out")
+            console.notice(f"an index that is not in the row means {quote(model.absent)}, as in {input_name(path)}")
+            settings = replace(settings, absent=model.absent)
+        if model.sums == "float32":
+            console.warning(
+                f"{input_name(path)}: it adds up in float32 and the new model in float64, so the scores of its trees "
+                "differ by rounding"
+            )
+        if settings.monotone and settings.monotone != model.settings.get("monotone"):
+            console.warning(f"--monotone holds for the new trees only: {input_name(path)} does not record the same")
+        return replace(self, settings=settings, model=replace(model, sums="float64"))
 
     def with_messages_to(self, console: Console) -> TrainRequest:
         """Return the request with what readers report going to the console; warn of settings without effect."""

@@ -62,11 +62,13 @@ class FittedModel:
     result    : of the run
     settings  : it was trained with
     can_learn : whether there was anything to learn
+    differences : why one run of all rounds would not give what a run gave that went on from a model
     """
 
     result: TrainResult
     settings: ResolvedSettings
     can_learn: bool
+    differences: tuple[str, ...] = ()
 
 
 def resolve_settings(request: TrainRequest, inputs: TrainingInputs) -> ResolvedSettings:
@@ -142,22 +144,31 @@ def fit(
     """
     valid = request.files.valid
     run = TrainingRun(
-        inputs.train_set, inputs.validation_sets, settings, pool, inputs.metadata, inputs.validation_metadata
+        inputs.train_set,
+        inputs.validation_sets,
+        settings,
+        pool,
+        inputs.metadata,
+        inputs.validation_metadata,
+        inputs.continuation,
     )
+    if run.continuation is not None:
+        console.notice(train_report.continuing(run.continuation, run.differences))
     for text in run.warnings:
         if text not in inputs.warnings:
             console.warning(text)
     train_report.warn_before_training(run, inputs.train_set, inputs.metadata.weights is not None, console)
     if run.start is not None:
         measures = train_report.measures_by_set(run.start.training, run.start.validation, valid)
-        console.notice(f"the initial scores alone: {settings.measure} {measures}")
+        started = train_report.what_it_starts_from(run.continuation, inputs.metadata)
+        console.notice(f"{started} alone: {settings.measure} {measures}")
     before = [sum(one.trees for one in settings.rankers[:k]) for k in range(len(settings.rankers))]
     with console.progress(settings.trees) as progress:
         for one in run.rounds():
             record.add(one, in_detail=request.files.report is not None)
             done = before[one.ranker - 1] + one.round
             progress.update(done, partial(train_report.round_progress, one, settings, valid))
-    return FittedModel(run.finish(), settings, run.can_learn)
+    return FittedModel(run.finish(), settings, run.can_learn, tuple(one.text for one in run.differences))
 
 
 def write_outputs(
@@ -217,6 +228,12 @@ def _report(
         "validation": list(files.valid),
         **request.metadata_files.report(),
     }
+    if result.continued_from is not None:
+        content["continued_from"] = {
+            "model": files.continue_from,
+            "trees": result.continued_from,
+            "differences": list(fitted.differences),
+        }
     content["seconds"] = record.seconds | result.seconds
     content |= train_report.optional_entries(result, fitted.settings)
     content["warnings"] = console.warnings

@@ -90,17 +90,18 @@ class FeatureMatcher:
     def _split_on(self) -> set[int]:
         return {column for tree in self._ensemble.trees for column in tree.split_columns.tolist()}
 
-    def warnings(self, source: str) -> list[str]:
+    def warnings(self, source: str, of_unknown: str = "scored without") -> list[str]:
         """Return warnings of features matched by number instead of name, and of those that only one side has.
 
-        source : what to call the data
+        source     : what to call the data
+        of_unknown : what happens to features that the model does not have
         """
         called = input_name(source)
         found = []
         if self.half_named is not None and len(self.unknown) < len(self._map):
             found.append(f"features are matched by number, not by name: only the {self.half_named} has names")
         if self.unknown:
-            found.append(f"{called}: {self.describe_unknown()}; scored without{self._hint()}")
+            found.append(f"{called}: {self.describe_unknown()}; {of_unknown}{self._hint()}")
         used = {self._ensemble.feature_name(place) for place in self._split_on()}
         for path, names in self.missing().items():
             what = describe_missing(names, self._ensemble.n_features, "the model", self._ensemble.absent)

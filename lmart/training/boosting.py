@@ -21,6 +21,7 @@ from lmart.settings import TrainSettings
 from lmart.settings.resolved import ResolvedSettings
 from lmart.threads import WorkerPool
 from lmart.training import objectives
+from lmart.training.continuation import Continuation, Difference
 from lmart.training.early_stopping import EarlyStopping
 from lmart.training.grower import GrownTree, Histograms
 from lmart.training.rankers import (
@@ -89,8 +90,10 @@ class TrainingRun:
     empty          : the ensemble without trees
     n_idle_queries : queries without a pair: no two documents have different relevance
     can_learn      : whether any query with a pair has a weight above 0
-    start          : the measures of the initial scores alone; None without initial scores
+    start          : the measures before the first round; None without initial scores and a model to go on from
     warnings       : how validation sets fail to match the training set
+    continuation   : the model that the run goes on from; None: of none
+    differences    : why one run of all rounds would not give the same model
     """
 
     def __init__(
@@ -101,6 +104,7 @@ class TrainingRun:
         pool: WorkerPool,
         sidecars: Sidecars = NO_SIDECARS,
         validation_sidecars: Sequence[Sidecars] | None = None,
+        continuation: Continuation | None = None,
     ) -> None:
         """Bin the data sets and prepare what does not change from round to round.
 
@@ -109,14 +113,18 @@ class TrainingRun:
         pool     : the workers
         sidecars : metadata of the training set
         validation_sidecars : of each validation set, its initial scores and weights; None: none
+        continuation : a model to go on from, whose scores are added to the initial scores; None: from none
         DataError when a label has no gain, a validation set shares no feature with the training set, or a constraint
         names a feature that is not there; SettingsError when the objective knows no positions and there are some, or
         there are to be no trees and no initial scores.
         """
         self._began = time.perf_counter()
         metadata = [NO_SIDECARS] * len(validation_sets) if validation_sidecars is None else validation_sidecars
-        has_init_scores = any(one.init_scores is not None for one in (sidecars, *metadata))
-        if settings.trees == 0 and not has_init_scores:
+        given_start = any(one.init_scores is not None for one in (sidecars, *metadata))
+        if continuation is not None:
+            sidecars, *metadata = continuation.add_to([sidecars, *metadata])
+        has_start = given_start or continuation is not None
+        if settings.trees == 0 and not has_start:
             raise SettingsError("trees is 0, which needs initial scores; use a number from 1 up")
         given = settings.recorded
         with naming(train_set.source):
@@ -131,6 +139,10 @@ class TrainingRun:
         edges = binned.edges
         self.settings = settings
         self.empty = without_trees(train_set, given)
+        self.continuation = continuation
+        self.differences: list[Difference] = []
+        if continuation is not None:
+            self.differences = continuation.differences(given, self.empty, given_start)
         coded = [
             code_dataset(one, self.empty, edges, pool) if isinstance(one, RankingDataset) else one
             for one in validation_sets
@@ -145,7 +157,7 @@ class TrainingRun:
         self.n_idle_queries = min(one.n_queries_without_pairs() for one in self._objectives)
         self.can_learn = any(one.can_learn() for one in self._objectives)
         self.warnings = tuple(text for one in self._validation_sets for text in one.warnings)
-        self.start = Start(self._training.measure(), self.measure_validation()) if has_init_scores else None
+        self.start = Start(self._training.measure(), self.measure_validation()) if has_start else None
         directions = _directions(settings.constraints, train_set, edges)
         self._setup = GrowingSetup(binned, pool, Histograms(edges.n_bins), directions)
         self._trained: list[TrainedRanker] = []
@@ -168,12 +180,15 @@ class TrainingRun:
     def rounds(self) -> Iterator[RoundReport]:
         """Grow one tree at a time, ranker by ranker, and yield a report of it before the next."""
         settings, start = self.settings, self.start
+        before = 0 if self.continuation is None else self.continuation.n_trees
         may_be_empty = start is not None and bool(self._validation_sets) and settings.patience is not None
         for number, objective in enumerate(self._objectives, 1):
             stopping = EarlyStopping(settings.patience, start.validation[0] if start and may_be_empty else None)
             if may_be_empty:
                 stopping.fewest = 0
-            ranker = RankerTraining(objective, number, self._setup, self._training, self._validation_sets, stopping)
+            ranker = RankerTraining(
+                objective, number, self._setup, self._training, self._validation_sets, stopping, before
+            )
             yield from ranker.rounds()
             self._trained.append(ranker.result())
 
@@ -192,8 +207,11 @@ class TrainingRun:
                     data.add(grown)
             trees, validation = [grown.tree for grown in weighted], self.measure_validation()
         ended = [one.stopped for one in self._trained]
+        ensemble = replace(self.empty, trees=tuple(trees), rankers=self._parts())
+        if self.continuation is not None:
+            ensemble = self.continuation.join(ensemble, self.settings.recorded, self.differences)
         return TrainResult(
-            replace(self.empty, trees=tuple(trees), rankers=self._parts()),
+            ensemble,
             len(trees),
             sum(one.rounds for one in self._trained),
             next((how for how in ("trees", "early") if how in ended), "split"),
@@ -208,6 +226,7 @@ class TrainingRun:
             self._trained[0].position_bias if self._trained else np.zeros(0),
             self.warnings,
             {"binning": self._binning_done - self._began, "growing": time.perf_counter() - self._binning_done},
+            None if self.continuation is None else self.continuation.n_trees,
         )
 
     def _weighted(self, rankers: Sequence[TrainedRanker]) -> list[GrownTree]:

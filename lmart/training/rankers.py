@@ -71,6 +71,7 @@ class RankerTraining:
     training        : the training set, whose scores start anew
     validation_sets : likewise; the first decides on early stopping
     stopping        : early stopping; with it and a validation set, the ranker holds the trees up to its best round
+    rounds_before   : rounds that another run did, whose random numbers are not drawn again
     """
 
     def __init__(
@@ -81,9 +82,11 @@ class RankerTraining:
         training: Training,
         validation_sets: Sequence[Validation],
         stopping: EarlyStopping,
+        rounds_before: int = 0,
     ) -> None:
         self._objective, self._number, self._setup = objective, number, setup
         self._training, self._validation_sets, self._stopping = training, validation_sets, stopping
+        self._rounds_before = rounds_before
         self._stops_early = bool(validation_sets) and stopping.patience is not None
         self._trees: list[GrownTree] = []
         self._stopped = "trees"
@@ -97,7 +100,7 @@ class RankerTraining:
         objective, training = self._objective, self._training
         largest = 0.0  # bound of the sum of leaf values over all trees
         for number in range(1, objective.task.settings.trees + 1):
-            grown, bias = self._grow(number)
+            grown, bias = self._grow(self._rounds_before + number)
             if grown is None:
                 self._stopped = "split"
                 break

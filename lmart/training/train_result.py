@@ -10,7 +10,7 @@ from lmart.scoring.ensemble import Ensemble
 
 @dataclass(frozen=True)
 class Start:
-    """Measures of the initial scores alone: on the training set, and on each validation set."""
+    """Measures of what boosting starts from alone: on the training set, and on each validation set."""
 
     training: float | None
     validation: tuple[float | None, ...]
@@ -47,7 +47,7 @@ class TrainResult:
 
     ensemble         : the model: the mean of the rankers; with early stopping and a validation set, the trees of each
                        up to its best round
-    best_round       : number of trees in the ensemble
+    best_round       : number of trees in the ensemble that the run grew
     rounds           : number of trees grown
     stopped          : 'trees' (a ranker grew all of its trees), else 'early' (early stopping ended one), else 'split'
                        (no split had a positive gain)
@@ -57,12 +57,13 @@ class TrainResult:
     rankers          : each ranker, in the order of training
     training         : measure of the ensemble on the training set; None when no query counts
     validation       : the same on each validation set
-    start            : the measures before the first round; None without initial scores
+    start            : the measures before the first round; None without initial scores and a model to go on from
     scores           : float64[n_documents], scores of the training set, initial scores included
     position_bias    : float64[n_positions] of the first ranker after its last tree in the ensemble; empty without
                        positions
     warnings         : how validation sets fail to match the training set
     seconds          : wall time by stage
+    continued_from   : trees in the ensemble of the model that the run went on from; None: of none
     """
 
     ensemble: Ensemble
@@ -80,3 +81,4 @@ class TrainResult:
     position_bias: Float64Array
     warnings: tuple[str, ...]
     seconds: dict[str, float] = field(compare=False)
+    continued_from: int | None = None

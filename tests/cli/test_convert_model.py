@@ -1,13 +1,24 @@
-"""lmart convert from model to model: names, verification, refusals."""
+"""lmart convert from model to model: each format there and back, names, verification, refusals."""
 
 from __future__ import annotations
 
+import gzip
 import json
+import math
+import random
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from helpers.commands import run
 from helpers.paths import SAMPLE
+
+import lmart
+from lmart.formats.documents.reading import read_dataset
+from lmart.formats.models.model_files import read_model
+from lmart.formats.read_options import ReadOptions
+from lmart.formats.registry import MODEL_FORMATS, OWN, model_format_of
 
 
 @pytest.fixture
@@ -58,3 +69,159 @@ def test_data_of_another_model_cannot_verify(model: Path, tmp_path: Path) -> Non
     result = run("convert", model, tmp_path / "out.json", "--verify", other, status=1)
     assert "no feature of the data is in the model" in result.stderr
     assert not (tmp_path / "out.json").exists()
+
+
+# Each format there and back
+
+BOTH = [
+    name for name, one in MODEL_FORMATS.items() if one.reader is not None and one.writer is not None and name != OWN
+]
+EXACT = ("lightgbm", "lightgbm-json")  # in thresholds, leaf values and sums
+FOREIGN_NAME = "{}.model"  # which says no format, so that contents must
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with data of float32 numbers, multiples of 1/64, a model of it, and the model in each format."""
+    folder = tmp_path_factory.mktemp("plain")
+    rng = random.Random(4)
+    rows = []
+    for query in range(40):
+        for _ in range(12):
+            values = [rng.randrange(-128, 129) / 64 for _ in range(5)]
+            label = max(0, min(4, int(values[0] + values[1] + rng.random() + 1.5)))
+            rows.append(f"{label} qid:{query} " + " ".join(f"{i}:{x}" for i, x in enumerate(values, 1)) + "\n")
+    (folder / "data.svm").write_text("".join(rows))
+    small = ("--trees", "12", "--leaves", "8", "--min-docs", "5", "--rankers", "1")
+    run("train", "-q", "--data", folder / "data.svm", *small, "--out", folder / "model.json")
+    for name in BOTH:
+        run("convert", folder / "model.json", folder / FOREIGN_NAME.format(name), "--to", name, "-qq")
+    return folder
+
+
+def leaves(model: Path, data: Path) -> list[list[float]]:
+    """The float32 leaf value that each tree gives each row, by a walk of its own."""
+    ensemble = read_model(str(model))
+    dataset = read_dataset([str(data)], ReadOptions())
+    assert dataset.feature_ids.tolist() == ensemble.feature_ids.tolist()
+    found = []
+    for row in dataset.features.dense(dataset.n_features, math.nan).tolist():
+        values = []
+        for tree in ensemble.trees:
+            node = 0
+            while node >= 0:
+                is_left = row[tree.split_columns[node]] <= tree.thresholds[node]
+                node = int((tree.left if is_left else tree.right)[node])
+            values.append(float(np.float32(tree.leaf_values[~node])))
+        found.append(values)
+    return found
+
+
+def predicted(model: Path, data: Path) -> list[float]:
+    return [float(line) for line in run("predict", "-m", model, "--data", data).stdout.split()]
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_there_and_back_no_row_changes_its_leaf(name: str, plain: Path, tmp_path: Path) -> None:
+    there, back = tmp_path / "there", tmp_path / "back.json"
+    data = plain / "data.svm"
+    result = run("convert", plain / "model.json", there, "--to", name, "--verify", data)
+    told = re.search(rf"{name}, 12 trees, 5 features; verified with 480 rows and \d+ planted rows: (.*)", result.stderr)
+    assert told is not None, result.stderr
+    difference = re.fullmatch(r"largest difference (\S+), 0 rows changed leaf", told[1])
+    assert difference is not None and float(difference[1]) <= (0.0 if name in EXACT else 1e-6)
+    assert not [line for line in result.stderr.splitlines() if name in EXACT and "warning" in line]
+    run("convert", there, back, "--verify", data, "--strict")
+    assert leaves(back, data) == leaves(plain / "model.json", data)
+    again = tmp_path / "again"
+    run("convert", back, again, "--to", name, "-qq")
+    assert predicted(again, data) == predicted(there, data)
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_other_commands_take_the_file_as_it_is(name: str, plain: Path, tmp_path: Path) -> None:
+    model, data, back = plain / FOREIGN_NAME.format(name), plain / "data.svm", tmp_path / "back.json"
+    run("convert", model, back, "-q")
+    scores, own = predicted(model, data), predicted(plain / "model.json", data)
+    assert scores == predicted(back, data) == lmart.load(model).predict_letor(data).tolist()
+    assert scores == own if name in EXACT else scores == pytest.approx(own, abs=1e-6)
+    shown = [run("eval", "-m", one, "--data", data, "--json").stdout for one in (model, plain / "model.json")]
+    assert json.loads(shown[0])["metrics"] == pytest.approx(json.loads(shown[1])["metrics"], abs=1e-3)
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_a_format_is_known_by_its_content(name: str, plain: Path, tmp_path: Path) -> None:
+    content = (plain / FOREIGN_NAME.format(name)).read_bytes()
+    assert model_format_of(content[: 1 << 16]) == name
+    out = tmp_path / "same"
+    run("convert", "-", out, "--to", OWN, "-q", stdin=content)
+    run("convert", plain / FOREIGN_NAME.format(name), tmp_path / "file", "-q")
+    assert out.read_bytes() == (tmp_path / "file").read_bytes()
+    compressed = tmp_path / "packed"
+    compressed.write_bytes(gzip.compress(content))
+    run("convert", compressed, tmp_path / "unpacked", "-q")
+    assert (tmp_path / "unpacked").read_bytes() == out.read_bytes()
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_strict_refuses_what_a_format_cannot_hold(name: str, plain: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    if name in EXACT:
+        assert "warning" not in run("convert", plain / "model.json", out, "--to", name, "--strict").stderr
+        return
+    result = run("convert", plain / "model.json", out, "--to", name, "--strict", status=1)
+    (line,) = result.stderr.splitlines()
+    assert re.search(r"error: .*: 8\d\b.* thresholds? .*float32.*; convert without --strict to accept it$", line)
+    assert not out.exists()
+
+
+def test_round_the_ring_no_row_changes_its_leaf(plain: Path, tmp_path: Path) -> None:
+    data = plain / "data.svm"
+    ring = [plain / "model.json", *(tmp_path / one for one in ("a.txt", "b.json", "c.xgb", "d.json"))]
+    for source, target, to in zip(ring, ring[1:], ("lightgbm", OWN, "xgboost", OWN), strict=False):
+        run("convert", source, target, "--to", to, "--verify", data, "-q")
+    assert predicted(ring[0], data) == predicted(ring[1], data) == predicted(ring[2], data)
+    assert predicted(ring[3], data) == predicted(ring[4], data) == pytest.approx(predicted(ring[0], data), abs=1e-6)
+    assert leaves(ring[4], data) == leaves(ring[0], data)
+
+
+def test_formats_that_are_only_written_say_so(plain: Path, tmp_path: Path) -> None:
+    run("convert", plain / "model.json", tmp_path / "model.c", "-q")
+    result = run("convert", tmp_path / "model.c", tmp_path / "back.json", status=2)
+    assert "the format 'c' is only written" in result.stderr
+    for arguments in (["--from", "onnx"], ["--to", "onnx", "--verify", plain / "data.svm"]):
+        result = run("convert", plain / "model.json", tmp_path / "out", *arguments, status=2)
+        assert "only written" in result.stderr
+
+
+# A model where data is due, and data where a model is
+
+
+@pytest.mark.parametrize("name", [OWN, *BOTH])
+def test_a_model_is_refused_as_data(name: str, plain: Path, tmp_path: Path) -> None:
+    model = plain / ("model.json" if name == OWN else FOREIGN_NAME.format(name))
+    out = tmp_path / "out"
+    calls: list[list[str | Path]] = [["train", "--data", model]]
+    calls += [["predict", "-m", plain / "model.json", "--data", model]]
+    for arguments in calls:
+        (line,) = run(*arguments, "-o", out, status=1).stderr.splitlines()
+        assert f"{model}: is a model by its name or content ({name}); give a file of judged documents" in line
+    (line,) = run("convert", model, tmp_path / "out.csv", status=2).stderr.splitlines()
+    assert f"{name} holds a model and csv data; convert data to data, model to model" in line
+    assert not list(tmp_path.iterdir())
+
+
+def test_data_is_refused_as_a_model(plain: Path, tmp_path: Path) -> None:
+    data, out = plain / "data.svm", tmp_path / "out"
+    calls: list[list[str | Path]] = [["predict", "-m", data], ["train", "--continue-from", data]]
+    for arguments in calls:
+        (line,) = run(*arguments, "--data", data, "-o", out, status=1).stderr.splitlines()
+        assert line.startswith(f"lmart: error: {data}: this is no lmart model: it starts with ")
+    (line,) = run("eval", "-m", data, "--data", data, status=1).stderr.splitlines()
+    assert line.startswith(f"lmart: error: {data}: this is no lmart model: it starts with ")
+    for name in [OWN, *BOTH]:
+        (line,) = run("convert", data, out, "--to", name, status=2).stderr.splitlines()
+        assert f"letor holds data and {name} a model; convert data to data, model to model" in line
+        read = run("convert", "--from", name, "-", out, "--to", OWN, status=1, stdin=data.read_bytes()).stderr
+        assert len(read.splitlines()) == 1 and read.startswith("lmart: error: standard input")
+    assert not out.exists()

@@ -33,6 +33,7 @@ OURS = {
     "--query-column": "group-column group-id query-id",
     "--ignore-columns": "ignore-column ignore-features",
     "--weights": "weight weight-file sample-weight",
+    "--continue-from": "init-model input-model-file xgb-model model-in",
     "--init-scores": "init-score base-margin baseline",
     "--quiet": "silent verbose verbosity verbose-eval logging-level",
 }

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from lmart.cli.model_selection import report_unfinished
 from lmart.cli.terminal.console import Console
-from lmart.errors import counted
+from lmart.errors import counted, input_name
 from lmart.settings import TrainSettings
 
 if TYPE_CHECKING:
+    from lmart.data.metadata import Sidecars
     from lmart.settings.resolved import RankerSettings, ResolvedSettings
     from lmart.training.boosting import TrainingRun
+    from lmart.training.continuation import Continuation, Difference
     from lmart.training.rankers import RoundReport
     from lmart.training.resolving import Trainable
     from lmart.training.train_result import TrainResult
@@ -104,7 +106,37 @@ def summary(result: TrainResult, settings: ResolvedSettings, valid: Sequence[str
     best = f" (best of {result.rounds} rounds)" if result.best_round < result.rounds else ""
     if len(result.rankers) > 1:
         best = f" of {len(result.rankers)} rankers{best}"
+    if result.continued_from is not None:
+        best = f", {result.best_round:,} of them new{best}"
     return f"wrote {trees}{best} to {out}; {settings.measure} {measures}"
+
+
+def continuing(continuation: Continuation, differences: Sequence[Difference]) -> str:
+    """Return what the run goes on from, and why one run of all rounds would not give the same model.
+
+    continuation : the model
+    differences  : as the run has them
+    """
+    what = f"going on from {input_name(continuation.path)} with {counted(continuation.n_trees, 'tree')}"
+    if not differences:
+        return what
+    return f"{what}; one run of all rounds would not give the same: {'; '.join(one.text for one in differences)}"
+
+
+def what_it_starts_from(continuation: Continuation | None, metadata: Sidecars) -> str:
+    """Return what boosting starts from: a model, initial scores, or both.
+
+    continuation : the model; None: none
+    metadata     : of the training set
+    """
+    if continuation is None:
+        return "the initial scores"
+    return "the model" + (" and the initial scores" if metadata.init_scores is not None else "")
+
+
+def _consequence(continues: bool) -> str:
+    """Return what follows when nothing is learned."""
+    return "no tree is added to the model" if continues else "every score will be 0"
 
 
 def _shown(value: float | None) -> str:
@@ -124,6 +156,7 @@ def warn_before_training(run: TrainingRun, dataset: Trainable, weighted: bool, c
     of_what = "labels" if settings.recorded.gain.kind != "table" else "gains"
     differ = f"pair of documents with different {of_what}"
     pair = "pair of a relevant document and another" if settings.binary_relevance else differ
+    nothing = _consequence(run.continuation is not None)
     single = int((dataset.query_offsets[1:] - dataset.query_offsets[:-1] == 1).sum())
     if without_pair == queries:
         hint = "no query has two documents, so check the qid column" if single == queries else "check the labels"
@@ -131,9 +164,9 @@ def warn_before_training(run: TrainingRun, dataset: Trainable, weighted: bool, c
         if settings.objective_uses_label_scale and largest is not None and single < queries:
             hint += f", or give a smaller one than max={largest}: with it all stopping probabilities may round to 0"
         of_all = counted(queries, "query", "queries")
-        console.warning(f"nothing to learn: none of {of_all} has a {pair}; {hint}; every score will be 0")
+        console.warning(f"nothing to learn: none of {of_all} has a {pair}; {hint}; {nothing}")
     elif not run.can_learn and weighted:
-        console.warning(f"nothing to learn: no query with a weight above 0 has a {pair}; every score will be 0")
+        console.warning(f"nothing to learn: no query with a weight above 0 has a {pair}; {nothing}")
     elif without_pair:
         have = "has" if without_pair == 1 else "have"
         why = f" ({single:,} with a single document)" if single else ""
@@ -154,18 +187,22 @@ def warn_after_training(
     """
     if not can_learn:
         return
+    nothing = _consequence(result.continued_from is not None)
     if not result.n_features_split:
         why = "every feature is constant" if n_features else "the data has no features"
-        console.warning(f"nothing to split on: {why}; every score will be 0")
+        console.warning(f"nothing to split on: {why}; {nothing}")
     elif result.stopped == "split":
         console.warning(
             f"stopped after {counted(result.rounds, 'tree')} of {settings.trees:,}: no split is left that gains and "
             f"leaves on each side {counted(settings.recorded.min_docs, 'document')} (--min-docs) and a hessian of "
-            f"{settings.recorded.min_hessian:g} (--min-hessian)" + ("" if result.rounds else "; every score will be 0")
+            f"{settings.recorded.min_hessian:g} (--min-hessian)" + ("" if result.rounds else f"; {nothing}")
         )
     _report_rankers_without_trees(result, settings, console)
     if result.start is not None and result.rounds and not result.best_round:
-        console.warning("no round is better than the initial scores alone, so the model holds no tree")
+        if result.continued_from is None:
+            console.warning("no round is better than the initial scores alone, so the model holds no tree")
+        else:
+            console.warning("no round is better than what the run started from, so no tree is added to the model")
     if settings.patience is None or not result.validation:
         return
     unfinished = [(number, one) for number, one in enumerate(result.rankers, 1) if one.stopped == "trees" and one.trees]
@@ -237,7 +274,7 @@ def measures_of_run(
 def _rankers(result: TrainResult) -> list[dict[str, Any]]:
     """Return which trees belong to which ranker: first_tree from 1, null when it has none."""
     rankers: list[dict[str, Any]] = []
-    first = 1
+    first = 1 + (result.continued_from or 0)
     for one in result.rankers:
         rankers.append(
             {

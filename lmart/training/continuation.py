@@ -1,0 +1,178 @@
+"""Going on from a model: boosting starts at its scores, and the new model has its trees before the new ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from lmart.array_types import Float64Array, Int32Array, Int64Array
+from lmart.data.metadata import Sidecars
+from lmart.errors import ModelError, counted, quote
+from lmart.scoring.ensemble import Ensemble, Tree
+from lmart.scoring.feature_matching import FeatureMatcher
+from lmart.settings import TrainSettings
+from lmart.training.rankers import LARGEST_SCORE
+
+NOT_OF_TREES = ("early_stop", "metric")  # settings that change how many trees there are, not which
+
+
+class Difference(NamedTuple):
+    """Why one run of all rounds would not give the same bytes.
+
+    text     : in words
+    of_trees : the trees would be others too
+    """
+
+    text: str
+    of_trees: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Continuation:
+    """A model that a run goes on from, and its scores.
+
+    model      : the sum of its trees in float64
+    path       : its file, for messages
+    training   : float64[n_documents], its scores of the training set
+    validation : the same of each validation set
+    """
+
+    model: Ensemble
+    path: str
+    training: Float64Array
+    validation: tuple[Float64Array, ...]
+
+    @property
+    def n_trees(self) -> int:
+        """The number of trees of the model."""
+        return len(self.model.trees)
+
+    def check_scores(self) -> None:
+        """Raise ModelError when a score of the model is beyond LARGEST_SCORE."""
+        largest = max(float(np.abs(one).max(initial=0.0)) for one in (self.training, *self.validation))
+        if largest > LARGEST_SCORE:
+            what = f"a score of the model is {largest:g} or minus that, beyond {LARGEST_SCORE:g}"
+            raise ModelError(f"{what}; give a model of smaller leaf values", self.path)
+
+    def add_to(self, metadata: Sequence[Sidecars]) -> list[Sidecars]:
+        """Return the metadata with the scores of the model added to the initial scores.
+
+        metadata : of the training set, then of each validation set
+        """
+        return [
+            replace(one, init_scores=scores if one.init_scores is None else one.init_scores + scores)
+            for one, scores in zip(metadata, (self.training, *self.validation), strict=True)
+        ]
+
+    def differences(self, settings: TrainSettings, features: Ensemble, start: bool) -> list[Difference]:
+        """Return why one run of all rounds would not give the trees or the settings of this one; [] when it may.
+
+        settings    : as the run records them
+        features    : has the features of the training set
+        start       : initial scores are given
+        """
+        model = self.model
+        if not _is_own(model):
+            source = model.settings.get("source")
+            return [
+                Difference("it is not a model of lmart's own" + (f" ({source})" if isinstance(source, str) else ""))
+            ]
+        found: list[Difference] = []
+        if model.rankers:
+            found.append(Difference(f"it has {counted(len(model.rankers), 'ranker')}, from whose sum one goes on"))
+        if (before := model.settings.get("continued_from")) is not None:
+            found.append(Difference(f"its first {before} trees are not of its settings"))
+        now = settings.to_json()
+        for name in now | model.settings:
+            old, new = model.settings.get(name), now.get(name)
+            if old != new and name not in ("trees", "continued_from", *(["rankers"] if model.rankers else [])):
+                text = f"{name} is {_shown(new)}, in the model {_shown(old)}"
+                found.append(Difference(text, name not in NOT_OF_TREES))
+        if features.feature_names != model.feature_names or not np.array_equal(features.feature_ids, model.feature_ids):
+            found.append(Difference("the features differ"))
+        of_leaves = model.trees[-1].leaf_documents if model.trees else None
+        n = len(self.training)
+        if of_leaves is not None and (trained_on := int(of_leaves.sum())) != n:
+            found.append(Difference(f"the data has {counted(n, 'document')}, that of the model {trained_on:,}"))
+        if start:
+            found.append(Difference("there are initial scores"))
+        return found
+
+    def join(self, new: Ensemble, settings: TrainSettings, differences: Sequence[Difference]) -> Ensemble:
+        """Return the model with the new trees after its own, and the features of both.
+
+        new         : of the new trees
+        settings    : as the run records them
+        differences : as `differences` returns them
+        ModelError when two features would have one name.
+        """
+        model = self.model
+        ids, names, of_model, of_new = _join_features(model, new, self.path)
+        trees = tuple(_with_columns(tree, of_model) for tree in model.trees)
+        recorded = new.settings | {"trees": self.n_trees + settings.trees}
+        if any(one.of_trees for one in differences):
+            recorded["continued_from"] = self.n_trees
+        return replace(
+            new,
+            trees=trees + tuple(_with_columns(tree, of_new) for tree in new.trees),
+            feature_ids=ids,
+            feature_names=names,
+            base_score=model.base_score,
+            settings=recorded,
+        )
+
+
+def _is_own(model: Ensemble) -> bool:
+    """Return whether the settings of a model are those of a run of lmart."""
+    return TrainSettings().to_json().keys() <= model.settings.keys()
+
+
+def _shown(value: object) -> str:
+    return "not set" if value is None or value == "" else str(value)
+
+
+def _with_columns(tree: Tree, places: Int32Array) -> Tree:
+    """Return a tree whose splits are on other columns: `places`, int32[n_features], by the former ones."""
+    return replace(tree, split_columns=places[tree.split_columns])
+
+
+def _join_features(
+    model: Ensemble, new: Ensemble, path: str
+) -> tuple[Int64Array, tuple[str, ...] | None, Int32Array, Int32Array]:
+    """Return ids and names of the features of both, ascending, and the place of each of the model's and of the new.
+
+    Features of the data keep their ids; others of the model too, or get new ones above all where names decide and an id
+    is taken. ModelError, at `path`, when two features would have one name.
+    """
+    matched = FeatureMatcher(model).column_map(new.feature_ids, new.feature_names)
+    others = np.setdiff1d(np.arange(model.n_features), matched)  # that the data does not have
+    other_ids = model.feature_ids[others].copy()
+    taken = np.isin(other_ids, new.feature_ids)
+    highest = max(int(new.feature_ids.max(initial=0)), int(model.feature_ids.max(initial=0)))
+    other_ids[taken] = highest + 1 + np.arange(int(taken.sum()))
+    ids = np.concatenate([new.feature_ids, other_ids]).astype(np.int64)
+    order = np.argsort(ids)
+    places = np.empty(len(ids), np.int32)
+    places[order] = np.arange(len(ids), dtype=np.int32)
+    of_new = places[: new.n_features]
+    of_model = np.empty(model.n_features, np.int32)
+    of_model[others] = places[new.n_features :]
+    of_model[matched[matched >= 0]] = of_new[matched >= 0]
+    if new.feature_names is None and model.feature_names is None:
+        return ids[order], None, of_model, of_new
+    listed = [
+        model.feature_name(place) if new.feature_names is None and place >= 0 else new.feature_name(column)
+        for column, place in enumerate(matched.tolist())
+    ]
+    listed += [model.feature_name(place) for place in others.tolist()]
+    names = tuple(listed[k] for k in order.tolist())
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            what = f"two features would have the name {quote(name)}, one of the data and one of the model"
+            raise ModelError(f"{what}; rename one of them", path)
+        seen.add(name)
+    return ids[order], names, of_model, of_new
