@@ -162,7 +162,7 @@ def test_yetirank_far_apart_is_without_chance(apart: float) -> None:
     np.testing.assert_allclose(first, [-1.0, 0.0, 1.0, 0.0], rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize(("step", "truncation"), [(0.05, 30), (5.0, 30), (5.0, 0), (100.0, 7), (2000.0, 30)])
+@pytest.mark.parametrize(("step", "truncation"), [(0.05, 30), (5.0, 30), (100.0, 7), (2000.0, 30)])
 def test_yetirank_of_a_long_query_with_scores_far_apart(step: float, truncation: int) -> None:
     rng = np.random.default_rng(9)
     labels, scores = rng.integers(0, 5, 300).astype(float).tolist(), (rng.permutation(300) * step).tolist()
