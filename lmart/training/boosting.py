@@ -22,6 +22,7 @@ from lmart.settings.resolved import ResolvedSettings
 from lmart.threads import WorkerPool
 from lmart.training import objectives
 from lmart.training.grower import GrownTree, Histograms
+from lmart.training.grower.row_partition import RowNarrowing
 from lmart.training.rankers import (
     EarlyStopping,
     RankerTraining,
@@ -220,7 +221,7 @@ class TrainingRun:
         self.warnings = tuple(text for one in self._validation_sets for text in one.warnings)
         self.start = Start(self._training.measure(), self.measure_validation()) if has_init_scores else None
         directions = _directions(settings.constraints, train_set, edges)
-        self._setup = GrowingSetup(binned, pool, Histograms(edges.n_bins), directions)
+        self._setup = GrowingSetup(binned, pool, Histograms(edges.n_bins), directions, RowNarrowing(binned))
         self._trained: list[TrainedRanker] = []
         self._binning_done = time.perf_counter()
 
