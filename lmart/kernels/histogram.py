@@ -8,9 +8,11 @@ bits.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from lmart.array_types import Float64Array, Int32Array, Int64Array, UInt8Array, UInt16Array, UInt32Array
+from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array, UInt8Array, UInt16Array, UInt32Array
 from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
 from lmart.kernels.numba_support.intrinsics import prefetch
 
@@ -71,7 +73,8 @@ def add_documents(
     histogram: Int64Array,
     documents: Int32Array,
     packed: Int64Array,
-    row_offsets: Int64Array,
+    row_starts: Int64Array,
+    row_stops: Int64Array,
     other_bins: UInt16Array | UInt32Array,
     start: int,
     stop: int,
@@ -82,7 +85,8 @@ def add_documents(
     histogram   : int64[n_bins], packed sums, the bins of all features end to end, in and out
     documents   : int32[n_leaf], rows, in
     packed      : int64[n], packed gradient and hessian of each row, in
-    row_offsets : int64[n + 1], the other bins of row r are other_bins[row_offsets[r]:row_offsets[r + 1]], in
+    row_starts  : int64[n], the other bins of row r are other_bins[row_starts[r]:row_stops[r]], in
+    row_stops   : int64[n], in
     other_bins  : uint16 or uint32[...], places in `histogram`, as BinnedFeatures has them, in
     start, stop : int64, the documents of this call
 
@@ -93,17 +97,66 @@ def add_documents(
     for i in range(start, stop):
         far = documents[min(i + OFFSETS_AHEAD, last)]
         prefetch(packed, far)
-        prefetch(row_offsets, far)
-        position = row_offsets[np.uint64(documents[min(i + BINS_AHEAD, last)])]
+        prefetch(row_starts, far)
+        prefetch(row_stops, far)
+        position = row_starts[np.uint64(documents[min(i + BINS_AHEAD, last)])]
         prefetch(other_bins, position)
         prefetch(other_bins, position + 32)
         prefetch(other_bins, position + 64)
         row = np.uint64(documents[i])
         value = packed[row]
         total += value
-        for k in range(np.uint64(row_offsets[row]), np.uint64(row_offsets[row + np.uint64(1)])):
+        for k in range(np.uint64(row_starts[row]), np.uint64(row_stops[row])):
             histogram[np.uint64(other_bins[k])] += value
     return total
+
+
+class NarrowedRows(NamedTuple):
+    """The other bins of rows in a part of the features.
+
+    starts : int64[n], the bins of row r are bins[starts[r]:stops[r]]
+    stops  : int64[n]
+    bins   : uint16 or uint32[all other bins], places in a histogram
+    """
+
+    starts: Int64Array
+    stops: Int64Array
+    bins: UInt16Array | UInt32Array
+
+
+@kernel
+def narrow_rows(
+    documents: Int32Array,
+    row_offsets: Int64Array,
+    other_bins: UInt16Array | UInt32Array,
+    allowed_bins: BoolArray,
+    start: int,
+    stop: int,
+    narrowed: NarrowedRows,
+) -> None:
+    """Copy the other bins of documents[start:stop] in allowed features.
+
+    documents    : int32[n_leaf], rows, ascending, in
+    row_offsets  : int64[n + 1], the other bins of row r are other_bins[row_offsets[r]:row_offsets[r + 1]], in
+    other_bins   : uint16 or uint32[...], in
+    allowed_bins : bool[n_bins], whether a bin is copied, in
+    start, stop  : int64, the documents of this call
+    narrowed     : out for these rows, whose bins follow each other from where those of the first one were
+
+    Parallel: the caller runs ranges of documents side by side. Cost: O(other bins of these rows), without branches.
+    """
+    if start == stop:
+        return
+    starts, stops, bins = narrowed
+    end = np.uint64(row_offsets[documents[start]])
+    for i in range(start, stop):
+        row = np.uint64(documents[i])
+        starts[row] = np.int64(end)
+        for k in range(np.uint64(row_offsets[row]), np.uint64(row_offsets[row + np.uint64(1)])):
+            other_bin = other_bins[k]
+            bins[end] = other_bin  # never beyond where it was
+            end += np.uint64(allowed_bins[np.uint64(other_bin)])
+        stops[row] = np.int64(end)
 
 
 @kernel

@@ -24,6 +24,7 @@ from lmart.training import objectives
 from lmart.training.continuation import Continuation, Difference
 from lmart.training.early_stopping import EarlyStopping
 from lmart.training.grower import GrownTree, Histograms
+from lmart.training.grower.row_partition import RowNarrowing
 from lmart.training.rankers import (
     RankerTraining,
     RoundReport,
@@ -159,7 +160,7 @@ class TrainingRun:
         self.warnings = tuple(text for one in self._validation_sets for text in one.warnings)
         self.start = Start(self._training.measure(), self.measure_validation()) if has_start else None
         directions = _directions(settings.constraints, train_set, edges)
-        self._setup = GrowingSetup(binned, pool, Histograms(edges.n_bins), directions)
+        self._setup = GrowingSetup(binned, pool, Histograms(edges.n_bins), directions, RowNarrowing(binned))
         self._trained: list[TrainedRanker] = []
         self._binning_done = time.perf_counter()
 

@@ -16,7 +16,7 @@ from lmart.kernels.bit_mixing import round_key
 from lmart.settings.resolved import RankerSettings
 from lmart.threads import WorkerPool, chunks
 from lmart.training.grower import GrownTree, Histograms, Units, grow_tree
-from lmart.training.grower.row_partition import LocalLeaves, Partition
+from lmart.training.grower.row_partition import LocalLeaves, Partition, RowNarrowing
 from lmart.training.objectives import Gradients
 
 CHUNK = 32_768  # rows in one piece of work
@@ -29,12 +29,14 @@ class GrowingSetup(NamedTuple):
     pool       : the workers
     histograms : buffers to use
     directions : int8[m], the monotone constraints, as in `grow_tree`; None: none
+    narrowing  : leaves features that a tree may not split on out of rows
     """
 
     binned: BinnedFeatures
     pool: WorkerPool
     histograms: Histograms
     directions: Int8Array | None
+    narrowing: RowNarrowing
 
 
 def grow_round(
@@ -52,13 +54,14 @@ def grow_round(
     round_number  : of the seed's random numbers
     scores        : float64[n], to which the leaf values are added
     """
-    binned, pool, histograms, directions = setup
+    binned, pool, histograms, directions, _ = setup
     sampled, unsampled = _draw_rows(gradients, settings.sampling_rate, settings.seed, round_number, pool)
     units, packed = _pack(gradients, len(sampled), pool)
     if units is None:
         return None
-    leaves = LocalLeaves(binned, packed, sampled, unsampled, pool.threads)
     features = _draw_features(binned.edges, settings, round_number)
+    narrowed = None if features is None else setup.narrowing.narrow(sampled, features, pool)
+    leaves = LocalLeaves(binned, packed, sampled, unsampled, pool.threads, narrowed)
     grown = grow_tree(leaves, binned.edges, units, settings.tree, pool, histograms, directions, features)
     if grown is not None:
         for partition in leaves.partitions:

@@ -49,10 +49,11 @@ def test_histograms_are_the_sums_by_bin(n: int, seed: int, width: type, workers:
     documents = np.flatnonzero(rng.random(n) < 0.6).astype(np.int32)
     parts = np.zeros((workers, bin_offsets[-1]), np.int64)
     bins = parts[0]
+    rows = row_offsets[:-1], row_offsets[1:]
     total = 0
     for w in range(workers):  # any share-out gives the same
         start, stop = len(documents) * w // workers, len(documents) * (w + 1) // workers
-        total += histogram.add_documents(parts[w], documents, packed, row_offsets, other_bins, start, stop)
+        total += histogram.add_documents(parts[w], documents, packed, *rows, other_bins, start, stop)
     assert total == packed[documents].sum()
     for first, last in ((0, 3), (3, len(bins))):
         histogram.merge_histograms(bins, parts[1:], first, last)

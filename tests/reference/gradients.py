@@ -119,7 +119,7 @@ def neighbour_lambdas(
                 continue
             better, other = (i, j) if labels[i] > labels[j] else (j, i)
             weight = 0.85**place * (labels[better] - labels[other]) / max(labels) / len(noises)
-            rho = 1 / (1 + exp(sigma * (scores[better] - scores[other])))
+            rho = 1 / (1 + exp(min(sigma * (scores[better] - scores[other]), 700.0)))
             gradients[better] -= sigma * rho * weight
             gradients[other] += sigma * rho * weight
             hessians[better] += sigma**2 * rho * (1 - rho) * weight

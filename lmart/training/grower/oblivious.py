@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from lmart.array_types import Int64Array
+from lmart.array_types import Float64Array, Int64Array
 from lmart.kernels import split_search as kernels
 from lmart.kernels.histogram import complete_histogram, subtract_histogram
 from lmart.kernels.split_gain import Split, split_gain_of
@@ -50,8 +50,6 @@ class _Level:
     """Splits the leaves of a tree, one level at a time. Leaves with a histogram are those that may be split."""
 
     def __init__(self, params: GrowParams) -> None:
-        n_bins, allowed = np.diff(params.edges.bin_offsets), params.allowed_features
-        self._left_out = None if allowed is None else np.repeat(~allowed, n_bins)
         self._params, self._source, self._edges, self._pool = params, params.source, params.edges, params.pool
         self._min_documents = params.settings.min_documents
         self._search = params.search
@@ -88,13 +86,9 @@ class _Level:
         documents, until the best one is such a feature.
         """
         edges, pool, search = self._edges, self._pool, self._search
-        split_gains, no_counts = np.zeros((2, edges.n_bins)), np.zeros(0, np.int64)
-        for leaf in leaves:
-            ranges = feature_ranges(edges, pool)
-            calls = [(leaf.known_histogram, no_counts, leaf.total, search, 0, a, b, split_gains) for a, b in ranges]
-            pool.run(kernels.add_split_gains, calls)
-        if self._left_out is not None:
-            split_gains[:, self._left_out] = 0.0
+        split_gains = np.zeros((2, edges.n_bins))
+        ranges = feature_ranges(edges, pool, max(1, len(leaves)))
+        pool.run(self._add_split_gains, [(leaves, first, last, split_gains) for first, last in ranges])
         counted = set()
         while split_gains.size and split_gains.max() > 0.0:
             position = int(split_gains.max(axis=0).argmax())
@@ -110,6 +104,13 @@ class _Level:
                 pool.run(kernels.add_split_gains, [(*call, split_gains)])
             counted.add(feature)
         return None
+
+    def _add_split_gains(self, leaves: list[Leaf], first: int, last: int, split_gains: Float64Array) -> None:
+        """Add the gains of all leaves for each split of the features first..last - 1, without counts of documents."""
+        no_counts = np.zeros(0, np.int64)
+        for leaf in leaves:
+            histogram, total = leaf.known_histogram, leaf.total
+            kernels.add_split_gains(histogram, no_counts, total, self._search, 0, first, last, split_gains)
 
     def _split_of(self, leaf: Leaf, feature: int, split_bin: int, missing_left: bool) -> Split:
         """Return the split of a leaf at a bin, with its gain."""

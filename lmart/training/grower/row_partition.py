@@ -6,15 +6,17 @@ from typing import Protocol
 
 import numpy as np
 
-from lmart.array_types import Int32Array, Int64Array, UInt8Array
+from lmart.array_types import BoolArray, Int32Array, Int64Array, UInt8Array
 from lmart.binning.binned_features import BinnedFeatures
 from lmart.kernels import histogram as histograms
 from lmart.kernels import row_partition
+from lmart.kernels.histogram import NarrowedRows
 from lmart.kernels.split_gain import Split
 from lmart.threads import WorkerPool, chunks
 
 PARTITIONED = 16_384  # least documents in one piece of work when a leaf is split
 ADDED = 2_048  # least documents in one piece of work when a histogram is summed; for fewer, one worker is faster
+MOST_NARROWED = 0.75  # share of bins up to which copying them pays
 MERGED = 32_768  # bins in one piece of work when histograms of workers are added
 
 
@@ -123,6 +125,39 @@ class Partition:
         self.bounds[right] = (first + middle, last)
 
 
+class RowNarrowing:
+    """Leaves features that a tree may not split on out of the rows that histograms are summed from.
+
+    binned : the documents
+
+    Its buffers are used again from tree to tree. Pages that nothing is written to take no memory.
+    """
+
+    def __init__(self, binned: BinnedFeatures) -> None:
+        self._binned = binned
+        self._buffers: NarrowedRows | None = None
+
+    def narrow(self, documents: Int32Array, allowed: BoolArray, pool: WorkerPool) -> NarrowedRows | None:
+        """Return the rows of documents, None where all their bins cost less than copying some of them.
+
+        documents : int32[k], rows, ascending
+        allowed   : bool[m], the features to split on
+        pool      : the workers
+        """
+        binned = self._binned
+        in_feature = binned.n_documents - binned.bin_counts.max(axis=1)  # other bins
+        if in_feature[allowed].sum() > MOST_NARROWED * in_feature.sum():
+            return None
+        if self._buffers is None:
+            starts, stops = np.empty((2, binned.n_documents), np.int64)
+            self._buffers = NarrowedRows(starts, stops, np.empty_like(binned.other_bins))
+        allowed_bins = np.repeat(allowed, np.diff(binned.edges.bin_offsets))
+        fixed = (documents, binned.row_offsets, binned.other_bins, allowed_bins)
+        pieces = shares(len(documents), ADDED, pool.threads)
+        pool.run(histograms.narrow_rows, [(*fixed, start, stop, self._buffers) for start, stop in pieces])
+        return self._buffers
+
+
 class LocalLeaves:
     """A LeafSource over the binned documents in this process's memory.
 
@@ -131,12 +166,22 @@ class LocalLeaves:
     sampled   : int32[k], the rows that are in the sums
     unsampled : int32[n - k], those that only follow and are counted
     threads   : of the largest pool that helps
+    narrowed  : the sampled rows in the features that the tree may split on; the sums of others are not defined then.
+                None: all
     """
 
     def __init__(
-        self, binned: BinnedFeatures, packed: Int64Array, sampled: Int32Array, unsampled: Int32Array, threads: int
+        self,
+        binned: BinnedFeatures,
+        packed: Int64Array,
+        sampled: Int32Array,
+        unsampled: Int32Array,
+        threads: int,
+        narrowed: NarrowedRows | None = None,
     ) -> None:
         self._binned = binned
+        offsets = binned.row_offsets
+        self._rows = narrowed or NarrowedRows(offsets[:-1], offsets[1:], binned.other_bins)
         self._packed = packed
         self._sampled = Partition(sampled)
         self._worker_histograms = np.zeros((threads - 1, binned.edges.n_bins), np.int64)  # 0 between calls
@@ -155,13 +200,11 @@ class LocalLeaves:
         out  : int64[n_bins], overwritten
         pool : the workers
         """
-        binned, documents = self._binned, self._sampled.of(leaf)
+        documents = self._sampled.of(leaf)
         out.fill(0)
         pieces = shares(len(documents), ADDED, pool.threads)
         others = self._worker_histograms[: max(0, len(pieces) - 1)]
-        calls = [
-            (documents, self._packed, binned.row_offsets, binned.other_bins, start, stop) for start, stop in pieces
-        ]
+        calls = [(documents, self._packed, *self._rows, start, stop) for start, stop in pieces]
         totals = pool.run(histograms.add_documents, calls, [out, *others])
         if len(others):
             merges = [(out, others, first, last) for first, last in chunks(len(out), MERGED)]

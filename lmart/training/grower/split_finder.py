@@ -21,15 +21,18 @@ NO_BOUNDS = (-math.inf, math.inf)
 NO_SPLIT = Split(-np.inf, -1, -1, False, 0)
 
 
-def feature_ranges(edges: BinEdges, pool: WorkerPool) -> list[tuple[int, int]]:
+def feature_ranges(edges: BinEdges, pool: WorkerPool, n_leaves: int = 1) -> list[tuple[int, int]]:
     """Return ranges of features, one for each worker, as long as each has enough bins to be a piece of work.
 
-    edges : the bins of the features
-    pool  : the workers
+    edges    : the bins of the features
+    pool     : the workers
+    n_leaves : leaves in whose histograms a piece of work goes through its features; for several, ranges are shorter
     """
     m = edges.n_features
-    least = -(-m * SCANNED // max(1, edges.n_bins))
-    return [(0, m)] if pool.threads == 1 else chunks(m, max(1, least, -(-m // pool.threads)))
+    if pool.threads == 1:
+        return [(0, m)]
+    least = -(-m * SCANNED // max(1, edges.n_bins * n_leaves))
+    return chunks(m, max(1, least, -(-m // (pool.threads * min(n_leaves, 4)))))
 
 
 class SplitFinder:

@@ -1,11 +1,11 @@
-"""yetirank: pairs of neighbours in random orders (Gulin, Kuralenok and Pavlov 2011); see kernels.listwise."""
+"""yetirank: pairs of neighbours in random orders (Gulin, Kuralenok and Pavlov 2011); see kernels.neighbour_pairs."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from lmart.array_types import Float64Array
-from lmart.kernels import listwise, ordering, pair_gradients
+from lmart.kernels import listwise, neighbour_pairs, pair_gradients
 from lmart.kernels.gradient_arrays import PairSums, RankedQueries
 from lmart.training.objectives.base import Gradients, Objective, Task
 from lmart.training.objectives.pairs import pair_settings
@@ -42,7 +42,6 @@ class YetiRank(Objective):
         self._rank_weights = np.multiply.accumulate(np.concatenate([[1.0 / ORDERS], fading]))
         self._settings = pair_settings(task, n_ranks)
         self._rows = np.arange(len(task.labels), dtype=np.int32)
-        self._order = self._rows.copy()
         self._exponentials = np.empty(len(task.labels))
 
     def _write(self, scores: Float64Array, round_number: int, out: Gradients) -> None:
@@ -56,13 +55,11 @@ class YetiRank(Objective):
         offsets, sigma, exponentials = self.task.query_offsets, self._settings.sigma, self._exponentials
         queries = (first_query, last_query)
         listwise.write_softmax_numerators(scores, offsets, sigma, *queries, exponentials)
-        ordering.order_documents(scores, offsets, *queries, self._order)
         n = int(offsets[last_query] - offsets[first_query])
         sums = PairSums(np.zeros(n), np.zeros(n), np.zeros(last_query - first_query))
-        ranked = RankedQueries(scores, self.task.query_weights, offsets, self._order)
-        orders = listwise.RandomOrders(key, ORDERS, self._rank_weights)
-        listwise.add_pairs_of_random_orders(ranked, exponentials, self.relevance, orders, sigma, *queries, sums)
-        by_row = ranked._replace(order=self._rows)  # as the sums are
+        by_row = RankedQueries(scores, self.task.query_weights, offsets, self._rows)  # as the sums are
+        orders = neighbour_pairs.RandomOrders(key, ORDERS, self._rank_weights)
+        neighbour_pairs.add_pairs_of_random_orders(by_row, exponentials, self.relevance, orders, sigma, *queries, sums)
         pair_gradients.write_weighted(sums, by_row, self._settings, *queries, out)
 
 

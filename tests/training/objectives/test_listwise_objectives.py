@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from lmart.array_types import Float64Array
 from lmart.gains import Gain
-from lmart.kernels import listwise
+from lmart.kernels import listwise, neighbour_pairs
 from lmart.kernels.gradient_arrays import PairSums, RankedQueries
 from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool
@@ -162,6 +162,17 @@ def test_yetirank_far_apart_is_without_chance(apart: float) -> None:
     np.testing.assert_allclose(first, [-1.0, 0.0, 1.0, 0.0], rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.parametrize(("step", "truncation"), [(0.05, 30), (5.0, 30), (100.0, 7), (2000.0, 30)])
+def test_yetirank_of_a_long_query_with_scores_far_apart(step: float, truncation: int) -> None:
+    rng = np.random.default_rng(9)
+    labels, scores = rng.integers(0, 5, 300).astype(float).tolist(), (rng.permutation(300) * step).tolist()
+    g, h = gradients_of(settings_of("yetirank", truncation), labels, scores)
+    own = labels, scores, noises(0, 300, reference.random_numbers.round_key(0, 1))
+    expected = reference.gradients.neighbour_lambdas(*own, truncation, 1.0, False)
+    np.testing.assert_allclose(g, expected[0], rtol=1e-7, atol=1e-12)
+    np.testing.assert_allclose(h, expected[1], rtol=1e-7, atol=1e-12)
+
+
 def test_pairs_of_neighbours_cancel_exactly() -> None:
     rng = np.random.default_rng(6)
     n = 500
@@ -170,8 +181,8 @@ def test_pairs_of_neighbours_cancel_exactly() -> None:
     listwise.write_softmax_numerators(scores, offsets, 1.0, 0, 1, exponentials)
     g, h, total = sums = PairSums(np.zeros(n), np.zeros(n), np.zeros(1))
     queries = RankedQueries(scores, np.ones(1), offsets, rng.permutation(n).astype(np.int32))
-    orders = listwise.RandomOrders(np.uint64(5), 3, rank_weights)
-    listwise.add_pairs_of_random_orders(queries, exponentials, rng.random(n), orders, 1.0, 0, 1, sums)
+    orders = neighbour_pairs.RandomOrders(np.uint64(5), 3, rank_weights)
+    neighbour_pairs.add_pairs_of_random_orders(queries, exponentials, rng.random(n), orders, 1.0, 0, 1, sums)
     assert fsum(g) == 0 and fsum(np.abs(g)) > 1 and total[0] > 1
     assert (np.concatenate([g, h, total]) * 2.0**45 % 1 == 0).all()
 
