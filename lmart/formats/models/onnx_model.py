@@ -78,7 +78,8 @@ def _set_attributes(onnx: ModuleType, node: Any, attributes: dict[str, object]) 
         elif isinstance(values, list):
             attribute.type = kinds.STRINGS
             attribute.strings.extend(values)
-        elif isinstance(values, np.ndarray):
+        else:
+            assert isinstance(values, np.ndarray)
             is_float = values.dtype == np.float32
             attribute.type = kinds.FLOATS if is_float else kinds.INTS
             (attribute.floats if is_float else attribute.ints).extend(values.tolist())
