@@ -13,6 +13,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -254,7 +255,7 @@ def _rounded(value: Value) -> Value:
     return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
 
 
-def _sampler(optuna: Any, seed: int, number: int, draw: int) -> Any:
+def _sampler(optuna: ModuleType, seed: int, number: int, draw: int) -> Any:
     mark = hashlib.blake2b(f"{seed} {number} {draw}".encode(), digest_size=4).digest()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # `multivariate` is called experimental
@@ -263,10 +264,10 @@ def _sampler(optuna: Any, seed: int, number: int, draw: int) -> Any:
         )
 
 
-def load_optuna() -> Any:
+def load_optuna() -> ModuleType:
     """Return the package optuna, made silent; LmartError when it is not installed."""
     try:
-        optuna: Any = importlib.import_module("optuna")
+        optuna: ModuleType = importlib.import_module("optuna")
     except ModuleNotFoundError:
         raise LmartError("tuning needs the package optuna: pip install 'lmart[tune]'") from None
     optuna.logging.set_verbosity(optuna.logging.ERROR)

@@ -62,6 +62,7 @@ def _bad_token(key: bytes, value: bytes, line: int, path: str) -> ModelError:
     allowed, number = (REAL, float) if key in REAL_KEYS else (WHOLE, int)
 
     def is_wrong(word: bytes) -> bool:
+        """Return whether a word is no number in range."""
         try:
             return allowed.fullmatch(word) is None or (number is int and abs(int(word)) >= 2**63)
         except ValueError:

@@ -128,24 +128,27 @@ def _read_blocks(lines: list[bytes], start: int, path: str) -> tuple[list[Block]
     blocks: list[Block] = []
     for number in range(start, len(lines)):
         line = lines[number].rstrip()
+        if line == b"end of trees" or line.startswith((b"feature_importances", b"parameters:")):
+            return blocks, number
         if line.startswith(b"Tree="):
             if line[5:].strip() != b"%d" % len(blocks):
                 raise ModelError(
                     f"this is {quote(line, 30)} where tree {len(blocks)} is due; the model is damaged", path, number + 1
                 )
             blocks.append(Block(number + 1, {}))
-        elif line == b"end of trees" or line.startswith((b"feature_importances", b"parameters:")):
-            return blocks, number
         elif line and blocks:
-            key, equals, value = line.partition(b"=")
-            if not equals:
-                raise ModelError(
-                    f"this is {quote(line, 30)} where KEY=VALUE is due; the model is damaged", path, number + 1
-                )
-            if key in blocks[-1].lines:
-                raise ModelError(f"{quote(key, 30)} is given twice; the model is damaged", path, number + 1)
-            blocks[-1].lines[key] = number + 1, value
+            _add_line(blocks[-1], line, number + 1, path)
     return blocks, len(lines)
+
+
+def _add_line(block: Block, line: bytes, number: int, path: str) -> None:
+    """Add a line of a tree; `number` counts from 1."""
+    key, equals, value = line.partition(b"=")
+    if not equals:
+        raise ModelError(f"this is {quote(line, 30)} where KEY=VALUE is due; the model is damaged", path, number)
+    if key in block.lines:
+        raise ModelError(f"{quote(key, 30)} is given twice; the model is damaged", path, number)
+    block.lines[key] = number, value
 
 
 def _read_tree(number: int, block: Block, path: str) -> _Parts:

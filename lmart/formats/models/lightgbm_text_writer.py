@@ -84,6 +84,7 @@ def _tree_text(tree: WrittenTree) -> str:
     lines = [f"num_leaves={len(tree.leaf_values)}", f"num_cat={len(tree.sets)}"]
 
     def add(key: str, numbers: Float64Array | Int64Array) -> None:
+        """Add the line of a key."""
         lines.append(f"{key}={' '.join(map(repr, numbers.tolist()))}")
 
     if len(tree.columns):

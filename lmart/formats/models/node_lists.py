@@ -16,7 +16,7 @@ JsonObject: TypeAlias = "dict[str, object]"
 
 def is_number(value: object) -> TypeGuard[float]:
     """Return whether a value of JSON is a number that float64 can hold."""
-    return type(value) in (float, int) and abs(value) <= LARGEST_NUMBER  # type: ignore[arg-type]
+    return (type(value) is float or type(value) is int) and -LARGEST_NUMBER <= value <= LARGEST_NUMBER
 
 
 def is_whole(value: object, above: int) -> TypeGuard[int]:

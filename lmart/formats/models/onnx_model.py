@@ -5,7 +5,9 @@ Input 'features' is float32[n, n_features], in the order of feature_ids in the m
 
 from __future__ import annotations
 
+import importlib
 import json
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -23,9 +25,9 @@ ML_OPERATORS = 1
 OPERATORS = 12
 
 
-def _onnx() -> Any:
+def _onnx() -> ModuleType:
     try:
-        import onnx
+        onnx: ModuleType = importlib.import_module("onnx")
     except ModuleNotFoundError:
         raise ModelError("ONNX needs the package onnx: pip install 'lmart[onnx]'") from None
     return onnx
@@ -63,7 +65,7 @@ def write(ensemble: Ensemble) -> WrittenModel:
     return WrittenModel(model.SerializeToString(deterministic=True), tuple(notes))
 
 
-def _set_attributes(onnx: Any, node: Any, attributes: dict[str, Any]) -> None:
+def _set_attributes(onnx: ModuleType, node: Any, attributes: dict[str, object]) -> None:
     """Add attributes to a node: a number, a text, a list of texts, or an array of floats or integers."""
     kinds = onnx.AttributeProto
     for name, values in attributes.items():
@@ -77,12 +79,13 @@ def _set_attributes(onnx: Any, node: Any, attributes: dict[str, Any]) -> None:
             attribute.type = kinds.STRINGS
             attribute.strings.extend(values)
         else:
+            assert isinstance(values, np.ndarray)
             is_float = values.dtype == np.float32
             attribute.type = kinds.FLOATS if is_float else kinds.INTS
             (attribute.floats if is_float else attribute.ints).extend(values.tolist())
 
 
-def _node_attributes(flat: FlatTrees, thresholds: Float32Array, leaves: Float32Array) -> dict[str, Any]:
+def _node_attributes(flat: FlatTrees, thresholds: Float32Array, leaves: Float32Array) -> dict[str, object]:
     """Return the attributes of the operator; a tree's nodes are its inner nodes, as numbered, and then its leaves."""
     sizes = np.diff(flat.node_offsets)
     tree_of_node, tree_of_leaf = flat.tree_of_node, np.repeat(np.arange(flat.n_trees), sizes + 1)
@@ -95,11 +98,13 @@ def _node_attributes(flat: FlatTrees, thresholds: Float32Array, leaves: Float32A
     is_node[node_places] = True
 
     def laid(of_nodes: npt.ArrayLike, of_leaves: npt.ArrayLike, dtype: type) -> npt.NDArray[Any]:
+        """Return one array of the nodes and leaves of all trees."""
         values: npt.NDArray[Any] = np.zeros(n, dtype)
         values[node_places], values[leaf_places] = of_nodes, of_leaves
         return values
 
     def children(child: Int32Array) -> Int64Array:
+        """Return the numbers in the tree of children."""
         numbers: Int64Array = np.where(child >= 0, child, sizes[tree_of_node] + ~child)
         return numbers
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -158,12 +158,13 @@ class _Leaves(NamedTuple):
     values: Float64Array
 
 
-def _weigh(flat: FlatTrees, weight: Any) -> _Leaves:
+def _weigh(flat: FlatTrees, weight: object) -> _Leaves:
     """Return the leaf values with weight 1, and with `weight` in those trees where it gives them exactly."""
     outputs, weights = leaves_in_float32(flat, "RankLib"), np.ones(flat.n_trees, np.float32)
     values = outputs.astype(np.float64)
-    usable = type(weight) is float and 1e-30 < abs(weight) < 1e30
-    if usable and flat.n_trees and (values != flat.leaf_values).any():
+    if type(weight) is not float or not 1e-30 < abs(weight) < 1e30:
+        return _Leaves(weights, outputs, values)
+    if flat.n_trees and (values != flat.leaf_values).any():
         tree_weight = np.float32(weight)
         with np.errstate(over="ignore", invalid="ignore"):
             divided = (flat.leaf_values / np.float64(tree_weight)).astype(np.float32)

@@ -7,9 +7,11 @@ Source: the specification of UBJSON, draft 12.
 from __future__ import annotations
 
 import struct
-from typing import Any, NoReturn
+from collections.abc import Mapping
+from typing import NoReturn, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from lmart.errors import ModelError, quote
 
@@ -29,6 +31,7 @@ WHOLE = tuple(map(ord, "iUIlL"))
 FORMATS = {
     ord(mark): struct.Struct(f) for mark, f in zip("iUIlLdD", (">b", ">B", ">h", ">i", ">q", ">f", ">d"), strict=True)
 }
+Numbers: TypeAlias = npt.NDArray[np.generic]
 WORDS = {ord("T"): True, ord("F"): False, ord("Z"): None}
 
 
@@ -37,7 +40,7 @@ class _Level:
 
     __slots__ = ("item_mark", "left", "value")
 
-    def __init__(self, value: dict[str, Any] | list[Any], left: int | None, item_mark: int) -> None:
+    def __init__(self, value: dict[str, object] | list[object], left: int | None, item_mark: int) -> None:
         self.value = value
         self.left = left  # items to come, None when a mark ends them
         self.item_mark = item_mark  # of every item, 0 when each has its own
@@ -52,6 +55,7 @@ class _Reader:
         self.place = 0
 
     def refuse(self, words: str) -> NoReturn:
+        """Raise ModelError with these words and the place."""
         raise ModelError(f"byte {self.place + 1}: {words}; the model is damaged", self.path)
 
     def byte(self) -> int:
@@ -68,9 +72,10 @@ class _Reader:
         self.place += size
         return self.content[self.place - size : self.place]
 
-    def number(self, mark: int) -> Any:
+    def number(self, mark: int) -> int | float:
         """Return a number of the type of a mark."""
-        return FORMATS[mark].unpack(self.take(SIZES[mark]))[0]
+        number: int | float = FORMATS[mark].unpack(self.take(SIZES[mark]))[0]
+        return number
 
     def count(self) -> int:
         """Return a length: a whole number after its mark, not negative."""
@@ -94,7 +99,7 @@ class _Reader:
         except UnicodeDecodeError:
             self.refuse("a text is not UTF-8")
 
-    def open(self, mark: int) -> _Level | np.ndarray[Any, np.dtype[Any]]:
+    def open(self, mark: int) -> _Level | Numbers:
         """Return an object or array whose mark was read, as far as its beginning says; a typed array whole."""
         item_mark, left = 0, None
         if self.content[self.place : self.place + 1] == b"$":
@@ -112,7 +117,7 @@ class _Reader:
             return np.frombuffer(raw, NUMBERS[item_mark]).astype(NUMBERS[item_mark][1:])
         return _Level([] if mark == ord("[") else {}, left, item_mark)
 
-    def scalar(self, mark: int) -> Any:
+    def scalar(self, mark: int) -> object:
         """Return a value that is no object or array."""
         if mark in FORMATS:
             return self.number(mark)
@@ -126,7 +131,7 @@ class _Reader:
         self.refuse(f"{quote(chr(mark))} is no type of a value")
 
 
-def decode(content: bytes, path: str) -> Any:
+def decode(content: bytes, path: str) -> object:
     """Return what the bytes say: objects as dict, typed arrays as numpy arrays, other arrays as list; or ModelError."""
     reader = _Reader(content, path)
     if content[:1] != b"{":
@@ -173,7 +178,7 @@ def decode(content: bytes, path: str) -> Any:
     return outermost.value
 
 
-def _add(level: _Level, key: str, value: Any) -> None:
+def _add(level: _Level, key: str, value: object) -> None:
     if isinstance(level.value, dict):
         level.value[key] = value
     else:
@@ -185,36 +190,40 @@ def _text(text: str) -> bytes:
     return b"L" + struct.pack(">q", len(raw)) + raw
 
 
-def _typed(array: np.ndarray[Any, np.dtype[Any]]) -> bytes:
+def _typed(array: Numbers) -> bytes:
     """Return an array of numbers with its type and length before them."""
     dtype = array.dtype.newbyteorder(">")
     mark = next(mark for mark, name in NUMBERS.items() if np.dtype(name) == dtype)
     return b"[$%c#L" % mark + struct.pack(">q", len(array)) + array.astype(dtype).tobytes()
 
 
-def encode(document: dict[str, Any]) -> bytes:
+def encode(document: Mapping[str, object]) -> bytes:
     """Return the bytes of a document as XGBoost writes them: counts of 8 bytes, numpy arrays as typed arrays.
 
-    document : objects as dict, arrays as list or numpy array of int8 to int64, uint8 or floats, texts and numbers
+    document : objects as dict, arrays as list or numpy array of int8 to int64, uint8 or floats, texts and whole numbers
     """
     parts: list[bytes] = []
-    waiting: list[Any] = [document]
+    waiting: list[object] = [document]
     while waiting:
-        item = waiting.pop()
-        if isinstance(item, bytes):
-            parts.append(item)
-        elif isinstance(item, dict):
-            parts.append(b"{")
-            waiting.append(b"}")
-            for key, value in reversed(item.items()):
-                waiting += [value, _text(key)]
-        elif isinstance(item, np.ndarray):
-            parts.append(_typed(item))
-        elif isinstance(item, list):
-            parts.append(b"[#L" + struct.pack(">q", len(item)))
-            waiting += reversed(item)
-        elif isinstance(item, str):
-            parts.append(b"S" + _text(item))
-        else:
-            parts.append(b"L" + struct.pack(">q", int(item)))
+        parts.append(_begin(waiting.pop(), waiting))
     return b"".join(parts)
+
+
+def _begin(item: object, waiting: list[object]) -> bytes:
+    """Return the first bytes of an item, bytes as they are; what follows goes on `waiting`, last first."""
+    if isinstance(item, bytes):
+        return item
+    if isinstance(item, dict):
+        waiting.append(b"}")
+        for key, value in reversed(item.items()):
+            waiting += [value, _text(key)]
+        return b"{"
+    if isinstance(item, np.ndarray):
+        return _typed(item)
+    if isinstance(item, list):
+        waiting += reversed(item)
+        return b"[#L" + struct.pack(">q", len(item))
+    if isinstance(item, str):
+        return b"S" + _text(item)
+    assert isinstance(item, (int, np.integer))
+    return b"L" + struct.pack(">q", int(item))

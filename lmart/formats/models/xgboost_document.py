@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import NoReturn, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,10 +17,14 @@ SUMS = (
 )
 
 
+Numbers: TypeAlias = npt.NDArray[np.generic]
+Kind = TypeVar("Kind")
+
+
 class Document:
     """The document and how to refuse it."""
 
-    def __init__(self, document: Any, path: str) -> None:
+    def __init__(self, document: object, path: str) -> None:
         self.path = path
         if not isinstance(document, dict) or not isinstance(document.get("learner"), dict):
             raise ModelError("this is JSON without 'learner', so no model that XGBoost saved", path)
@@ -30,25 +34,31 @@ class Document:
         self.kind = booster.get("name")
         if not isinstance(self.kind, str) or self.kind not in ("gbtree", "dart"):
             self.refuse(f"the model is of kind {shown(self.kind)}, and lmart reads trees only: gbtree and dart")
-        self.weights = self.item(booster, "weight_drop", (list, np.ndarray)) if self.kind == "dart" else None
+        self.weights = self.numbers(booster, "weight_drop") if self.kind == "dart" else None
         inner = self.item(booster, "gbtree", dict) if self.kind == "dart" else booster
         self.model = self.item(inner, "model", dict)
         trees = self.item(self.model, "trees", list)
         if not set(map(type, trees)) <= {dict}:
             self.refuse("an entry of 'trees' is no object; the model is damaged")
-        self.trees: list[dict[str, Any]] = trees
+        self.trees: list[dict[str, object]] = trees
 
     def refuse(self, words: str) -> NoReturn:
         """Raise ModelError with these words."""
         raise ModelError(words, self.path)
 
-    def item(self, owner: dict[str, Any], key: str, kind: type | tuple[type, ...]) -> Any:
+    def item(self, owner: dict[str, object], key: str, kind: type[Kind]) -> Kind:
         """Return an entry of an object; refuse it when it is not there or of another kind."""
-        if not isinstance(owner.get(key), kind):
+        entry = owner.get(key)
+        if not isinstance(entry, kind):
             self.refuse(f"there is no {key!r}, or it is of a wrong kind; the model is damaged")
-        return owner[key]
+        return entry
 
-    def parameter(self, owner: dict[str, Any], key: str, default: int) -> int:
+    def numbers(self, owner: dict[str, object], key: str) -> list[object] | Numbers:
+        """Return an entry of an object that is a list of JSON or an array of UBJSON; refuse others."""
+        entry = owner.get(key)
+        return entry if isinstance(entry, np.ndarray) else self.item(owner, key, list)
+
+    def parameter(self, owner: dict[str, object], key: str, default: int) -> int:
         """Return a whole number that the file has as text, the default without it."""
         value = owner.get(key, default)
         text = str(value) if isinstance(value, (str, int)) else ""
@@ -57,12 +67,12 @@ class Document:
         return int(text)
 
 
-def length(value: Any) -> int:
+def length(value: object) -> int:
     """Return the length of a list or array, -1 for anything else."""
     return len(value) if isinstance(value, (list, np.ndarray)) else -1
 
 
-def number_array(entries: list[Any]) -> npt.NDArray[Any] | None:
+def number_array(entries: list[object]) -> Numbers | None:
     """Return a list of JSON numbers as an array, whole ones as int64, true and false as bool; None for other lists."""
     types = set(map(type, entries))
     try:

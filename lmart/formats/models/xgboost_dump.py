@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-from typing import NamedTuple
 
 import numpy as np
 
@@ -80,14 +79,6 @@ def _features(used: list[str]) -> tuple[Int64Array, tuple[str, ...] | None, Int3
     return ids, tuple(distinct), np.array([of_name[name] for name in used], np.int32)
 
 
-class _Split(NamedTuple):
-    """A split that was met: its nodeid, what it says, and its two children."""
-
-    nodeid: int
-    node: JsonObject
-    children: list[JsonObject]
-
-
 class _Nodes(NodeLists):
     """The nodes of all trees, each tree's in the order of their numbers, the root first."""
 
@@ -97,7 +88,7 @@ class _Nodes(NodeLists):
         self.conditions: list[float] = []
         self.missing_left: list[bool] = []
         self.leaves: list[float] = []
-        self._splits: list[_Split] = []  # of one tree
+        self._splits: list[tuple[int, JsonObject, list[JsonObject]]] = []  # nodeid, node and children, of one tree
         self._outputs: list[tuple[int, float]] = []  # nodeid and value of the leaves of one tree
 
     def add_tree(self, number: int, tree: object) -> None:
@@ -105,14 +96,14 @@ class _Nodes(NodeLists):
         self._splits, self._outputs = [], []
         self.walk(number, tree)
         splits, outputs = self._splits, sorted(self._outputs, key=lambda entry: entry[0])
-        splits[1:] = sorted(splits[1:], key=lambda split: split.nodeid)
-        places: dict[object, int] = {split.nodeid: place for place, split in enumerate(splits)}
+        splits[1:] = sorted(splits[1:], key=lambda entry: entry[0])
+        places: dict[object, int] = {index: place for place, (index, _, _) in enumerate(splits)}
         places.update({index: ~place for place, (index, _) in enumerate(outputs)})
         if len(places) != len(splits) + len(outputs):
             self.refuse(number, "two nodes have the same nodeid")
         first = len(self.names)
-        for place, split in enumerate(splits, first):
-            yes, no = self._add_split(number, split)
+        for place, (index, node, children) in enumerate(splits, first):
+            yes, no = self._add_split(number, index, node, children)
             self.left[place], self.right[place] = places[yes], places[no]
         self.leaves += [value for _, value in outputs]
 
@@ -134,12 +125,13 @@ class _Nodes(NodeLists):
         children = node.get("children")
         if type(children) is not list or len(children) != 2:
             self.refuse(number, f"node {index} has not two children")
-        self._splits.append(_Split(index, node, children))
+        self._splits.append((index, node, children))
         return children[0], children[1]
 
-    def _add_split(self, number: int, split: _Split) -> tuple[object, object]:
+    def _add_split(
+        self, number: int, index: int, node: JsonObject, children: list[JsonObject]
+    ) -> tuple[object, object]:
         """Add a split whose children were met; return the nodeid of its left and of its right child."""
-        index, node, children = split
         name, condition = node.get("split"), node.get("split_condition")
         yes, no = node.get("yes"), node.get("no")
         missing = node.get("missing", no)  # without it, as old releases of Elasticsearch LTR have it

@@ -11,7 +11,6 @@ import re
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
 from lmart.array_types import BoolArray, Float32Array, Float64Array, Int32Array, Int64Array
 from lmart.errors import ModelError
@@ -20,7 +19,7 @@ from lmart.formats.models.json_text import shown
 from lmart.formats.models.thresholds import of_less32
 from lmart.formats.models.tree_building import build_trees, check_bounds, counts_to_offsets, join_bounds
 from lmart.formats.models.xgboost_categories import category_edges32, check_encoding, read_sets
-from lmart.formats.models.xgboost_document import SUMS, Document, length, number_array
+from lmart.formats.models.xgboost_document import SUMS, Document, Numbers, length, number_array
 from lmart.scoring.ensemble import Ensemble, FlatTrees
 
 MOST_LEVELS = 20_000  # of a tree
@@ -47,7 +46,7 @@ class _Arrays(NamedTuple):
     gains: Float64Array | None
 
 
-def read_document(document: Any, path: str) -> Ensemble:
+def read_document(document: object, path: str) -> Ensemble:
     """Return the model of a document; ModelError when it is no sound one, or one that lmart cannot score exactly."""
     model = Document(document, path)
     n_columns, base_score, objective = _check_learner(model)
@@ -64,6 +63,7 @@ def read_document(document: Any, path: str) -> Ensemble:
     code = np.where(is_split, place, ~leaf_place)
 
     def children(child: Int64Array) -> Int32Array:
+        """Return the children of the splits as `FlatTrees` counts them, from those of all nodes."""
         codes: Int32Array = code[(child + arrays.offsets[owner])[is_split]].astype(np.int32)
         return codes
 
@@ -157,12 +157,13 @@ def _read_arrays(model: Document) -> _Arrays:
         parameters = tree.get("tree_param")
         if isinstance(parameters, dict) and model.parameter(parameters, "size_leaf_vector", 1) > 1:
             model.refuse(f"tree {number} has vectors in its leaves (multi-output), which lmart does not support")
-        size = len(model.item(tree, "left_children", (list, np.ndarray)))
+        size = len(model.numbers(tree, "left_children"))
         if not 0 < size < 2**31:
             model.refuse(f"tree {number} has no node; the model is damaged")
         sizes.append(size)
 
     def whole(key: str) -> Int64Array:
+        """Return the whole numbers of all trees under a key."""
         return _joined(model, key, sizes, "iub").astype(np.int64)
 
     gains = None
@@ -189,7 +190,7 @@ def _read_arrays(model: Document) -> _Arrays:
     )
 
 
-def _joined(model: Document, key: str, sizes: list[int], kinds: str) -> npt.NDArray[Any]:
+def _joined(model: Document, key: str, sizes: list[int], kinds: str) -> Numbers:
     """Return one array of all trees end to end; `kinds` are the kinds of dtype that may stand there."""
     parts = []
     for number, (tree, size) in enumerate(zip(model.trees, sizes, strict=True), 1):
@@ -208,6 +209,7 @@ def _reach(arrays: _Arrays, path: str) -> BoolArray:
     """Return which nodes the roots reach, bool[n]: deleted ones are left out. Level by level, all trees at once."""
 
     def refuse(node: int, words: str) -> NoReturn:
+        """Raise ModelError with the tree of a node."""
         tree = int(np.searchsorted(arrays.offsets, node, side="right"))
         raise ModelError(f"tree {tree}: {words}; the model is damaged", path)
 

@@ -6,6 +6,7 @@ import re
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from lmart.array_types import BoolArray, Float64Array, Int64Array
 from lmart.errors import ModelError, counted
@@ -159,8 +160,11 @@ def _arrays(plain: Ensemble, flat: FlatTrees, positions: Int64Array, divisor: in
     splits, leaves = place[:n_nodes], place[n_nodes:]
     total = len(place)
 
-    def filled(value: float, dtype: type, *parts: tuple[Int64Array, Any]) -> Any:
-        array: Any = np.full(total, value, dtype)
+    def filled(
+        value: float, dtype: type[np.generic], *parts: tuple[Int64Array, npt.NDArray[np.generic]]
+    ) -> npt.NDArray[np.generic]:
+        """Return an array of all nodes and leaves: numbers at their places, one value everywhere else."""
+        array: npt.NDArray[np.generic] = np.full(total, value, dtype)
         for where, numbers in parts:
             array[where] = numbers
         return array
@@ -169,18 +173,20 @@ def _arrays(plain: Ensemble, flat: FlatTrees, positions: Int64Array, divisor: in
         values = (flat.leaf_values / divisor).astype(np.float32)
     gains = _joined(plain, "split_gains")
     documents = _joined(plain, "leaf_documents")
-    covers: list[tuple[Int64Array, Any]] = []
+    changes: list[tuple[Int64Array, npt.NDArray[np.generic]]] = []
+    covers: list[tuple[Int64Array, npt.NDArray[np.generic]]] = []
     if documents is not None:
         covers = [(place, _sum_below(flat, left, right, documents))]
-    with np.errstate(over="ignore"):
-        gains32 = None if gains is None else gains.astype(np.float32)
-    has_gains = gains32 is not None and np.isfinite(gains32).all()
+    if gains is not None:
+        with np.errstate(over="ignore"):
+            gains32 = gains.astype(np.float32)
+        changes = [(splits, gains32)] if np.isfinite(gains32).all() else []
     ids = plain.feature_ids[flat.split_columns] if n_nodes else np.zeros(0, np.int64)
     arrays = {
         "base_weights": filled(0, np.float32, (leaves, values)),
         "default_left": filled(0, np.uint8, (splits, flat.missing_left)),
         "left_children": filled(-1, np.int32, (splits, positions[left])),
-        "loss_changes": filled(0, np.float32, *([(splits, gains32)] if has_gains else [])),
+        "loss_changes": filled(0, np.float32, *changes),
         "parents": filled(NO_PARENT, np.int32, (place[left], positions[:n_nodes]), (place[right], positions[:n_nodes])),
         "right_children": filled(-1, np.int32, (splits, positions[right])),
         "split_conditions": filled(0, np.float32, (splits, round_up32(flat.thresholds) + 0.0), (leaves, values)),

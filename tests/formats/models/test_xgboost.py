@@ -224,6 +224,7 @@ def test_binary_documents() -> None:
     }
     whole = {"a": {"b": [1, "é", {}]}, **arrays}
     again = decode(encode(whole), "file")
+    assert isinstance(again, dict)
     assert again["a"] == whole["a"]
     for key, array in arrays.items():
         found = again[key]
