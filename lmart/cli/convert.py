@@ -25,7 +25,8 @@ Examples:
   lmart convert test.csv test.svm
   lmart convert data/sample/test.svm - --to tsv
   lmart convert model.json model.txt --to lightgbm --verify test.svm
-  lmart convert model.xml model.json
+  lmart convert model.json model.xml --to ranklib
+  lmart convert model.xml again.json
 """
 
 

@@ -160,7 +160,8 @@ def fit(
     train_report.warn_before_training(run, inputs.train_set, inputs.metadata.weights is not None, console)
     if run.start is not None:
         measures = train_report.measures_by_set(run.start.training, run.start.validation, valid)
-        started = train_report.what_it_starts_from(run.continuation, inputs.metadata)
+        given = {"the model": run.continuation, "the initial scores": inputs.metadata.init_scores}
+        started = " and ".join(what for what, one in given.items() if one is not None)
         console.notice(f"{started} alone: {settings.measure} {measures}")
     before = [sum(one.trees for one in settings.rankers[:k]) for k in range(len(settings.rankers))]
     with console.progress(settings.trees) as progress:

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from lmart.array_types import Float64Array, Int8Array
-from lmart.binning.binned_features import bin_dataset
+from lmart.binning.binned_features import BinnedDataset, bin_dataset
 from lmart.binning.edges import BinEdges
 from lmart.binning.validation_set import CodedDataset, code_dataset
 from lmart.constraints import MonotoneConstraints
@@ -94,7 +94,6 @@ class TrainingRun:
     start          : the measures before the first round; None without initial scores and a model to go on from
     warnings       : how validation sets fail to match the training set
     continuation   : the model that the run goes on from; None: of none
-    differences    : why one run of all rounds would not give the same model
     """
 
     def __init__(
@@ -133,17 +132,11 @@ class TrainingRun:
                 objectives.prepare(train_set, one, pool, sidecars.weights, sidecars.positions)
                 for one in settings.rankers
             ]
-        if isinstance(train_set, RankingDataset):
-            binned = bin_dataset(train_set, given.max_bins, given.absent, given.seed, pool).features
-        else:
-            binned = train_set.features
+        binned = _binned(train_set, given, pool).features
         edges = binned.edges
         self.settings = settings
         self.empty = without_trees(train_set, given)
-        self.continuation = continuation
-        self.differences: list[Difference] = []
-        if continuation is not None:
-            self.differences = continuation.differences(given, self.empty, given_start)
+        self.continuation, self._given_start = continuation, given_start
         coded = [
             code_dataset(one, self.empty, edges, pool) if isinstance(one, RankingDataset) else one
             for one in validation_sets
@@ -163,6 +156,12 @@ class TrainingRun:
         self._setup = GrowingSetup(binned, pool, Histograms(edges.n_bins), directions, RowNarrowing(binned))
         self._trained: list[TrainedRanker] = []
         self._binning_done = time.perf_counter()
+
+    @property
+    def differences(self) -> list[Difference]:
+        """Why one run of all rounds would not give the same model as going on from one."""
+        before = self.continuation
+        return [] if before is None else before.differences(self.settings.recorded, self.empty, self._given_start)
 
     @property
     def training_scores(self) -> Float64Array:
@@ -246,6 +245,13 @@ class TrainingRun:
             return ()
         parts = map(_summary, self._trained)
         return tuple(RankerPart(p.trees, p.objective, p.tree, p.leaves, p.features, p.seed) for p in parts)
+
+
+def _binned(train_set: Trainable, settings: TrainSettings, pool: WorkerPool) -> BinnedDataset:
+    """Return the training set in bins."""
+    if isinstance(train_set, RankingDataset):
+        return bin_dataset(train_set, settings.max_bins, settings.absent, settings.seed, pool)
+    return train_set
 
 
 def _summary(ranker: TrainedRanker) -> RankerSummary:

@@ -77,9 +77,8 @@ class Continuation:
         model = self.model
         if not _is_own(model):
             source = model.settings.get("source")
-            return [
-                Difference("it is not a model of lmart's own" + (f" ({source})" if isinstance(source, str) else ""))
-            ]
+            own = f"lmart did not train it ({source})" if source else "it does not record the settings of its training"
+            return [Difference(own)]
         found: list[Difference] = []
         if model.rankers:
             found.append(Difference(f"it has {counted(len(model.rankers), 'ranker')}, from whose sum one goes on"))

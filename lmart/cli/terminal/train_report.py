@@ -11,7 +11,6 @@ from lmart.errors import counted, input_name
 from lmart.settings import TrainSettings
 
 if TYPE_CHECKING:
-    from lmart.data.metadata import Sidecars
     from lmart.settings.resolved import RankerSettings, ResolvedSettings
     from lmart.training.boosting import TrainingRun
     from lmart.training.continuation import Continuation, Difference
@@ -121,17 +120,6 @@ def continuing(continuation: Continuation, differences: Sequence[Difference]) ->
     if not differences:
         return what
     return f"{what}; one run of all rounds would not give the same: {'; '.join(one.text for one in differences)}"
-
-
-def what_it_starts_from(continuation: Continuation | None, metadata: Sidecars) -> str:
-    """Return what boosting starts from: a model, initial scores, or both.
-
-    continuation : the model; None: none
-    metadata     : of the training set
-    """
-    if continuation is None:
-        return "the initial scores"
-    return "the model" + (" and the initial scores" if metadata.init_scores is not None else "")
 
 
 def _consequence(continues: bool) -> str:
