@@ -64,3 +64,20 @@ def test_histograms_are_the_sums_by_bin(n: int, seed: int, width: type, workers:
             histogram.complete_histogram(bins, total, bin_offsets, common, first, last)
         assert (np.add.reduceat(bins, bin_offsets[:-1]) == total).all()
     assert bins.tolist() == reference.trees.bin_sums(codes.tolist(), packed.tolist(), documents.tolist(), widths)
+
+
+@given(st.integers(1, 40), st.integers(0, 2**32), st.sampled_from([np.uint16, np.uint32]))
+def test_narrowed_rows_have_the_other_bins_of_allowed_features(n: int, seed: int, width: type) -> None:
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(0, 6, n)
+    row_offsets = np.concatenate([[0], np.cumsum(lengths)])
+    other_bins = rng.integers(0, 30, row_offsets[-1]).astype(width)
+    allowed = rng.random(30) < 0.5
+    documents = np.flatnonzero(rng.random(n) < 0.7).astype(np.int32)
+    starts, stops, bins = rows = histogram.NarrowedRows(*np.zeros((2, n), np.int64), np.full_like(other_bins, 77))
+    middle = len(documents) // 2
+    for start, stop in ((middle, len(documents)), (0, middle)):
+        histogram.narrow_rows(documents, row_offsets, other_bins, allowed, start, stop, rows)
+    for row in documents:
+        whole = other_bins[row_offsets[row] : row_offsets[row + 1]]
+        assert bins[starts[row] : stops[row]].tolist() == whole[allowed[whole]].tolist()

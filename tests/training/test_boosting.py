@@ -306,6 +306,23 @@ def test_there_is_always_a_feature_to_split_on() -> None:
     assert len({int(tree.split_columns[0]) for tree in result.ensemble.trees}) > 1
 
 
+@pytest.mark.parametrize(
+    ("form", "monotone"), [("leafwise", ""), ("leafwise", "1:+1"), ("depthwise", ""), ("oblivious", "")]
+)
+def test_a_model_does_not_depend_on_whether_rows_are_narrowed(
+    form: str, monotone: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = replace(SMALL, trees=8, leaves=16, tree=form, features=0.5, sample=0.7, monotone=monotone)
+    data = random_dataset(21, n_queries=150)
+    models = []
+    for share in (0.0, 1.0):
+        monkeypatch.setattr("lmart.training.grower.row_partition.MOST_NARROWED", share)
+        monkeypatch.setattr("lmart.training.grower.row_partition.ADDED", 100)
+        with WorkerPool(2) as pool:
+            models.append(model_to_json(train(data, [], chosen, pool).ensemble))
+    assert models[0] == models[1]
+
+
 def test_an_unlucky_draw_of_features_does_not_end_the_training() -> None:
     rows = [[float(row % 2), float(row % 20 == 0), float(row % 30 == 0)] for row in range(60)]
     data = dataset([row % 2 for row in range(60)], [row // 6 for row in range(60)], rows)

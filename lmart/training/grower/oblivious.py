@@ -85,10 +85,10 @@ class _Level:
         The sums ignore `min_documents` at first: the feature with the highest sum is summed again with counts of
         documents, until the best one is such a feature.
         """
-        edges, pool, search = self._edges, self._pool, self._search
+        edges, search = self._edges, self._search
         split_gains = np.zeros((2, edges.n_bins))
-        ranges = feature_ranges(edges, pool, max(1, len(leaves)))
-        pool.run(self._add_split_gains, [(leaves, first, last, split_gains) for first, last in ranges])
+        ranges = feature_ranges(edges, self._pool, max(1, len(leaves)))
+        self._pool.run(self._add_split_gains, [(leaves, first, last, split_gains) for first, last in ranges])
         counted = set()
         while split_gains.size and split_gains.max() > 0.0:
             position = int(split_gains.max(axis=0).argmax())
@@ -100,8 +100,8 @@ class _Level:
             split_gains[:, start:stop] = 0.0
             for leaf in leaves:
                 counts = self._source.bin_counts(leaf.number, feature)
-                call = (leaf.known_histogram, counts, leaf.total, search, self._min_documents, feature, feature + 1)
-                pool.run(kernels.add_split_gains, [(*call, split_gains)])
+                limits = (search, self._min_documents, feature, feature + 1)
+                kernels.add_split_gains(leaf.known_histogram, counts, leaf.total, *limits, split_gains)
             counted.add(feature)
         return None
 
