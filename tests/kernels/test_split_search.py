@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmart.array_types import Float64Array, Int64Array
-from lmart.kernels import histogram, split_search
+from lmart.kernels import feature_split, histogram, split_search
 from lmart.kernels.split_gain import Split, SplitSearch
 
 UNIT = 2.0**-20
@@ -51,7 +51,7 @@ def best_of(
     bins: Int64Array, feature: int, total: int, search: SplitSearch, bounds: tuple[float, float] = ANY
 ) -> Split:
     """Return a feature's best split, documents not counted."""
-    return split_search.best_split(bins, NO_COUNTS, feature, total, search, 0, *bounds)
+    return feature_split.best_split(bins, NO_COUNTS, feature, total, search, 0, *bounds)
 
 
 def split_of(
@@ -88,7 +88,7 @@ def split_of(
             goes_left = [fast.missing_left if c == missing[f] else c <= fast.bin for c in codes[f]]
             assert fast.left_total == packed[goes_left].sum()
         counts = np.bincount(codes[f], minlength=256)
-        found.append(split_search.best_split(bins, counts, f, total, search, docs, *ANY))
+        found.append(feature_split.best_split(bins, counts, f, total, search, docs, *ANY))
         assert found[f].split_gain <= fast.split_gain
         if docs <= 1 and fast.split_gain > 0:
             assert found[f] == fast
@@ -240,7 +240,7 @@ def test_the_best_constrained_split_is_that_of_brute_force(
     assert winner.split_gain == gains.max()
     for f in range(m):
         counts = np.bincount(codes[f], minlength=256)
-        split = split_search.best_split(bins, counts, f, total, search, docs, *bounds)
+        split = feature_split.best_split(bins, counts, f, total, search, docs, *bounds)
         expected = [split for split in every if split[1] == f]
         best = max((split[0] for split in expected), default=0.0)
         if split.split_gain == -np.inf:

@@ -20,7 +20,7 @@ from lmart.formats.models.lmart_json import model_to_json
 from lmart.scoring.ensemble import Tree
 from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool
-from lmart.training import rankers
+from lmart.training import boosting
 from lmart.training.boosting import train
 from lmart.training.grower import GrownTree, Units, grow_tree, growing_tree
 from lmart.training.grower.row_partition import LocalLeaves
@@ -157,7 +157,7 @@ def test_each_histogram_is_given_back_once(
                 away.remove(id(leaf.histogram))
             super().give_back(leaf)
 
-    monkeypatch.setattr(rankers, "Histograms", Watched)
+    monkeypatch.setattr(boosting, "Histograms", Watched)
     assert len(fit(form, leaves=leaves, threads=threads)[1]) > 1
     assert not away
 
