@@ -112,7 +112,7 @@ def add_documents(
 
 
 class NarrowedRows(NamedTuple):
-    """The other bins of rows in a part of the features.
+    """The other bins of rows in some of the features.
 
     starts : int64[n], the bins of row r are bins[starts[r]:stops[r]]
     stops  : int64[n]

@@ -74,7 +74,9 @@ def test_narrowed_rows_have_the_other_bins_of_allowed_features(n: int, seed: int
     other_bins = rng.integers(0, 30, row_offsets[-1]).astype(width)
     allowed = rng.random(30) < 0.5
     documents = np.flatnonzero(rng.random(n) < 0.7).astype(np.int32)
-    starts, stops, bins = rows = histogram.NarrowedRows(*np.zeros((2, n), np.int64), np.full_like(other_bins, 77))
+    starts, stops = np.zeros((2, n), np.int64)
+    bins = np.full_like(other_bins, 77)
+    rows = histogram.NarrowedRows(starts, stops, bins)
     middle = len(documents) // 2
     for start, stop in ((middle, len(documents)), (0, middle)):
         histogram.narrow_rows(documents, row_offsets, other_bins, allowed, start, stop, rows)
