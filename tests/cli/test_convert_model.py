@@ -58,3 +58,18 @@ def test_data_of_another_model_cannot_verify(model: Path, tmp_path: Path) -> Non
     result = run("convert", model, tmp_path / "out.json", "--verify", other, status=1)
     assert "no feature of the data is in the model" in result.stderr
     assert not (tmp_path / "out.json").exists()
+
+
+def test_standard_output_has_its_name_in_messages(model: Path) -> None:
+    result = run("convert", model, "-", "--to", "solr")
+    assert "lmart: standard output: solr, 3 trees" in result.stderr
+    assert "standard input" not in result.stderr
+
+
+def test_a_name_that_is_no_unicode_is_refused_in_one_line(model: Path, tmp_path: Path) -> None:
+    parsed = json.loads(model.read_text())
+    parsed["feature_names"] = ["\ud800", *map(str, parsed["feature_ids"][1:])]
+    model.write_text(json.dumps(parsed))
+    result = run("convert", model, tmp_path / "m.txt", "--to", "lightgbm", status=1)
+    assert "a name holds '\\ud800', which is no character" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
