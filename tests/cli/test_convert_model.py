@@ -73,3 +73,14 @@ def test_a_name_that_is_no_unicode_is_refused_in_one_line(model: Path, tmp_path:
     result = run("convert", model, tmp_path / "m.txt", "--to", "lightgbm", status=1)
     assert "a name holds '\\ud800', which is no character" in result.stderr
     assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("target", ["lightgbm", "lightgbm-json", "xgboost", "xgboost-ubj"])
+def test_names_that_the_format_changes_can_be_verified(target: str, model: Path, tmp_path: Path) -> None:
+    parsed = json.loads(model.read_text())
+    odd = ["a[b", "a_b", "a b", 'say "x"', "c,d"]
+    parsed["feature_names"] = [*odd, *(f"n{index}" for index in parsed["feature_ids"][5:])]
+    model.write_text(json.dumps(parsed))
+    result = run("convert", model, tmp_path / "out", "--to", target, "--verify", SAMPLE / "test.svm")
+    assert "got '_' in place" in result.stderr
+    assert "0 rows changed leaf" in result.stderr

@@ -91,7 +91,8 @@ def _check_whole(head: Header, blocks: list[Block], lines: list[bytes], rest: in
     listed = len(sizes.split())
     if len(blocks) < listed:
         raise ModelError(
-            f"the model has {len(blocks):,} of the {listed:,} trees that tree_sizes lists; the file was cut, copy it again",
+            f"the model has {len(blocks):,} of the {listed:,} trees that tree_sizes lists; the file was cut, copy it"
+            " again",
             path,
         )
     if rest == len(lines) and lines[-1].strip():

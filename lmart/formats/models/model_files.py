@@ -66,7 +66,7 @@ def model_bytes(ensemble: Ensemble, path: str, format: str, warn: Callable[[str]
     except UnicodeEncodeError as fault:  # JSON can spell half of a surrogate pair, UTF-8 cannot
         wrong = fault.object[fault.start : fault.end]
         raise ModelError(
-            f"a name holds {ascii(wrong)}, which is no character; give the feature another name with --feature-map",
+            f"a name holds {wrong!a}, which is no character; give the feature another name with --feature-map",
             path,
         ) from None
     for note in written.notes:

@@ -38,6 +38,7 @@ class Document:
         self.trees: list[dict[str, Any]] = trees
 
     def refuse(self, words: str) -> NoReturn:
+        """Refuse the model in these words."""
         raise ModelError(words, self.path)
 
     def item(self, owner: dict[str, Any], key: str, kind: type | tuple[type, ...]) -> Any:
