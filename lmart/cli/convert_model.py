@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from lmart.array_types import Int32Array
 from lmart.cli.terminal.console import Console
 from lmart.data.dataset import SparseRows
-from lmart.errors import ModelError, counted, input_name
+from lmart.errors import ModelError, counted
 from lmart.formats.documents.reading import for_models, open_rows
 from lmart.formats.feature_maps import read_feature_map, rename_features
 from lmart.formats.models.model_files import model_bytes, parse_model, read_model, write_bytes
@@ -57,16 +57,16 @@ def convert_model(request: ModelRequest, options: ReadOptions, threads: int, con
         renamed = read_feature_map(request.feature_map)
         model = rename_features(own, renamed, request.feature_map)
     notes: list[str] = []
-    content = model_bytes(model, request.target, request.target_format, notes.append)
-    target = input_name(request.target)
+    target = "standard output" if request.target == "-" else request.target
+    content = model_bytes(model, target, request.target_format, notes.append)
     if request.strict and notes:
-        raise ModelError(f"{notes[0]}; convert without --strict to accept it", request.target)
+        raise ModelError(f"{notes[0]}; convert without --strict to accept it", target)
     for note in notes:
         console.warning(f"{target}: {note}")
     verified = ""
     if request.verify is not None:
         # Read back what is going to be written.
-        written = align_features(own, parse_model(content, request.target, request.target_format), renamed)
+        written = align_features(own, parse_model(content, target, request.target_format), renamed)
         found = _verify(own, written, request, options, threads, console)
         verified = "; " + describe_comparison(found)
         if found.rows_changed or found.planted_changed:

@@ -82,6 +82,8 @@ def compare_models(
 def align_features(first: Ensemble, second: Ensemble, renamed: dict[str, str]) -> Ensemble:
     """Return the second model with the features of the first, matched by name where the second has names, else by id.
 
+    A format that does not take all characters may have changed a name; then all are matched by id.
+
     first   : the model that keeps its features
     second  : what was made of it
     renamed : the name that a feature of the first, by what it is called there, got in the second, where it differs
@@ -89,9 +91,12 @@ def align_features(first: Ensemble, second: Ensemble, renamed: dict[str, str]) -
     """
     called = [first.feature_name(column) for column in range(first.n_features)]
     place = {renamed.get(name, name): column for column, name in enumerate(called)}
-    if second.feature_names is None:
+    if second.feature_names is None or not set(second.feature_names) <= set(place):
         place = {str(int(index)): column for column, index in enumerate(first.feature_ids)}
-    columns = np.array([place.get(second.feature_name(j), -1) for j in range(second.n_features)], np.int32)
+        names = [str(int(index)) for index in second.feature_ids]
+    else:
+        names = list(second.feature_names)
+    columns = np.array([place.get(name, -1) for name in names], np.int32)
     trees = tuple(replace(tree, split_columns=columns[tree.split_columns]) for tree in second.trees)
     if any((tree.split_columns < 0).any() for tree in trees):
         raise ModelError("what was written splits on a feature that the model does not have")

@@ -137,13 +137,9 @@ class TrainingRun:
         self.settings = settings
         self.empty = without_trees(train_set, given)
         self.continuation, self._given_start = continuation, given_start
-        coded = [
-            code_dataset(one, self.empty, edges, pool) if isinstance(one, RankingDataset) else one
-            for one in validation_sets
-        ]
         self._validation_sets = [
-            Validation(one, self.empty, edges, settings, pool, extra)
-            for one, extra in zip(coded, metadata, strict=True)
+            Validation(_coded(one, self.empty, edges, pool), self.empty, edges, settings, pool, extra)
+            for one, extra in zip(validation_sets, metadata, strict=True)
         ]
         self._training = Training(train_set, binned, settings, pool, sidecars)
         self._query_offsets = train_set.query_offsets
@@ -267,6 +263,15 @@ def _summary(ranker: TrainedRanker) -> RankerSummary:
         ranker.stopped,
         ranker.validation,
     )
+
+
+def _coded(
+    validation_set: RankingDataset | CodedDataset, model: Ensemble, edges: BinEdges, pool: WorkerPool
+) -> CodedDataset:
+    """Return a validation set in the bins of the training set."""
+    if isinstance(validation_set, RankingDataset):
+        return code_dataset(validation_set, model, edges, pool)
+    return validation_set
 
 
 def _directions(constraints: MonotoneConstraints, train_set: Trainable, edges: BinEdges) -> Int8Array | None:

@@ -225,3 +225,29 @@ def test_data_is_refused_as_a_model(plain: Path, tmp_path: Path) -> None:
         read = run("convert", "--from", name, "-", out, "--to", OWN, status=1, stdin=data.read_bytes()).stderr
         assert len(read.splitlines()) == 1 and read.startswith("lmart: error: standard input")
     assert not out.exists()
+
+
+def test_standard_output_has_its_name_in_messages(model: Path) -> None:
+    result = run("convert", model, "-", "--to", "solr")
+    assert "lmart: standard output: solr, 3 trees" in result.stderr
+    assert "standard input" not in result.stderr
+
+
+def test_a_name_that_is_no_unicode_is_refused_in_one_line(model: Path, tmp_path: Path) -> None:
+    parsed = json.loads(model.read_text())
+    parsed["feature_names"] = ["\ud800", *map(str, parsed["feature_ids"][1:])]
+    model.write_text(json.dumps(parsed))
+    result = run("convert", model, tmp_path / "m.txt", "--to", "lightgbm", status=1)
+    assert "a name holds '\\ud800', which is no character" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("target", ["lightgbm", "lightgbm-json", "xgboost", "xgboost-ubj"])
+def test_names_that_the_format_changes_can_be_verified(target: str, model: Path, tmp_path: Path) -> None:
+    parsed = json.loads(model.read_text())
+    odd = ["a[b", "a_b", "a b", 'say "x"', "c,d"]
+    parsed["feature_names"] = [*odd, *(f"n{index}" for index in parsed["feature_ids"][5:])]
+    model.write_text(json.dumps(parsed))
+    result = run("convert", model, tmp_path / "out", "--to", target, "--verify", SAMPLE / "test.svm")
+    assert "got '_' in place" in result.stderr
+    assert "0 rows changed leaf" in result.stderr

@@ -52,6 +52,7 @@ def read(content: bytes, path: str) -> Ensemble:
     blocks, rest = _read_blocks(lines, start, path)
     if not blocks:
         raise ModelError("the model has no tree; the file was cut, copy it again", path)
+    _check_whole(head, blocks, lines, rest, path)
     parts = [_read_tree(number, block, path) for number, block in enumerate(blocks, 1)]
     if any(part.categorical for part in parts):
         check_pandas(lines[rest:], path)
@@ -77,6 +78,25 @@ def read(content: bytes, path: str) -> Ensemble:
         settings=head.facts(),
         average=head.average,
     )
+
+
+def _check_whole(head: Header, blocks: list[Block], lines: list[bytes], rest: int, path: str) -> None:
+    """Refuse a file that was cut: with fewer trees than tree_sizes lists, or ending in a line of the last one.
+
+    rest : the number of the line after the trees, counted from 0
+    """
+    sizes = head.text("tree_sizes")
+    if sizes is None:
+        return
+    listed = len(sizes.split())
+    if len(blocks) < listed:
+        raise ModelError(
+            f"the model has {len(blocks):,} of the {listed:,} trees that tree_sizes lists; the file was cut, copy it"
+            " again",
+            path,
+        )
+    if rest == len(lines) and lines[-1].strip():
+        raise ModelError("the last line has no end; the file was cut, copy it again", path, len(lines))
 
 
 def _lay_out(parts: list[_Parts], columns: Int32Array, path: str) -> FlatTrees:

@@ -64,6 +64,12 @@ def model_bytes(ensemble: Ensemble, path: str, format: str, warn: Callable[[str]
         written = MODEL_FORMATS[format].load_writer(path, ModelError)(ensemble)
     except ModelError as fault:
         raise ModelError(fault.message, fault.path or path) from None
+    except UnicodeEncodeError as fault:  # JSON can spell half of a surrogate pair, UTF-8 cannot
+        wrong = fault.object[fault.start : fault.end]
+        raise ModelError(
+            f"a name holds {wrong!a}, which is no character; give the feature another name with --feature-map",
+            path,
+        ) from None
     for note in written.notes:
         warn(note)
     return written.content

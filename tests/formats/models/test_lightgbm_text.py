@@ -291,3 +291,13 @@ def test_lightgbms_own_models_score_alike(boosting: str, zero_as_missing: bool) 
     planted = planted_rows(rng, ensemble, 1000)
     planted[::7] = rng.choice([1e-35, -1e-35, ZERO, -ZERO, 3.7, -0.5, 1e10], planted[::7].shape)
     assert booster.predict(planted, num_threads=1).tobytes() == scores_of(ensemble, planted).tobytes()
+
+
+def test_a_file_that_was_cut_between_or_inside_trees_is_refused() -> None:
+    tree = "num_leaves=2\nnum_cat=0\nsplit_feature=1\nthreshold=0.5\nleft_child=-1\nright_child=-2\nleaf_value=1 2.25\n"
+    model = f"{HEAD}tree_sizes=90 90\n\nTree=0\n{tree}\n\nTree=1\n{tree}"
+    assert len(read(model.encode(), "file").trees) == 2
+    assert "1 of the 2 trees that tree_sizes lists" in refusal(read, model[: model.index("Tree=1")])
+    assert "the last line has no end" in refusal(read, model[:-2])
+    by_hand = model.replace("tree_sizes=90 90\n", "")
+    assert len(read(by_hand[:-1].encode(), "file").trees) == 2
