@@ -50,7 +50,7 @@ VARIATIONS = (
     Variation("yetirank", "oblivious", 1.0),
     Variation("lambdamart", "oblivious", 0.5),
 )
-PLAIN = Variation("lambdamart", "leafwise", 1.0)  # of `--rankers 1`
+PLAIN = Variation("lambdamart", "leafwise", 1.0)  # of `--rankers 1`, and where there are few trees for any data
 
 
 def count_rankers(settings: TrainSettings, n_queries: int, with_positions: bool) -> int:
@@ -121,7 +121,9 @@ def _distinct(settings: TrainSettings, with_positions: bool) -> list[Variation]:
     Objectives that cannot learn a bias of positions are left out where there are positions, and those that go by labels
     where `gain` is a table.
     """
-    table = [PLAIN, *VARIATIONS] if settings.rankers == 1 else [*VARIATIONS]
+    effort = settings.trees * settings.learning_rate
+    is_plain = settings.rankers == 1 or (settings.rankers is None and effort < 2 * LEAST_EFFORT)
+    table = [PLAIN, *VARIATIONS] if is_plain else [*VARIATIONS]
     if with_positions:
         table = [one for one in table if OBJECTIVES[one.objective].positions]
     if settings.gain.kind == "table":

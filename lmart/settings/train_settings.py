@@ -83,7 +83,8 @@ class TrainSettings:
     objective: str | None = _setting(
         None,
         "What trees are fitted to; several are taken in turn by the rankers. auto: yetirank and lambdamart for "
-        "several rankers, yetirank for an automatic single one, lambdamart for --rankers 1.",
+        "several rankers, lambdamart for --rankers 1 and for few trees (trees x learning rate below 4), yetirank for a "
+        "single ranker of large data.",
         choices=tuple(OBJECTIVES),
         joined=True,
     )

@@ -75,7 +75,7 @@ def test_going_on_gives_the_bytes_of_one_run(options: list[str]) -> None:
 
 @pytest.mark.parametrize("through", ["file", "pipe"])
 def test_data_beyond_the_sample_of_rows_is_scored_once(through: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lmart.binning.row_sample.SAMPLE_LIMIT", 60)
+    monkeypatch.setattr("lmart.binning.edge_sample.SAMPLE_LIMIT", 60)
     monkeypatch.setattr("lmart.formats.documents.text_reader.BLOCK", 1 << 14)
     large = learnable(n_queries=400)  # of more bytes than the first block has
     assert len(large) > 100_000

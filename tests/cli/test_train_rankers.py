@@ -31,8 +31,8 @@ def test_the_report_says_what_each_ranker_is_and_how_it_went() -> None:
     ]
     assert [(one["first_tree"], one["trees"], one["rounds"]) for one in rankers] == [(1, 5, 5), (6, 5, 5), (11, 4, 4)]
     assert [(one["objective"], one["tree"], one["leaves"], one["features"]) for one in rankers] == [
+        ("yetirank", "leafwise", 8, 1.0),
         ("lambdamart", "leafwise", 8, 1.0),
-        ("yetirank", "leafwise", 8, 0.5),
         ("lambdamart", "oblivious", 64, 1.0),
     ]
     names = ("trees", "objective", "tree", "leaves", "features", "seed")
@@ -85,10 +85,7 @@ def test_progress_names_the_ranker_and_counts_all_trees() -> None:
 
 
 def test_what_was_chosen_is_said_at_the_start() -> None:
-    described = (
-        "lambdamart with 8 leaves; yetirank with 8 leaves and 0.5 of the features; lambdamart with oblivious trees of "
-        "64 leaves"
-    )
+    described = "yetirank with 8 leaves; lambdamart with 8 leaves; lambdamart with oblivious trees of 64 leaves"
     assert f"lmart: the mean of 3 rankers (auto: 20 queries, 14 trees): {described}" in fit(TEXT, *THREE).said
     four = fit(TEXT, "--trees", "80", "--min-docs", "2", "--leaves", "8")
     assert any(line.startswith("lmart: the mean of 4 rankers (auto: 20 queries, 80 trees): ") for line in four.said)
@@ -107,7 +104,7 @@ def test_a_ranker_that_makes_initial_scores_no_better_is_told() -> None:
     starts = ("--init-scores", "s", "--valid-init-scores", "vs", "--valid", "v.svm", "--early-stop", "2")
     done = fit(TEXT, *THREE, *starts)
     assert done.model["trees"] == [] and [one["first_tree"] for one in done.report["rankers"]] == [None] * 3
-    told = "ranker 2 of 3, yetirank, has no tree: no round of it is better than the initial scores by ndcg@10"
+    told = "ranker 2 of 3, lambdamart, has no tree: no round of it is better than the initial scores by ndcg@10"
     assert f"lmart: {told}" in done.said
     assert "lmart: warning: no round is better than the initial scores alone, so the model holds no tree" in done.said
 

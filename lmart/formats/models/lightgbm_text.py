@@ -83,7 +83,11 @@ def read(content: bytes, path: str) -> Ensemble:
 def _check_whole(head: Header, blocks: list[Block], lines: list[bytes], rest: int, path: str) -> None:
     """Refuse a file that was cut: with fewer trees than tree_sizes lists, or ending in a line of the last one.
 
-    rest : the number of the line after the trees, counted from 0
+    head   : of the file
+    blocks : the trees
+    lines  : of the file
+    rest   : the number of the line after the trees, counted from 0
+    path   : of the file
     """
     sizes = head.text("tree_sizes")
     if sizes is None:
