@@ -40,7 +40,8 @@ class Lmart:
         from lmart.training.boosting import train
 
         stamps: list[float] = []
-        made = TrainSettings(**({"trees": rounds, "leaves": leaves, "sample": 1.0} | settings))
+        plain: dict[str, Any] = {"trees": rounds, "leaves": leaves, "sample": 1.0, "rankers": 1, "objective": "lambdamart"}
+        made = TrainSettings(**(plain | settings))
         with WorkerPool(threads) as pool:
             self.ensemble = train(self.data, [], made, pool, lambda _: stamps.append(time.perf_counter())).ensemble
         return stamps
