@@ -60,7 +60,8 @@ def convert_model(request: ModelRequest, options: ReadOptions, threads: int, con
     target = "standard output" if request.target == "-" else request.target
     content = model_bytes(model, target, request.target_format, notes.append)
     if request.strict and notes:
-        raise ModelError(f"{notes[0]}; convert without --strict to accept it", target)
+        more = f"; and {counted(len(notes) - 1, 'more note')}" if notes[1:] else ""
+        raise ModelError(f"{notes[0]}{more}; convert without --strict to accept it", target)
     for note in notes:
         console.warning(f"{target}: {note}")
     verified = ""

@@ -18,7 +18,7 @@ from lmart.cli.terminal.console import Console
 from lmart.constraints import MonotoneConstraints, is_list
 from lmart.errors import ModelError, input_name, quote
 from lmart.formats.read_options import ReadOptions
-from lmart.settings import TrainSettings
+from lmart.settings import OBJECTIVES, TrainSettings
 from lmart.settings.recipe import check_rankers
 
 if TYPE_CHECKING:
@@ -161,6 +161,8 @@ class TrainRequest:
                 raise click.UsageError(f"{what}; leave it out")
             console.notice(f"an index that is not in the row means {quote(model.absent)}, as in {input_name(path)}")
             settings = replace(settings, absent=model.absent)
+        if settings.objective is None and not model.rankers and model.settings.get("objective") in OBJECTIVES:
+            settings = replace(settings, objective=model.settings["objective"])  # as one run of all trees would have
         if model.sums == "float32":
             console.warning(
                 f"{input_name(path)}: it adds up in float32 and the new model in float64, so the scores of its trees "

@@ -1,6 +1,7 @@
 """All formats, one record each: names, suffixes, how content is recognised, and which function reads or writes it.
 
-A new model format is one new file in `models/` and one record in MODEL_FORMATS: commands, help and messages follow.
+A new model format is a new file in `models/` (or several, named by their tool) and one record in MODEL_FORMATS:
+commands, help and messages follow.
 Light, as the command line imports it: a reader or writer is imported when it is first needed.
 """
 
@@ -113,7 +114,7 @@ _MODELS: tuple[Format[ModelReader, ModelWriter], ...] = (
         "model",
         reader=Lazy("models.xgboost_dump", "read"),
         writer=Lazy("models.xgboost_dump", "write"),
-        starts=(b"[",),
+        starts=(b"[", b"{"),
         looks_like=Lazy("models.xgboost_dump", "looks_like"),
         title="an XGBoost dump",
         is_float32=True,

@@ -72,7 +72,7 @@ class RankerPart(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """A whole model: score = base_score, then + leaf value of each tree, in tree order.
+    """A whole model: score = base_score, then + leaf value of each tree, in order, divided if it is an average.
 
     trees         : in the order in which their leaf values are added
     feature_ids   : int64[n_features], ascending, as in the training file

@@ -124,6 +124,10 @@ def _differ(
     rounding of float32, as when a format needs more leaves, by their values.
     """
     places = [_leaf_order(tree) for tree in pair]
+    # An average may be written as a sum of trees with divided leaf values.
+    divisors = [float(len(one.trees)) if one.average else 1.0 for one in models]
+    ours, theirs = (replace(t, leaf_values=t.leaf_values / d) for t, d in zip(pair, divisors, strict=True))
+    pair = (ours, theirs)
     allowed = ROUNDING * float(np.abs(pair[0].leaf_values).max())
     in_order = [tree.leaf_values[np.argsort(place)] for tree, place in zip(pair, places, strict=True)]
     by_place = len(in_order[0]) == len(in_order[1]) and bool((np.abs(in_order[0] - in_order[1]) <= allowed).all())

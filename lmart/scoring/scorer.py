@@ -19,6 +19,7 @@ from lmart.kernels.row_arrays import contiguous_rows
 from lmart.scoring.ensemble import Ensemble, FlatTrees, flatten
 from lmart.threads import WorkerPool, chunks
 
+LARGEST_TABLES = 1 << 28  # bytes, of all conditions with several bounds
 CODES = 255  # thresholds of one coded column; a node's code is 0..254, and 255 is above all of them
 CHUNK = 1024  # rows of one call
 
@@ -106,6 +107,7 @@ def _number_ranges(flat: FlatTrees, distinct: _DistinctThresholds) -> _Ranges:
     missing_left: list[bool] = []
     starts: list[int] = []
     tables: list[UInt8Array] = []
+    size = 0  # of all tables
     for node in np.flatnonzero(np.diff(flat.bound_offsets)).tolist():
         feature = int(flat.split_columns[node])
         ranks = distinct.bound_ranks[flat.bound_offsets[node] : flat.bound_offsets[node + 1]]
@@ -115,7 +117,10 @@ def _number_ranges(flat: FlatTrees, distinct: _DistinctThresholds) -> _Ranges:
             crossed = np.zeros(int(distinct.starts[feature + 1] - distinct.starts[feature]) + 1, np.int64)
             crossed[[int(distinct.node_ranks[node]) + 1, *(ranks + 1).tolist()]] = 1
             missing_left.append(key[1])
-            starts.append(sum(map(len, tables)))
+            starts.append(size)
+            size += len(crossed)
+            if size > LARGEST_TABLES:
+                raise ModelError("the model is too large to score: its categorical splits have too many conditions")
             tables.append((np.cumsum(crossed) % 2).astype(np.uint8))
         numbers[node] = known[key]
     table = np.concatenate([np.zeros(0, np.uint8), *tables])

@@ -2,8 +2,8 @@
 
 The mean of rankers that err differently ranks better than one ranker of as many trees, as long as each has enough of
 them. The order was chosen by cross-validation within the
-training data of MQ2008, OHSUMED and LightGBM's example, and on generated data of 2,000 and 6,000 queries, of which one
-YetiRank ranker learns more than one LambdaMART ranker of as many trees.
+training data of MQ2008, OHSUMED and LightGBM's example, and on generated data of 2,000 and 6,000 queries, on which one
+YetiRank ranker did better than one LambdaMART ranker of as many trees.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ PLAIN = Variation("lambdamart", "leafwise", 1.0)  # of `--rankers 1`, and where 
 
 
 def count_rankers(settings: TrainSettings, n_queries: int, with_positions: bool) -> int:
-    """Return how many rankers a run has; the automatic number is from 1 to AUTOMATIC.
+    """Return how many rankers a run has, at most one for each tree; the automatic number is from 1 to AUTOMATIC.
 
     settings       : as given; `rankers` None: as many as objectives are named, else automatic
     n_queries      : to learn from
@@ -106,13 +106,19 @@ def most_rankers(settings: TrainSettings, with_positions: bool) -> int:
 
 
 def check_rankers(settings: TrainSettings, with_positions: bool) -> None:
-    """Raise SettingsError when two rankers would be the same, before the data is known.
+    """Raise SettingsError when two rankers would be the same, or an objective has none, before the data is known.
 
     settings       : as given; the automatic number needs no check
     with_positions : the run learns a bias of positions
     """
-    if settings.rankers is not None:
-        variations(settings, count_rankers(settings, 0, with_positions), with_positions)
+    if settings.rankers is None:
+        return
+    named = len(settings.objectives) if settings.objective is not None else 0
+    if named > settings.rankers:
+        raise SettingsError(
+            f"objective names {named}, and rankers is {settings.rankers}; give as many rankers, or more"
+        )
+    variations(settings, count_rankers(settings, 0, with_positions), with_positions)
 
 
 def _distinct(settings: TrainSettings, with_positions: bool) -> list[Variation]:

@@ -55,14 +55,15 @@ class TrainSettings:
         "Number of rankers that the model is the mean of; each has an even share of --trees. They differ in objective, "
         "form of tree, drawn features and seed, as far as these are not given. auto: up to 4, each with enough trees "
         "for the data: its trees x learning rate is at least 2, and one for every 150 queries; as many as there are "
-        "objectives where --objective is given; 1 with --positions. 1: one plain ranker.",
+        "objectives where --objective is given; 1 with --positions. 1: one plain ranker. Above 8 "
+        "only where all draw something by chance, as with --features below 1.",
         low=1,
         high=64,
     )
     tree: str | None = _setting(
         None,
         "How a tree grows: at the leaf with the highest gain, level by level, or with one split for all leaves of a "
-        "level. auto: leafwise for the first two rankers, oblivious for the next two, and so on.",
+        "level. auto: as the table of rankers in lmart-train(1) says, leafwise for a single ranker.",
         choices=tuple(TREE_FORMS),
     )
     leaves: int | None = _setting(
@@ -119,8 +120,8 @@ class TrainSettings:
     )
     features: float | None = _setting(
         None,
-        "Share of features each tree may split on, drawn anew for each. auto: 1 for the first three rankers, 0.5 "
-        "for the next three.",
+        "Share of features each tree may split on, drawn anew for each. auto: as the "
+        "table of rankers in lmart-train(1) says, 1 for a single ranker.",
         above=0,
         high=1,
     )

@@ -63,7 +63,7 @@ def train(
     sidecars: Sidecars = NO_SIDECARS,
     validation_sidecars: Sequence[Sidecars] | None = None,
 ) -> TrainResult:
-    """Train a LambdaMART ensemble (Burges 2010), round by round; the result depends only on the data and the settings.
+    """Train the rankers, one after the other; the result depends only on the data and the settings.
 
     train_set, validation_sets : in memory, or in bins already; coded ones must be in the bins of the training set
     settings : as given

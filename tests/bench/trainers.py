@@ -40,7 +40,13 @@ class Lmart:
         from lmart.training.boosting import train
 
         stamps: list[float] = []
-        plain: dict[str, Any] = {"trees": rounds, "leaves": leaves, "sample": 1.0, "rankers": 1, "objective": "lambdamart"}
+        plain: dict[str, Any] = {
+            "trees": rounds,
+            "leaves": leaves,
+            "sample": 1.0,
+            "rankers": 1,
+            "objective": "lambdamart",
+        }
         made = TrainSettings(**(plain | settings))
         with WorkerPool(threads) as pool:
             self.ensemble = train(self.data, [], made, pool, lambda _: stamps.append(time.perf_counter())).ensemble

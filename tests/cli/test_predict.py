@@ -75,11 +75,12 @@ def run(*arguments: str, stdin: str | bytes | None = None) -> Result:
 
 
 COMPILING = "lmart: compiling what this command needs, once on this machine\n"
+WAITING = "lmart: waiting for another lmart that is compiling\n"
 
 
 def said(result: Result) -> str:
     """Standard error, without what only a first run says."""
-    return result.stderr.removeprefix(COMPILING)
+    return result.stderr.removeprefix(COMPILING).removeprefix(WAITING)
 
 
 def predict(model: str, data: str, *arguments: str) -> list[str]:

@@ -103,3 +103,10 @@ def test_features_are_aligned_by_name_or_id() -> None:
     assert align_features(first, fewer, {}).n_features == 2
     with pytest.raises(ModelError, match="does not have"):
         align_features(first, replace(first, feature_ids=np.array([3, 9])), {})
+
+
+def test_an_average_may_be_written_as_a_sum() -> None:
+    first = replace(model(), average=True)
+    trees = tuple(replace(tree, leaf_values=tree.leaf_values / 3) for tree in first.trees)
+    found = compared(first, replace(first, trees=trees, average=False))
+    assert (found.rows_changed, found.planted_changed) == (0, 0) and found.largest_difference < 1e-15

@@ -10,7 +10,7 @@ import pytest
 from lmart.errors import SettingsError
 from lmart.gains import Gain
 from lmart.settings import TrainSettings
-from lmart.settings.recipe import AUTOMATIC, VARIATIONS, count_rankers, ranker_seed, variations
+from lmart.settings.recipe import AUTOMATIC, VARIATIONS, check_rankers, count_rankers, ranker_seed, variations
 from lmart.settings.resolved import DataFacts, resolve
 
 FIRST_FOUR = [
@@ -89,6 +89,12 @@ def test_no_two_rankers_of_a_model_are_the_same() -> None:
     assert len(of(5, objective="lambdamart", sample=0.5)) == 5  # by rows drawn otherwise
     with pytest.raises(SettingsError, match="only 8 differ"):
         of(9)  # the ninth would be the first again, which draws nothing
+
+
+def test_every_objective_that_is_named_has_a_ranker() -> None:
+    with pytest.raises(SettingsError, match="objective names 3, and rankers is 2"):
+        check_rankers(TrainSettings(objective="map+err+mrr", rankers=2), False)
+    check_rankers(TrainSettings(objective="map+err+mrr"), False)
 
 
 def test_seeds_are_different_and_the_first_is_that_of_the_run() -> None:

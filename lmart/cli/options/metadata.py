@@ -50,8 +50,8 @@ _OPTIONS = (
         metavar="FILE",
         help="Start from these scores instead of 0, one number a row of --data, a line each. They are not in the "
         "model: what lmart predict gives is to be added to the same scores of new documents. With --early-stop and "
-        "--folds the model holds no tree when no round is better than these scores alone. To go on from an earlier "
-        "run give another --seed: what is drawn by chance begins anew with each run.",
+        "--folds the model holds no tree when no round is better than these scores alone. To go on from a model "
+        "use --continue-from; with its scores here, give another --seed, as what is drawn by chance begins anew.",
     ),
     click.option(
         "--valid-init-scores",
@@ -63,8 +63,9 @@ _OPTIONS = (
         "--positions",
         metavar="FILE",
         help="Where each row of --data was shown when it was clicked or not: any word, one a row, a line each. What "
-        "positions add to clicks is then learned together with the model but kept out of it; --report lists it. With "
-        f"--objective {' or '.join(WITH_POSITIONS)} only.",
+        "positions add to clicks is then learned together with the model but kept out of it; --report lists it (of "
+        "several rankers the first one's). With "
+        f"--objective {' or '.join(WITH_POSITIONS)}, which auto takes then.",
     ),
 )
 

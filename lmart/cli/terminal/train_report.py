@@ -104,7 +104,7 @@ def summary(result: TrainResult, settings: ResolvedSettings, valid: Sequence[str
     trees = counted(len(result.ensemble.trees), "tree")
     best = f" (best of {result.rounds} rounds)" if result.best_round < result.rounds else ""
     if len(result.rankers) > 1:
-        best = f" of {len(result.rankers)} rankers{best}"
+        best = f" of {len(result.rankers)} rankers" + (best and f" (of {result.rounds} grown)")
     if result.continued_from is not None:
         best = f", {result.best_round:,} of them new{best}"
     return f"wrote {trees}{best} to {out}; {settings.measure} {measures}"

@@ -25,6 +25,7 @@ from lmart.scoring.ensemble import Ensemble, RankerPart, Tree
 
 FORMAT = "lmart"
 
+GIVE = "give a model of lmart, or of a tool that 'lmart convert --help' lists"
 HEAD_KEYS = (
     *("format", "version", "settings", "gain", "absent", "base_score", "sums", "average"),
     *("feature_ids", "feature_names", "rankers", "trees"),
@@ -139,18 +140,21 @@ def model_from_json(content: bytes, path: str) -> Ensemble:
 def _parse(content: bytes, path: str) -> object:
     """Return what the JSON text says; one clear line for everything that is not strict JSON."""
     if not content.removeprefix(codecs.BOM_UTF8).strip(BLANKS.encode()):
-        raise ModelError("the file is empty; give a model written by 'lmart train'", path)
+        raise ModelError(f"the file is empty; {GIVE}", path)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as fault:
         line = content.count(b"\n", 0, fault.start) + 1
         raise ModelError(
-            "this is no model: it is not UTF-8 text; give a model written by 'lmart train'", path, line
+            f"this is no model: it is not UTF-8 text; {GIVE}",
+            path,
+            line,
         ) from None
     start = text.lstrip(BLANKS)[:200].split("\n", 1)[0].rstrip(BLANKS)
     if not start.startswith("{"):
         raise ModelError(
-            f"this is no lmart model: it starts with {quote(start, 40)}; give a model written by 'lmart train'", path
+            f"this is no lmart model: it starts with {quote(start, 40)}; {GIVE}",
+            path,
         )
     return parse_json(content, path, strict=True)
 
@@ -208,7 +212,7 @@ def _rankers(listed: object, n_trees: int, path: str) -> tuple[RankerPart, ...]:
         raise ModelError("'rankers' is not a list", path)
     kinds = {"trees": int, "objective": str, "tree": str, "leaves": int, "features": float, "seed": int}
     for number, one in enumerate(listed, 1):
-        if not isinstance(one, dict) or list(one) != list(kinds):
+        if not isinstance(one, dict) or set(one) != set(kinds):
             raise ModelError(f"ranker {number}: this is not an object with {', '.join(kinds)}", path)
         wrong = next(
             (key for key, kind in kinds.items() if type(one[key]) not in (kind, int if kind is float else kind)), None
