@@ -12,7 +12,7 @@ from click.core import ParameterSource
 
 from lmart.cli.options.common import quiet_option, thread_count, threads_option
 from lmart.cli.options.data import data_options
-from lmart.cli.options.packed import packed
+from lmart.cli.options.packed import given_on_command_line, packed
 from lmart.cli.terminal.console import Console
 from lmart.errors import quote
 from lmart.formats.format_records import DataReader, DataWriter, Format
@@ -47,7 +47,7 @@ MODEL_OPTIONS = (
         "--verify",
         metavar="DATA",
         help="Models: score the rows of DATA, and rows planted on and around each threshold, with both models; print "
-        "the largest difference, and how many rows come to another leaf.",
+        "the largest difference, and how many rows come to another leaf. Missing values are not planted.",
     ),
     click.option("--strict", is_flag=True, help="Models: refuse what the format of DST cannot hold exactly."),
     click.option(
@@ -138,6 +138,8 @@ def command(
         from lmart.cli.convert_model import ModelRequest, convert_model
 
         # A name such as m.json says that it is a model, but not of which format.
+        if given_on_command_line("absent"):
+            console.warning("--absent has no effect on a model, which says itself what an absent index means")
         options = (model_options.feature_map, model_options.verify, model_options.strict)
         request = ModelRequest(src, dst, chosen.source_format, target.name, *options)
         convert_model(request, read_options, thread_count(threads, console.notice), console)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from lmart.formats.registry import MODEL_FORMATS
 
-INTRODUCTION = """What cannot be held exactly is told as a warning, with its number, while a model is converted, and
+INTRODUCTION = """What cannot be held exactly is told as a warning, with a count, while a model is converted, and
 refused with --strict. Formats that compare in float32 get each threshold rounded so that no row of float32 numbers
 comes to another leaf; rows of finer numbers may. A base score becomes a first tree of one leaf, and a mean is divided
 in the leaf values, where a format has no place for them; splits on categories and other ranges become chains of plain
@@ -38,7 +38,7 @@ NOTES = {
     ),
     "lightgbm": ModelFormat(
         "LightGBM's text, save_model, versions 2.1 to 4",
-        "column j, counted from 0, is feature j; names are kept, Column_j is none.",
+        "column j, counted from 0, is feature j; names are kept, the name Column_j counts as none.",
         "exact, with categorical splits, the three kinds of missing values, and random forests.",
         "exact. An index that a row does not name is 0 there: splits of a model to which it is missing are counted in "
         "a warning. Float32 sums become float64. Names get '_' in place of blanks and of the marks of JSON.",
@@ -51,8 +51,9 @@ NOTES = {
         "numbers that are not whole, and gives a sum where the model is a mean.",
     ),
     "xgboost": ModelFormat(
-        "XGBoost's JSON, gbtree and dart, versions 1.0 to 3; older binary files are refused",
-        "column j, counted from 0, is feature j; names are kept, fj is none.",
+        "XGBoost's JSON, gbtree and dart, read from versions 1.0 to 3 and written for 1.6 to 3; older binary files are "
+        "refused",
+        "column j, counted from 0, is feature j; names are kept, the name fj counts as none.",
         "leaves exact for rows of float32 numbers, as XGBoost has no others; scores are the same float32 sums. An "
         "index that a row does not name is missing.",
         "thresholds rounded up to float32 for x < T; sides of missing values kept; leaf values and sums float32. "
@@ -76,7 +77,7 @@ NOTES = {
         "feature k is feature k, from 1; names are lost.",
         "exact for rows of float32 numbers; missing and absent values are 0.",
         "thresholds rounded down to float32; missing and absent values are 0; leaf values and sums float32. Models "
-        "that came from RankLib are exact. A mean is written as Random Forests.",
+        "that came from RankLib, whose trees have one weight, are exact. A mean is written as Random Forests.",
     ),
     "quickrank": ModelFormat(
         "QuickRank's XML",

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from lmart.errors import SettingsError
+from lmart.gains import Gain
 from lmart.settings.kinds import OBJECTIVES
 from lmart.settings.train_settings import TrainSettings, setting
 
@@ -125,14 +126,14 @@ def _distinct(settings: TrainSettings, with_positions: bool) -> list[Variation]:
     """Return the table as far as settings do not say otherwise, each variation once.
 
     Objectives that cannot learn a bias of positions are left out where there are positions, and those that go by labels
-    where `gain` is a table.
+    where `gain` is another than exp2.
     """
     effort = settings.trees * settings.learning_rate
     is_plain = settings.rankers == 1 or (settings.rankers is None and effort < 2 * LEAST_EFFORT)
     table = [PLAIN, *VARIATIONS] if is_plain else [*VARIATIONS]
     if with_positions:
         table = [one for one in table if OBJECTIVES[one.objective].positions]
-    if settings.gain.kind == "table":
+    if settings.gain != Gain():
         table = [one for one in table if OBJECTIVES[one.objective].relevance == "gain"]
     if settings.objective is not None:
         names = [kind.name for kind in settings.objectives]

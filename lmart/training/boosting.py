@@ -179,9 +179,8 @@ class TrainingRun:
         before = 0 if self.continuation is None else self.continuation.n_trees
         may_be_empty = start is not None and bool(self._validation_sets) and settings.patience is not None
         for number, objective in enumerate(self._objectives, 1):
-            stopping = EarlyStopping(settings.patience, start.validation[0] if start and may_be_empty else None)
-            if may_be_empty:
-                stopping.fewest = 0
+            measure = start.validation[0] if start is not None and may_be_empty else None
+            stopping = EarlyStopping(settings.patience, measure, may_be_empty)
             ranker = RankerTraining(
                 objective, number, self._setup, self._training, self._validation_sets, stopping, before
             )

@@ -9,14 +9,16 @@ class EarlyStopping:
     """Keeps the best round, the first on ties; higher is better. None (no query counts) is never better.
 
     patience : rounds without a better measure after which to stop; None: never
-    start    : the measure before the first round, if a model without trees may be the best; None: it may not
+    start    : the measure before the first round; None: not known
+    may_be_empty : whether a model without trees may be the best; None: when `start` is known
+    fewest   : trees that a model must have, 1 or 0
     """
 
-    def __init__(self, patience: int | None, start: float | None = None) -> None:
+    def __init__(self, patience: int | None, start: float | None = None, may_be_empty: bool | None = None) -> None:
         self.patience = patience
         self.best_round = 0
         self.best = -np.inf if start is None else start
-        self.fewest = 1 if start is None else 0  # trees that a model must have
+        self.fewest = 0 if (start is not None if may_be_empty is None else may_be_empty) else 1
 
     def update(self, round_number: int, value: float | None) -> bool:
         """Record the measure of a round; return whether to stop.

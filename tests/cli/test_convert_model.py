@@ -57,6 +57,10 @@ def test_a_feature_map_that_does_not_fit_is_refused(text: str, what: str, model:
     assert not out.exists()
 
 
+def test_an_option_for_data_is_said_to_have_no_effect_on_a_model(model: Path, tmp_path: Path) -> None:
+    assert "--absent has no effect on a model" in run("convert", model, tmp_path / "m", "--absent", "missing").stderr
+
+
 def test_options_for_models_are_refused_with_data(tmp_path: Path) -> None:
     for option in (["--strict"], ["--verify", SAMPLE / "test.svm"], ["--feature-map", "f.map"]):
         result = run("convert", SAMPLE / "test.svm", tmp_path / "a.csv", *option, status=2)

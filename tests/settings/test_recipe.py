@@ -59,8 +59,9 @@ def test_one_ranker_is_plain_lambdamart_where_it_is_asked_for_or_trees_are_few()
         assert again == resolved
 
 
-def test_objectives_that_go_by_labels_are_left_out_where_a_table_says_what_labels_are_worth() -> None:
-    assert {one[0] for one in of(gain=Gain.parse("0,1,5"))} == {"lambdamart"}
+def test_objectives_that_go_by_labels_are_left_out_where_the_gain_is_another() -> None:
+    for gain in ("0,1,5", "linear"):
+        assert {one[0] for one in of(gain=Gain.parse(gain))} == {"lambdamart"}
 
 
 def test_several_objectives_are_taken_in_turn() -> None:

@@ -59,7 +59,7 @@ def of_less_or_equal32(thresholds: Float32Array) -> Float64Array:
     is_even = (below.view(np.uint32) & 1) == 0
     low = below.astype(np.float64)
     high = np.where(np.isinf(above), 2.0**128, above.astype(np.float64))  # what follows the largest float32
-    high = np.where(np.isinf(below), low, high)
+    high = np.where(np.isposinf(below), low, high)
     with np.errstate(invalid="ignore"):
         low = np.where(np.isneginf(low), -(2.0**128), low)
         middle = low + (high - low) / 2.0
@@ -72,6 +72,7 @@ def of_less_or_equal32(thresholds: Float32Array) -> Float64Array:
 def of_less32(thresholds: Float32Array) -> Float64Array:
     """Return T, float64[n]: float32(x) < threshold exactly when x <= T, for every float64 x.
 
-    thresholds : float32[n], not nan
+    thresholds : float32[n], not nan; below -inf is nothing, so that T is the lowest finite float64
     """
-    return of_less_or_equal32(previous32(thresholds))
+    below = of_less_or_equal32(previous32(thresholds))
+    return np.where(np.isneginf(thresholds), -np.finfo(np.float64).max, below)
