@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lmart.array_types import BoolArray, Float64Array, Int64Array
+from lmart.array_types import Float64Array, Int64Array
 from lmart.errors import ModelError, counted
 from lmart.formats.models.feature_lists import MOST_LISTED
 from lmart.formats.models.lightgbm_conditions import DEFAULT_LEFT, NAN_MISSING, write_conditions
 from lmart.formats.models.lightgbm_header import SUMS
+from lmart.formats.models.plain_sum import goes_left_as_zero
 from lmart.formats.models.tree_building import counts_to_offsets
 from lmart.scoring.ensemble import Ensemble, Tree
 
@@ -144,7 +145,7 @@ def common_notes(ensemble: Ensemble) -> list[str]:
     """Return the notes of formats that take an index a row does not name as 0, and add up in float64."""
     notes = []
     if ensemble.absent == "missing":
-        other = sum(int(np.count_nonzero(tree.missing_left != zero_goes_left(tree))) for tree in ensemble.trees)
+        other = sum(int(np.count_nonzero(tree.missing_left != goes_left_as_zero(tree))) for tree in ensemble.trees)
         if other:
             notes.append(
                 f"an index that a row does not name is missing to this model and 0 to LightGBM, and"
@@ -161,16 +162,6 @@ def common_notes(ensemble: Ensemble) -> list[str]:
             " has no meaning"
         )
     return notes
-
-
-def zero_goes_left(tree: Tree) -> BoolArray:
-    """Return at which nodes the value 0 goes left, bool[n]."""
-    crossed = (tree.thresholds < 0).astype(np.int64)
-    if tree.bounds is not None and tree.bound_offsets is not None:
-        node = np.repeat(np.arange(len(tree.thresholds)), np.diff(tree.bound_offsets))
-        crossed += np.bincount(node[tree.bounds < 0], minlength=len(tree.thresholds))
-    even: BoolArray = crossed % 2 == 0
-    return even
 
 
 def _write_tree(tree: Tree, ids: Int64Array, special: dict[int, tuple[float, int] | Int64Array]) -> WrittenTree:

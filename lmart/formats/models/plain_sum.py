@@ -106,9 +106,14 @@ def missing_as_zero_notes(ensemble: Ensemble, flat: FlatTrees, tool: str) -> lis
     ]
 
 
-def goes_left_as_zero(flat: FlatTrees) -> BoolArray:
-    """Return whether 0 goes left at each node, bool[n_nodes]."""
-    return flat.thresholds >= 0.0
+def goes_left_as_zero(nodes: Tree | FlatTrees) -> BoolArray:
+    """Return whether 0 goes left at each node of a tree, or of all trees, bool[n_nodes]."""
+    crossed = (nodes.thresholds < 0).astype(np.int64)
+    if nodes.bounds is not None and nodes.bound_offsets is not None:
+        node = np.repeat(np.arange(len(nodes.thresholds)), np.diff(nodes.bound_offsets))
+        crossed += np.bincount(node[nodes.bounds < 0], minlength=len(nodes.thresholds))
+    even: BoolArray = crossed % 2 == 0
+    return even
 
 
 def name_notes(ensemble: Ensemble, tool: str) -> list[str]:

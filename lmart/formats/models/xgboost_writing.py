@@ -11,8 +11,9 @@ import numpy.typing as npt
 from lmart.array_types import BoolArray, Float64Array, Int64Array
 from lmart.errors import ModelError, counted
 from lmart.formats.models.feature_lists import MOST_LISTED
-from lmart.formats.models.lightgbm_writing import with_base_tree, zero_goes_left
+from lmart.formats.models.lightgbm_writing import with_base_tree
 from lmart.formats.models.plain_nodes import expand_except
+from lmart.formats.models.plain_sum import goes_left_as_zero
 from lmart.formats.models.thresholds import of_less32, round_up32
 from lmart.formats.models.tree_building import counts_to_offsets
 from lmart.formats.models.xgboost_categories import MOST_CATEGORIES, category_edges32
@@ -255,7 +256,7 @@ def _notes(ensemble: Ensemble, flat: FlatTrees, special: dict[tuple[int, int], i
     if ensemble.sums != "float32" or ensemble.average or (numbers.astype(np.float32) != numbers).any():
         notes.append("XGBoost adds up in float32, so scores differ from the model's by rounding")
     if ensemble.absent == "zero":
-        other = sum(int(np.count_nonzero(tree.missing_left != zero_goes_left(tree))) for tree in ensemble.trees)
+        other = sum(int(np.count_nonzero(tree.missing_left != goes_left_as_zero(tree))) for tree in ensemble.trees)
         if other:
             notes.append(
                 "an index that a row does not name is 0 to this model and missing to XGBoost, and"
