@@ -13,6 +13,7 @@ from lmart.cli.terminal.console import Console
 from lmart.cli.terminal.selection_progress import FoldProgress, TrialProgress, of_each_ranker
 from lmart.errors import counted
 from lmart.settings.resolved import ResolvedSettings, resolve
+from lmart.settings.train_settings import TrainSettings
 
 if TYPE_CHECKING:
     from lmart.data.dataset import RankingDataset
@@ -85,8 +86,8 @@ def select_settings(
         selected = _search(selection, settings, measured, console)
         if selection.folds is None or not in_detail:
             return selected
-        patience = _patience(selection, settings)
-        settings = resolve(replace(settings.recorded, early_stop=patience, **selected.winner.values), settings.facts)
+        stopping = replace(settings.recorded, early_stop=trial_patience(selection, settings.recorded))
+        settings = resolve(replace(stopping, **selected.winner.values), settings.facts)
     if selection.folds is not None:
         cross_validation = _cross_validate(selection.folds, settings, measured, console)
         final = replace(settings.recorded, trees=cross_validation.trees, early_stop=0)
@@ -94,8 +95,13 @@ def select_settings(
     return selected
 
 
-def _patience(selection: SelectionOptions, settings: ResolvedSettings) -> int:
-    return settings.recorded.early_stop if "early_stop" in selection.given else PATIENCE
+def trial_patience(selection: SelectionOptions, settings: TrainSettings) -> int:
+    """Return the rounds without a better measure after which a trial stops.
+
+    selection : what is selected
+    settings  : as given
+    """
+    return settings.early_stop if "early_stop" in selection.given else PATIENCE
 
 
 def _cross_validate(n_folds: int, settings: ResolvedSettings, measured: Measured, console: Console) -> CrossValidation:
@@ -149,7 +155,8 @@ def _search(
     """Search for settings, from trial to trial, and report the best one."""
     from lmart.training.tuning import search
 
-    base = resolve(replace(settings.recorded, early_stop=_patience(selection, settings)), settings.facts)
+    patience = trial_patience(selection, settings.recorded)
+    base = resolve(replace(settings.recorded, early_stop=patience), settings.facts)
     space = searched(selection, settings.recorded, settings.facts.with_positions)
     seconds = None if selection.tune is None else selection.tune * 60
     with ExitStack() as stack:
@@ -166,7 +173,7 @@ def _search(
         progress.update(total)
     winner = _report_best(found, settings, selection.folds is not None, console)
     chosen = replace(base.recorded, **winner.values)
-    if selection.folds is None and (chosen.rankers or 1) > 1:
+    if selection.folds is None and chosen.rankers != 1:
         final = chosen  # each ranker is stopped by itself, as in the trial: the very model that was measured
     else:
         final = replace(chosen, trees=winner.trees, early_stop=0)

@@ -47,7 +47,9 @@ err differently:
 Lines that do not go with --positions, a --gain other than exp2 or --monotone are left out, and lines that become the
 same count once. What --objective, --tree and --features say holds for all of them; several objectives with + between
 are taken in turn. Each ranker is trained by itself, one after the other, with an even share of --trees, and with
---early-stop each holds the trees up to its own best round on the first --valid file. Leaf values are then multiplied so
+--early-stop each holds the trees up to its own best round on the first --valid file. There, --rankers auto lets each
+ranker grow all trees that those before it left, and begins another while at least as many are left as the largest
+holds. Leaf values are then multiplied so
 that the training scores of all rankers spread equally within queries, and divided by the number of rankers that have
 trees: scores stay a plain sum over all trees. With --init-scores they are only divided. The measure reported at the end
 is that of the whole model. With --folds all rankers of all folds get one number of trees, the one with the best mean of

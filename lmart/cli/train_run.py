@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
-from lmart.cli.model_selection import SelectedSettings, select_settings, selection_data
+from lmart.cli.model_selection import SelectedSettings, select_settings, selection_data, trial_patience
 from lmart.cli.signals import flush_output
 from lmart.cli.terminal import model_selection_report, train_report
 from lmart.cli.terminal.console import Console
@@ -78,7 +78,10 @@ def resolve_settings(request: TrainRequest, inputs: TrainingInputs) -> ResolvedS
     inputs  : what was read
     """
     with_positions = inputs.metadata.positions is not None
-    return resolve_for(request.settings, inputs.train_set, inputs.validation_sets, with_positions)
+    settings = request.settings
+    if request.selection.tunes and inputs.validation_sets:  # every trial stops early
+        settings = replace(settings, early_stop=trial_patience(request.selection, settings))
+    return resolve_for(settings, inputs.train_set, inputs.validation_sets, with_positions)
 
 
 def report_inputs(request: TrainRequest, inputs: TrainingInputs, settings: ResolvedSettings, console: Console) -> None:
@@ -165,11 +168,12 @@ def fit(
         console.notice(f"{started} alone: {settings.measure} {measures}")
     before = [sum(one.trees for one in settings.rankers[:k]) for k in range(len(settings.rankers))]
     with console.progress(settings.trees) as progress:
-        for one in run.rounds():
+        for grown, one in enumerate(run.rounds(), 1):
             record.add(one, in_detail=request.files.report is not None)
-            done = before[one.ranker - 1] + one.round
+            done = grown if settings.shares_trees else before[one.ranker - 1] + one.round
             progress.update(done, partial(train_report.round_progress, one, settings, valid))
-    return FittedModel(run.finish(), settings, run.can_learn, tuple(one.text for one in run.differences))
+    result = run.finish()
+    return FittedModel(result, run.settings, run.can_learn, tuple(one.text for one in run.differences))
 
 
 def write_outputs(

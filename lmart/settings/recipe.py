@@ -8,15 +8,17 @@ YetiRank ranker did better than one LambdaMART ranker of as many trees.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from lmart.errors import SettingsError
 from lmart.gains import Gain
+from lmart.settings.data_facts import DataFacts
 from lmart.settings.kinds import OBJECTIVES
 from lmart.settings.train_settings import TrainSettings, setting
 
 AUTOMATIC = 4  # most rankers of `--rankers auto`
-QUERIES_OF_EFFORT = 150.0  # a ranker needs trees x learning rate of one for so many queries,
+SIZE_OF_EFFORT = 350.0  # a ranker needs trees x learning rate of one for so large a mean of queries and documents,
 LEAST_EFFORT = 2.0  # and at least this
 OBLIVIOUS_LEAVES = 64  # of an oblivious tree whose leaves are chosen automatically: six splits
 _SEED_STEP = 0x9E3779B97F4A7C15  # 2^64 / golden ratio, so that seeds near each other share no ranker's seed
@@ -54,26 +56,42 @@ VARIATIONS = (
 PLAIN = Variation("lambdamart", "leafwise", 1.0)  # of `--rankers 1`, and where there are few trees for any data
 
 
-def count_rankers(settings: TrainSettings, n_queries: int, with_positions: bool) -> int:
+def count_rankers(settings: TrainSettings, facts: DataFacts) -> int:
     """Return how many rankers a run has, at most one for each tree; the automatic number is from 1 to AUTOMATIC.
 
-    settings       : as given; `rankers` None: as many as objectives are named, else automatic
-    n_queries      : to learn from
-    with_positions : the run learns a bias of positions; then the automatic number is 1
+    settings : as given; `rankers` None: as many as objectives are named, else automatic
+    facts    : of the data; with a bias of positions the automatic number is 1
 
-    The mean of rankers is better than one only when each has enough trees to fit the data, and more data takes more of
-    them: a ranker needs trees x learning rate of one for each QUERIES_OF_EFFORT queries.
+    The mean of rankers is better than one only when each has enough trees to fit the data. With early stopping the
+    trees of the rankers before say how many that is, and this is the largest number; without, it is estimated: a ranker
+    needs trees x learning rate of one for each SIZE_OF_EFFORT of the geometric mean of queries and documents.
     """
     most = max(1, settings.trees)
     if settings.rankers is not None:
         return min(settings.rankers, most)
     if settings.objective is not None:
         return min(len(settings.objectives), most)
-    if with_positions:
+    if facts.with_positions:
         return 1
-    needed = max(LEAST_EFFORT, n_queries / QUERIES_OF_EFFORT)
-    most = min(most, most_rankers(settings, with_positions))
-    return max(1, int(min(AUTOMATIC, most, settings.trees * settings.learning_rate / needed)))
+    most = min(AUTOMATIC, most, most_rankers(settings, facts.with_positions))
+    if shares_trees(settings, facts):
+        return most
+    needed = max(LEAST_EFFORT, math.sqrt(facts.n_queries * facts.n_documents) / SIZE_OF_EFFORT)
+    return max(1, int(min(most, settings.trees * settings.learning_rate / needed)))
+
+
+def shares_trees(settings: TrainSettings, facts: DataFacts) -> bool:
+    """Return whether rankers share the trees of a run, so that early stopping decides how many rankers there are.
+
+    settings : as given; so with automatic rankers and early stopping
+    facts    : of the data
+
+    Then each ranker may grow all trees that those before it left, and another ranker begins while at least as many
+    trees are left as the largest ranker so far holds.
+    """
+    is_automatic = settings.rankers is None and settings.objective is None and not facts.with_positions
+    stops = settings.early_stop > 0 and facts.with_validation
+    return is_automatic and stops and not _is_plain(settings) and most_rankers(settings, facts.with_positions) > 1
 
 
 def variations(settings: TrainSettings, n_rankers: int, with_positions: bool) -> tuple[Variation, ...]:
@@ -119,7 +137,7 @@ def check_rankers(settings: TrainSettings, with_positions: bool) -> None:
         raise SettingsError(
             f"objective names {named}, and rankers is {settings.rankers}; give as many rankers, or more"
         )
-    variations(settings, count_rankers(settings, 0, with_positions), with_positions)
+    variations(settings, count_rankers(settings, DataFacts(0, 0, with_positions=with_positions)), with_positions)
 
 
 def _distinct(settings: TrainSettings, with_positions: bool) -> list[Variation]:
@@ -128,9 +146,7 @@ def _distinct(settings: TrainSettings, with_positions: bool) -> list[Variation]:
     Objectives that cannot learn a bias of positions are left out where there are positions, and those that go by labels
     where `gain` is another than exp2.
     """
-    effort = settings.trees * settings.learning_rate
-    is_plain = settings.rankers == 1 or (settings.rankers is None and effort < 2 * LEAST_EFFORT)
-    table = [PLAIN, *VARIATIONS] if is_plain else [*VARIATIONS]
+    table = [PLAIN, *VARIATIONS] if _is_plain(settings) else [*VARIATIONS]
     if with_positions:
         table = [one for one in table if OBJECTIVES[one.objective].positions]
     if settings.gain != Gain():
@@ -148,6 +164,12 @@ def _distinct(settings: TrainSettings, with_positions: bool) -> list[Variation]:
         if settings.tree is not None or not (settings.monotone and one.tree == "oblivious")
     ]
     return list(dict.fromkeys(fixed))
+
+
+def _is_plain(settings: TrainSettings) -> bool:
+    """Return whether the first ranker is the plain algorithm: for one ranker, and where there are few trees."""
+    effort = settings.trees * settings.learning_rate
+    return settings.rankers == 1 or (settings.rankers is None and effort < 2 * LEAST_EFFORT)
 
 
 def ranker_seed(seed: int, number: int) -> int:

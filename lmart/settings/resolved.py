@@ -8,28 +8,14 @@ from typing import NamedTuple
 from lmart.constraints import MonotoneConstraints
 from lmart.gains import SMALLEST_GRADE_SCALE, Gain
 from lmart.measures.values import Measure
+from lmart.settings.data_facts import DataFacts
 from lmart.settings.kinds import OBJECTIVES, TREE_FORMS, ObjectiveKind, TreeForm
-from lmart.settings.recipe import OBLIVIOUS_LEAVES, count_rankers, ranker_seed, variations
+from lmart.settings.recipe import OBLIVIOUS_LEAVES, Variation, count_rankers, ranker_seed, shares_trees, variations
 from lmart.settings.train_settings import TrainSettings
 
 EVERY_RANK = 2**63 - 1  # as a truncation: all pairs count
 SMALL_DATA = 200_000  # documents up to which `--sample auto` takes all
 LOWEST_SAMPLING_RATE = 0.3
-
-
-class DataFacts(NamedTuple):
-    """What settings depend on of the data.
-
-    n_queries   : queries to learn from
-    n_documents : documents to learn from
-    grade_scale : the largest label of all sets of the run, rounded up, but at least 4
-    with_positions : a bias of positions is learned
-    """
-
-    n_queries: int
-    n_documents: int
-    grade_scale: int = SMALLEST_GRADE_SCALE
-    with_positions: bool = False
 
 
 class TreeSettings(NamedTuple):
@@ -89,14 +75,15 @@ class RankerSettings:
 class ResolvedSettings:
     """The settings of a run.
 
-    recorded    : as the model and reports hold them: those given, with the number of rankers and the largest label
-                  filled in, and what else holds for all rankers
+    recorded    : as the model and reports hold them: those given, with the largest label, the number of rankers, if
+                  it is known before the run, and what else holds for all rankers filled in
     facts       : of the data, which they were resolved by
     rankers     : the settings of each ranker, in the order of training; the model is their mean
     trees       : most trees of all rankers together
     patience    : trees without a better measure after which to stop; None: no early stopping
     measure     : for validation and early stopping
     constraints : the monotone constraints
+    shares_trees : each ranker may grow all trees that those before it left, and the last rankers may not be trained
     """
 
     recorded: TrainSettings
@@ -106,6 +93,14 @@ class ResolvedSettings:
     patience: int | None
     measure: Measure
     constraints: MonotoneConstraints
+    shares_trees: bool = False
+
+    def of_first_ranker(self) -> ResolvedSettings:
+        """Return the settings that train the first ranker alone, with all trees."""
+        first = self.rankers[0]
+        varied = Variation(first.objective.name, first.tree.form.name, first.feature_rate)
+        recorded = _of_one_ranker(self.recorded, varied, self.facts)
+        return replace(self, recorded=recorded, rankers=(first,), shares_trees=False)
 
     @property
     def rounds(self) -> int:
@@ -146,7 +141,7 @@ def resolve(settings: TrainSettings, facts: DataFacts) -> ResolvedSettings:
 
     SettingsError when the measure or the monotone constraints cannot be parsed.
     """
-    n_rankers = count_rankers(settings, facts.n_queries, facts.with_positions)
+    n_rankers, shared = count_rankers(settings, facts), shares_trees(settings, facts)
     varied = variations(settings, n_rankers, facts.with_positions)
     measure, kinds = settings.measure, tuple(OBJECTIVES[one.objective] for one in varied)
     given = largest = None
@@ -166,15 +161,13 @@ def resolve(settings: TrainSettings, facts: DataFacts) -> ResolvedSettings:
             sampling_rate=settings.sample or _automatic_sampling_rate(facts.n_documents),
             feature_rate=one.feature_rate,
             seed=ranker_seed(settings.seed, number),
-            trees=settings.trees // n_rankers + (number < settings.trees % n_rankers),
+            trees=settings.trees if shared else settings.trees // n_rankers + (number < settings.trees % n_rankers),
         )
         for number, (one, kind) in enumerate(zip(varied, kinds, strict=True))
     )
-    recorded = replace(settings, rankers=n_rankers, largest_label=largest)
+    recorded = replace(settings, rankers=None if shared else n_rankers, largest_label=largest)
     if n_rankers == 1:
-        (one,) = varied
-        leaves = settings.leaves or automatic_leaves(facts.n_queries, TREE_FORMS[one.tree])
-        recorded = replace(recorded, tree=one.tree, objective=one.objective, features=one.feature_rate, leaves=leaves)
+        recorded = _of_one_ranker(recorded, varied[0], facts)
     return ResolvedSettings(
         recorded=recorded,
         facts=facts,
@@ -183,7 +176,15 @@ def resolve(settings: TrainSettings, facts: DataFacts) -> ResolvedSettings:
         patience=settings.early_stop or None,
         measure=measure,
         constraints=MonotoneConstraints.parse(settings.monotone),
+        shares_trees=shared,
     )
+
+
+def _of_one_ranker(settings: TrainSettings, one: Variation, facts: DataFacts) -> TrainSettings:
+    """Return the settings of a run of one ranker with what else follows from the data filled in."""
+    leaves = settings.leaves or automatic_leaves(facts.n_queries, TREE_FORMS[one.tree])
+    filled = {"tree": one.tree, "objective": one.objective, "features": one.feature_rate, "leaves": leaves}
+    return replace(settings, rankers=1, **filled)  # type: ignore[arg-type]
 
 
 def _uses_label_scale(measure: Measure, objectives: tuple[ObjectiveKind, ...]) -> bool:

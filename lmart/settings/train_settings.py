@@ -53,10 +53,11 @@ class TrainSettings:
     rankers: int | None = _setting(
         None,
         "Number of rankers that the model is the mean of; each has an even share of --trees. They differ in objective, "
-        "form of tree, drawn features and seed, as far as these are not given. auto: up to 4, each with enough trees "
-        "for the data: its trees x learning rate is at least 2, and one for every 150 queries; as many as there are "
-        "objectives where --objective is given; 1 with --positions. 1: one plain ranker. Above 8 "
-        "only where all draw something by chance, as with --features below 1.",
+        "form of tree, drawn features and seed, as far as these are not given. auto: up to 4. With --early-stop and "
+        "--valid, another one begins while as many trees are left as the largest one holds; else each has "
+        "enough trees for the data: its trees x learning rate is at least 2, and the square root of queries x "
+        "documents, divided by 350. As many as there are objectives where --objective is given; 1 with --positions. "
+        "1: one plain ranker. Above 8 only where all draw something by chance, as with --features below 1.",
         low=1,
         high=64,
     )

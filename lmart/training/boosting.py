@@ -178,17 +178,24 @@ class TrainingRun:
         settings, start = self.settings, self.start
         before = 0 if self.continuation is None else self.continuation.n_trees
         may_be_empty = start is not None and bool(self._validation_sets) and settings.patience is not None
-        for number, objective in enumerate(self._objectives, 1):
+        left = settings.trees
+        for number, (objective, of_ranker) in enumerate(zip(self._objectives, settings.rankers, strict=True), 1):
+            if settings.shares_trees and left < max([1, *(len(one.trees) for one in self._trained)]):
+                break
             measure = start.validation[0] if start is not None and may_be_empty else None
             stopping = EarlyStopping(settings.patience, measure, may_be_empty)
             ranker = RankerTraining(
                 objective, number, self._setup, self._training, self._validation_sets, stopping, before
             )
-            yield from ranker.rounds()
+            yield from ranker.rounds(min(left, of_ranker.trees))
             self._trained.append(ranker.result())
+            left -= self._trained[-1].rounds
 
     def finish(self) -> TrainResult:
-        """Return the result of all rounds."""
+        """Return the result of all rounds; `settings` are then what trains the same again."""
+        if self.settings.shares_trees and len(self._trained) == 1:
+            self.settings = self.settings.of_first_ranker()
+            self.empty = replace(self.empty, settings=self.settings.recorded.to_json())
         sets: list[Training | Validation] = [self._training, *self._validation_sets]
         rankers = [one for one in self._trained if one.trees]
         if len(rankers) == 1:

@@ -95,11 +95,11 @@ class RankerTraining:
         self._kept = 0  # trees
         self._keep(tuple(one.measure() for one in validation_sets), np.zeros_like(objective.position_bias))
 
-    def rounds(self) -> Iterator[RoundReport]:
-        """Grow one tree at a time, and yield a report of it before the next."""
+    def rounds(self, most: int) -> Iterator[RoundReport]:
+        """Grow one tree at a time, at most so many, and yield a report of it before the next."""
         objective, training = self._objective, self._training
         largest = 0.0  # bound of the sum of leaf values over all trees
-        for number in range(1, objective.task.settings.trees + 1):
+        for number in range(1, most + 1):
             grown, bias = self._grow(self._rounds_before + number)
             if grown is None:
                 self._stopped = "split"

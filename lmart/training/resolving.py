@@ -10,7 +10,8 @@ from lmart.data.dataset import Judged, RankingDataset
 from lmart.errors import DataError
 from lmart.gains import grade_scale, refuse_labels_above
 from lmart.settings import TrainSettings
-from lmart.settings.resolved import DataFacts, ResolvedSettings, resolve
+from lmart.settings.data_facts import DataFacts
+from lmart.settings.resolved import ResolvedSettings, resolve
 
 Trainable = RankingDataset | BinnedDataset
 
@@ -33,14 +34,15 @@ def resolve_for(
 
     settings   : as given
     train_set  : what is learned from
-    others     : what is measured besides; all sets have one largest label in expected reciprocal rank
+    others     : the validation sets; all sets have one largest label in expected reciprocal rank
     with_positions : a bias of positions is learned
 
     DataError when a label is above the largest one that is given, as in err@10(max=5).
     """
     every = (train_set, *others)
     scale = max(grade_scale(one.labels) for one in every)
-    resolved = resolve(settings, DataFacts(train_set.n_queries, train_set.n_documents, scale, with_positions))
+    facts = DataFacts(train_set.n_queries, train_set.n_documents, scale, with_positions, with_validation=bool(others))
+    resolved = resolve(settings, facts)
     if resolved.uses_label_scale:
         for one in every:
             with naming(one.source):

@@ -157,7 +157,29 @@ def test_the_sample_gives_the_same_bytes_for_any_number_of_threads() -> None:
     fixed = ("train", "--data", SAMPLE / "train.svm", "--valid", SAMPLE / "vali.svm", "--early-stop", "5")
     made = []
     for threads in ("1", "2", "3"):
-        run(*fixed, "--trees", "80", "--threads", threads, "--out", "m")
+        run(*fixed, "--trees", "400", "--threads", threads, "--out", "m")
         made.append(Path("m").read_bytes())
     assert made[0] == made[1] == made[2]
-    assert len(json.loads(made[0])["rankers"]) == 4
+    assert len(json.loads(made[0])["rankers"]) > 1
+
+
+def test_rankers_of_an_automatic_number_share_the_trees_with_early_stopping() -> None:
+    fixed = ("--data", SAMPLE / "train.svm", "--valid", SAMPLE / "vali.svm", "--learning-rate", "0.3")
+    said = run("train", *fixed, "--early-stop", "5", "--trees", "200", "--report", "r", "--out", "m").stderr
+    assert "lmart: the mean of up to 4 rankers, each with the trees that others leave, (auto: " in said
+    assert " trees, ranker 1 of up to 4, ndcg@10 " in said
+    report, model = json.loads(Path("r").read_text()), json.loads(Path("m").read_text())
+    assert report["settings"]["rankers"] == model["settings"]["rankers"] == "auto"
+    assert 1 < len(model["rankers"]) <= 4 and len(report["rounds"]) <= 200
+    assert report["settings"]["objective"] == "auto"
+
+
+def test_one_ranker_that_takes_most_trees_is_recorded_as_the_only_one() -> None:
+    fixed = ("train", "--data", SAMPLE / "train.svm", "--valid", SAMPLE / "vali.svm", "--early-stop", "30")
+    run(*fixed, "--trees", "45", "--report", "r", "--out", "m")
+    model, report = json.loads(Path("m").read_text()), json.loads(Path("r").read_text())
+    settings = model["settings"]
+    assert (settings["rankers"], settings["objective"], settings["tree"]) == (1, "yetirank", "leafwise")
+    assert report["settings"] == settings and len(report["rankers"]) == 1 and "rankers" not in model
+    run(*fixed, "--trees", "45", "--rankers", "1", "--objective", "yetirank", "--out", "again")
+    assert Path("again").read_bytes() == Path("m").read_bytes()

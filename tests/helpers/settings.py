@@ -6,7 +6,8 @@ from lmart.array_types import Float64Array
 from lmart.data.dataset import RankingDataset
 from lmart.data.metadata import Positions
 from lmart.settings import TrainSettings
-from lmart.settings.resolved import DataFacts, TreeSettings, resolve
+from lmart.settings.data_facts import DataFacts
+from lmart.settings.resolved import TreeSettings, resolve
 from lmart.threads import WorkerPool
 from lmart.training import objectives
 from lmart.training.resolving import resolve_for

@@ -10,8 +10,17 @@ import pytest
 from lmart.errors import SettingsError
 from lmart.gains import Gain
 from lmart.settings import TrainSettings
-from lmart.settings.recipe import AUTOMATIC, VARIATIONS, check_rankers, count_rankers, ranker_seed, variations
-from lmart.settings.resolved import DataFacts, resolve
+from lmart.settings.data_facts import DataFacts
+from lmart.settings.recipe import (
+    AUTOMATIC,
+    VARIATIONS,
+    check_rankers,
+    count_rankers,
+    ranker_seed,
+    shares_trees,
+    variations,
+)
+from lmart.settings.resolved import resolve
 
 FIRST_FOUR = [
     ("yetirank", "leafwise", 1.0),
@@ -67,15 +76,15 @@ def test_objectives_that_go_by_labels_are_left_out_where_the_gain_is_another() -
 def test_several_objectives_are_taken_in_turn() -> None:
     assert [one[0] for one in of(5, objective="map+err+xendcg")] == ["map", "err", "xendcg", "map", "err"]
     assert of(2, objective="map+err") == [("map", "leafwise", 1.0), ("err", "leafwise", 1.0)]
-    assert count_rankers(TrainSettings(objective="map+err+mrr"), 50, False) == 3
-    assert count_rankers(TrainSettings(objective="map+err+mrr", rankers=2), 50, False) == 2
+    assert count_rankers(TrainSettings(objective="map+err+mrr"), DataFacts(50, 500)) == 3
+    assert count_rankers(TrainSettings(objective="map+err+mrr", rankers=2), DataFacts(50, 500)) == 2
 
 
 def test_only_objectives_that_learn_a_bias_of_positions_are_taken_where_there_are_positions() -> None:
     assert [one[0] for one in of(4, with_positions=True)] == ["lambdamart"] * 4
     assert len(set(of(4, with_positions=True))) == 4
-    assert count_rankers(TrainSettings(), 500, True) == 1
-    assert count_rankers(TrainSettings(rankers=3), 500, True) == 3
+    assert count_rankers(TrainSettings(), DataFacts(500, 5000, with_positions=True)) == 1
+    assert count_rankers(TrainSettings(rankers=3), DataFacts(500, 5000, with_positions=True)) == 3
 
 
 def test_no_two_rankers_of_a_model_are_the_same() -> None:
@@ -109,43 +118,45 @@ def test_seeds_are_different_and_the_first_is_that_of_the_run() -> None:
 @pytest.mark.parametrize(("trees", "rate"), [(300, 0.1), (500, 0.05), (100, 0.1), (1000, 0.03), (3, 0.1), (150, 0.3)])
 def test_the_automatic_number_falls_with_the_queries_by_one_at_a_time(trees: int, rate: float) -> None:
     settings = TrainSettings(trees=trees, learning_rate=rate)
-    counts = [count_rankers(settings, n, False) for n in range(3000)]
+    counts = [count_rankers(settings, DataFacts(n, 10 * n)) for n in range(3000)]
     assert all(0 <= before - after <= 1 for before, after in itertools.pairwise(counts))
     assert min(counts) >= 1 and max(counts) <= AUTOMATIC
 
 
 def test_the_automatic_number_grows_with_the_trees_by_one_at_a_time() -> None:
-    for queries, most in ((10, AUTOMATIC), (450, AUTOMATIC), (5000, 2)):
-        counts = [count_rankers(TrainSettings(trees=n), queries, False) for n in range(1, 700)]
+    for queries, documents, most in ((10, 100, AUTOMATIC), (450, 9000, AUTOMATIC), (2000, 40_000, 2)):
+        counts = [count_rankers(TrainSettings(trees=n), DataFacts(queries, documents)) for n in range(1, 700)]
         assert all(0 <= after - before <= 1 for before, after in itertools.pairwise(counts))
         assert (counts[0], counts[-1]) == (1, most)
 
 
 @pytest.mark.parametrize(
-    ("queries", "trees", "rate", "expected"),
+    ("queries", "documents", "trees", "rate", "expected"),
     [
-        (60, 300, 0.1, 4),
-        (2000, 300, 0.1, 2),
-        (1125, 300, 0.1, 4),
-        (1126, 300, 0.1, 3),
-        (6000, 300, 0.1, 1),
-        (60, 20, 0.1, 1),
-        (9, 40, 0.1, 2),
+        (60, 6000, 300, 0.1, 4),
+        (470, 9630, 500, 0.05, 4),
+        (2625, 2625, 300, 0.1, 4),
+        (2626, 2626, 300, 0.1, 3),
+        (2000, 240_000, 300, 0.1, 1),
+        (60, 600, 20, 0.1, 1),
+        (9, 90, 40, 0.1, 2),
     ],
 )
-def test_the_automatic_number_is_what_the_help_says(queries: int, trees: int, rate: float, expected: int) -> None:
-    assert count_rankers(TrainSettings(trees=trees, learning_rate=rate), queries, False) == expected
+def test_the_automatic_number_is_what_the_help_says(
+    queries: int, documents: int, trees: int, rate: float, expected: int
+) -> None:
+    assert count_rankers(TrainSettings(trees=trees, learning_rate=rate), DataFacts(queries, documents)) == expected
 
 
 def test_the_automatic_number_is_at_most_what_differs() -> None:
     given = TrainSettings(tree="leafwise", features=1.0)
-    assert count_rankers(given, 60, False) == 2
+    assert count_rankers(given, DataFacts(60, 600)) == 2
     assert [one.objective.name for one in resolve(given, DataFacts(60, 600)).rankers] == ["yetirank", "lambdamart"]
-    assert count_rankers(TrainSettings(tree="leafwise", features=0.5), 60, False) == 4
+    assert count_rankers(TrainSettings(tree="leafwise", features=0.5), DataFacts(60, 600)) == 4
 
 
 def test_there_are_no_more_rankers_than_trees() -> None:
-    assert count_rankers(TrainSettings(trees=2, rankers=5), 10, False) == 2
+    assert count_rankers(TrainSettings(trees=2, rankers=5), DataFacts(10, 100)) == 2
     resolved = resolve(TrainSettings(trees=2, rankers=5), DataFacts(50, 500))
     assert [one.trees for one in resolved.rankers] == [1, 1] and resolved.recorded.rankers == 2
 
@@ -154,3 +165,24 @@ def test_there_are_no_more_rankers_than_trees() -> None:
 def test_rankers_share_the_trees_evenly(trees: int, shares: list[int]) -> None:
     resolved = resolve(TrainSettings(trees=trees, rankers=3), DataFacts(50, 500))
     assert [one.trees for one in resolved.rankers] == shares and resolved.rounds == shares[-1]
+
+
+def test_rankers_share_the_trees_where_their_number_is_automatic_and_early_stopping_has_a_validation_set() -> None:
+    validated = DataFacts(2000, 240_000, with_validation=True)
+    stopping = TrainSettings(early_stop=10)
+    assert shares_trees(stopping, validated) and count_rankers(stopping, validated) == AUTOMATIC
+    resolved = resolve(stopping, validated)
+    assert resolved.shares_trees and [one.trees for one in resolved.rankers] == [300] * AUTOMATIC
+    assert resolved.recorded.rankers is None  # so that what is recorded trains the same again
+    one = resolved.of_first_ranker()
+    assert one == resolve(one.recorded, validated) and len(one.rankers) == 1
+    assert (one.recorded.objective, one.recorded.rankers, one.trees) == ("yetirank", 1, 300)
+    for given, facts in (
+        (TrainSettings(), validated),
+        (stopping, DataFacts(2000, 240_000)),
+        (TrainSettings(early_stop=10, rankers=3), validated),
+        (TrainSettings(early_stop=10, objective="map+err"), validated),
+        (TrainSettings(early_stop=10, trees=30), validated),
+        (stopping, validated._replace(with_positions=True)),
+    ):
+        assert not shares_trees(given, facts) and not resolve(given, facts).shares_trees

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lmart.settings import TrainSettings
-from lmart.settings.resolved import EVERY_RANK, DataFacts, resolve
+from lmart.settings.data_facts import DataFacts
+from lmart.settings.resolved import EVERY_RANK, resolve
 
 
 def test_the_settings_of_a_single_ranker_are_recorded_filled_in() -> None:

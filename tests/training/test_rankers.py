@@ -184,6 +184,24 @@ def test_each_ranker_stops_by_its_own_measure_and_holds_the_trees_of_its_best_ro
     assert result.rounds == len(rounds) and result.stopped == "early"
 
 
+@pytest.mark.parametrize(("trees", "patience"), [(60, 4), (120, 4), (400, 4), (400, 9), (41, 3)])
+def test_rankers_share_trees_while_as_many_are_left_as_the_largest_holds(trees: int, patience: int) -> None:
+    chosen = replace(FOUR, rankers=None, early_stop=patience, trees=trees)
+    result = fit(chosen, [OTHER, THIRD])
+    left = trees
+    for number, one in enumerate(result.rankers):
+        assert number == 0 or left >= max(before.trees for before in result.rankers[:number])
+        assert one.rounds <= left and (one.stopped == "early" or one.rounds == left)
+        left -= one.rounds
+    assert len(result.rankers) == 4 or left < max(one.trees for one in result.rankers)
+    assert result.rounds == trees - left
+    model = result.ensemble
+    names = ("rankers", "objective", "tree", "features", "leaves")
+    recorded = {name: None if model.settings[name] == "auto" else model.settings[name] for name in names}
+    again = fit(replace(chosen, **recorded), [OTHER, THIRD])  # type: ignore[arg-type]
+    assert model_to_json(again.ensemble) == model_to_json(model)
+
+
 def test_the_mean_ranks_better_than_its_rankers_by_their_noise() -> None:
     """Planted: rankers that know a feature each, which err apart."""
     rng = np.random.default_rng(8)

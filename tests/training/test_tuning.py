@@ -79,8 +79,7 @@ def test_several_rankers_found_by_a_validation_file_are_the_very_model_that_was_
     best = report["tuning"]["trials"][report["tuning"]["best"] - 1]
     model = json.loads(Path("m").read_text())
     assert report["validation"] == [best["measure"]] and len(model["trees"]) == best["trees"]
-    several = model["settings"]["rankers"] > 1
-    assert several or not rankers
+    several = best["values"]["rankers"] != 1 if not rankers else True
     assert model["settings"]["early_stop"] == (50 if several else 0)
     line = done.stdout.splitlines()[-1]
     assert ("--early-stop 50" in line and "--trees 60" in line) == several
@@ -96,11 +95,10 @@ def test_what_is_automatic_stays_so_in_the_first_trial() -> None:
     tuning = json.loads(Path("r").read_text())["tuning"]
     assert tuning["searched"][:5] == ["rankers", "objective", "tree", "features", "learning_rate"]
     first = tuning["trials"][0]["values"]
-    assert first["rankers"] == 3
-    assert {first[name] for name in ("objective", "tree", "features", "leaves")} == {None}
+    assert {first[name] for name in ("rankers", "objective", "tree", "features", "leaves")} == {None}
     assert json.loads(Path("t").read_text().splitlines()[1])["values"] == first
     table = done.stdout.splitlines()
-    assert table[1].split().count("auto") == 4
+    assert table[1].split().count("auto") == 5
     alone = fit(DATA, "--valid", "v w", "--trees", "60", "--early-stop", "50").report
     assert tuning["trials"][0]["measure"] == alone["validation"][0]
     later = [one["values"] for one in tuning["trials"][1:]]

@@ -47,7 +47,12 @@ def report_automatic(requested: TrainSettings, settings: ResolvedSettings, tunes
         console.notice(f"{described[0]} ({why})")
     else:
         chosen = f" ({why})" if None in automatic else ""
-        console.notice(f"the mean of {len(described)} rankers{chosen}: {'; '.join(described)}")
+        most = (
+            f"up to {len(described)} rankers, each with the trees that others leave,"
+            if settings.shares_trees
+            else (f"{len(described)} rankers")
+        )
+        console.notice(f"the mean of {most}{chosen}: {'; '.join(described)}")
 
 
 def _describe_ranker(settings: RankerSettings) -> str:
@@ -74,7 +79,8 @@ def round_progress(one: RoundReport, settings: ResolvedSettings, valid: Sequence
     valid    : the validation files
     """
     n_rankers = len(settings.rankers)
-    ranker = f"ranker {one.ranker} of {n_rankers}, " if n_rankers > 1 else ""
+    most = f"up to {n_rankers}" if settings.shares_trees else n_rankers
+    ranker = f"ranker {one.ranker} of {most}, " if n_rankers > 1 else ""
     if not valid:
         return f"{ranker}training {settings.measure} {_shown(one.measure_training())}"
     measures = ", ".join(f"{_shown(value)} on {path}" for value, path in zip(one.validation, valid, strict=True))
