@@ -88,7 +88,8 @@ _ALL = (
         "sklearn",
         "scikit-learn 1.9",
         "ndcg_score and dcg_score with k",
-        "It refuses queries of one document. With ignore_ties=True the order of equal scores is left to chance.",
+        "It refuses queries of one document. With ignore_ties=True the order of equal scores is that "
+        "of an unstable sort.",
         gain=_LINEAR,
         ties="average",
         empty_ndcg="ideal",
