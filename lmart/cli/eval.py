@@ -6,15 +6,15 @@ from dataclasses import fields, replace
 
 import click
 
-from lmart.cli.eval_request import WITH_GAIN, WITHOUT_EMPTY, EvalInputs, EvalOutput, MeasureOptions, check_usage
+from lmart.cli.eval_request import EvalInputs, EvalOutput, MeasureOptions, check_usage
 from lmart.cli.options.common import definitions, quiet_option, thread_count, threads_option
+from lmart.cli.options.conventions import WITHOUT_EMPTY, convention_options
 from lmart.cli.options.data import data_options
 from lmart.cli.options.multi_file import ManyFilesCommand
 from lmart.cli.options.packed import packed
-from lmart.cli.options.types import GainType
 from lmart.cli.terminal.console import Console
 from lmart.formats.read_options import ReadOptions
-from lmart.measures import EMPTY_CHOICES, KINDS, TIES_CHOICES
+from lmart.measures import KINDS
 from lmart.threads import WorkerPool
 
 DEFAULT_METRICS = "ndcg@1,ndcg@3,ndcg@5,ndcg@10,map,mrr"
@@ -28,7 +28,9 @@ is any number from 1; without [@k] the whole list counts:
 \b
 {measures}
 
-Queries without a relevant document count as --empty says in every measure but {without_empty}."""
+A level of relevance goes in brackets, as in p@5(rel=2) and map(rel=2). Queries without a relevant document count as
+--empty says in every measure but {without_empty}. Equations, sources and the conventions of other tools (--like) are in
+lmart-measures(7)."""
 
 EPILOG = """\b
 Examples:
@@ -36,6 +38,7 @@ Examples:
   lmart eval --data data/sample/test.svm --model model.json --metric ndcg@10,err@20 --empty skip --per-query queries.tsv
   lmart predict --data data/sample/test.svm --model model.json --out scores.txt
   lmart eval --data data/sample/test.svm --scores scores.txt --ties average --json
+  lmart eval --data data/sample/test.svm --scores scores.txt --like trec_eval --metric "ndcg@10,map,p@5(rel=2),bpref"
 """
 
 
@@ -93,28 +96,7 @@ def _names(kind: type[EvalInputs | MeasureOptions | EvalOutput]) -> list[str]:
     show_default=DEFAULT_METRICS,
     help="Measures, with commas between them; several lists are one.",
 )
-@click.option(
-    "--gain",
-    type=GainType(),
-    metavar="exp2|linear|G0,G1,...",
-    help=f"Gain of a label in {WITH_GAIN}: 2^label - 1, the label, or a table from label 0 up.  "
-    "[default: the model's, else exp2]",
-)
-@click.option(
-    "--empty",
-    type=click.Choice(EMPTY_CHOICES),
-    default=EMPTY_CHOICES[0],
-    show_default=True,
-    help=f"What a query without a relevant document counts, in all measures but {WITHOUT_EMPTY}; skip leaves it out of "
-    "the mean.",
-)
-@click.option(
-    "--ties",
-    type=click.Choice(TIES_CHOICES),
-    default=TIES_CHOICES[0],
-    show_default=True,
-    help="Documents of equal score: in the order of the data, or the mean over all their orders, computed exactly.",
-)
+@convention_options
 @click.option(
     "--weights",
     metavar="FILE",
@@ -172,11 +154,11 @@ def command(
     with WorkerPool(thread_count(threads, console.notice)) as pool:
         ensemble = None if inputs.model is None else read_model(inputs.model)
         if ensemble is not None and inputs.model is not None:
-            measures = eval_run.with_gain_of(
-                ensemble, inputs.model, measures, measure_options.gain is not None, console
-            )
+            measures = eval_run.with_gain_of(ensemble, inputs.model, measures, measure_options.gain_given, console)
+        conventions = measures[0].conventions
         if any(measure.kind.uses_gain for measure in measures):
-            read_options = replace(read_options, gain=measures[0].conventions.gain)
+            read_options = replace(read_options, gain=conventions.gain)
+        read_options = replace(read_options, keep_document_ids=conventions.ties == "docid")
         # Scores need no features, so no column of a table is parsed for them.
         read_options = for_models(read_options, [] if ensemble is None else [ensemble])
         dataset = read_dataset(inputs.data, read_options.telling(console.notice, console.warning), pool)

@@ -6,9 +6,11 @@ import json
 from dataclasses import replace
 
 import click
+import numpy as np
 
 from lmart.array_types import Float64Array
 from lmart.cli.eval_request import EvalOutput
+from lmart.cli.options.packed import given_on_command_line
 from lmart.cli.signals import flush_output
 from lmart.cli.terminal.console import Console
 from lmart.cli.terminal.eval_report import per_query_lines, print_report
@@ -19,6 +21,7 @@ from lmart.formats.results.scores import read_scores
 from lmart.gains import Gain, refuse_labels_above
 from lmart.measures import Evaluator, Measure
 from lmart.measures.evaluation import EvaluationReport
+from lmart.measures.judgments import docid_order
 from lmart.scoring.ensemble import Ensemble
 from lmart.streams import AtomicOutputs
 from lmart.threads import WorkerPool
@@ -32,7 +35,7 @@ def with_gain_of(
     ensemble : the model
     path     : its file
     measures : to be computed
-    given    : --gain is given
+    given    : --gain or --like is given
     console  : where the notice goes
     """
     try:
@@ -41,9 +44,10 @@ def with_gain_of(
         raise ModelError(f"{fault.message}; give --gain", path) from None
     if not given:
         return tuple(replace(one, conventions=replace(one.conventions, gain=gain)) for one in measures)
-    used = measures[0].conventions.gain
+    used, like = measures[0].conventions.gain, measures[0].conventions.like
     if used != gain:
-        console.notice(f"measuring with the gain {used}, as --gain says; the model was trained with {gain}")
+        option = "--gain" if given_on_command_line("gain") else f"--like {like}"
+        console.notice(f"measuring with the gain {used}, as {option} says; the model was trained with {gain}")
     return measures
 
 
@@ -103,9 +107,19 @@ def prepare(
             if one.largest_label is not None:
                 refuse_labels_above(dataset.labels, one.largest_label, dataset.input_rows)
         per_query = None if weights is None else weights.per_query
-        return Evaluator(dataset.labels, dataset.query_offsets, measures, pool, per_query, scale)
+        by_id = measures[0].conventions.ties == "docid"
+        tie_order = docid_order(_document_ids(dataset), dataset.query_offsets) if by_id else None
+        return Evaluator(dataset.labels, dataset.query_offsets, measures, pool, per_query, scale, tie_order=tie_order)
     except DataError as fault:
         raise _at(fault, dataset.source) from None
+
+
+def _document_ids(dataset: RankingDataset) -> list[str]:
+    """Return what predict calls each document in a TREC run: its id, else its number in the query, from 1."""
+    given = dataset.document_ids or [""] * dataset.n_documents
+    starts = np.repeat(dataset.query_offsets[:-1], np.diff(dataset.query_offsets))
+    places = np.arange(1, dataset.n_documents + 1) - starts
+    return [one or str(place) for one, place in zip(given, places.tolist(), strict=True)]
 
 
 def evaluate(evaluator: Evaluator, scores: Float64Array, dataset: RankingDataset) -> EvaluationReport:

@@ -1,28 +1,23 @@
-"""Measures of a ranking: `kinds` lists them, `values` parses them, `evaluation` computes them."""
+"""Measures of a ranking: `kinds` lists them, `values` parses them, `evaluation` computes them.
+
+`conventions` says what tools do differently, `presets` what each of them does.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lmart.measures.conventions import CHOICES, Conventions
 from lmart.measures.kinds import KINDS, MeasureKind
-from lmart.measures.values import (
-    EMPTY_CHOICES,
-    SYNTAX,
-    TIES_CHOICES,
-    Conventions,
-    Measure,
-    parse_measure,
-    parse_measures,
-)
+from lmart.measures.values import SYNTAX, Measure, parse_measure, parse_measures
 
 if TYPE_CHECKING:
     from lmart.measures.evaluation import EvaluationReport, Evaluator
 
 __all__ = [
-    "EMPTY_CHOICES",
+    "CHOICES",
     "KINDS",
     "SYNTAX",
-    "TIES_CHOICES",
     "Conventions",
     "EvaluationReport",
     "Evaluator",

@@ -10,20 +10,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lmart.measures.conventions import CHOICES, Conventions, level_text
+
 if TYPE_CHECKING:
     from lmart.measures import EvaluationReport
 
 NOT_DEFINED = "n/a"
 _IN_A_CELL = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r"})
-_EMPTY = {
-    "zero": "an empty query counts 0 in every measure but dcg",
-    "one": "an empty query counts 1 in every measure but dcg",
-    "skip": "empty queries are left out of every mean but that of dcg",
-}
-_TIES = {
-    "input": "documents of equal score in the order of the data",
-    "average": "mean over all orders of documents of equal score",
-}
 _GAINS = {"exp2": "2^label - 1", "linear": "the label", "table": "by label, from 0 up"}
 
 
@@ -61,20 +54,30 @@ def per_query_lines(report: EvaluationReport, query_ids: Sequence[str]) -> Itera
 def _facts(report: EvaluationReport, weights: str | None) -> list[tuple[str, str]]:
     """Return what the numbers depend on, as names and values."""
     conventions = report.conventions
-    empty, kind = conventions.empty, conventions.gain.kind
-    facts = [
+    facts = [("like", conventions.like)] if conventions.like is not None else []
+    facts += [
         ("queries", str(report.n_queries)),
         ("documents", str(report.n_documents)),
-        ("empty queries", f"{report.n_empty_queries} (no label above 0)"),
-        ("gain", f"{conventions.gain} ({_GAINS[kind]})"),
-        ("empty", f"{empty} ({_EMPTY[empty]})"),
-        ("ties", f"{conventions.ties} ({_TIES[conventions.ties]})"),
+        ("empty queries", f"{report.n_empty_queries} ({_no_label(conventions)})"),
+        ("gain", f"{conventions.gain} ({_GAINS[conventions.gain.kind]})"),
     ]
+    for name, meanings in CHOICES.items():
+        value = getattr(conventions, name)
+        if name in ("empty", "ties") or value != next(iter(meanings)):
+            facts.append((name.replace("_", " "), f"{value} ({meanings[value]})"))
+    if conventions.relevant is not None:
+        facts.append(("relevant", conventions.relevance))
     if report.grade_scales:
         facts.append(("err", f"stops with probability {report.stopping}"))
     if weights is not None:
         facts.append(("weights", f"one a {weights}"))
     return facts
+
+
+def _no_label(conventions: Conventions) -> str:
+    """Return what an empty query lacks."""
+    level = conventions.relevant
+    return "no label above 0" if level is None else f"no label of {level_text(level)} or more"
 
 
 def _rows(report: EvaluationReport) -> list[tuple[str, str]]:
