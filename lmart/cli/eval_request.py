@@ -15,7 +15,7 @@ from lmart.measures import KINDS, Conventions, Measure, parse_measures
 
 WITH_GAIN = " and ".join(kind.name for kind in KINDS.values() if kind.uses_gain)
 """The names of measures that depend on the gain, for help and messages."""
-WITHOUT_EMPTY = " and ".join(kind.name for kind in KINDS.values() if not kind.at_most_1)
+WITHOUT_EMPTY = " and ".join(kind.name for kind in KINDS.values() if not kind.counts_empty)
 """The names of measures to which queries without a relevant document are as others."""
 
 
@@ -124,6 +124,6 @@ def _refuse_idle(measures: tuple[Measure, ...]) -> None:
     """Refuse conventions that are given on the command line but that no measure depends on."""
     if given_on_command_line("gain") and not any(measure.kind.uses_gain for measure in measures):
         raise click.UsageError(f"--gain counts in {WITH_GAIN} only, and --metric has no such measure; leave it out")
-    if given_on_command_line("empty") and not any(measure.kind.at_most_1 for measure in measures):
+    if given_on_command_line("empty") and not any(measure.kind.counts_empty for measure in measures):
         what = f"--empty counts in all measures but {WITHOUT_EMPTY}"
         raise click.UsageError(f"{what}, and --metric has no other; leave it out")
