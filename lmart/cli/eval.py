@@ -179,7 +179,7 @@ def command(
     quiet           : how often --quiet is given
     """
     paths = check_usage(inputs, output, read_options)
-    measures = measure_options.measures()
+    measures = inputs.with_run_conventions(measure_options.measures())
 
     # Only now, as these load numpy and numba.
     from lmart.cli import eval_run

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import click
 
@@ -50,6 +50,18 @@ class EvalInputs:
         """All files that are read, but for those of `ReadOptions`."""
         others = (self.qrels, *(system.path for system in self.systems), self.weights, self.groups)
         return [*self.data, *(path for path in others if path is not None)]
+
+    def with_run_conventions(self, measures: tuple[Measure, ...]) -> tuple[Measure, ...]:
+        """Return the measures with what is usual for runs: equal scores by document id, unless --ties says otherwise.
+
+        measures : with the conventions of the options
+        """
+        conventions = measures[0].conventions
+        if "run" in self.kinds and not given_on_command_line("ties") and conventions.like is None:
+            conventions = replace(conventions, ties="docid")
+        if self.missing is not None:
+            conventions = replace(conventions, missing=self.missing)
+        return tuple(replace(one, conventions=conventions) for one in measures)
 
     def check_usage(self) -> None:
         """Raise a usage error when the inputs do not go together."""
