@@ -32,17 +32,19 @@ def print_result(result: EvaluationResult) -> None:
 
     result : what was measured
     """
+    from lmart.cli.terminal.systems_table import print_groups, print_systems
+
     facts = _facts(result)
     if len(result.systems) > 1:
-        from lmart.cli.terminal.systems_table import print_systems
-
         print_systems(result, facts)
-        return
-    rows = _rows(result.systems[0].report)
-    if is_terminal():
-        _print_on_terminal(facts, rows)
     else:
-        click.echo(format_report(facts, rows), nl=False)
+        rows = _rows(result.systems[0].report)
+        if is_terminal():
+            _print_on_terminal(facts, rows)
+        else:
+            click.echo(format_report(facts, rows), nl=False)
+    if result.groups:
+        print_groups(result)
 
 
 def format_report(facts: Sequence[tuple[str, str]], rows: Sequence[tuple[str, str]]) -> str:
