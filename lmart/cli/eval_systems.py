@@ -10,6 +10,7 @@ import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
 from lmart.cli.eval_request import EvalInputs
+from lmart.cli.options.packed import given_on_command_line
 from lmart.cli.terminal.console import Console
 from lmart.data.dataset import RankingDataset
 from lmart.errors import DataError, ModelError, SettingsError, counted, input_name, quote
@@ -41,7 +42,7 @@ class EvalJob:
 
     inputs        : what is measured
     measures      : to be computed
-    is_gain_given : whether the gain of the measures was asked for, so that no model's takes its place
+    is_gain_given : whether --gain or --like says the gain, so that no model's takes its place
     read_options  : how files are read
     pool          : the workers
     console       : where notices and warnings go
@@ -72,7 +73,7 @@ def evaluate_data(job: EvalJob) -> EvaluationResult:
     groups = find_groups(job, dataset.query_ids, dataset.source)
     scale = grade_scale_of(dataset.labels, label_scale(models, measures, dataset, console))
     measurement = Measurement(measures, job.pool, per_query, scale, tuple(groups.values()))
-    ties = tie_order(dataset, console) if by_document else None
+    ties = docid_order(document_ids(dataset), dataset.query_offsets) if by_document else None
     documents = MeasuredDocuments(dataset.labels, dataset.query_offsets, tie_order=ties)
     systems, by_group = [], []
     try:
@@ -162,21 +163,15 @@ def as_groups(
     )
 
 
-def tie_order(dataset: RankingDataset, console: Console) -> Int64Array:
-    """Return the order of documents of equal score by their ids.
+def document_ids(dataset: RankingDataset) -> list[str]:
+    """Return what predict calls each document in a TREC run: its id, else its number in the query, from 1.
 
     dataset : read with document ids
-    console : where a notice goes when there are none
-    A document without an id is called by its number in the query, from 1, as predict calls it.
     """
-    places = np.arange(dataset.n_documents) - np.repeat(dataset.query_offsets[:-1], np.diff(dataset.query_offsets))
-    ids = list(dataset.document_ids or [""] * dataset.n_documents)
-    if "" in ids:
-        console.notice(
-            "documents without an id are ordered by their number in the query, as text, when scores are equal"
-        )
-        ids = [one or str(place + 1) for one, place in zip(ids, places.tolist(), strict=True)]
-    return docid_order(ids, dataset.query_offsets)
+    given = dataset.document_ids or [""] * dataset.n_documents
+    starts = np.repeat(dataset.query_offsets[:-1], np.diff(dataset.query_offsets))
+    places = np.arange(1, dataset.n_documents + 1) - starts
+    return [one or str(place) for one, place in zip(given, places.tolist(), strict=True)]
 
 
 def with_gain_of(
@@ -186,7 +181,7 @@ def with_gain_of(
 
     models   : by file
     measures : to be computed
-    given    : a gain was asked for
+    given    : --gain or --like is given
     console  : where the notice goes
     ModelError when models of different gains leave open which one counts.
     """
@@ -196,12 +191,13 @@ def with_gain_of(
             gains[path] = Gain.parse(ensemble.gain)
         except SettingsError as fault:
             raise ModelError(f"{fault.message}; give --gain", path) from None
-    used = measures[0].conventions.gain
+    used, like = measures[0].conventions.gain, measures[0].conventions.like
     if given:
+        option = "--gain" if given_on_command_line("gain") else f"--like {like}"
         for path, gain in gains.items():
             if used != gain:
                 which = "the model" if len(models) == 1 else path
-                console.notice(f"measuring with the gain {used}, as --gain says; {which} was trained with {gain}")
+                console.notice(f"measuring with the gain {used}, as {option} says; {which} was trained with {gain}")
         return measures
     if not gains:
         return measures

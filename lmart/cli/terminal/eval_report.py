@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lmart.errors import counted, input_name, visible
-from lmart.measures.conventions import CHOICES
+from lmart.measures.conventions import CHOICES, Conventions, level_text
 
 if TYPE_CHECKING:
     from lmart.measures import EvaluationReport
@@ -18,12 +18,6 @@ if TYPE_CHECKING:
 
 NOT_DEFINED = "n/a"
 FILES_NAMED = 3  # of the data, in a line of the report
-_EMPTY = {
-    "zero": "an empty query counts 0 in every measure but dcg",
-    "one": "an empty query counts 1 in every measure but dcg",
-    "skip": "empty queries are left out of every mean but that of dcg",
-}
-_TIES = CHOICES["ties"]
 _GAINS = {"exp2": "2^label - 1", "linear": "the label", "table": "by label, from 0 up"}
 
 
@@ -60,19 +54,28 @@ def _facts(result: EvaluationResult) -> list[tuple[str, str]]:
     """Return what the numbers depend on, as names and values."""
     report = result.systems[0].report
     conventions = report.conventions
-    empty, kind = conventions.empty, conventions.gain.kind
+    lacks = any(system.counts.get("missing_queries") for system in result.systems)
     facts = [
         (result.data_kind, _shown_files(result.data)),
         *((system.kind, _shown_file(system.path) + _coverage(system)) for system in result.systems),
+    ]
+    if conventions.like is not None:
+        facts.append(("like", conventions.like))
+    facts += [
         ("queries", str(report.n_queries)),
         ("documents", str(report.n_documents)),
-        ("empty queries", f"{report.n_empty_queries} (no label above 0)"),
-        ("gain", f"{conventions.gain} ({_GAINS[kind]})"),
-        ("empty", f"{empty} ({_EMPTY[empty]})"),
-        ("ties", f"{conventions.ties} ({_ties(result)})"),
+        ("empty queries", f"{report.n_empty_queries} ({_no_label(conventions)})"),
+        ("gain", f"{conventions.gain} ({_GAINS[conventions.gain.kind]})"),
     ]
-    if any(system.counts.get("missing_queries") for system in result.systems):
-        facts.append(("missing", f"{conventions.missing} ({CHOICES['missing'][conventions.missing]})"))
+    for name, meanings in CHOICES.items():
+        value = getattr(conventions, name)
+        if name in ("empty", "ties") or value != next(iter(meanings)) or (name == "missing" and lacks):
+            meaning = meanings[value]
+            if name == "ties" and result.systems[0].kind == "run":
+                meaning = meaning.replace("of the data", "of the run")
+            facts.append((name.replace("_", " "), f"{value} ({meaning})"))
+    if conventions.relevant is not None:
+        facts.append(("relevant", conventions.relevance))
     if report.grade_scales:
         facts.append(("err", f"stops with probability {report.stopping}"))
     if result.weights_per is not None:
@@ -80,9 +83,10 @@ def _facts(result: EvaluationResult) -> list[tuple[str, str]]:
     return facts
 
 
-def _ties(result: EvaluationResult) -> str:
-    meaning = _TIES[result.systems[0].report.conventions.ties]
-    return meaning.replace("of the data", "of the run") if result.systems[0].kind == "run" else meaning
+def _no_label(conventions: Conventions) -> str:
+    """Return what an empty query lacks."""
+    level = conventions.relevant
+    return "no label above 0" if level is None else f"no label of {level_text(level)} or more"
 
 
 def _coverage(system: SystemEvaluation) -> str:
