@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 import click
 
 from lmart.cli.options.conventions import WITH_GAIN, WITHOUT_EMPTY
-from lmart.cli.options.data import refuse_two_standard_inputs
+from lmart.cli.options.data import OPTION_NAMES, refuse_two_standard_inputs
 from lmart.cli.options.packed import given_on_command_line
 from lmart.cli.options.systems import GivenSystem
 from lmart.formats.read_options import ReadOptions
@@ -81,6 +81,11 @@ class EvalInputs:
             raise click.UsageError("--missing needs --run: models and scores rank every query of the data")
         if self.weights is not None and self.qrels is not None:
             raise click.UsageError("--weights needs --data: qrels have no order that weights could go by")
+        given = [name for name in OPTION_NAMES if self.qrels is not None and given_on_command_line(name)]
+        if given:
+            raise click.UsageError(
+                f"--{given[0].replace('_', '-')} is for --data, and --qrels has one form; leave it out"
+            )
 
 
 @dataclass(frozen=True)

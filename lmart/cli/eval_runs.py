@@ -41,6 +41,8 @@ def evaluate_runs(job: EvalJob) -> EvaluationResult:
     scale = grade_scale_of(labels, None)
     try:
         refuse_large_labels(labels, job.measures, judgments.rows)
+        if any(one.kind.uses_gain for one in job.measures):
+            job.measures[0].conventions.gain.check_labels(labels)
     except DataError as fault:
         raise with_path(fault, judgments.source) from None
     per_query = None if weights is None else weights.per_query
