@@ -8,7 +8,8 @@ import pytest
 from helpers.commands import run
 
 from lmart.errors import ExitStatus
-from lmart.formats.documents import qrels_writer, text_reader
+from lmart.formats.documents.qrels_writer import QrelsWriter
+from lmart.formats.documents.row_blocks import FeatureColumns, RowBlock
 
 pytestmark = pytest.mark.usefixtures("in_folder")
 
@@ -45,20 +46,20 @@ def test_documents_without_ids_are_called_as_predict_calls_them() -> None:
 
 
 def test_a_query_may_go_over_several_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = [f"{i % 2} qid:{1 + i // 700} 1:{i} {'#' if i % 3 else ''}{f'd{i}' if i % 3 else ''}\n" for i in range(2000)]
-    wanted = "".join(f"{1 + i // 700} 0 {f'd{i}' if i % 3 else i % 700 + 1} {i % 2}\n" for i in range(2000))
-    assert converted("".join(rows)) == wanted
+    n, of_query = 20_000, 7_000
+    names = [f"d{i}" if i % 3 else "" for i in range(n)]
+    rows = [f"{i % 2} qid:{1 + i // of_query} 1:{i} # {name}\n" for i, name in enumerate(names)]
     blocks: list[int] = []
-    write = qrels_writer.QrelsWriter.write
-    for name in ("FIRST_BLOCK", "BLOCK", "CHUNK"):
-        monkeypatch.setattr(text_reader, name, 1 << 12)
-    monkeypatch.setattr(
-        qrels_writer.QrelsWriter,
-        "write",
-        lambda self, block, features: (blocks.append(len(block)), write(self, block, features)),
-    )
-    assert converted("".join(rows)) == wanted
-    assert len(blocks) > 3
+    write = QrelsWriter.write
+
+    def counting(self: QrelsWriter, block: RowBlock, features: FeatureColumns) -> None:
+        blocks.append(len(block))
+        write(self, block, features)
+
+    monkeypatch.setattr(QrelsWriter, "write", counting)
+    wanted = [f"{1 + i // of_query} 0 {name or i % of_query + 1} {i % 2}\n" for i, name in enumerate(names)]
+    assert converted("".join(rows)) == "".join(wanted)
+    assert len(blocks) > 1
 
 
 @pytest.mark.parametrize(
