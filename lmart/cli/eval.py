@@ -19,7 +19,11 @@ from lmart.threads import WorkerPool
 
 DEFAULT_METRICS = "ndcg@1,ndcg@3,ndcg@5,ndcg@10,map,mrr"
 
-HELP = """Measure how well a model, or scores from elsewhere, rank judged queries.
+HELP = """Measure how well models, scores from elsewhere or TREC runs rank judged queries.
+
+Several models and files of scores, or several runs, are measured side by side, over data that is read once. Queries and
+documents of runs are found by their ids; documents of equal score then stand by document id, the last first, unless
+--ties or --like says otherwise.
 
 The report goes to standard output: the mean of each measure over the queries, with the conventions it depends on.
 Higher scores rank first; a document is relevant when its label is above 0; ranks count from 1. The measures, in which k
@@ -38,6 +42,10 @@ Examples:
   lmart eval --data data/sample/test.svm --model model.json --metric ndcg@10,err@20 --empty skip --per-query queries.tsv
   lmart predict --data data/sample/test.svm --model model.json --out scores.txt
   lmart eval --data data/sample/test.svm --scores scores.txt --ties average --json
+  lmart eval --data data/sample/test.svm --model model.json --scores scores.txt --per-query queries.jsonl
+  lmart predict --data data/sample/test.svm --model model.json --format trec --out test.run
+  lmart convert data/sample/test.svm test.qrels
+  lmart eval --qrels test.qrels --run test.run --like trec_eval
 """
 
 
@@ -121,7 +129,8 @@ def _names(kind: type[EvalInputs | MeasureOptions | EvalOutput]) -> list[str]:
     metavar="FILE",
     default=None,
     help="Write the measures of each query to FILE, tab-separated: a header, then a line a query with its id and each "
-    "value, n/a where the query is left out. With - they go to standard output in place of the report.",
+    "value, n/a where the query is left out; of several systems with the name of the system first. Names that end in "
+    ".jsonl or .ndjson: one JSON object a line. With - they go to standard output in place of the report.",
 )
 @click.option(
     "--by",
