@@ -173,12 +173,13 @@ def command(
 
     # Only now, as these load numpy and numba.
     from lmart.cli import eval_run
+    from lmart.cli.eval_systems import EvalJob
     from lmart.streams import check_output
 
     for path in dict.fromkeys((output.per_query or "-", "-")):
         check_output(path, paths)
     console = Console(quiet)
     with WorkerPool(thread_count(threads, console.notice)) as pool:
-        job = eval_run.EvalJob(inputs, measures, measure_options.gain_given, read_options, pool, console)
+        job = EvalJob(inputs, measures, measure_options.gain_given, read_options, pool, console)
         result = eval_run.evaluate(job)
     eval_run.write(result, output)

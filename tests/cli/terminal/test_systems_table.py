@@ -49,7 +49,7 @@ def test_a_pipe_gets_one_table_with_full_names() -> None:
 
 
 def test_the_best_of_each_measure_is_marked_in_either_direction() -> None:
-    values = [[0.1, 0.3], [0.7, 0.7], [0.2, None]]
+    values: list[list[float | None]] = [[0.1, 0.3], [0.7, 0.7], [0.2, None]]
     (across,) = _grids(["a", "b"], ["map", "mrr", "p@5"], values, 80)
     assert across.best == {(0, 2)}
     (down,) = _grids(["a", "b"], ["map", "mrr", "a long name of a measure"], values, 38)[:1]
