@@ -151,12 +151,13 @@ def check_usage(inputs: EvalInputs, output: EvalOutput, read_options: ReadOption
 
 def _refuse_idle(measures: tuple[Measure, ...]) -> None:
     """Refuse conventions that are given on the command line but that no measure depends on."""
-    binary = " and ".join(kind.name for kind in KINDS.values() if kind.is_binary)
+    names = ", ".join(kind.name for kind in KINDS.values() if kind.is_binary)
+    binary = f"binary measures ({names}) without rel="
     needs: dict[str, tuple[str, Callable[[Measure], bool]]] = {
         "gain": (f"{WITH_GAIN} only", lambda one: one.kind.uses_gain),
         "discount": (f"{WITH_GAIN} only", lambda one: one.kind.uses_gain),
         "empty": (f"all measures but {WITHOUT_EMPTY}", lambda one: one.kind.counts_empty),
-        "relevant": (f"{binary} without rel= only", lambda one: one.kind.is_binary and one.level is None),
+        "relevant": (f"{binary} only", lambda one: one.kind.is_binary and one.level is None),
         "short": (f"{_short_forms('ideal DCG')} only", _with_divisor("ideal DCG")),
         "p_divisor": (f"{_short_forms('cutoff')} only", _with_divisor("cutoff")),
         "map_divisor": (
