@@ -106,8 +106,8 @@ def _names(kind: type[EvalInputs | MeasureOptions | EvalOutput]) -> list[str]:
     "--missing",
     type=click.Choice(["zero", "skip"]),
     default=None,
-    show_default="zero",
-    help="What a judged query that a run lacks counts: as if no document were found, or left out of the mean.",
+    help="What a judged query that a run lacks counts: as if no document were found, or left out of the mean.  "
+    "[default: zero]",
 )
 @click.option(
     "--metric",

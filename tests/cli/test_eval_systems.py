@@ -107,6 +107,7 @@ def test_a_terminal_gets_a_table_that_fits_and_whole_numbers(
     table = shown.split("\n\n", 1)[1].split("\n\nDifferences")[0]
     assert table.count("0.981970") == table.count("0.916667") == table.count("1.000000") == n
     assert max(map(len, table.splitlines())) <= width
+    assert ("the systems as listed above" in shown) == ("#1" in table)
 
 
 def test_a_file_given_twice_and_files_of_one_name_are_told_apart() -> None:
