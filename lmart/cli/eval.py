@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import click
 
@@ -10,8 +10,8 @@ from lmart.cli.eval_request import EvalInputs, EvalOutput, MeasureOptions, check
 from lmart.cli.options.common import definitions, quiet_option, thread_count, threads_option
 from lmart.cli.options.conventions import WITHOUT_EMPTY, convention_options
 from lmart.cli.options.data import data_options
-from lmart.cli.options.multi_file import ManyFilesCommand
 from lmart.cli.options.packed import packed
+from lmart.cli.options.systems import SystemsCommand
 from lmart.cli.terminal.console import Console
 from lmart.formats.read_options import ReadOptions
 from lmart.measures import KINDS
@@ -19,7 +19,11 @@ from lmart.threads import WorkerPool
 
 DEFAULT_METRICS = "ndcg@1,ndcg@3,ndcg@5,ndcg@10,map,mrr"
 
-HELP = """Measure how well a model, or scores from elsewhere, rank judged queries.
+HELP = """Measure how well models, scores from elsewhere or TREC runs rank judged queries.
+
+Several models and files of scores, or several runs, are measured side by side, over data that is read once. Queries and
+documents of runs are found by their ids; documents of equal score then stand by document id, the last first, unless
+--ties or --like says otherwise.
 
 The report goes to standard output: the mean of each measure over the queries, with the conventions it depends on.
 Higher scores rank first; a document is relevant when its label is above 0; ranks count from 1. The measures, in which k
@@ -39,6 +43,10 @@ Examples:
   lmart predict --data data/sample/test.svm --model model.json --out scores.txt
   lmart eval --data data/sample/test.svm --scores scores.txt --ties average --json
   lmart eval --data data/sample/test.svm --scores scores.txt --like trec_eval --metric "ndcg@10,map,p@5(rel=2),bpref"
+  lmart eval --data data/sample/test.svm --model model.json --scores scores.txt --per-query queries.jsonl
+  lmart predict --data data/sample/test.svm --model model.json --format trec --out test.run
+  lmart convert data/sample/test.svm test.qrels
+  lmart eval --qrels test.qrels --run test.run --like trec_eval
 """
 
 
@@ -47,46 +55,60 @@ def _measures_help() -> str:
     return definitions({kind.syntax[0]: kind.meaning for kind in KINDS.values()})
 
 
-def _once(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> str | None:
-    """Refuse an option that is given twice, where Click would silently take the last."""
-    if len(values) > 1:
-        raise click.BadParameter("give it once; one ranking is measured at a time")
-    return values[0] if values else None
-
-
 def _names(kind: type[EvalInputs | MeasureOptions | EvalOutput]) -> list[str]:
     return [one.name for one in fields(kind)]
 
 
 @click.command(
     "eval",
-    cls=ManyFilesCommand,
-    many=("--data",),
+    cls=SystemsCommand,
+    many=("--data", "--model", "-m", "--scores", "--run"),
     help=HELP.format(measures=_measures_help(), without_empty=WITHOUT_EMPTY),
     epilog=EPILOG,
-    short_help="Measure a ranking.",
+    short_help="Measure rankings.",
 )
 @click.option(
     "--data",
     metavar="FILE...",
-    required=True,
     multiple=True,
     help="Judged documents: LETOR, CSV, TSV or Parquet; several files are one data set.",
 )
 @click.option(
     "-m",
     "--model",
-    metavar="MODEL",
+    metavar="MODEL...",
     multiple=True,
-    callback=_once,
-    help="Model whose scores are measured; give this or --scores.",
+    expose_value=False,
+    help="Model whose scores are measured; of several models and files of scores each is a system.",
 )
 @click.option(
     "--scores",
-    metavar="FILE",
+    metavar="FILE...",
     multiple=True,
-    callback=_once,
-    help="Scores to measure, one number a line, in the order of the rows; give this or --model.",
+    expose_value=False,
+    help="Scores to measure, one number a line, in the order of the rows.",
+)
+@click.option(
+    "--qrels",
+    metavar="FILE",
+    default=None,
+    help="Judged documents as TREC qrels, in place of --data: 'qid iter docno label' on each line; documents with a "
+    "label below 0 are unjudged.",
+)
+@click.option(
+    "--run",
+    metavar="FILE...",
+    multiple=True,
+    expose_value=False,
+    help="Ranking to measure as a TREC run, 'qid Q0 docno rank score tag' on each line, with --qrels, or with --data "
+    "that has document ids. The scores order it, not the ranks.",
+)
+@click.option(
+    "--missing",
+    type=click.Choice(["zero", "skip"]),
+    default=None,
+    help="What a judged query that a run lacks counts: as if no document were found, or left out of the mean.  "
+    "[default: zero]",
 )
 @click.option(
     "--metric",
@@ -108,7 +130,15 @@ def _names(kind: type[EvalInputs | MeasureOptions | EvalOutput]) -> list[str]:
     metavar="FILE",
     default=None,
     help="Write the measures of each query to FILE, tab-separated: a header, then a line a query with its id and each "
-    "value, n/a where the query is left out. With - they go to standard output in place of the report.",
+    "value, n/a where the query is left out; of several systems with the name of the system first. Names that end in "
+    ".jsonl or .ndjson: one JSON object a line. With - they go to standard output in place of the report.",
+)
+@click.option(
+    "--by",
+    "groups",
+    metavar="FILE",
+    default=None,
+    help="Also measure groups of queries by themselves: 'qid TAB group' on each line of FILE.",
 )
 @click.option(
     "--strict",
@@ -140,35 +170,17 @@ def command(
     quiet           : how often --quiet is given
     """
     paths = check_usage(inputs, output, read_options)
-    measures = measure_options.measures()
+    measures = inputs.with_run_conventions(measure_options.measures())
 
     # Only now, as these load numpy and numba.
     from lmart.cli import eval_run
-    from lmart.formats.documents.reading import for_models, read_dataset
-    from lmart.formats.models.model_files import read_model
+    from lmart.cli.eval_systems import EvalJob
     from lmart.streams import check_output
 
     for path in dict.fromkeys((output.per_query or "-", "-")):
         check_output(path, paths)
     console = Console(quiet)
     with WorkerPool(thread_count(threads, console.notice)) as pool:
-        ensemble = None if inputs.model is None else read_model(inputs.model)
-        if ensemble is not None and inputs.model is not None:
-            measures = eval_run.with_gain_of(ensemble, inputs.model, measures, measure_options.gain_given, console)
-        conventions = measures[0].conventions
-        if any(measure.kind.uses_gain for measure in measures):
-            read_options = replace(read_options, gain=conventions.gain)
-        read_options = replace(read_options, keep_document_ids=conventions.ties == "docid")
-        # Scores need no features, so no column of a table is parsed for them.
-        read_options = for_models(read_options, [] if ensemble is None else [ensemble])
-        dataset = read_dataset(inputs.data, read_options.telling(console.notice, console.warning), pool)
-        eval_run.warn_of_single_documents(dataset, console)
-        weights = None if inputs.weights is None else eval_run.weights_of_file(inputs.weights, dataset)
-        scale = None if ensemble is None else eval_run.label_scale(ensemble, measures, dataset, console)
-        evaluator = eval_run.prepare(dataset, measures, pool, weights, scale)
-        if ensemble is not None:
-            scores = eval_run.score(ensemble, dataset, pool, console, inputs.strict)
-        else:
-            scores = eval_run.scores_of_file(inputs.scores or "", dataset)
-        report = eval_run.evaluate(evaluator, scores, dataset)
-    eval_run.write(report, dataset, weights, output)
+        job = EvalJob(inputs, measures, measure_options.gain_given, read_options, pool, console)
+        result = eval_run.evaluate(job)
+    eval_run.write(result, output)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import click
 
 from lmart.cli.options.conventions import WITH_GAIN, WITHOUT_EMPTY
-from lmart.cli.options.data import refuse_two_standard_inputs
+from lmart.cli.options.data import OPTION_NAMES, refuse_two_standard_inputs
 from lmart.cli.options.packed import given_on_command_line
+from lmart.cli.options.systems import GivenSystem
 from lmart.formats.read_options import ReadOptions
 from lmart.gains import Gain
 from lmart.measures import KINDS, Measure, parse_measures
@@ -18,17 +19,73 @@ from lmart.measures.presets import conventions_like
 
 @dataclass(frozen=True)
 class EvalInputs:
-    """What is measured, one field an option: `data` ranked by a model, or by a file of scores.
+    """What is measured, one field an option: systems that rank the documents of `data`, or of TREC qrels.
 
+    data    : files of judged documents, one data set
+    qrels   : TREC judgments, in place of `data`
+    systems : models, files of scores or runs, in the order of the command line
+    missing : what a query of the data counts that a run lacks; None: as the conventions have it
     weights : file of weights
+    groups  : file of the group of each query
     strict  : refuse data whose features are not those of the model
     """
 
     data: tuple[str, ...]
-    model: str | None
-    scores: str | None
+    qrels: str | None
+    systems: tuple[GivenSystem, ...]
+    missing: str | None
     weights: str | None
+    groups: str | None
     strict: bool
+
+    @property
+    def kinds(self) -> set[str]:
+        """The kinds of the systems."""
+        return {system.kind for system in self.systems}
+
+    @property
+    def files(self) -> list[str]:
+        """All files that are read, but for those of `ReadOptions`."""
+        others = (self.qrels, *(system.path for system in self.systems), self.weights, self.groups)
+        return [*self.data, *(path for path in others if path is not None)]
+
+    def with_run_conventions(self, measures: tuple[Measure, ...]) -> tuple[Measure, ...]:
+        """Return the measures, for runs with equal scores by document id unless --ties or --like says otherwise.
+
+        measures : with the conventions of the options
+        """
+        conventions = measures[0].conventions
+        if "run" in self.kinds and not given_on_command_line("ties") and conventions.like is None:
+            conventions = replace(conventions, ties="docid")
+        if self.missing is not None:
+            conventions = replace(conventions, missing=self.missing)
+        return tuple(replace(one, conventions=conventions) for one in measures)
+
+    def check_usage(self) -> None:
+        """Raise a usage error when the inputs do not go together."""
+        kinds = self.kinds
+        if not self.data and self.qrels is None:
+            raise click.UsageError("give --data with judged documents, or --qrels with TREC judgments")
+        if self.data and self.qrels is not None:
+            raise click.UsageError("--data and --qrels both say what is relevant; give one of them")
+        if not kinds:
+            ways = "--run" if self.qrels is not None else "--model, --scores and --run"
+            raise click.UsageError(f"give what is to be measured: {'' if self.qrels else 'one of '}{ways}")
+        if self.qrels is not None and kinds != {"run"}:
+            raise click.UsageError("--qrels goes with --run; to measure models or scores give --data")
+        if "run" in kinds and len(kinds) > 1:
+            raise click.UsageError("a --run is not measured beside --model or --scores; write runs of all of them")
+        if self.strict and "model" not in kinds:
+            raise click.UsageError("--strict needs --model: scores are measured without looking at features")
+        if self.missing is not None and "run" not in kinds:
+            raise click.UsageError("--missing needs --run: models and scores rank every query of the data")
+        if self.weights is not None and self.qrels is not None:
+            raise click.UsageError("--weights needs --data: qrels have no order that weights could go by")
+        given = [name for name in OPTION_NAMES if self.qrels is not None and given_on_command_line(name)]
+        if given:
+            raise click.UsageError(
+                f"--{given[0].replace('_', '-')} is for --data, and --qrels has one form; leave it out"
+            )
 
 
 @dataclass(frozen=True)
@@ -84,16 +141,10 @@ def check_usage(inputs: EvalInputs, output: EvalOutput, read_options: ReadOption
     output       : what is written
     read_options : how files are read
     """
-    model, scores = inputs.model, inputs.scores
-    if (model is None) == (scores is None):
-        raise click.UsageError("give one of --model and --scores" + ("" if model is None else ", not both"))
-    if inputs.strict and model is None:
-        raise click.UsageError("--strict needs --model: scores are measured without looking at features")
+    inputs.check_usage()
     if output.as_json and output.per_query == "-":
         raise click.UsageError("--json and --per-query - both write to standard output; give --per-query a file")
-    paths = [
-        path for path in (*inputs.data, model, scores, inputs.weights, read_options.query_sizes) if path is not None
-    ]
+    paths = [*inputs.files, *([] if read_options.query_sizes is None else [read_options.query_sizes])]
     refuse_two_standard_inputs(paths)
     return paths
 

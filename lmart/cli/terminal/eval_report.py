@@ -2,35 +2,43 @@
 
 from __future__ import annotations
 
-import math
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
+from lmart.errors import counted, input_name, visible
 from lmart.measures.conventions import CHOICES, Conventions, level_text
 
 if TYPE_CHECKING:
     from lmart.measures import EvaluationReport
+    from lmart.measures.system_evaluation import EvaluationResult, SystemEvaluation
 
 NOT_DEFINED = "n/a"
-_IN_A_CELL = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r"})
+FILES_NAMED = 3  # of the data, in a line of the report
 _GAINS = {"exp2": "2^label - 1", "linear": "the label", "table": "by label, from 0 up"}
 
 
-def print_report(report: EvaluationReport, weights: str | None = None) -> None:
-    """Print the report to standard output: with rules and colours on a terminal, else the same bytes anywhere.
+def print_result(result: EvaluationResult) -> None:
+    """Print the measures to standard output: with rules and colours on a terminal, else the same bytes anywhere.
 
-    report  : what was measured
-    weights : what had a weight each, 'query' or 'row'; None: there were no weights
+    result : what was measured
     """
-    facts, rows = _facts(report, weights), _rows(report)
-    if is_terminal():
-        _print_on_terminal(facts, rows)
+    from lmart.cli.terminal.systems_table import print_groups, print_systems
+
+    facts = _facts(result)
+    if len(result.systems) > 1:
+        print_systems(result, facts)
     else:
-        click.echo(format_report(facts, rows), nl=False)
+        rows = _rows(result.systems[0].report)
+        if is_terminal():
+            _print_on_terminal(facts, rows)
+        else:
+            click.echo(format_report(facts, rows), nl=False)
+    if result.groups:
+        print_groups(result)
 
 
 def format_report(facts: Sequence[tuple[str, str]], rows: Sequence[tuple[str, str]]) -> str:
@@ -42,19 +50,17 @@ def format_report(facts: Sequence[tuple[str, str]], rows: Sequence[tuple[str, st
     return "\n".join(lines) + "\n"
 
 
-def per_query_lines(report: EvaluationReport, query_ids: Sequence[str]) -> Iterator[str]:
-    """Yield a header, then a line a query: its id and each measure, every digit, tab-separated."""
-    yield "\t".join(("qid", *report.per_query)) + "\n"
-    columns = [values.tolist() for values in report.per_query.values()]
-    for query_id, *values in zip(query_ids, *columns, strict=True):
-        cells = (NOT_DEFINED if math.isnan(value) else repr(value) for value in values)
-        yield "\t".join((query_id.translate(_IN_A_CELL), *cells)) + "\n"
-
-
-def _facts(report: EvaluationReport, weights: str | None) -> list[tuple[str, str]]:
+def _facts(result: EvaluationResult) -> list[tuple[str, str]]:
     """Return what the numbers depend on, as names and values."""
+    report = result.systems[0].report
     conventions = report.conventions
-    facts = [("like", conventions.like)] if conventions.like is not None else []
+    lacks = any(system.counts.get("missing_queries") for system in result.systems)
+    facts: list[tuple[str, str]] = [
+        (result.data_kind, _shown_files(result.data)),
+        *((system.kind, _shown_file(system.path) + _coverage(system)) for system in result.systems),
+    ]
+    if conventions.like is not None:
+        facts.append(("like", conventions.like))
     facts += [
         ("queries", str(report.n_queries)),
         ("documents", str(report.n_documents)),
@@ -63,14 +69,17 @@ def _facts(report: EvaluationReport, weights: str | None) -> list[tuple[str, str
     ]
     for name, meanings in CHOICES.items():
         value = getattr(conventions, name)
-        if name in ("empty", "ties") or value != next(iter(meanings)):
-            facts.append((name.replace("_", " "), f"{value} ({meanings[value]})"))
+        if name in ("empty", "ties") or value != next(iter(meanings)) or (name == "missing" and lacks):
+            meaning = meanings[value]
+            if name == "ties" and result.systems[0].kind == "run":
+                meaning = meaning.replace("of the data", "of the run")
+            facts.append((name.replace("_", " "), f"{value} ({meaning})"))
     if conventions.relevant is not None:
         facts.append(("relevant", conventions.relevance))
     if report.grade_scales:
         facts.append(("err", f"stops with probability {report.stopping}"))
-    if weights is not None:
-        facts.append(("weights", f"one a {weights}"))
+    if result.weights_per is not None:
+        facts.append(("weights", f"one a {result.weights_per}"))
     return facts
 
 
@@ -80,11 +89,37 @@ def _no_label(conventions: Conventions) -> str:
     return "no label above 0" if level is None else f"no label of {level_text(level)} or more"
 
 
+def _coverage(system: SystemEvaluation) -> str:
+    """Return in brackets how many documents and queries a run has; empty for other systems."""
+    if system.kind != "run":
+        return ""
+    counts, n_queries = system.counts, system.report.n_queries
+    documents = counted(counts["retrieved"], "document")
+    if counts["unjudged"]:
+        documents += f", {counts['unjudged']:,} of them unjudged"
+    if counts["missing_queries"]:
+        documents += f"; {n_queries - counts['missing_queries']:,} of {counted(n_queries, 'query', 'queries')}"
+    return f" ({documents})"
+
+
+def _shown_files(paths: Sequence[str]) -> str:
+    """Return the names of files, of many the first ones and how many more there are."""
+    named = ", ".join(map(_shown_file, paths[:FILES_NAMED]))
+    return named if len(paths) <= FILES_NAMED else f"{named} and {len(paths) - FILES_NAMED} more"
+
+
+def _shown_file(path: str) -> str:
+    return visible(input_name(path))
+
+
 def _rows(report: EvaluationReport) -> list[tuple[str, str]]:
-    return [(name, NOT_DEFINED if value is None else _shown(value)) for name, value in report.values.items()]
+    return [(name, shown(value)) for name, value in report.values.items()]
 
 
-def _shown(value: float) -> str:
+def shown(value: float | None) -> str:
+    """Return the mean of a measure as tables show it; None: no query counts."""
+    if value is None:
+        return NOT_DEFINED
     return f"{value:.6f}" if abs(value) < 1e9 else f"{value:.9g}"
 
 

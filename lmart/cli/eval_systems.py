@@ -1,0 +1,232 @@
+"""Measuring models and files of scores over one set of judged documents, which is read once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+import numpy as np
+
+from lmart.array_types import Float64Array, Int64Array
+from lmart.cli.eval_models import label_scale, score, with_gain_of
+from lmart.cli.eval_request import EvalInputs
+from lmart.cli.terminal.console import Console
+from lmart.data.dataset import RankingDataset
+from lmart.errors import DataError, counted, input_name, quote
+from lmart.formats.documents.reading import for_models, read_dataset
+from lmart.formats.metadata_files import Weights, read_weights
+from lmart.formats.models.model_files import read_model
+from lmart.formats.query_groups import NO_GROUP, grouped_queries, read_query_groups
+from lmart.formats.read_options import ReadOptions
+from lmart.formats.results.scores import read_scores
+from lmart.gains import grade_scale, refuse_labels_above
+from lmart.measures import Measure
+from lmart.measures.evaluation import EvaluationReport
+from lmart.measures.judgments import docid_order
+from lmart.measures.measured_documents import MeasuredDocuments, Measurement
+from lmart.measures.system_evaluation import (
+    EvaluationResult,
+    QueryGroup,
+    SystemEvaluation,
+    SystemKind,
+    distinct_names,
+)
+from lmart.scoring.ensemble import Ensemble
+from lmart.threads import WorkerPool
+
+
+@dataclass(frozen=True)
+class EvalJob:
+    """What one run of eval has to do.
+
+    inputs        : what is measured
+    measures      : to be computed
+    is_gain_given : whether --gain or --like says the gain, so that no model's takes its place
+    read_options  : how files are read
+    pool          : the workers
+    console       : where notices and warnings go
+    """
+
+    inputs: EvalInputs
+    measures: tuple[Measure, ...]
+    is_gain_given: bool
+    read_options: ReadOptions
+    pool: WorkerPool
+    console: Console
+
+
+def evaluate_data(job: EvalJob) -> EvaluationResult:
+    """Read the data, and return the measures of each model and file of scores.
+
+    job : what is measured, and how
+    """
+    inputs, console = job.inputs, job.console
+    models = {one.path: read_model(one.path) for one in inputs.systems if one.kind == "model"}
+    measures = with_gain_of(models, job.measures, job.is_gain_given, console)
+    job = replace(job, measures=measures)
+    by_document = measures[0].conventions.ties == "docid"
+    dataset = read_judged(job, list(models.values()), keep_document_ids=by_document)
+    warn_of_single_documents(dataset, console)
+    weights = weights_of(job, dataset)
+    per_query = None if weights is None else weights.per_query
+    groups = find_groups(job, dataset.query_ids, dataset.source)
+    scale = grade_scale_of(dataset.labels, label_scale(models, measures, dataset, console))
+    measurement = Measurement(measures, job.pool, per_query, scale, tuple(groups.values()))
+    ties = docid_order(document_ids(dataset), dataset.query_offsets) if by_document else None
+    documents = MeasuredDocuments(dataset.labels, dataset.query_offsets, tie_order=ties)
+    systems, by_group = [], []
+    try:
+        refuse_large_labels(dataset.labels, measures, dataset.input_rows)
+        evaluator = measurement.evaluator(documents)
+        for name, given in zip(distinct_names([one.path for one in inputs.systems]), inputs.systems, strict=True):
+            if given.kind == "model":
+                tell = _telling_of(given.path if len(models) > 1 else "", console)
+                scores = score(models[given.path], dataset, job.pool, tell, inputs.strict)
+            else:
+                scores = scores_of_file(given.path, dataset)
+            report = evaluator.evaluate(scores)
+            by_group.append(measurement.by_group(documents, scores))
+            systems.append(SystemEvaluation(name, cast(SystemKind, given.kind), given.path, report))
+    except DataError as fault:
+        raise with_path(fault, dataset.source) from None
+    return EvaluationResult(
+        dataset.query_ids,
+        tuple(systems),
+        inputs.data,
+        "data",
+        per_query,
+        None if weights is None else weights.given_per,
+        as_groups(groups, by_group),
+    )
+
+
+def _telling_of(model: str, console: Console) -> Callable[[str], None]:
+    """Return the function that warns, and of several models names the one that is meant.
+
+    model   : its file; '': there is one
+    console : where warnings go
+    """
+    return lambda text: console.warning(f"{text} (model {model})" if model else text)
+
+
+def read_judged(job: EvalJob, models: Sequence[Ensemble], keep_document_ids: bool) -> RankingDataset:
+    """Read the data that is measured.
+
+    job               : says which data, and how it is read
+    models            : those that score it; without any no column of a table is parsed
+    keep_document_ids : whether the ids of documents are needed
+    """
+    read_options = replace(job.read_options, keep_document_ids=keep_document_ids)
+    if any(measure.kind.uses_gain for measure in job.measures):
+        read_options = replace(read_options, gain=job.measures[0].conventions.gain)
+    read_options = for_models(read_options, models)
+    return read_dataset(job.inputs.data, read_options.telling(job.console.notice, job.console.warning), job.pool)
+
+
+def weights_of(job: EvalJob, dataset: RankingDataset) -> Weights | None:
+    """Read one weight a query, or one a row; None when there is no file of weights.
+
+    job     : says which file
+    dataset : what is measured
+    """
+    path = job.inputs.weights
+    return None if path is None else read_weights(path, dataset.query_offsets, dataset.input_rows)
+
+
+def find_groups(job: EvalJob, query_ids: Sequence[str], source: str) -> dict[str, Int64Array]:
+    """Return the places of the queries of each group; empty without a file of groups.
+
+    job       : says which file, and where notices go
+    query_ids : of the data
+    source    : what to call the data
+    DataError when no query of the data has a group.
+    """
+    path = job.inputs.groups
+    if path is None:
+        return {}
+    given = read_query_groups(path)
+    known = set(query_ids) & given.keys()
+    if not known:
+        ids = f"it has {quote(next(iter(given)))}, {input_name(source)} has {quote(query_ids[0])}"
+        raise DataError(f"no query of the data has a group: {ids}; do both name the queries alike?", path)
+    if others := len(given) - len(known):
+        job.console.notice(f"{input_name(path)}: {counted(others, 'query', 'queries')} not in {input_name(source)}")
+    if without := [one for one in query_ids if one not in given]:
+        some = counted(len(without), "query", "queries")
+        first = f"{quote(without[0])}{', ...' if without[1:] else ''}"
+        job.console.notice(f"{input_name(path)}: {some} of {input_name(source)} without a group, {NO_GROUP}: {first}")
+    return grouped_queries(given, query_ids)
+
+
+def as_groups(
+    groups: dict[str, Int64Array], by_group: Sequence[tuple[EvaluationReport, ...]]
+) -> tuple[QueryGroup, ...]:
+    """Return the groups with the reports of all systems.
+
+    groups   : places of the queries of each group
+    by_group : of each system, a report a group
+    """
+    return tuple(
+        QueryGroup(name, queries, tuple(reports[i] for reports in by_group))
+        for i, (name, queries) in enumerate(groups.items())
+    )
+
+
+def document_ids(dataset: RankingDataset) -> list[str]:
+    """Return what predict calls each document in a TREC run: its id, else its number in the query, from 1.
+
+    dataset : read with document ids
+    """
+    given = dataset.document_ids or [""] * dataset.n_documents
+    starts = np.repeat(dataset.query_offsets[:-1], np.diff(dataset.query_offsets))
+    places = np.arange(1, dataset.n_documents + 1) - starts
+    return [one or str(place) for one, place in zip(given, places.tolist(), strict=True)]
+
+
+def warn_of_single_documents(dataset: RankingDataset, console: Console) -> None:
+    """Warn when every query has a single document.
+
+    dataset : what is measured
+    console : where the warning goes
+    """
+    if dataset.n_queries == dataset.n_documents > 1:
+        console.warning(
+            "every query has one document, so no ranking can be better than another; is the query id right?"
+        )
+
+
+def grade_scale_of(labels: Float64Array, of_models: int | None) -> int:
+    """Return the largest label of err, also for groups of queries that lack the largest label of all.
+
+    labels    : float64[n_documents], of all documents
+    of_models : the largest label in training; None: not known
+    """
+    return of_models or grade_scale(labels)
+
+
+def refuse_large_labels(labels: Float64Array, measures: tuple[Measure, ...], rows: Int64Array | None) -> None:
+    """Raise DataError when a label is above the largest one that a measure names.
+
+    labels   : float64[n_documents]
+    measures : to be computed
+    rows     : int64[n_documents], rows of the input; None: as they stand
+    """
+    for one in measures:
+        if one.largest_label is not None:
+            refuse_labels_above(labels, one.largest_label, rows)
+
+
+def with_path(fault: DataError, path: str) -> DataError:
+    """Return the fault as one of a file, unless it names one."""
+    return fault if fault.path is not None else DataError(fault.message, path, fault.line, fault.more)
+
+
+def scores_of_file(path: str, dataset: RankingDataset) -> Float64Array:
+    """Read one score a row, and return them in the order of the data set.
+
+    path    : the file
+    dataset : what is measured
+    """
+    scores = read_scores(path, dataset.n_documents, input_name(dataset.source))
+    return scores if dataset.input_rows is None else scores[dataset.input_rows]
