@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lmart.errors import input_name, visible
+
 if TYPE_CHECKING:
     from lmart.measures import EvaluationReport
+    from lmart.measures.system_evaluation import EvaluationResult
 
 NOT_DEFINED = "n/a"
+FILES_NAMED = 3  # of the data, in a line of the report
 _IN_A_CELL = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r"})
 _EMPTY = {
     "zero": "an empty query counts 0 in every measure but dcg",
@@ -27,13 +31,18 @@ _TIES = {
 _GAINS = {"exp2": "2^label - 1", "linear": "the label", "table": "by label, from 0 up"}
 
 
-def print_report(report: EvaluationReport, weights: str | None = None) -> None:
-    """Print the report to standard output: with rules and colours on a terminal, else the same bytes anywhere.
+def print_result(result: EvaluationResult) -> None:
+    """Print the measures to standard output: with rules and colours on a terminal, else the same bytes anywhere.
 
-    report  : what was measured
-    weights : what had a weight each, 'query' or 'row'; None: there were no weights
+    result : what was measured
     """
-    facts, rows = _facts(report, weights), _rows(report)
+    facts = _facts(result)
+    if len(result.systems) > 1:
+        from lmart.cli.terminal.systems_table import print_systems
+
+        print_systems(result, facts)
+        return
+    rows = _rows(result.systems[0].report)
     if is_terminal():
         _print_on_terminal(facts, rows)
     else:
@@ -49,20 +58,30 @@ def format_report(facts: Sequence[tuple[str, str]], rows: Sequence[tuple[str, st
     return "\n".join(lines) + "\n"
 
 
-def per_query_lines(report: EvaluationReport, query_ids: Sequence[str]) -> Iterator[str]:
-    """Yield a header, then a line a query: its id and each measure, every digit, tab-separated."""
-    yield "\t".join(("qid", *report.per_query)) + "\n"
-    columns = [values.tolist() for values in report.per_query.values()]
-    for query_id, *values in zip(query_ids, *columns, strict=True):
-        cells = (NOT_DEFINED if math.isnan(value) else repr(value) for value in values)
-        yield "\t".join((query_id.translate(_IN_A_CELL), *cells)) + "\n"
+def per_query_lines(result: EvaluationResult) -> Iterator[str]:
+    """Yield a header, then a line a query: its id and each measure, every digit, tab-separated.
+
+    result : what was measured; of several systems there are the lines of each, which begin with its name
+    """
+    several = len(result.systems) > 1
+    yield "\t".join((*(["system"] if several else []), "qid", *result.measures)) + "\n"
+    query_ids = [one.translate(_IN_A_CELL) for one in result.query_ids]
+    for system in result.systems:
+        start = system.name.translate(_IN_A_CELL) + "\t" if several else ""
+        columns = [values.tolist() for values in system.report.per_query.values()]
+        for query_id, *values in zip(query_ids, *columns, strict=True):
+            cells = (NOT_DEFINED if math.isnan(value) else repr(value) for value in values)
+            yield start + "\t".join((query_id, *cells)) + "\n"
 
 
-def _facts(report: EvaluationReport, weights: str | None) -> list[tuple[str, str]]:
+def _facts(result: EvaluationResult) -> list[tuple[str, str]]:
     """Return what the numbers depend on, as names and values."""
+    report = result.systems[0].report
     conventions = report.conventions
     empty, kind = conventions.empty, conventions.gain.kind
     facts = [
+        (result.data_kind, _shown_files(result.data)),
+        *((system.kind, _shown_file(system.path)) for system in result.systems),
         ("queries", str(report.n_queries)),
         ("documents", str(report.n_documents)),
         ("empty queries", f"{report.n_empty_queries} (no label above 0)"),
@@ -72,16 +91,29 @@ def _facts(report: EvaluationReport, weights: str | None) -> list[tuple[str, str
     ]
     if report.grade_scales:
         facts.append(("err", f"stops with probability {report.stopping}"))
-    if weights is not None:
-        facts.append(("weights", f"one a {weights}"))
+    if result.weights_per is not None:
+        facts.append(("weights", f"one a {result.weights_per}"))
     return facts
 
 
+def _shown_files(paths: Sequence[str]) -> str:
+    """Return the names of files, of many the first ones and how many more there are."""
+    named = ", ".join(map(_shown_file, paths[:FILES_NAMED]))
+    return named if len(paths) <= FILES_NAMED else f"{named} and {len(paths) - FILES_NAMED} more"
+
+
+def _shown_file(path: str) -> str:
+    return visible(input_name(path))
+
+
 def _rows(report: EvaluationReport) -> list[tuple[str, str]]:
-    return [(name, NOT_DEFINED if value is None else _shown(value)) for name, value in report.values.items()]
+    return [(name, shown(value)) for name, value in report.values.items()]
 
 
-def _shown(value: float) -> str:
+def shown(value: float | None) -> str:
+    """Return the mean of a measure as tables show it; None: no query counts."""
+    if value is None:
+        return NOT_DEFINED
     return f"{value:.6f}" if abs(value) < 1e9 else f"{value:.9g}"
 
 
