@@ -10,6 +10,7 @@ from lmart.cli.eval_request import WITH_GAIN, WITHOUT_EMPTY, EvalInputs, EvalOut
 from lmart.cli.options.common import definitions, quiet_option, thread_count, threads_option
 from lmart.cli.options.data import data_options
 from lmart.cli.options.packed import packed
+from lmart.cli.options.statistics import StatisticsOptions, statistics_options
 from lmart.cli.options.systems import SystemsCommand
 from lmart.cli.options.types import GainType
 from lmart.cli.terminal.console import Console
@@ -155,6 +156,7 @@ def _names(kind: type[EvalInputs | MeasureOptions | EvalOutput]) -> list[str]:
     help="Refuse data with features that the model does not have, and tables that lack a column of the model.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table; every digit counts.")
+@statistics_options
 @data_options
 @threads_option
 @quiet_option
@@ -164,6 +166,7 @@ def _names(kind: type[EvalInputs | MeasureOptions | EvalOutput]) -> list[str]:
 def command(
     inputs: EvalInputs,
     measure_options: MeasureOptions,
+    statistics_options: StatisticsOptions,
     output: EvalOutput,
     read_options: ReadOptions,
     threads: int | None,
@@ -173,12 +176,15 @@ def command(
 
     inputs          : what is measured
     measure_options : how it is measured
+    statistics_options : how intervals and comparisons are drawn
     output          : what is written
     read_options    : how files are read
     threads         : to use; None: all of this process
     quiet           : how often --quiet is given
     """
     paths = check_usage(inputs, output, read_options)
+    is_reported = output.per_query != "-"
+    statistics_options.check_usage(len(inputs.systems), is_reported)
     measures = measure_options.measures()
 
     # Only now, as these load numpy and numba.
@@ -191,4 +197,5 @@ def command(
     with WorkerPool(thread_count(threads, console.notice)) as pool:
         job = eval_run.EvalJob(inputs, measures, measure_options.gain is not None, read_options, pool, console)
         result = eval_run.evaluate(job)
-    eval_run.write(result, output)
+        statistics = eval_run.draw_statistics(result, statistics_options, pool) if is_reported else None
+    eval_run.write(result, statistics, output)
