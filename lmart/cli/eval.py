@@ -29,7 +29,17 @@ is any number from 1; without [@k] the whole list counts:
 \b
 {measures}
 
-Queries without a relevant document count as --empty says in every measure but {without_empty}."""
+Queries without a relevant document count as --empty says in every measure but {without_empty}.
+
+Each mean has a bootstrap interval: queries are drawn with replacement --resamples times, and the interval spans the
+middle --level of their means. Of several systems the first is what the others are compared with, query by query: the
+difference of the means with its interval; in how many queries the other one is better, equal and worse; p of Fisher's
+randomization test, for which the sign of each query's difference is drawn --flips times; the same p adjusted by Holm
+for the number of comparisons in the measure; p of the paired t test; and the queries that gained and lost most. All are
+two-sided, and small where the difference is more than chance would make. Queries that count in one system only are left
+out and counted. With --weights, means, intervals and tests go by the weighted differences. The same --seed gives the
+same digits for any number of threads; --json has all of them. Intervals of six measures of 31,531 queries take about
+0.8 s of one processor, and comparing two systems in them 2 s more."""
 
 EPILOG = """\b
 Examples:
@@ -37,6 +47,7 @@ Examples:
   lmart eval --data data/sample/test.svm --model model.json --metric ndcg@10,err@20 --empty skip --per-query queries.tsv
   lmart predict --data data/sample/test.svm --model model.json --out scores.txt
   lmart eval --data data/sample/test.svm --scores scores.txt --ties average --json
+  lmart eval --data data/sample/test.svm --model model.json --scores scores.txt --metric ndcg@10 --level 0.99 --seed 7
 """
 
 

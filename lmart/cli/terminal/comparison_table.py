@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 WIDTH = 80
 SHORTEST_NAME = 8
-HEADER = ("difference", "interval", "win/tie/loss", "p", "holm", "t test")
+HEADER = ("difference", "interval", "win/tie/loss", "p rand", "p holm", "p t")
 CUT_ID = 24  # characters of a query id
 
 
@@ -59,8 +59,8 @@ def explanation(result: EvaluationResult, statistics: SystemStatistics) -> str:
     of_what = "of each two systems" if statistics.all_pairs else f"to {visible(result.systems[0].name)}"
     return (
         f"Differences {of_what}, query by query, with {100 * resampling.level:.6g}% intervals ({statistics.resamples} "
-        f"bootstrap resamples of the queries). p: Fisher's randomization test, two-sided, {flips}. holm: p adjusted "
-        f"for {holm} (Holm). t test: p of the paired t test. Seed {resampling.seed}."
+        f"bootstrap resamples of the queries). p rand: Fisher's randomization test, two-sided, {flips}. p holm: the "
+        f"same adjusted for {holm} (Holm). p t: paired t test. Seed {resampling.seed}."
     )
 
 
@@ -90,7 +90,8 @@ def measure_lines(
         shown += _queries("gained", comparison.gained, result.query_ids)
         shown += _queries("lost", comparison.lost, result.query_ids)
         if comparison.left_out:
-            shown.append(f"  left out  {comparison.left_out} queries that count in one of the two only")
+            queries = "query that counts" if comparison.left_out == 1 else "queries that count"
+            shown.append(f"  left out  {comparison.left_out} {queries} in one of the two only")
     return shown
 
 
