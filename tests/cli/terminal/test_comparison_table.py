@@ -40,7 +40,7 @@ def test_long_names_and_ids_are_cut_but_no_number() -> None:
     rows = [line for line in shown if re.search(r"\d+/\d+/\d+", line)]
     assert len(rows) == 3
     for row in rows:
-        assert re.search(r"[+-]0\.\d{6}  [+-]0\.\d{4}\.\.[+-]0\.\d{4} +\d+/\d+/\d+ +[<\d.]+ +[<\d.]+ +[<\d.]+$", row)
+        assert re.search(r"[+-]0\.\d{6}  [+-]0\.\d{4}\.\.[+-]0\.\d{4} +\d+/\d+/\d+ +[<\d.]+ +[<\d.]+$", row)
     assert any("query_with_an_identifi.. +" in line for line in shown)
 
 
@@ -59,7 +59,7 @@ def test_a_long_measure_has_a_line_of_its_own() -> None:
 def test_few_queries_take_all_choices_of_signs() -> None:
     shown = call(*many_queries(["a.txt", "b.txt"], n=8), "--metric", "map").stdout
     assert "all choices of signs" in " ".join(shown.split())
-    assert "one comparison a measure" in " ".join(shown.split())
+    assert "holm" not in shown.lower()
 
 
 def test_p_values() -> None:
