@@ -75,7 +75,7 @@ def test_pages_say_all_that_a_page_must(name: str) -> None:
 def test_the_page_on_measures_has_every_measure_convention_and_preset() -> None:
     text = pages()[MEASURES].replace("\\-", "-")
     assert re.findall(r"^\.SH (.*)$", text, re.MULTILINE) == [
-        "NAME", "DESCRIPTION", "SYNTAX", "MEASURES", "CONVENTIONS", "PRESETS", "SEE ALSO",
+        "NAME", "DESCRIPTION", "SYNTAX", "MEASURES", "CONVENTIONS", "PRESETS", "STATISTICS", "SEE ALSO",
     ]  # fmt: skip
     for kind in KINDS.values():
         assert f"\\fB{', '.join(kind.syntax)}\\fR" in text

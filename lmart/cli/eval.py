@@ -11,6 +11,7 @@ from lmart.cli.options.common import definitions, quiet_option, thread_count, th
 from lmart.cli.options.conventions import WITHOUT_EMPTY, convention_options
 from lmart.cli.options.data import data_options
 from lmart.cli.options.packed import packed
+from lmart.cli.options.statistics import StatisticsOptions, statistics_options
 from lmart.cli.options.systems import SystemsCommand
 from lmart.cli.terminal.console import Console
 from lmart.formats.read_options import ReadOptions
@@ -34,7 +35,11 @@ is any number from 1; without [@k] the whole list counts:
 
 A level of relevance goes in brackets, as in p@5(rel=2) and map(rel=2). Queries without a relevant document count as
 --empty says in every measure but {without_empty}. Equations, sources and the conventions of other tools (--like) are in
-lmart-measures(7)."""
+lmart-measures(7).
+
+Each mean has a bootstrap interval. Of several systems the first is what the others are compared with, query by query:
+the difference of the means with its interval, wins and losses, p values of paired tests, and the queries that gained
+and lost most; lmart-measures(7) says how. The same --seed gives the same digits for any number of threads."""
 
 EPILOG = """\b
 Examples:
@@ -43,6 +48,7 @@ Examples:
   lmart predict --data data/sample/test.svm --model model.json --out scores.txt
   lmart eval --data data/sample/test.svm --scores scores.txt --ties average --json
   lmart eval --data data/sample/test.svm --scores scores.txt --like trec_eval --metric "ndcg@10,map,p@5(rel=2),bpref"
+  lmart eval --data data/sample/test.svm --model model.json --scores scores.txt --metric ndcg@10 --level 0.99 --seed 7
   lmart eval --data data/sample/test.svm --model model.json --scores scores.txt --per-query queries.jsonl
   lmart predict --data data/sample/test.svm --model model.json --format trec --out test.run
   lmart convert data/sample/test.svm test.qrels
@@ -146,6 +152,7 @@ def _names(kind: type[EvalInputs | MeasureOptions | EvalOutput]) -> list[str]:
     help="Refuse data with features that the model does not have, and tables that lack a column of the model.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table; every digit counts.")
+@statistics_options
 @data_options
 @threads_option
 @quiet_option
@@ -155,6 +162,7 @@ def _names(kind: type[EvalInputs | MeasureOptions | EvalOutput]) -> list[str]:
 def command(
     inputs: EvalInputs,
     measure_options: MeasureOptions,
+    statistics_options: StatisticsOptions,
     output: EvalOutput,
     read_options: ReadOptions,
     threads: int | None,
@@ -164,12 +172,15 @@ def command(
 
     inputs          : what is measured
     measure_options : how it is measured
+    statistics_options : how intervals and comparisons are drawn
     output          : what is written
     read_options    : how files are read
     threads         : to use; None: all of this process
     quiet           : how often --quiet is given
     """
     paths = check_usage(inputs, output, read_options)
+    is_reported = output.per_query != "-"
+    statistics_options.check_usage(len(inputs.systems), is_reported)
     measures = inputs.with_run_conventions(measure_options.measures())
 
     # Only now, as these load numpy and numba.
@@ -183,4 +194,5 @@ def command(
     with WorkerPool(thread_count(threads, console.notice)) as pool:
         job = EvalJob(inputs, measures, measure_options.gain_given, read_options, pool, console)
         result = eval_run.evaluate(job)
-    eval_run.write(result, output)
+        statistics = eval_run.draw_statistics(result, statistics_options, pool) if is_reported else None
+    eval_run.write(result, statistics, output)

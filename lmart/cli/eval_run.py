@@ -9,11 +9,15 @@ import click
 from lmart.cli.eval_request import EvalOutput
 from lmart.cli.eval_runs import evaluate_runs
 from lmart.cli.eval_systems import EvalJob, evaluate_data
+from lmart.cli.options.statistics import StatisticsOptions
 from lmart.cli.signals import flush_output
+from lmart.cli.terminal.comparison_table import print_comparisons
 from lmart.cli.terminal.eval_report import print_result
 from lmart.formats.results.query_measures import per_query_lines
 from lmart.measures.system_evaluation import EvaluationResult
+from lmart.measures.system_statistics import SystemStatistics, statistics_of
 from lmart.streams import AtomicOutputs
+from lmart.threads import WorkerPool
 
 
 def evaluate(job: EvalJob) -> EvaluationResult:
@@ -24,11 +28,22 @@ def evaluate(job: EvalJob) -> EvaluationResult:
     return evaluate_runs(job) if "run" in job.inputs.kinds else evaluate_data(job)
 
 
-def write(result: EvaluationResult, output: EvalOutput) -> None:
+def draw_statistics(result: EvaluationResult, options: StatisticsOptions, pool: WorkerPool) -> SystemStatistics:
+    """Return intervals and comparisons of the measures.
+
+    result  : the measures
+    options : how they are drawn, and what is compared
+    pool    : the workers
+    """
+    return statistics_of(result, options.resampling, pool, options.compare, options.all_pairs)
+
+
+def write(result: EvaluationResult, statistics: SystemStatistics | None, output: EvalOutput) -> None:
     """Write the measures of each query to their file, and the report to standard output.
 
-    result : the measures
-    output : where they go
+    result     : the measures
+    statistics : their intervals and comparisons; None when there is no report
+    output     : where they go
     """
     with AtomicOutputs() as files:
         if output.per_query is not None:
@@ -37,7 +52,12 @@ def write(result: EvaluationResult, output: EvalOutput) -> None:
                 out.write(line)
         # Further reports of `result` come here: files before this line, keys of the JSON and parts of the table below.
         if output.as_json:
-            click.echo(json.dumps(result.to_json(), allow_nan=False))
+            content = result.to_json()
+            if statistics is not None:
+                statistics.add_to(content, result)
+            click.echo(json.dumps(content, allow_nan=False))
         elif output.per_query != "-":
-            print_result(result)
+            print_result(result, statistics)
+            if statistics is not None and statistics.comparisons:
+                print_comparisons(result, statistics)
         flush_output()  # an older file of measures stays when the report is lost

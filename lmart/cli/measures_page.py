@@ -6,6 +6,7 @@ from dataclasses import fields
 from typing import NamedTuple
 
 from lmart.cli.options.conventions import OPTION_NAMES
+from lmart.cli.statistics_page import NOTES, STATISTICS
 from lmart.measures.conventions import CHOICES, Conventions
 from lmart.measures.kinds import KINDS, MeasureKind
 from lmart.measures.presets import PRESETS, Preset
@@ -64,6 +65,7 @@ def sections() -> list[tuple[str, str, list[Entry]]]:
         ("MEASURES", "", [_measure(kind) for kind in KINDS.values()]),
         ("CONVENTIONS", f"{_CONVENTIONS}\n{_EMPTY}", _conventions()),
         ("PRESETS", f"{_PRESETS}\n\b\n{_table()}", [_preset(preset) for preset in PRESETS.values()]),
+        ("STATISTICS", STATISTICS, [Entry(term, *of_term) for term, of_term in NOTES.items()]),
     ]
 
 

@@ -48,12 +48,13 @@ def test_the_report_tells_what_holds() -> None:
     assert "\nties           docid (" in result.stdout
     assert "\nmissing        zero (a query " in result.stdout
     assert "a.run: 1 judged query not in the run, counted as if nothing were found: 'q2'" in result.stderr
-    assert "\nmap            0.343750\n" in result.stdout
+    assert "\nmap            0.343750  0.0000..0.6875\n" in result.stdout
 
 
 def test_the_json_tells_what_a_run_has() -> None:
     content = strict(call(*GIVEN, "--metric", "map", "--json").stdout)
     assert content["data"] == ["q.qrels"]
+    assert content["systems"][0].pop("summary")["map"]["count"] == 2
     assert content["systems"] == [
         {
             "name": "a.run",

@@ -14,17 +14,20 @@ from lmart.measures.conventions import CHOICES, Conventions, level_text
 
 if TYPE_CHECKING:
     from lmart.measures import EvaluationReport
+    from lmart.measures.summary import Summary
     from lmart.measures.system_evaluation import EvaluationResult, SystemEvaluation
+    from lmart.measures.system_statistics import SystemStatistics
 
 NOT_DEFINED = "n/a"
 FILES_NAMED = 3  # of the data, in a line of the report
 _GAINS = {"exp2": "2^label - 1", "linear": "the label", "table": "by label, from 0 up"}
 
 
-def print_result(result: EvaluationResult) -> None:
+def print_result(result: EvaluationResult, statistics: SystemStatistics | None = None) -> None:
     """Print the measures to standard output: with rules and colours on a terminal, else the same bytes anywhere.
 
-    result : what was measured
+    result     : what was measured
+    statistics : with the intervals of the means; None: there are none
     """
     from lmart.cli.terminal.systems_table import print_groups, print_systems
 
@@ -32,21 +35,32 @@ def print_result(result: EvaluationResult) -> None:
     if len(result.systems) > 1:
         print_systems(result, facts)
     else:
-        rows = _rows(result.systems[0].report)
-        if is_terminal():
-            _print_on_terminal(facts, rows)
-        else:
-            click.echo(format_report(facts, rows), nl=False)
+        _print_one(result.systems[0].report, facts, statistics)
     if result.groups:
         print_groups(result)
 
 
-def format_report(facts: Sequence[tuple[str, str]], rows: Sequence[tuple[str, str]]) -> str:
-    """Return aligned lines, never wrapped: the facts, an empty line, the measures."""
-    width = max(len(name) for name, _ in (*facts, *rows))
-    digits = max(len(value) for _, value in rows)
+def _print_one(report: EvaluationReport, facts: list[tuple[str, str]], statistics: SystemStatistics | None) -> None:
+    """Print the measures of one system."""
+    rows = _rows(report, None if statistics is None else statistics.summaries[0])
+    if statistics is not None and any(interval for *_, interval in rows):
+        drawn = f"{statistics.resamples} bootstrap resamples of the queries, seed {statistics.resampling.seed}"
+        facts.append(("interval", f"{100 * statistics.resampling.level:.6g}% ({drawn})"))
+    if not is_terminal():
+        click.echo(format_report(facts, rows), nl=False)
+        return
+    from lmart.cli.terminal.bars import are_shown, bars
+
+    shown_bars = are_shown() and statistics is not None
+    _print_on_terminal(facts, rows, [bars(values) for values in report.per_query.values()] if shown_bars else [])
+
+
+def format_report(facts: Sequence[tuple[str, str]], rows: Sequence[tuple[str, str, str]]) -> str:
+    """Return aligned lines, never wrapped: the facts, an empty line, the measures with their means and intervals."""
+    width = max(len(one[0]) for one in (*facts, *rows))
+    digits, ends = (max(len(row[i]) for row in rows) for i in (1, 2))
     lines = [f"{name:<{width}}  {value}" for name, value in facts]
-    lines += ["", *(f"{name:<{width}}  {value:>{digits}}" for name, value in rows)]
+    lines += ["", *(f"{name:<{width}}  {value:>{digits}}  {ends_of:>{ends}}".rstrip() for name, value, ends_of in rows)]
     return "\n".join(lines) + "\n"
 
 
@@ -112,8 +126,14 @@ def _shown_file(path: str) -> str:
     return visible(input_name(path))
 
 
-def _rows(report: EvaluationReport) -> list[tuple[str, str]]:
-    return [(name, shown(value)) for name, value in report.values.items()]
+def _rows(report: EvaluationReport, summaries: dict[str, Summary] | None) -> list[tuple[str, str, str]]:
+    """Return each measure, its mean and its interval."""
+    intervals = {} if summaries is None else {name: one.interval for name, one in summaries.items()}
+    return [(name, shown(value), _interval(intervals.get(name))) for name, value in report.values.items()]
+
+
+def _interval(interval: tuple[float, float] | None) -> str:
+    return "" if interval is None else "..".join(f"{end:.4f}" if abs(end) < 1e6 else f"{end:.7g}" for end in interval)
 
 
 def shown(value: float | None) -> str:
@@ -130,7 +150,9 @@ def is_terminal() -> bool:
     return sys.stdout.isatty()
 
 
-def _print_on_terminal(facts: Sequence[tuple[str, str]], rows: Sequence[tuple[str, str]]) -> None:
+def _print_on_terminal(
+    facts: Sequence[tuple[str, str]], rows: Sequence[tuple[str, str, str]], bars: Sequence[str]
+) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
@@ -139,8 +161,15 @@ def _print_on_terminal(facts: Sequence[tuple[str, str]], rows: Sequence[tuple[st
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("measure", no_wrap=True)
     table.add_column("mean", justify="right", no_wrap=True)
-    for name, value in rows:
-        table.add_row(Text(name), Text(value, style="bold"))
+    has_intervals = any(interval for *_, interval in rows)
+    if has_intervals:
+        table.add_column("interval", justify="right", no_wrap=True)
+    if bars:
+        table.add_column("queries by value", justify="right", no_wrap=True)
+    for number, (name, value, interval) in enumerate(rows):
+        cells = [Text(name), Text(value, style="bold")]
+        cells += [Text(interval)] if has_intervals else []
+        table.add_row(*cells, *([Text(bars[number], style="dim")] if bars else []))
     console = Console(highlight=False)
     width = max(len(name) for name, _ in facts)
     for name, value in facts:
