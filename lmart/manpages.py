@@ -24,6 +24,7 @@ PAGES_ON_FORMATS = ("lmart-data(5)", "lmart-model(5)")
 FILES = {
     "data": "Judged or unjudged documents: LETOR, CSV, TSV or Parquet, plain or compressed; see lmart-data(5).",
     "model.json": "A model, one JSON document; see lmart-model(5).",
+    "run.json": "A run, one JSON document, as lmart train --report writes it.",
 }
 ENVIRONMENT = {
     "NO_COLOR, TERM": "Without colours, control characters or progress bars on standard error when NO_COLOR is set, or "

@@ -82,7 +82,9 @@ def test_examples_run(name: str, tmp_path: Path) -> None:
     lines = example_lines(command(name).epilog or "")
     assert lines
     needs_model = name != "train" and any("model.json" in line for line in lines)
-    first = ["lmart train --data data/sample/train.svm --trees 5 --out model.json"] if needs_model else []
+    first = (
+        ["lmart train --data data/sample/train.svm --trees 5 --out model.json --report run.json"] if needs_model else []
+    )
     run_lines(first + lines, tmp_path)
 
 

@@ -84,18 +84,29 @@ def _gain_shares(trees: Sequence[Tree], n_features: int) -> Float64Array | None:
     return shares
 
 
+def importance_order(found: Importance, contributions: Float64Array | None = None) -> list[int]:
+    """Return the features by position, the most important first.
+
+    found         : importance of the features
+    contributions : float64[n_features], mean absolute contributions, which then decide; None: the share of gain does
+                    where it is known, else the splits
+    Of equals the one with more splits is first, then the first in the model.
+    """
+    worth = contributions if contributions is not None else found.gain_shares
+    order: list[int] = np.lexsort((-found.splits, -(found.splits if worth is None else worth))).tolist()
+    return order
+
+
 def importance_by_name(ensemble: Ensemble, found: Importance) -> dict[str, dict[str, float | int | None]]:
     """Return `gain_share` and `splits` by feature for those that are split on, the most important first.
 
     ensemble : the model
     found    : its importance
     """
-    worth = found.splits if found.gain_shares is None else found.gain_shares
     shares = [None] * ensemble.n_features if found.gain_shares is None else found.gain_shares.tolist()
-    order = np.lexsort((-found.splits, -worth))
     return {
         ensemble.feature_name(column): {"gain_share": shares[column], "splits": int(found.splits[column])}
-        for column in order.tolist()
+        for column in importance_order(found)
         if found.splits[column]
     }
 

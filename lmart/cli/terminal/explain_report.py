@@ -11,6 +11,7 @@ import numpy as np
 
 from lmart.array_types import Float64Array, Int32Array
 from lmart.cli.terminal import eval_report
+from lmart.cli.terminal.layout import shortened
 from lmart.data.dataset import SparseRows, join_rows, take_rows
 from lmart.errors import DataError, quote, visible
 from lmart.formats.documents.row_blocks import RowReader
@@ -223,17 +224,6 @@ def format_why(
     width = max(len(name) for name, _ in facts)
     lines = [f"{name:<{width}}  {value}" for name, value in facts]
     return "\n".join([*lines, "", line(HEADER), *map(line, rows), "", *map(line, closing)]) + "\n"
-
-
-def shortened(name: str, room: int) -> str:
-    """Return the name in at most `room` columns of a terminal: its beginning and its end, where it is longer."""
-    from rich.cells import cell_len
-
-    first, last = name, ""
-    while cell_len(first) + cell_len(last) + (3 if len(first) + len(last) < len(name) else 0) > room:
-        kept = len(first) + len(last) - 1
-        first, last = name[: (kept + 1) // 2], name[len(name) - kept // 2 :]
-    return name if first == name else f"{first}...{last}"
 
 
 def _print_on_terminal(

@@ -13,7 +13,7 @@ import pytest
 from helpers.commands import run
 
 from lmart.cli.terminal import eval_report
-from lmart.cli.terminal.explain_report import shortened
+from lmart.cli.terminal.layout import shortened
 from lmart.formats.models.model_files import write_model
 from lmart.scoring.ensemble import Ensemble, Tree
 
