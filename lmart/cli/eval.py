@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import click
 
 from lmart.cli.eval_request import WITH_GAIN, WITHOUT_EMPTY, EvalInputs, EvalOutput, MeasureOptions, check_usage
 from lmart.cli.options.common import definitions, quiet_option, thread_count, threads_option
 from lmart.cli.options.data import data_options
-from lmart.cli.options.multi_file import ManyFilesCommand
 from lmart.cli.options.packed import packed
+from lmart.cli.options.statistics import StatisticsOptions, statistics_options
+from lmart.cli.options.systems import SystemsCommand
 from lmart.cli.options.types import GainType
 from lmart.cli.terminal.console import Console
 from lmart.formats.read_options import ReadOptions
@@ -44,46 +45,60 @@ def _measures_help() -> str:
     return definitions({kind.syntax[0]: kind.meaning for kind in KINDS.values()})
 
 
-def _once(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> str | None:
-    """Refuse an option that is given twice, where Click would silently take the last."""
-    if len(values) > 1:
-        raise click.BadParameter("give it once; one ranking is measured at a time")
-    return values[0] if values else None
-
-
 def _names(kind: type[EvalInputs | MeasureOptions | EvalOutput]) -> list[str]:
     return [one.name for one in fields(kind)]
 
 
 @click.command(
     "eval",
-    cls=ManyFilesCommand,
-    many=("--data",),
+    cls=SystemsCommand,
+    many=("--data", "--model", "-m", "--scores", "--run"),
     help=HELP.format(measures=_measures_help(), without_empty=WITHOUT_EMPTY),
     epilog=EPILOG,
-    short_help="Measure a ranking.",
+    short_help="Measure rankings.",
 )
 @click.option(
     "--data",
     metavar="FILE...",
-    required=True,
     multiple=True,
     help="Judged documents: LETOR, CSV, TSV or Parquet; several files are one data set.",
 )
 @click.option(
     "-m",
     "--model",
-    metavar="MODEL",
+    metavar="MODEL...",
     multiple=True,
-    callback=_once,
-    help="Model whose scores are measured; give this or --scores.",
+    expose_value=False,
+    help="Model whose scores are measured; of several models and files of scores each is a system.",
 )
 @click.option(
     "--scores",
-    metavar="FILE",
+    metavar="FILE...",
     multiple=True,
-    callback=_once,
-    help="Scores to measure, one number a line, in the order of the rows; give this or --model.",
+    expose_value=False,
+    help="Scores to measure, one number a line, in the order of the rows.",
+)
+@click.option(
+    "--qrels",
+    metavar="FILE",
+    default=None,
+    help="Judged documents as TREC qrels, in place of --data: 'qid iter docno label' on each line; documents with a "
+    "label below 0 are unjudged.",
+)
+@click.option(
+    "--run",
+    metavar="FILE...",
+    multiple=True,
+    expose_value=False,
+    help="Ranking to measure as a TREC run, 'qid Q0 docno rank score tag' on each line, with --qrels, or with --data "
+    "that has document ids. The scores order it, not the ranks.",
+)
+@click.option(
+    "--missing",
+    type=click.Choice(["zero", "skip"]),
+    default=None,
+    show_default="zero",
+    help="What a judged query that a run lacks counts: as if no document were found, or left out of the mean.",
 )
 @click.option(
     "--metric",
@@ -129,11 +144,19 @@ def _names(kind: type[EvalInputs | MeasureOptions | EvalOutput]) -> list[str]:
     "value, n/a where the query is left out. With - they go to standard output in place of the report.",
 )
 @click.option(
+    "--by",
+    "groups",
+    metavar="FILE",
+    default=None,
+    help="Also measure groups of queries by themselves: 'qid TAB group' on each line of FILE.",
+)
+@click.option(
     "--strict",
     is_flag=True,
     help="Refuse data with features that the model does not have, and tables that lack a column of the model.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table; every digit counts.")
+@statistics_options
 @data_options
 @threads_option
 @quiet_option
@@ -143,6 +166,7 @@ def _names(kind: type[EvalInputs | MeasureOptions | EvalOutput]) -> list[str]:
 def command(
     inputs: EvalInputs,
     measure_options: MeasureOptions,
+    statistics_options: StatisticsOptions,
     output: EvalOutput,
     read_options: ReadOptions,
     threads: int | None,
@@ -152,41 +176,26 @@ def command(
 
     inputs          : what is measured
     measure_options : how it is measured
+    statistics_options : how intervals and comparisons are drawn
     output          : what is written
     read_options    : how files are read
     threads         : to use; None: all of this process
     quiet           : how often --quiet is given
     """
     paths = check_usage(inputs, output, read_options)
+    is_reported = output.per_query != "-"
+    statistics_options.check_usage(len(inputs.systems), is_reported)
     measures = measure_options.measures()
 
     # Only now, as these load numpy and numba.
     from lmart.cli import eval_run
-    from lmart.formats.documents.reading import for_models, read_dataset
-    from lmart.formats.models.model_files import read_model
     from lmart.streams import check_output
 
     for path in dict.fromkeys((output.per_query or "-", "-")):
         check_output(path, paths)
     console = Console(quiet)
     with WorkerPool(thread_count(threads, console.notice)) as pool:
-        ensemble = None if inputs.model is None else read_model(inputs.model)
-        if ensemble is not None and inputs.model is not None:
-            measures = eval_run.with_gain_of(
-                ensemble, inputs.model, measures, measure_options.gain is not None, console
-            )
-        if any(measure.kind.uses_gain for measure in measures):
-            read_options = replace(read_options, gain=measures[0].conventions.gain)
-        # Scores need no features, so no column of a table is parsed for them.
-        read_options = for_models(read_options, [] if ensemble is None else [ensemble])
-        dataset = read_dataset(inputs.data, read_options.telling(console.notice, console.warning), pool)
-        eval_run.warn_of_single_documents(dataset, console)
-        weights = None if inputs.weights is None else eval_run.weights_of_file(inputs.weights, dataset)
-        scale = None if ensemble is None else eval_run.label_scale(ensemble, measures, dataset, console)
-        evaluator = eval_run.prepare(dataset, measures, pool, weights, scale)
-        if ensemble is not None:
-            scores = eval_run.score(ensemble, dataset, pool, console, inputs.strict)
-        else:
-            scores = eval_run.scores_of_file(inputs.scores or "", dataset)
-        report = eval_run.evaluate(evaluator, scores, dataset)
-    eval_run.write(report, dataset, weights, output)
+        job = eval_run.EvalJob(inputs, measures, measure_options.gain is not None, read_options, pool, console)
+        result = eval_run.evaluate(job)
+        statistics = eval_run.draw_statistics(result, statistics_options, pool) if is_reported else None
+    eval_run.write(result, statistics, output)

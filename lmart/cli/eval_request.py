@@ -8,29 +8,69 @@ import click
 
 from lmart.cli.options.data import refuse_two_standard_inputs
 from lmart.cli.options.packed import given_on_command_line
+from lmart.cli.options.systems import GivenSystem
 from lmart.formats.read_options import ReadOptions
 from lmart.gains import Gain
 from lmart.measures import KINDS, Conventions, Measure, parse_measures
 
 WITH_GAIN = " and ".join(kind.name for kind in KINDS.values() if kind.uses_gain)
 """The names of measures that depend on the gain, for help and messages."""
-WITHOUT_EMPTY = " and ".join(kind.name for kind in KINDS.values() if not kind.at_most_1)
+WITHOUT_EMPTY = " and ".join(kind.name for kind in KINDS.values() if not kind.counts_empty)
 """The names of measures to which queries without a relevant document are as others."""
 
 
 @dataclass(frozen=True)
 class EvalInputs:
-    """What is measured, one field an option: `data` ranked by a model, or by a file of scores.
+    """What is measured, one field an option: systems that rank the documents of `data`, or of TREC qrels.
 
+    data    : files of judged documents, one data set
+    qrels   : TREC judgments, in place of `data`
+    systems : models, files of scores or runs, in the order of the command line
+    missing : what a query of the data counts that a run lacks; None: as the conventions have it
     weights : file of weights
+    groups  : file of the group of each query
     strict  : refuse data whose features are not those of the model
     """
 
     data: tuple[str, ...]
-    model: str | None
-    scores: str | None
+    qrels: str | None
+    systems: tuple[GivenSystem, ...]
+    missing: str | None
     weights: str | None
+    groups: str | None
     strict: bool
+
+    @property
+    def kinds(self) -> set[str]:
+        """The kinds of the systems."""
+        return {system.kind for system in self.systems}
+
+    @property
+    def files(self) -> list[str]:
+        """All files that are read, but for those of `ReadOptions`."""
+        others = (self.qrels, *(system.path for system in self.systems), self.weights, self.groups)
+        return [*self.data, *(path for path in others if path is not None)]
+
+    def check_usage(self) -> None:
+        """Raise a usage error when the inputs do not go together."""
+        kinds = self.kinds
+        if not self.data and self.qrels is None:
+            raise click.UsageError("give --data with judged documents, or --qrels with TREC judgments")
+        if self.data and self.qrels is not None:
+            raise click.UsageError("--data and --qrels both say what is relevant; give one of them")
+        if not kinds:
+            ways = "--run" if self.qrels is not None else "--model, --scores and --run"
+            raise click.UsageError(f"give what is to be measured: {'' if self.qrels else 'one of '}{ways}")
+        if self.qrels is not None and kinds != {"run"}:
+            raise click.UsageError("--qrels goes with --run; to measure models or scores give --data")
+        if "run" in kinds and len(kinds) > 1:
+            raise click.UsageError("a --run is not measured beside --model or --scores; write runs of all of them")
+        if self.strict and "model" not in kinds:
+            raise click.UsageError("--strict needs --model: scores are measured without looking at features")
+        if self.missing is not None and "run" not in kinds:
+            raise click.UsageError("--missing needs --run: models and scores rank every query of the data")
+        if self.weights is not None and self.qrels is not None:
+            raise click.UsageError("--weights needs --data: qrels have no order that weights could go by")
 
 
 @dataclass(frozen=True)
@@ -72,16 +112,10 @@ def check_usage(inputs: EvalInputs, output: EvalOutput, read_options: ReadOption
     output       : what is written
     read_options : how files are read
     """
-    model, scores = inputs.model, inputs.scores
-    if (model is None) == (scores is None):
-        raise click.UsageError("give one of --model and --scores" + ("" if model is None else ", not both"))
-    if inputs.strict and model is None:
-        raise click.UsageError("--strict needs --model: scores are measured without looking at features")
+    inputs.check_usage()
     if output.as_json and output.per_query == "-":
         raise click.UsageError("--json and --per-query - both write to standard output; give --per-query a file")
-    paths = [
-        path for path in (*inputs.data, model, scores, inputs.weights, read_options.query_sizes) if path is not None
-    ]
+    paths = [*inputs.files, *([] if read_options.query_sizes is None else [read_options.query_sizes])]
     refuse_two_standard_inputs(paths)
     return paths
 
@@ -90,6 +124,6 @@ def _refuse_idle(measures: tuple[Measure, ...]) -> None:
     """Refuse conventions that are given on the command line but that no measure depends on."""
     if given_on_command_line("gain") and not any(measure.kind.uses_gain for measure in measures):
         raise click.UsageError(f"--gain counts in {WITH_GAIN} only, and --metric has no such measure; leave it out")
-    if given_on_command_line("empty") and not any(measure.kind.at_most_1 for measure in measures):
+    if given_on_command_line("empty") and not any(measure.kind.counts_empty for measure in measures):
         what = f"--empty counts in all measures but {WITHOUT_EMPTY}"
         raise click.UsageError(f"{what}, and --metric has no other; leave it out")

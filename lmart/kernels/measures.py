@@ -1,4 +1,4 @@
-"""Measures of ranked queries: discounted sums, average precision, reciprocal rank, expected reciprocal rank.
+"""Measures of ranked queries: discounted sums, precision, (expected) reciprocal rank, preferences, rank correlation.
 
 With `average` set, documents of equal score form a group, and what is written is the expectation over all orders of
 each group's documents, each equally likely; otherwise every document is a group of its own.
@@ -12,6 +12,7 @@ import numpy as np
 
 from lmart.array_types import Float64Array, Int32Array, Int64Array
 from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
+from lmart.kernels.ordering import equal_pairs, sort_descending
 
 
 class RankedDocuments(NamedTuple):
@@ -259,3 +260,102 @@ def write_mean_products(ranked: RankedDocuments, start: int, stop: int, largest:
         through = 1.0 - ranked.relevance[ranked.order[i]]
         for j in range(min(size, largest), 0, -1):
             passes[j] = ((size - j) * passes[j] + j * through * passes[j - 1]) / size
+
+
+@kernel
+def preference_sums(
+    ranked: RankedDocuments,
+    n_relevant: Float64Array,
+    n_others: Float64Array,
+    first_query: int,
+    last_query: int,
+    average: bool,
+    sums: Float64Array,
+) -> None:
+    """Write the sum, over the ranked relevant documents of each query, of the share of judged others they stand above.
+
+    ranked     : all queries, relevance is 1 for relevant, 0 for judged otherwise, -1 for unjudged documents, in
+    n_relevant : float64[n_queries], relevant documents R, those that are not ranked too, in
+    n_others   : float64[n_queries], judged documents N that are not relevant, those that are not ranked too, in
+    first_query, last_query : the queries first_query..last_query - 1 are measured, in
+    average    : whether to take the mean over the orders of tied documents, in
+    sums       : float64[n_queries], out for these queries
+    Equation: sum over relevant documents of 1 - min(x, R) / min(R, N), x of the others above it; 1 where N is 0. In a
+    group with u of the others, each of x = 0..u of them above a relevant one is equally likely.
+    Source: Buckley and Voorhees 2004, with the divisor of trec_eval.
+    Parallel: ranges of queries side by side. Cost: O(n) a query.
+    """
+    order, _, preference, query_offsets = ranked
+    for q in range(first_query, last_query):
+        stop = query_offsets[q + 1]
+        largest = n_relevant[q]
+        limit = min(largest, n_others[q])
+        total = 0.0
+        n_above = 0.0
+        a = query_offsets[q]
+        while a < stop:
+            b = group_end(ranked, a, stop, average)
+            n_preferred = 0.0
+            n_in_group = 0
+            for i in range(a, b):
+                if preference[order[i]] > 0.0:
+                    n_preferred += 1.0
+                elif preference[order[i]] == 0.0:
+                    n_in_group += 1
+            if n_preferred > 0.0:
+                lost = 0.0
+                if limit > 0.0:
+                    for i in range(n_in_group + 1):
+                        lost += min(n_above + i, largest)
+                    lost = lost / (n_in_group + 1) / limit
+                total += n_preferred * (1.0 - lost)
+            n_above += n_in_group
+            a = b
+        sums[q] = total
+
+
+@kernel
+def rank_correlations(ranked: RankedDocuments, first_query: int, last_query: int, values: Float64Array) -> None:
+    """Write Kendall's tau-b between the scores and labels of each query.
+
+    ranked : all queries, relevance is the label, nan for documents that do not count, in
+    first_query, last_query : the queries first_query..last_query - 1 are measured, in
+    values : float64[n_queries], out for these queries: nan when all labels are equal, 0 when only all scores are
+    Equation: of P pairs, T tied in score, U in label, B in both, D in opposite orders by score and label,
+    (P - T - U + B - 2 D) / sqrt((P - T)(P - U)). Source: Kendall 1945; D as inversions by merge sort, Knight 1966.
+    Parallel: ranges of queries side by side. Cost: O(n log n) a query.
+    """
+    order, _, labels, query_offsets = ranked
+    largest = 0
+    for q in range(first_query, last_query):
+        largest = max(largest, query_offsets[q + 1] - query_offsets[q])
+    keys = np.empty(largest)
+    spare = np.empty(largest)
+    for q in range(first_query, last_query):
+        stop = query_offsets[q + 1]
+        n = 0
+        tied_in_score = 0
+        tied_in_both = 0
+        a = query_offsets[q]
+        while a < stop:
+            b = group_end(ranked, a, stop, True)
+            first = n
+            for i in range(a, b):
+                label = labels[order[i]]
+                if label == label:  # no nan  # noqa: PLR0124
+                    keys[n] = label
+                    n += 1
+            sort_descending(keys, spare, first, n)
+            tied_in_score += (n - first) * (n - first - 1) // 2
+            tied_in_both += equal_pairs(keys, first, n)
+            a = b
+        n_opposite = sort_descending(keys, spare, 0, n)
+        tied_in_label = equal_pairs(keys, 0, n)
+        n_pairs = n * (n - 1) // 2
+        if tied_in_label == n_pairs:
+            values[q] = np.nan
+        elif tied_in_score == n_pairs:
+            values[q] = 0.0
+        else:
+            difference = n_pairs - tied_in_score - tied_in_label + tied_in_both - 2 * n_opposite
+            values[q] = difference / np.sqrt(n_pairs - tied_in_score) / np.sqrt(n_pairs - tied_in_label)

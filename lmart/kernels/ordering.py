@@ -145,3 +145,50 @@ def merge_runs(
                 to_keys[k] = from_keys[j]
                 to_rows[k] = from_rows[j]
                 j += 1
+
+
+@inner_kernel
+def sort_descending(keys: Float64Array, spare: Float64Array, start: int, stop: int) -> int:
+    """Sort keys and return in how many pairs a smaller one stood before a larger one.
+
+    keys        : float64[>= stop], in, out from start to stop
+    spare       : float64[>= stop], out, overwritten from start to stop
+    start, stop : what is sorted, in
+    """
+    n_rises = 0
+    width = 1
+    while width < stop - start:
+        left = start
+        while left + width < stop:
+            middle = left + width
+            right = min(middle + width, stop)
+            i = left
+            j = middle
+            for k in range(left, right):
+                if i < middle and (j == right or keys[i] >= keys[j]):
+                    spare[k] = keys[i]
+                    i += 1
+                else:
+                    n_rises += middle - i
+                    spare[k] = keys[j]
+                    j += 1
+            for k in range(left, right):
+                keys[k] = spare[k]
+            left = right
+        width *= 2
+    return n_rises
+
+
+@inner_kernel
+def equal_pairs(keys: Float64Array, start: int, stop: int) -> int:
+    """Return how many pairs of keys are equal.
+
+    keys        : float64[>= stop], equal ones adjacent, in
+    start, stop : what is looked at, in
+    """
+    n_equal = 0
+    run = 0
+    for i in range(start + 1, stop):
+        run = run + 1 if keys[i] == keys[i - 1] else 0
+        n_equal += run
+    return n_equal

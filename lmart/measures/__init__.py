@@ -1,24 +1,21 @@
-"""Measures of a ranking: `kinds` lists them, `values` parses them, `evaluation` computes them."""
+"""Measures of a ranking: `kinds` lists them, `values` parses them, `evaluation` computes them.
+
+`conventions` says what tools do differently.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lmart.measures.conventions import CHOICES, EMPTY_CHOICES, TIES_CHOICES, Conventions
 from lmart.measures.kinds import KINDS, MeasureKind
-from lmart.measures.values import (
-    EMPTY_CHOICES,
-    SYNTAX,
-    TIES_CHOICES,
-    Conventions,
-    Measure,
-    parse_measure,
-    parse_measures,
-)
+from lmart.measures.values import SYNTAX, Measure, parse_measure, parse_measures
 
 if TYPE_CHECKING:
     from lmart.measures.evaluation import EvaluationReport, Evaluator
 
 __all__ = [
+    "CHOICES",
     "EMPTY_CHOICES",
     "KINDS",
     "SYNTAX",

@@ -5,21 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from lmart.array_types import Float64Array, Int64Array
-from lmart.data.dataset import query_ranges
+from lmart.array_types import BoolArray, Float64Array, Int64Array
 from lmart.errors import DataError
-from lmart.gains import discount_table, grade_scale, refuse_labels_above, stop_probabilities
+from lmart.gains import grade_scale, refuse_labels_above
+from lmart.measures.judgments import Judgments, query_sums
 from lmart.measures.kinds import Relevance
-from lmart.measures.values import Conventions, Measure
+from lmart.measures.query_kernels import IdealRanking, QueryKernels, RankedBy, document_relevance, rank_discounts
+from lmart.measures.values import LARGEST_CUTOFF, Conventions, Measure
 from lmart.threads import WorkerPool
-
-DOCUMENTS_A_CALL = 16384
 
 
 @dataclass(frozen=True)
@@ -30,7 +27,7 @@ class EvaluationReport:
     conventions : of all measures
     values          : mean over the queries by str(measure), None when no query counts
     per_query       : float64[n_queries] by str(measure), nan where the query is skipped
-    n_empty_queries : queries without a relevant document (label > 0)
+    n_empty_queries : queries without a relevant document
     grade_scales    : L of each measure of err by str(measure), whose stopping probability is (2^label - 1) / 2^L
     grade_scale     : L of the first of them, or what it would be
     """
@@ -57,7 +54,7 @@ class EvaluationReport:
             "queries": self.n_queries,
             "documents": self.n_documents,
             "empty_queries": self.n_empty_queries,
-            "conventions": self.conventions.to_json() | {"relevant": "label > 0", "err": self.stopping},
+            "conventions": self.conventions.to_json() | {"err": self.stopping},
             "metrics": dict(self.values),
         }
 
@@ -65,12 +62,18 @@ class EvaluationReport:
 class Evaluator:
     """Computes measures of judged queries; `evaluate` may be called many times, but not by two threads at once.
 
-    labels        : float64[n_documents], finite, >= 0
+    labels        : float64[n_documents], finite, >= 0; those of unjudged documents do not matter
     query_offsets : int64[n_queries + 1]
     measures      : all with the same conventions
     pool          : its threads measure ranges of queries in parallel; the values never depend on it
     weights       : one number >= 0 a query, or one a document, whose mean in a query is the query's weight; None: all 1
     scale         : L of a measure of err that names none itself; None: 4, or the largest label when that is more
+    judged        : bool[n_documents]; an unjudged document is not relevant, has no gain, and does not count in bpref
+                    and kendall; None: all are judged
+    retrieved     : bool[n_documents]; a document that is not retrieved stands in no ranking, and counts only among the
+                    judged and relevant documents of its query and in the best order; None: all are retrieved
+    tie_order     : int64[n_documents], place of a document among those of its query with the same score, the lowest
+                    first, such as `docid_order` gives; None: in the order of the data
 
     DataError when a gain table has no entry for a label, a label is above the L of err, or the weights do not fit.
 
@@ -87,31 +90,37 @@ class Evaluator:
         pool: WorkerPool | None = None,
         weights: Float64Array | None = None,
         scale: int | None = None,
+        *,
+        judged: BoolArray | None = None,
+        retrieved: BoolArray | None = None,
+        tie_order: Int64Array | None = None,
     ) -> None:
         conventions = {measure.conventions for measure in measures}
         if len(conventions) != 1:
             raise ValueError("give at least one measure, and measures of the same conventions")
         self.measures = tuple(measures)
         self.conventions = measures[0].conventions
-        self.labels = labels
-        self.query_offsets = np.ascontiguousarray(query_offsets, np.int64)
-        self.sizes = np.diff(self.query_offsets)
+        if self.conventions.ties == "docid" and tie_order is None:
+            raise ValueError("ties by document id need a tie_order")
+        reverse = self.conventions.ties == "reverse"
+        self._documents = Judgments(labels, query_offsets, judged, retrieved, tie_order, reverse)
+        self.labels, self.query_offsets = self._documents.labels, self._documents.query_offsets
         self.pool = pool if pool is not None else WorkerPool(1)
         self.weights = None if weights is None else query_weights(weights, self.query_offsets)
-        self.relevant = np.asarray(labels > 0, np.float64)
-        self.n_relevant = _query_sums(self.relevant, self.query_offsets)
-        self.empty = self.n_relevant == 0
-        own_scale = scale or grade_scale(labels)
+        self._weight_1 = 1.0 if weights is None else float(np.ldexp(1.0, _exponent(weights)))
+        self._n_relevant: dict[float | None, Float64Array] = {}
+        self.empty = self._relevant_documents(self.conventions.relevant) == 0
+        own_scale = scale or grade_scale(self.labels)
         self._scales = {str(one): one.largest_label or own_scale for one in measures if one.kind.uses_label_scale}
         for largest in set(self._scales.values()):
-            refuse_labels_above(labels, largest)
+            refuse_labels_above(self.labels, largest)
         self.grade_scale = next(iter(self._scales.values()), own_scale)
-        self._ranges = query_ranges(self.query_offsets, DOCUMENTS_A_CALL)
-        self._order = np.arange(len(labels), dtype=np.int32)
-        self._relevances: dict[tuple[Relevance, int], Float64Array] = {}
-        self._ideal: dict[int, Float64Array] = {}
-        self._ideal_order: npt.NDArray[np.int32] | None = None
-        self._discounts = {measure: self._discount(measure) for measure in measures}
+        self._rankings = QueryKernels(self._documents.ranked_offsets, self.pool)
+        self._order = self._rankings.unsorted()
+        self._relevances: dict[tuple[Relevance, float | None], Float64Array] = {}
+        self._ideal = IdealRanking(self._documents, self.conventions, self.pool)
+        largest_query = int(np.diff(self.query_offsets).max(initial=0))
+        self._discounts = {measure: rank_discounts(measure, largest_query) for measure in measures}
         for measure in measures:
             self._relevance(measure)
             if measure.kind.divisor == "ideal DCG":
@@ -120,19 +129,21 @@ class Evaluator:
     def evaluate(self, scores: Float64Array) -> EvaluationReport:
         """Rank each query's documents by `scores` (float64[n_documents], higher first, no nan) and measure.
 
-        DataError when a score is nan, or a DCG too large for a number.
+        Scores of documents that are not retrieved do not matter. DataError when a score is nan, or a DCG too large for
+        a number.
         """
-        if len(scores) != len(self.labels):
-            raise ValueError(f"{len(scores)} scores for {len(self.labels)} documents")
-        if (bad := np.isnan(scores)).any():
-            raise DataError(f"the score of document {int(np.argmax(bad)) + 1} is nan; every document needs a score")
-        scores = np.ascontiguousarray(scores, np.float64)
-        self._sort(scores, self._order)
-        per_query = {str(measure): self._measure(measure, scores) for measure in self.measures}
+        scores = self._ranked_scores(scores)
+        self._rankings.sort(scores, self._order)
+        values, means = {}, {}
+        for measure in self.measures:
+            raw = self._raw(measure, scores)
+            undefined = self._undefined(measure, raw)
+            values[str(measure)] = self._measure(measure, raw, undefined)
+            means[str(measure)] = self._mean(values[str(measure)], undefined)
         return EvaluationReport(
-            {name: self._mean(values) for name, values in per_query.items()},
-            per_query,
-            len(self.sizes),
+            means,
+            values,
+            len(self.query_offsets) - 1,
             len(self.labels),
             int(np.count_nonzero(self.empty)),
             self.grade_scale,
@@ -140,80 +151,99 @@ class Evaluator:
             self._scales,
         )
 
-    def _measure(self, measure: Measure, scores: Float64Array) -> Float64Array:
-        """Return the measure of each query, with the convention for empty queries applied."""
-        values = self._raw(measure, scores, self._order, self.conventions.ties == "average")
-        kind, undefined = measure.kind, self.empty
-        if not kind.at_most_1:
-            return self._finite_dcg(measure, values)
-        if kind.divisor == "ideal DCG":
-            ideal = self._ideal_dcg(measure)
-            undefined = undefined | (ideal == 0)
-            # rounding must not lift a sum above that of the best order
-            values = np.minimum(values / np.where(undefined, 1.0, ideal), 1.0)
-        elif kind.divisor == "relevant documents":
-            values = values / np.where(undefined, 1.0, self.n_relevant)
-        elif kind.divisor == "cutoff":
-            values = values / float(measure.cutoff or 1)
-        values[undefined] = {"zero": 0.0, "one": 1.0, "skip": np.nan}[self.conventions.empty]
-        return values
+    def _ranked_scores(self, scores: Float64Array) -> Float64Array:
+        """Return the scores of the ranked documents, in the order of equal scores, as they are compared."""
+        if len(scores) != len(self.labels):
+            raise ValueError(f"{len(scores)} scores for {len(self.labels)} documents")
+        ranked = np.ascontiguousarray(self._documents.ranked(scores), np.float64)
+        bad = np.flatnonzero(np.isnan(ranked))
+        if len(bad):
+            first = int(bad[0] if self._documents.rows is None else self._documents.rows[bad].min())
+            raise DataError(f"the score of document {first + 1} is nan; every document needs a score")
+        if self.conventions.precision == "single":
+            with np.errstate(over="ignore"):
+                ranked = ranked.astype(np.float32).astype(np.float64)
+        return ranked
 
-    def _raw(self, measure: Measure, scores: Float64Array, order: npt.NDArray[np.int32], average: bool) -> Float64Array:
+    def _raw(self, measure: Measure, scores: Float64Array) -> Float64Array:
         """Return what the measure's kernel writes for each query, before it is divided by anything."""
-        # numba is loaded only when something is measured: usage errors must come quickly
-        from lmart.kernels import measures
+        relevance = self._documents.ranked(self._relevance(measure))
+        tables: tuple[Float64Array, ...] = (self._discounts[measure],)
+        if measure.kind.relevance == "preference":
+            n_relevant = self._relevant_documents(measure.least_relevant)
+            n_judged = query_sums(self._documents.only_judged(np.ones(len(self.labels))), self.query_offsets)
+            tables = (n_relevant, n_judged - n_relevant)
+        average = self.conventions.ties == "average"
+        return self._rankings.values(measure, RankedBy(self._order, scores, relevance), tables, average)
 
-        values = np.empty(len(self.sizes))
-        ranked = measures.RankedDocuments(order, scores, self._relevance(measure), self.query_offsets)
-        cutoff = measure.cutoff or len(self.labels)
-        kernel = getattr(measures, measure.kind.kernel)
-        tables = [self._discounts[measure]] if measure.kind.kernel == "discounted_sums" else []
-        call = partial(kernel, ranked, *tables)
-        self.pool.run(call, [(a, b, cutoff, average, values) for a, b in self._ranges])
+    def _undefined(self, measure: Measure, raw: Float64Array) -> BoolArray:
+        """Return in which queries the conventions say what the measure is: bool[n_queries]."""
+        kind, conventions = measure.kind, self.conventions
+        if not kind.counts_empty or (kind.divisor == "cutoff" and conventions.empty_p == "zero"):
+            return np.zeros(len(raw), np.bool_)
+        if kind.relevance == "label":
+            return np.isnan(raw)
+        if kind.divisor != "ideal DCG":
+            level = measure.least_relevant if kind.is_binary else None
+            return np.asarray(self._relevant_documents(level) == 0)
+        if conventions.empty_ndcg == "first":
+            measure = next(one for one in self.measures if one.kind.divisor == "ideal DCG")
+        nothing = np.asarray(self._ideal_dcg(measure) == 0)
+        return nothing | (self._relevant_documents(None) == 0) if conventions.empty_ndcg == "label" else nothing
+
+    def _measure(self, measure: Measure, values: Float64Array, undefined: BoolArray) -> Float64Array:
+        """Return the measure of each query: values divided as its kind says, with the convention for empty queries."""
+        if not measure.kind.at_most_1:
+            values = self._finite_dcg(measure, values)
+        elif measure.kind.divisor == "ideal DCG":
+            values = self._ndcg(measure, values)
+        elif measure.kind.divisor != "none":
+            values = values / np.maximum(self._divisors(measure), 1.0)
+        values[undefined] = {"zero": 0.0, "one": 1.0, "skip": np.nan}[self.conventions.empty]
+        if self.conventions.missing == "skip":
+            values[self._documents.n_ranked == 0] = np.nan
         return values
+
+    def _ndcg(self, measure: Measure, dcg: Float64Array) -> Float64Array:
+        ideal = self._ideal_dcg(measure)
+        values = dcg / np.where(ideal == 0, 1.0, ideal)
+        if self.conventions.ideal == "gain":
+            values = np.minimum(values, 1.0)  # rounding must not lift a sum above that of the best order
+        if self.conventions.short == "zero" and measure.cutoff is not None:
+            values[self._documents.n_ranked < measure.cutoff] = 0.0
+        return values
+
+    def _divisors(self, measure: Measure) -> Float64Array:
+        """Return what the sum of each query is divided by, float64[n_queries]; 0 stands for 1."""
+        wanted, conventions = measure.kind.divisor, self.conventions
+        cutoffs = np.full(len(self.empty), float(measure.cutoff or LARGEST_CUTOFF))
+        within = np.minimum(cutoffs, self._documents.n_ranked)
+        if wanted == "cutoff":
+            return within if conventions.p_divisor == "length" else cutoffs
+        if wanted == "documents to the cutoff":
+            return within
+        n_relevant = self._relevant_documents(measure.least_relevant)
+        if wanted == "relevant documents" or conventions.map_divisor == "relevant":
+            return n_relevant
+        return np.minimum(n_relevant, cutoffs if conventions.map_divisor == "k" else within)
+
+    def _relevant_documents(self, level: float | None) -> Float64Array:
+        """Return the number of documents of each query whose label reaches a level; computed at the first call."""
+        if level not in self._n_relevant:
+            self._n_relevant[level] = query_sums(self._documents.relevant(level), self.query_offsets)
+        return self._n_relevant[level]
 
     def _relevance(self, measure: Measure) -> Float64Array:
         """Return what each document counts in a measure, float64[n_documents]; computed at the first call."""
-        wanted, scale = measure.kind.relevance, self._scales.get(str(measure), 0)
-        if (wanted, scale) not in self._relevances:
-            gain = self.conventions.gain
-            if wanted == "scaled gain":
-                relevance = gain.scaled(self.labels, self.query_offsets)
-            elif wanted == "gain":
-                relevance = gain.of_labels(self.labels)
-            elif wanted == "stopping probability":
-                relevance = stop_probabilities(self.labels, scale)
-            else:
-                relevance = self.relevant
-            self._relevances[wanted, scale] = np.ascontiguousarray(relevance, np.float64)
-        return self._relevances[wanted, scale]
-
-    def _discount(self, measure: Measure) -> Float64Array:
-        """Return the discount of each rank that the measure looks at, float64[n_ranks]."""
-        n_ranks = min(measure.cutoff or len(self.labels), int(self.sizes.max(initial=0)))
-        if measure.kind.discount == "log2":
-            return discount_table(n_ranks)
-        table = np.ones(n_ranks)
-        if measure.kind.discount == "geometric" and n_ranks:
-            table[1:] = measure.persistence
-            table = np.multiply.accumulate(table) * (1.0 - (measure.persistence or 0.0))
-        return table
+        scale = self._scales.get(str(measure))
+        key = (measure.kind.relevance, measure.least_relevant if measure.kind.is_binary else scale)
+        if key not in self._relevances:
+            self._relevances[key] = document_relevance(self._documents, measure, scale)
+        return self._relevances[key]
 
     def _ideal_dcg(self, measure: Measure) -> Float64Array:
         """Return the DCG of the best order of each query, summed as that of any other order."""
-        cutoff = measure.cutoff or len(self.labels)
-        if cutoff not in self._ideal:
-            gains = self._relevance(measure)
-            if self._ideal_order is None:
-                self._ideal_order = self._order.copy()
-                self._sort(gains, self._ideal_order)
-            self._ideal[cutoff] = self._raw(measure, gains, self._ideal_order, False)
-        return self._ideal[cutoff]
-
-    def _sort(self, scores: Float64Array, order: npt.NDArray[np.int32]) -> None:
-        from lmart.kernels import ordering
-
-        self.pool.run(ordering.order_documents, [(scores, self.query_offsets, a, b, order) for a, b in self._ranges])
+        return self._ideal.dcg(measure, self._relevance(measure), self._discounts[measure])
 
     def _finite_dcg(self, measure: Measure, values: Float64Array) -> Float64Array:
         bad = ~np.isfinite(values)
@@ -226,13 +256,15 @@ class Evaluator:
             )
         return values
 
-    def _mean(self, values: Float64Array) -> float | None:
+    def _mean(self, values: Float64Array, undefined: BoolArray) -> float | None:
         """Return the weighted mean over the queries that count, the same in any order of the queries."""
         counts = ~np.isnan(values)
         weights = np.ones(len(values)) if self.weights is None else self.weights
         total = math.fsum(weights[counts].tolist())
         if total == 0:
             return None
+        if self.weights is not None and self.conventions.empty_weight == "one":
+            weights = np.where(undefined, self._weight_1, weights)
         products = values[counts] if self.weights is None else values[counts] * weights[counts]
         try:
             return math.fsum(products.tolist()) / total
@@ -258,16 +290,12 @@ def query_weights(weights: Float64Array, query_offsets: Int64Array) -> Float64Ar
     if bad.any():
         i = int(np.argmax(bad))
         raise DataError(f"weight {i + 1} is {float(weights[i])!r}; use finite numbers from 0 up")
-    scaled = np.ldexp(weights, -int(np.frexp(weights.max(initial=0.0))[1]))
+    scaled = np.ldexp(weights, _exponent(weights))
     if len(weights) == n_queries:
         return scaled
-    return _query_sums(scaled, query_offsets) / np.maximum(np.diff(query_offsets), 1)
+    return query_sums(scaled, query_offsets) / np.maximum(np.diff(query_offsets), 1)
 
 
-def _query_sums(values: Float64Array, query_offsets: Int64Array) -> Float64Array:
-    """Return the sum of each query's values, each query on its own, so that neighbours cannot change its rounding."""
-    sums = np.zeros(len(query_offsets) - 1)
-    filled = np.flatnonzero(np.diff(query_offsets))
-    if len(filled):
-        sums[filled] = np.add.reduceat(values, query_offsets[:-1][filled])
-    return sums
+def _exponent(weights: Float64Array) -> int:
+    """Return the power of two that weights are scaled by."""
+    return -int(np.frexp(weights.max(initial=0.0))[1])

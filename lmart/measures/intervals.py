@@ -75,3 +75,60 @@ def _student_share(angle: float, freedom: int) -> float:
     if odd:
         return 2 / math.pi * (angle + math.sin(angle) * total)
     return math.sin(angle) * total
+
+
+def student_p(t: float, freedom: int) -> float:
+    """Return how likely a Student variable is at least as far from 0 as t: the two-sided p of a t test.
+
+    t       : may be infinite
+    freedom : degrees of freedom, >= 1, millions as well
+
+    Equation: p = I_x(freedom / 2, 1 / 2) with x = freedom / (freedom + t^2), I the regularized incomplete beta function
+    (Abramowitz and Stegun 1964, 26.7.1 and 26.5.27).
+    """
+    square = t * t
+    if math.isinf(square):
+        return 0.0
+    a = freedom / 2
+    # x^a (1 - x)^(1/2) / (B(a, 1/2)), without x itself, whose rounding a power of a would blow up
+    front = math.exp(-a * math.log1p(square / freedom)) * math.sqrt(square / (freedom + square) / math.pi)
+    front *= _gamma_ratio(a)
+    x = freedom / (freedom + square)
+    if x < (a + 1) / (a + 2.5):
+        return min(1.0, front * _beta_fraction(a, 0.5, x) / a)
+    return max(0.0, 1.0 - front * _beta_fraction(0.5, a, square / (freedom + square)) / 0.5)
+
+
+def _gamma_ratio(a: float) -> float:
+    """Return gamma(a + 1/2) / gamma(a); for large a by its series (Graham, Knuth and Patashnik 1994, exercise 9.60)."""
+    if a <= 100:
+        return math.gamma(a + 0.5) / math.gamma(a)
+    y = 1 / a
+    return math.sqrt(a) * (1 + y * (-1 / 8 + y * (1 / 128 + y * (5 / 1024 + y * (-21 / 32768 - y * 399 / 262144)))))
+
+
+def _beta_fraction(a: float, b: float, x: float) -> float:
+    """Return the continued fraction of the incomplete beta function, x < (a + 1) / (a + b + 2).
+
+    Equation: 26.5.8 of Abramowitz and Stegun 1964, by the method of Lentz 1976 in the form of Thompson and Barnett
+    1986. It needs O(sqrt(max(a, b))) terms.
+    """
+    tiny = 1e-300
+    c, d = 1.0, 1.0 / _not_0(1 - (a + b) * x / (a + 1), tiny)
+    value = d
+    for m in range(1, 1_000_000):
+        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        factor = 1.0
+        for term in (even, odd):
+            d = 1.0 / _not_0(1 + term * d, tiny)
+            c = _not_0(1 + term / c, tiny)
+            factor = c * d
+            value *= factor
+        if abs(factor - 1) < 1e-15:
+            break
+    return value
+
+
+def _not_0(x: float, tiny: float) -> float:
+    return x if abs(x) >= tiny else tiny

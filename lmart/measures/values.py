@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from lmart.errors import SettingsError, quote
-from lmart.gains import Gain
+from lmart.measures.conventions import LARGEST_LEVEL, Conventions, level_text
 from lmart.measures.kinds import KINDS, MeasureKind, kind_named, names_with
 
-EMPTY_CHOICES = ("zero", "one", "skip")
-TIES_CHOICES = ("input", "average")
 DEFAULT_PERSISTENCE = 0.8
 LARGEST_CUTOFF = 2**31 - 1
 LARGEST_LABEL = 2**31 - 1
@@ -19,47 +17,27 @@ LARGEST_LABEL = 2**31 - 1
 _FORMS = [form for kind in KINDS.values() for form in kind.syntax]
 SYNTAX = f"{', '.join(_FORMS[:-1])} or {_FORMS[-1]}"
 
+_BINARY = ", ".join(kind.name for kind in KINDS.values() if kind.is_binary)
 _ONLY_WITH_SCALE = f"has a largest label, which only {names_with('largest label')} takes"
+_ONLY_BINARY = f"has a least relevant label, which only {_BINARY} take"
 _SYNTAX = re.compile(
     r"(?P<name>[a-z_]+)(?:\((?P<before>[^()]*)\))?(?:@(?P<cutoff>[^()]*))?(?:\((?P<after>[^()]*)\))?", re.DOTALL
 )
 _WHOLE = re.compile(r"0*[1-9][0-9]{0,9}")
 _DECIMAL = re.compile(r"[0-9]*\.?[0-9]+(?:e-?[0-9]+)?")
-
-
-@dataclass(frozen=True)
-class Conventions:
-    """How a measure is computed, apart from its name, cutoff and parameter.
-
-    gain  : the gain of a label in ndcg and dcg
-    empty : the value of a query without a relevant document (label > 0) in every measure but dcg: `zero`, `one`, or
-            `skip` (it does not enter the mean); in ndcg also of a query whose relevant documents all have gain 0
-    ties  : documents of equal score keep the order of the `input`, or the value is the `average` over all their
-            orders
-    """
-
-    gain: Gain = field(default_factory=Gain)
-    empty: str = "zero"
-    ties: str = "input"
-
-    def __post_init__(self) -> None:
-        for name, value, choices in (("empty", self.empty, EMPTY_CHOICES), ("ties", self.ties, TIES_CHOICES)):
-            if value not in choices:
-                raise SettingsError(f"{name} is {quote(value)}; use {' or '.join(choices)}")
-
-    def to_json(self) -> dict[str, str]:
-        """Return the conventions as plain JSON values."""
-        return {"gain": str(self.gain), "empty": self.empty, "ties": self.ties}
+_NOT_IN_BRACKETS = re.compile(r",(?![^()]*\))")
 
 
 @dataclass(frozen=True)
 class Measure:
     """One measure, higher is better: `parse_measure(str(measure), measure.conventions) == measure`.
 
-    name        : of one of the KINDS
-    cutoff      : 1-based rank to which the list is looked at; None: the whole list
-    persistence : of rbp, else None
+    name          : of one of the KINDS
+    cutoff        : 1-based rank to which the list is looked at; None: the whole list
+    persistence   : of rbp, else None
+    conventions   : apart from name, cutoff and parameters
     largest_label : L of err, whose reader stops at a document with (2^label - 1) / 2^L; None: as the data has it
+    level         : the least label of a relevant document; None: as the conventions say
     """
 
     name: str
@@ -67,14 +45,12 @@ class Measure:
     persistence: float | None = None
     conventions: Conventions = field(default_factory=Conventions)
     largest_label: int | None = None
+    level: float | None = None
 
     def __post_init__(self) -> None:
         if self.name not in KINDS:
             raise SettingsError(f"{quote(self.name)} is no measure; use {SYNTAX}")
-        if self.cutoff is None and self.kind.needs_cutoff:
-            raise SettingsError(f"{quote(self.name)} needs a cutoff, such as {self.name}@10")
-        if self.cutoff is not None and not 1 <= self.cutoff <= LARGEST_CUTOFF:
-            raise SettingsError(f"the cutoff of {quote(str(self))} is not a whole number from 1 to {LARGEST_CUTOFF}")
+        self._check_cutoff()
         if self.kind.parameter == "persistence" and self.persistence is None:
             object.__setattr__(self, "persistence", DEFAULT_PERSISTENCE)
         if self.persistence is not None:
@@ -88,50 +64,108 @@ class Measure:
                 raise SettingsError(f"{quote(str(self))} {_ONLY_WITH_SCALE}")
             if not 1 <= self.largest_label <= LARGEST_LABEL:
                 raise SettingsError(f"max of {quote(str(self))} is not a whole number from 1 to {LARGEST_LABEL}")
+        if self.level is not None:
+            if not self.kind.is_binary:
+                raise SettingsError(f"{quote(str(self))} {_ONLY_BINARY}")
+            if not 0 < self.level <= LARGEST_LEVEL:
+                raise SettingsError(f"rel of {quote(str(self))} is not a number above 0, up to {LARGEST_LEVEL}")
+
+    def _check_cutoff(self) -> None:
+        if self.cutoff is None and self.kind.cutoff == "needed":
+            raise SettingsError(f"{quote(self.name)} needs a cutoff, such as {self.name}@10")
+        if self.cutoff is not None and self.kind.cutoff == "none":
+            raise SettingsError(f"{quote(str(self))} has a cutoff, but {self.name} goes by whole queries")
+        if self.cutoff is not None and not 1 <= self.cutoff <= LARGEST_CUTOFF:
+            raise SettingsError(f"the cutoff of {quote(str(self))} is not a whole number from 1 to {LARGEST_CUTOFF}")
 
     @property
     def kind(self) -> MeasureKind:
         """What measures of this name have in common."""
         return KINDS[self.name]
 
+    @property
+    def least_relevant(self) -> float | None:
+        """The least label of a relevant document; None: any label above 0."""
+        return self.conventions.relevant if self.level is None else self.level
+
     def __str__(self) -> str:
-        persistence = "" if self.persistence in (None, DEFAULT_PERSISTENCE) else f"({self.persistence!r})"
-        largest = "" if self.largest_label is None else f"(max={self.largest_label})"
-        return self.name + persistence + ("" if self.cutoff is None else f"@{self.cutoff}") + largest
+        cutoff = "" if self.cutoff is None else f"@{self.cutoff}"
+        named = [] if self.level is None else [f"rel={level_text(self.level)}"]
+        if self.largest_label is not None:
+            named.append(f"max={self.largest_label}")
+        if self.persistence not in (None, DEFAULT_PERSISTENCE):
+            return f"{self.name}({','.join([repr(self.persistence), *named])}){cutoff}"
+        return self.name + cutoff + (f"({','.join(named)})" if named else "")
 
 
 def parse_measure(text: str, conventions: Conventions | None = None) -> Measure:
-    """Parse `ndcg@10`, `map`, `rbp(0.95)@20`, `err@10(max=4)`, ... in either case; SettingsError says what is wrong.
+    """Parse `ndcg@10`, `map`, `rbp(0.95)@20`, `p@5(rel=2)`, ... in either case; SettingsError says what is wrong.
 
     text        : the measure
     conventions : of the measure; None: the default
-    The brackets may come before or after the cutoff.
+    The brackets may come before or after the cutoff; in `rbp@0.8` the number is the persistence.
     """
+    shown = quote(text.strip())
     match = _SYNTAX.fullmatch(text.strip().lower())
     kind = None if match is None else kind_named(match["name"])
     if match is None or kind is None:
-        raise SettingsError(f"{quote(text.strip())} is no measure; use {SYNTAX}")
-    cutoff = persistence = largest = None
-    if match["cutoff"] is not None:
-        if not _WHOLE.fullmatch(match["cutoff"]) or int(match["cutoff"]) > LARGEST_CUTOFF:
-            raise SettingsError(f"the cutoff of {quote(text.strip())} is not a whole number from 1 to {LARGEST_CUTOFF}")
-        cutoff = int(match["cutoff"])
-    if match["before"] is not None and match["after"] is not None:
-        raise SettingsError(f"{quote(text.strip())} is no measure; use {SYNTAX}")
-    inside = match["after"] if match["before"] is None else match["before"]
-    if inside is not None and kind.uses_label_scale:
-        word, _, number = inside.replace(" ", "").partition("=")
+        raise SettingsError(f"{shown} is no measure; use {SYNTAX}")
+    inside = [one for one in (match["before"], match["after"]) if one is not None]
+    given: dict[str, float] = {}
+    cutoff = match["cutoff"]
+    if cutoff is not None and kind.parameter == "persistence" and _is_share(cutoff):
+        given["persistence"], cutoff = float(cutoff), None
+    if cutoff is not None and (not _WHOLE.fullmatch(cutoff) or int(cutoff) > LARGEST_CUTOFF):
+        raise SettingsError(f"the cutoff of {shown} is not a whole number from 1 to {LARGEST_CUTOFF}")
+    for entry in ",".join(inside).replace(" ", "").split(",") if inside else ():
+        name, value = _parameter(entry, kind, shown)
+        if name in given:
+            raise SettingsError(f"{shown} gives {'max' if name == 'largest_label' else name} twice")
+        given[name] = value
+    return Measure(
+        kind.name,
+        None if cutoff is None else int(cutoff),
+        given.get("persistence"),
+        conventions or Conventions(),
+        int(given["largest_label"]) if "largest_label" in given else None,
+        given.get("rel"),
+    )
+
+
+def _is_share(text: str) -> bool:
+    """Return whether what stands after the @ is a decimal below 1."""
+    return _DECIMAL.fullmatch(text) is not None and not text.isdecimal() and 0 < float(text) < 1
+
+
+def _parameter(entry: str, kind: MeasureKind, shown: str) -> tuple[str, float]:
+    """Return the name and value of one parameter in the brackets of a measure.
+
+    entry : such as `rel=2`, `max=4` or `0.95`
+    kind  : of the measure
+    shown : the measure, in quotes
+    """
+    word, equals, number = entry.partition("=")
+    if word == "rel" and equals:
+        if not kind.is_binary:
+            raise SettingsError(f"{shown} {_ONLY_BINARY}")
+        if not _DECIMAL.fullmatch(number) or not 0 < float(number) <= LARGEST_LEVEL:
+            raise SettingsError(
+                f"rel in {shown} is not a number above 0, up to {LARGEST_LEVEL}, as in {kind.name}(rel=2)"
+            )
+        return "rel", float(number)
+    if kind.uses_label_scale:
         if word != "max" or not _WHOLE.fullmatch(number) or int(number) > LARGEST_LABEL:
-            what = f"what is in the brackets of {quote(text.strip())} is not max= and a whole number"
+            what = f"what is in the brackets of {shown} is not max= and a whole number"
             raise SettingsError(f"{what} from 1 to {LARGEST_LABEL}, as in {kind.name}@10(max=4)")
-        largest = int(number)
-    elif inside is not None:
-        if inside.lstrip().startswith("max"):
-            raise SettingsError(f"{quote(text.strip())} {_ONLY_WITH_SCALE}")
-        if not _DECIMAL.fullmatch(inside):
-            raise SettingsError(f"the persistence of {quote(text.strip())} is not a number between 0 and 1")
-        persistence = float(inside)
-    return Measure(kind.name, cutoff, persistence, conventions or Conventions(), largest)
+        return "largest_label", int(number)
+    if word == "max":
+        raise SettingsError(f"{shown} {_ONLY_WITH_SCALE}")
+    if kind.parameter != "persistence":
+        how = f"; use rel= and a number, as in {kind.name}(rel=2)" if kind.is_binary else ""
+        raise SettingsError(f"{quote(entry)} in {shown} is no parameter of {kind.name}{how}")
+    if not _DECIMAL.fullmatch(entry):
+        raise SettingsError(f"the persistence of {shown} is not a number between 0 and 1")
+    return "persistence", float(entry)
 
 
 def parse_measures(text: str, conventions: Conventions | None = None) -> tuple[Measure, ...]:
@@ -143,7 +177,7 @@ def parse_measures(text: str, conventions: Conventions | None = None) -> tuple[M
     """
     measures: list[Measure] = []
     faults: list[str] = []
-    for part in text.split(","):
+    for part in _NOT_IN_BRACKETS.split(text):
         try:
             measure = parse_measure(part, conventions)
         except SettingsError as fault:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from lmart.errors import DataError
 from lmart.gains import Gain
 from lmart.measures import Conventions, Evaluator, evaluation, parse_measures
+from lmart.measures.judgments import docid_order
 from lmart.threads import WorkerPool
 
 EVERYTHING = "ndcg,ndcg@1,ndcg@3,dcg,dcg@2,map,map@2,mrr,mrr@2,p@1,p@3,recall@2,err,err@3,rbp,rbp(0.95)@4"
@@ -221,6 +222,47 @@ def test_a_table_in_which_irrelevant_documents_are_worth_something() -> None:
     assert in_order("ndcg", [0, 1], gain=Gain.parse("2,1")) == 1.0
 
 
+# ---- judged or not, retrieved or not
+
+
+def trec(metric: str, **arrays: Any) -> dict[str, float | None]:
+    """One query: d0 3 not retrieved, d1 unjudged on top, d2 0, d3 2, d4 unjudged with a label that must not matter."""
+    labels = np.array([3.0, 0.0, 0.0, 2.0, 9.0])
+    given: dict[str, Any] = {
+        "judged": np.array([True, False, True, True, False]),
+        "retrieved": np.array([False, True, True, True, True]),
+    }
+    evaluator = Evaluator(labels, np.array([0, 5]), parse_measures(metric), **(given | arrays))
+    return evaluator.evaluate(np.array([np.nan, 5.0, 4.0, 3.0, 3.0])).values
+
+
+def test_unjudged_and_unretrieved_documents() -> None:
+    """By hand: ranked d1 (unjudged), d2 (0), d3 (2), d4 (unjudged)."""
+    values = trec("map,recall@9,p@2,mrr,judged,judged@1,judged@2,judged@9,bpref,ndcg,err,kendall,p@3(rel=3),map(rel=3)")
+    ideal = 7 + 3 / math.log2(3)
+    wanted = [1 / 6, 0.5, 0, 1 / 3, 0.5, 0, 0.5, 0.5, 0.0, 3 / 2 / ideal, 3 / 16 / 3, -1.0, 0, 0]
+    assert list(values.values()) == pytest.approx(wanted, rel=1e-15)
+    assert trec("judged@3", judged=None, retrieved=np.array([False, True, True, True, True]))["judged@3"] == 1.0
+
+
+def test_equal_scores_stand_in_the_tie_order() -> None:
+    labels, offsets, scores = np.array([0.0, 1.0, 0.0, 1.0]), np.array([0, 3, 4]), np.array([1.0, 1.0, 1.0, 1.0])
+    for places, rank in (([0, 1, 2], 2), ([5, 4, 3], 2), ([1, 0, 2], 1), ([0, 7, 3], 3)):
+        order = np.array([*places, 0])
+        report = Evaluator(labels, offsets, parse_measures("mrr"), tie_order=order).evaluate(scores)
+        assert report.per_query["mrr"].tolist() == [1 / rank, 1.0]
+        backward = parse_measures("mrr", Conventions(ties="reverse"))
+        report = Evaluator(labels, offsets, backward, tie_order=order).evaluate(scores)
+        assert report.per_query["mrr"].tolist() == [1 / (4 - rank), 1.0]
+    assert evaluate("mrr", [1, 0, 0], [1, 1, 0], ties="reverse") == {"mrr": 0.5}
+    ids = ["a10", "a9", "b", "x"]
+    assert docid_order(ids, offsets).tolist() == [2, 1, 0, 0]
+    with pytest.raises(ValueError, match="tie_order"):
+        evaluate("mrr", [1, 0], [1, 1], ties="docid")
+    with pytest.raises(ValueError, match="judged has 2 entries for 4 documents"):
+        Evaluator(labels, offsets, parse_measures("mrr"), judged=np.array([True, False]))
+
+
 # ---- the evaluator
 
 
@@ -231,6 +273,9 @@ def test_the_report_states_its_conventions() -> None:
     assert (shown["queries"], shown["documents"], shown["empty_queries"]) == (2, 3, 1)
     assert shown["conventions"] == {
         "gain": "linear", "empty": "skip", "ties": "average", "relevant": "label > 0", "err": "(2^label - 1) / 2^6",
+        "discount": "log2", "short": "whole", "p_divisor": "k", "map_divisor": "relevant", "ideal": "gain",
+        "empty_ndcg": "label", "empty_p": "empty", "empty_weight": "query", "missing": "zero", "precision": "double",
+        "like": None,
     }  # fmt: skip
     assert list(shown["metrics"]) == ["ndcg@10", "err"]
     assert np.isnan(report.per_query["ndcg@10"]).tolist() == [False, True]
@@ -271,7 +316,7 @@ def test_nothing_is_remembered_from_call_to_call() -> None:
 
 @pytest.mark.parametrize("ties", ["input", "average"])
 def test_threads_and_the_order_of_queries_change_no_bit(ties: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lmart.measures.evaluation.DOCUMENTS_A_CALL", 50)
+    monkeypatch.setattr("lmart.measures.query_kernels.DOCUMENTS_A_CALL", 50)
     rng = np.random.default_rng(5)
     sizes = rng.integers(0, 40, 60)
     labels = [rng.integers(0, 5, size) * rng.integers(0, 2) for size in sizes]

@@ -7,7 +7,14 @@ import math
 import numpy as np
 import pytest
 
-from lmart.measures.intervals import interval_of_mean, standard_error, student_quantile, weighted_standard_error
+from lmart.measures.intervals import (
+    _student_share,
+    interval_of_mean,
+    standard_error,
+    student_p,
+    student_quantile,
+    weighted_standard_error,
+)
 
 
 @pytest.mark.parametrize(
@@ -32,3 +39,38 @@ def test_equal_weights_give_the_plain_standard_error() -> None:
     weights = np.array([2.0, 2.0, 2.0, 2.0, 0.0])
     assert weighted_standard_error(every, weights, mean) == pytest.approx(standard_error(values))
     assert standard_error([0.7]) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("t", "freedom", "p"),
+    [
+        (0.0, 7, 1.0),
+        (1.0, 1, 0.5),  # the Cauchy distribution
+        (1e-8, 1, 1 - 2e-8 / math.pi),
+        (-math.sqrt(2), 2, 1 - math.sqrt(0.5)),  # 1 - t / sqrt(2 + t^2)
+        (30.0, 2, 1 - 30 / math.sqrt(902)),
+        (2.9154759474, 9, 0.0171576592),
+        (1.959963985, 10**9, 0.05),  # the normal distribution
+        (8.0, 10**9, 1.2441921148543573e-15),
+        (math.inf, 3, 0.0),
+        (1e200, 3, 0.0),
+    ],
+)
+def test_p_of_student(t: float, freedom: int, p: float) -> None:
+    assert student_p(t, freedom) == pytest.approx(p, rel=1e-7)
+    assert student_p(-t, freedom) == student_p(t, freedom)
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 3, 30, 199, 200, 201, 999])
+def test_p_is_that_of_finite_sums(freedom: int) -> None:
+    for t in (0.01, 0.3, 1.0, 1.7, 1.8, 2.5, 4.0):
+        inside = _student_share(math.atan(t / math.sqrt(freedom)), freedom)
+        assert student_p(t, freedom) == pytest.approx(1 - inside, rel=1e-10)
+
+
+@pytest.mark.peers
+def test_p_is_that_of_scipy() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    for freedom in (1, 4, 99, 198, 201, 31_530, 1_000_000, 5_000_000):
+        for t in (0.001, 0.5, 1.7, 1.8, 2.0, 5.0, 30.0):
+            assert student_p(t, freedom) == pytest.approx(2 * stats.t.sf(t, freedom), rel=1e-9)

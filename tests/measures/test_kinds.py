@@ -24,7 +24,7 @@ def test_every_form_of_the_syntax_parses(kind: MeasureKind) -> None:
         assert form in SYNTAX
         with_cutoff = form.replace("[@k]", "@k").replace("@k", "@10").replace("(R)", "(0.9)").replace("L)", "4)")
         measure = parse_measure(with_cutoff)
-        assert (measure.kind, measure.cutoff) == (kind, 10)
+        assert (measure.kind, measure.cutoff) == (kind, None if kind.cutoff == "none" else 10)
         assert (measure.persistence is not None) == (kind.parameter == "persistence")
         assert (measure.largest_label is not None) == ("max=" in form)
 
@@ -39,7 +39,7 @@ def test_a_name_or_alias_stands_for_one_measure() -> None:
 
 
 def test_a_record_is_all_that_a_measure_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    kind = MeasureKind("hits", "relevant documents among the first k", "relevant", needs_cutoff=True, aliases=("hit",))
+    kind = MeasureKind("hits", "relevant documents among the first k", "relevant", cutoff="needed", aliases=("hit",))
     monkeypatch.setitem(KINDS, "hits", kind)
     measure = parse_measure("hit@2")
     assert str(measure) == "hits@2" and TrainSettings(metric="HITS@2").measure == measure

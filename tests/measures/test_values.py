@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lmart.errors import ExitStatus, SettingsError
 from lmart.gains import Gain
-from lmart.measures import KINDS, Conventions, Measure, parse_measure, parse_measures
+from lmart.measures import KINDS, Conventions, Measure, MeasureKind, parse_measure, parse_measures
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,23 @@ from lmart.measures import KINDS, Conventions, Measure, parse_measure, parse_mea
         ("rbp(0.8)", Measure("rbp")),
         ("RBP(.95)@7", Measure("rbp", 7, 0.95)),
         ("rbp(1e-3)", Measure("rbp", None, 0.001)),
+        ("rbp@0.8", Measure("rbp")),
+        ("rbp@.95", Measure("rbp", None, 0.95)),
+        ("rbp@20", Measure("rbp", 20)),
+        ("rbp@0.95(rel=2)", Measure("rbp", None, 0.95, level=2)),
+        ("rbp(0.95, rel=2)", Measure("rbp", None, 0.95, level=2)),
+        ("rbp(rel=2)@20", Measure("rbp", 20, level=2)),
+        ("rbp(0.95)@20(rel=2)", Measure("rbp", 20, 0.95, level=2)),
+        ("p@5(rel=2)", Measure("p", 5, level=2)),
+        ("P(REL=02)@5", Measure("p", 5, level=2)),
+        ("map(rel=0.5)", Measure("map", level=0.5)),
+        ("recall@100(rel=2)", Measure("recall", 100, level=2)),
+        ("mrr(rel=2)", Measure("mrr", level=2)),
+        ("bpref(rel=2)", Measure("bpref", level=2)),
+        ("bpref", Measure("bpref")),
+        ("kendall", Measure("kendall")),
+        ("judged@10", Measure("judged", 10)),
+        ("judged", Measure("judged")),
     ],
 )
 def test_accepted_syntax(text: str, measure: Measure) -> None:
@@ -40,15 +57,35 @@ def test_accepted_syntax(text: str, measure: Measure) -> None:
 
 
 @given(
-    name=st.sampled_from(sorted(KINDS)),
-    cutoff=st.integers(1, 2**31 - 1),
+    kind=st.sampled_from(list(KINDS.values())),
+    cutoff=st.none() | st.integers(1, 2**31 - 1),
     persistence=st.floats(0, 1, exclude_min=True, exclude_max=True),
-    gain=st.sampled_from(["exp2", "linear", "0,1,2.5"]),
-    empty=st.sampled_from(["zero", "one", "skip"]),
+    level=st.none() | st.integers(1, 2**31 - 1) | st.floats(0, 2**31 - 1, exclude_min=True),
+    largest=st.none() | st.integers(1, 2**31 - 1),
+    conventions=st.builds(
+        Conventions,
+        st.sampled_from(["exp2", "linear", "0,1,2.5"]).map(Gain.parse),
+        st.sampled_from(["zero", "one", "skip"]),
+        st.just("average"),
+        relevant=st.sampled_from([None, 2.0]),
+    ),
 )
-def test_printing_and_parsing_are_inverse(name: str, cutoff: int, persistence: float, gain: str, empty: str) -> None:
-    conventions = Conventions(Gain.parse(gain), empty, "average")
-    measure = Measure(name, cutoff, persistence if name == "rbp" else None, conventions)
+def test_printing_and_parsing_are_inverse(
+    kind: MeasureKind,
+    cutoff: int | None,
+    persistence: float,
+    level: float | None,
+    largest: int | None,
+    conventions: Conventions,
+) -> None:
+    measure = Measure(
+        kind.name,
+        {"needed": cutoff or 5, "may be": cutoff, "none": None}[kind.cutoff],
+        persistence if kind.parameter == "persistence" else None,
+        conventions,
+        largest if kind.uses_label_scale else None,
+        level if kind.is_binary else None,
+    )
     assert parse_measure(str(measure), conventions) == measure
     assert len({measure, parse_measure(str(measure).upper(), conventions)}) == 1
 
@@ -57,7 +94,10 @@ def test_printing_and_parsing_are_inverse(name: str, cutoff: int, persistence: f
     "text",
     ["", "ndcg@0", "ndcg@-1", "ndcg@x", "ndcg@", "ndcg@1.5", "ndcg@1e3", "ndcg@1_0", "ndcg@\u0661", "ndcg@3000000000",
      "ndcg10", "ndgc@10", "p", "recall", "auc", "rbp(0)", "rbp(1)", "rbp(1.5)", "rbp(nan)", "rbp()", "rbp(0_1)",
-     "rbp(-0.5)", "ndcg(0.5)", "map@3@4", "rbp(0.5", "ndcg@3\x1b[0m"],
+     "rbp(-0.5)", "ndcg(0.5)", "map@3@4", "rbp(0.5", "ndcg@3\x1b[0m", "bpref@10", "kendall@5", "rbp@0.0", "rbp@1.0",
+     "rbp@1.5", "map@0.5", "ndcg(rel=2)", "err(rel=2)", "kendall(rel=2)", "map(rel=0)", "map(rel=-1)", "map(rel=x)",
+     "map(rel=)", "map(rel)", "map(rel=2,rel=2)", "map(rel=1)(rel=2)", "p@5(2)", "p@5(rel=2,max=4)", "rbp(0.5,0.6)",
+     "rbp@0.5(0.6)", "map(rel=1e400)", "map(rel=9999999999)", "rbp(rel=2,)", "map(rel=nan)"],
 )  # fmt: skip
 def test_bad_names_are_usage_errors(text: str) -> None:
     with pytest.raises(SettingsError) as refusal:
@@ -73,6 +113,15 @@ def test_all_bad_names_of_a_list_are_told_together() -> None:
         assert part in str(refusal.value)
     assert str(refusal.value).count("use ndcg[@k]") == 1
     assert "'map'" not in str(refusal.value)
+
+
+def test_the_commas_in_brackets_divide_no_list() -> None:
+    texts = ["rbp(0.95,rel=2)", "p@5(rel=2)", "err@3(max=5)", "map"]
+    assert [str(one) for one in parse_measures(", ".join(texts))] == texts
+    with pytest.raises(SettingsError) as refusal:
+        parse_measures("rbp(0.95,rel=x),map(rel=0),bpref@3")
+    for part in ("'rbp(0.95,rel=x)'", "'map(rel=0)'", "'bpref@3'"):
+        assert part in str(refusal.value)
 
 
 def test_lists_keep_their_order_and_name_each_once() -> None:

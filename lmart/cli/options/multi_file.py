@@ -20,6 +20,10 @@ class ManyFilesCommand(click.Command):
         ctx  : of the command
         args : as they were written
         """
+        return super().parse_args(ctx, self.spread(args))
+
+    def spread(self, args: list[str]) -> list[str]:
+        """Return the arguments with the option before each further file."""
         spread: list[str] = []
         current: str | None = None
         values = 0
@@ -34,4 +38,4 @@ class ManyFilesCommand(click.Command):
                 spread.append(current)
             spread.append(arg)
             values += 1
-        return super().parse_args(ctx, spread)
+        return spread

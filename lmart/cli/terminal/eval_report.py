@@ -10,10 +10,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lmart.errors import input_name, visible
+
 if TYPE_CHECKING:
     from lmart.measures import EvaluationReport
+    from lmart.measures.summary import Summary
+    from lmart.measures.system_evaluation import EvaluationResult
+    from lmart.measures.system_statistics import SystemStatistics
 
 NOT_DEFINED = "n/a"
+FILES_NAMED = 3  # of the data, in a line of the report
 _IN_A_CELL = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r"})
 _EMPTY = {
     "zero": "an empty query counts 0 in every measure but dcg",
@@ -27,42 +33,65 @@ _TIES = {
 _GAINS = {"exp2": "2^label - 1", "linear": "the label", "table": "by label, from 0 up"}
 
 
-def print_report(report: EvaluationReport, weights: str | None = None) -> None:
-    """Print the report to standard output: with rules and colours on a terminal, else the same bytes anywhere.
+def print_result(result: EvaluationResult, statistics: SystemStatistics | None = None) -> None:
+    """Print the measures to standard output: with rules and colours on a terminal, else the same bytes anywhere.
 
-    report  : what was measured
-    weights : what had a weight each, 'query' or 'row'; None: there were no weights
+    result     : what was measured
+    statistics : with the intervals of the means; None: there are none
     """
-    facts, rows = _facts(report, weights), _rows(report)
+    facts = _facts(result)
+    if len(result.systems) > 1:
+        from lmart.cli.terminal.systems_table import print_systems
+
+        print_systems(result, facts)
+        return
+    if statistics is not None:
+        drawn = f"{statistics.resamples} bootstrap resamples of the queries, seed {statistics.resampling.seed}"
+        facts.append(("interval", f"{100 * statistics.resampling.level:.6g}% ({drawn})"))
+    rows = _rows(result.systems[0].report, None if statistics is None else statistics.summaries[0])
     if is_terminal():
-        _print_on_terminal(facts, rows)
+        from lmart.cli.terminal.bars import are_shown, bars
+
+        shown_bars = are_shown() and statistics is not None
+        every = result.systems[0].report.per_query.values()
+        _print_on_terminal(facts, rows, [bars(values) for values in every] if shown_bars else [])
     else:
         click.echo(format_report(facts, rows), nl=False)
 
 
-def format_report(facts: Sequence[tuple[str, str]], rows: Sequence[tuple[str, str]]) -> str:
-    """Return aligned lines, never wrapped: the facts, an empty line, the measures."""
-    width = max(len(name) for name, _ in (*facts, *rows))
-    digits = max(len(value) for _, value in rows)
+def format_report(facts: Sequence[tuple[str, str]], rows: Sequence[tuple[str, str, str]]) -> str:
+    """Return aligned lines, never wrapped: the facts, an empty line, the measures with their means and intervals."""
+    width = max(len(one[0]) for one in (*facts, *rows))
+    digits, ends = (max(len(row[i]) for row in rows) for i in (1, 2))
     lines = [f"{name:<{width}}  {value}" for name, value in facts]
-    lines += ["", *(f"{name:<{width}}  {value:>{digits}}" for name, value in rows)]
+    lines += ["", *(f"{name:<{width}}  {value:>{digits}}  {ends_of:>{ends}}".rstrip() for name, value, ends_of in rows)]
     return "\n".join(lines) + "\n"
 
 
-def per_query_lines(report: EvaluationReport, query_ids: Sequence[str]) -> Iterator[str]:
-    """Yield a header, then a line a query: its id and each measure, every digit, tab-separated."""
-    yield "\t".join(("qid", *report.per_query)) + "\n"
-    columns = [values.tolist() for values in report.per_query.values()]
-    for query_id, *values in zip(query_ids, *columns, strict=True):
-        cells = (NOT_DEFINED if math.isnan(value) else repr(value) for value in values)
-        yield "\t".join((query_id.translate(_IN_A_CELL), *cells)) + "\n"
+def per_query_lines(result: EvaluationResult) -> Iterator[str]:
+    """Yield a header, then a line a query: its id and each measure, every digit, tab-separated.
+
+    result : what was measured; of several systems there are the lines of each, which begin with its name
+    """
+    several = len(result.systems) > 1
+    yield "\t".join((*(["system"] if several else []), "qid", *result.measures)) + "\n"
+    query_ids = [one.translate(_IN_A_CELL) for one in result.query_ids]
+    for system in result.systems:
+        start = system.name.translate(_IN_A_CELL) + "\t" if several else ""
+        columns = [values.tolist() for values in system.report.per_query.values()]
+        for query_id, *values in zip(query_ids, *columns, strict=True):
+            cells = (NOT_DEFINED if math.isnan(value) else repr(value) for value in values)
+            yield start + "\t".join((query_id, *cells)) + "\n"
 
 
-def _facts(report: EvaluationReport, weights: str | None) -> list[tuple[str, str]]:
+def _facts(result: EvaluationResult) -> list[tuple[str, str]]:
     """Return what the numbers depend on, as names and values."""
+    report = result.systems[0].report
     conventions = report.conventions
     empty, kind = conventions.empty, conventions.gain.kind
     facts = [
+        (result.data_kind, _shown_files(result.data)),
+        *((system.kind, _shown_file(system.path)) for system in result.systems),
         ("queries", str(report.n_queries)),
         ("documents", str(report.n_documents)),
         ("empty queries", f"{report.n_empty_queries} (no label above 0)"),
@@ -72,16 +101,35 @@ def _facts(report: EvaluationReport, weights: str | None) -> list[tuple[str, str
     ]
     if report.grade_scales:
         facts.append(("err", f"stops with probability {report.stopping}"))
-    if weights is not None:
-        facts.append(("weights", f"one a {weights}"))
+    if result.weights_per is not None:
+        facts.append(("weights", f"one a {result.weights_per}"))
     return facts
 
 
-def _rows(report: EvaluationReport) -> list[tuple[str, str]]:
-    return [(name, NOT_DEFINED if value is None else _shown(value)) for name, value in report.values.items()]
+def _shown_files(paths: Sequence[str]) -> str:
+    """Return the names of files, of many the first ones and how many more there are."""
+    named = ", ".join(map(_shown_file, paths[:FILES_NAMED]))
+    return named if len(paths) <= FILES_NAMED else f"{named} and {len(paths) - FILES_NAMED} more"
 
 
-def _shown(value: float) -> str:
+def _shown_file(path: str) -> str:
+    return visible(input_name(path))
+
+
+def _rows(report: EvaluationReport, summaries: dict[str, Summary] | None) -> list[tuple[str, str, str]]:
+    """Return each measure, its mean and its interval."""
+    intervals = {} if summaries is None else {name: one.interval for name, one in summaries.items()}
+    return [(name, shown(value), _interval(intervals.get(name))) for name, value in report.values.items()]
+
+
+def _interval(interval: tuple[float, float] | None) -> str:
+    return "" if interval is None else "..".join(f"{end:.4f}" if abs(end) < 1e6 else f"{end:.7g}" for end in interval)
+
+
+def shown(value: float | None) -> str:
+    """Return the mean of a measure as tables show it; None: no query counts."""
+    if value is None:
+        return NOT_DEFINED
     return f"{value:.6f}" if abs(value) < 1e9 else f"{value:.9g}"
 
 
@@ -92,7 +140,9 @@ def is_terminal() -> bool:
     return sys.stdout.isatty()
 
 
-def _print_on_terminal(facts: Sequence[tuple[str, str]], rows: Sequence[tuple[str, str]]) -> None:
+def _print_on_terminal(
+    facts: Sequence[tuple[str, str]], rows: Sequence[tuple[str, str, str]], bars: Sequence[str]
+) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
@@ -101,8 +151,15 @@ def _print_on_terminal(facts: Sequence[tuple[str, str]], rows: Sequence[tuple[st
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("measure", no_wrap=True)
     table.add_column("mean", justify="right", no_wrap=True)
-    for name, value in rows:
-        table.add_row(Text(name), Text(value, style="bold"))
+    has_intervals = any(interval for *_, interval in rows)
+    if has_intervals:
+        table.add_column("interval", justify="right", no_wrap=True)
+    if bars:
+        table.add_column("queries by value", justify="right", no_wrap=True)
+    for number, (name, value, interval) in enumerate(rows):
+        cells = [Text(name), Text(value, style="bold")]
+        cells += [Text(interval)] if has_intervals else []
+        table.add_row(*cells, *([Text(bars[number], style="dim")] if bars else []))
     console = Console(highlight=False)
     width = max(len(name) for name, _ in facts)
     for name, value in facts:

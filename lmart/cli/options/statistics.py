@@ -1,0 +1,112 @@
+"""Options of intervals and comparisons; they arrive in the command as one `statistics_options: StatisticsOptions`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import click
+
+from lmart.cli.options.packed import given_on_command_line, packed
+from lmart.cli.options.types import Real, Whole
+from lmart.measures.resampling import (
+    DEFAULT_FLIPS,
+    DEFAULT_LEVEL,
+    EXACT_UP_TO,
+    LARGEST_NUMBER,
+    LARGEST_SEED,
+    LEAST_RESAMPLES,
+    MOST_RESAMPLES,
+    Resampling,
+)
+
+
+@dataclass(frozen=True)
+class StatisticsOptions:
+    """How intervals and tests are drawn, and what is compared, one field an option.
+
+    seed, level, resamples, flips : as in Resampling
+    compare   : compare several systems
+    all_pairs : compare each system with each one before it, not with the first only
+    """
+
+    seed: int
+    level: float
+    resamples: int | None
+    flips: int
+    compare: bool
+    all_pairs: bool
+
+    @property
+    def resampling(self) -> Resampling:
+        """How intervals and tests are drawn."""
+        return Resampling(self.seed, self.level, self.resamples, self.flips)
+
+    def check_usage(self, n_systems: int, is_reported: bool) -> None:
+        """Raise a usage error when an option has no effect.
+
+        n_systems   : how many are measured
+        is_reported : whether there is a report, which intervals and comparisons are part of
+        """
+        if not is_reported:
+            for one in fields(self):
+                if given_on_command_line(one.name):
+                    flag = "--" + one.name.replace("_", "-")
+                    raise click.UsageError(f"{flag} is for the report, which --per-query - replaces; leave it out")
+        for one, flag in (("flips", "--flips"), ("all_pairs", "--all-pairs"), ("compare", "--compare/--no-compare")):
+            if n_systems < 2 and given_on_command_line(one):
+                raise click.UsageError(
+                    f"{flag} is for comparing systems, and there is one; give several, or leave it out"
+                )
+            if not self.compare and one != "compare" and given_on_command_line(one):
+                raise click.UsageError(f"{flag} is for comparing systems, which --no-compare leaves out")
+
+
+statistics_options = packed(
+    "statistics_options",
+    StatisticsOptions,
+    [one.name for one in fields(StatisticsOptions)],
+    [
+        click.option(
+            "--compare/--no-compare",
+            default=True,
+            show_default=True,
+            help="Compare the systems after the first with it, query by query, in each measure.",
+        ),
+        click.option("--all-pairs", is_flag=True, help="Compare each system with each one before it."),
+        click.option(
+            "--level",
+            type=Real(0.0, 1.0, min_open=True),
+            metavar="R",
+            default=DEFAULT_LEVEL,
+            show_default=True,
+            help="Probability that an interval holds the mean, or the difference of means; below 1.",
+        ),
+        click.option(
+            "--resamples",
+            type=Whole(1, LARGEST_NUMBER, other="auto"),
+            metavar="N|auto",
+            default="auto",
+            show_default=True,
+            help="Resamples of the queries that intervals are taken from (bootstrap).  auto: "
+            f"{MOST_RESAMPLES}, of more than 50,000 queries fewer, but {LEAST_RESAMPLES} at least.",
+        ),
+        click.option(
+            "--flips",
+            type=Whole(1, LARGEST_NUMBER),
+            metavar="N",
+            default=DEFAULT_FLIPS,
+            show_default=True,
+            help="Choices of signs that a randomization test tries; where at most "
+            f"{EXACT_UP_TO} queries differ it tries all.",
+        ),
+        click.option(
+            "--seed",
+            type=Whole(0, LARGEST_SEED),
+            metavar="N",
+            default=0,
+            show_default=True,
+            help="Seed of resamples and choices of signs.",
+        ),
+    ],
+)
+"""Add the options to a command; the command gets them packed as the keyword `statistics_options`."""

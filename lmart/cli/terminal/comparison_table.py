@@ -1,0 +1,159 @@
+"""Comparisons of systems on standard output: a table a measure, which fits 80 columns, with queries that differ most.
+
+Names of systems are shortened where they must be, numbers never.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import click
+
+from lmart.cli.terminal import eval_report
+from lmart.cli.terminal.bars import are_shown, bars
+from lmart.cli.terminal.systems_table import GAP, Grid, shortened
+from lmart.errors import visible
+
+if TYPE_CHECKING:
+    from lmart.measures.comparison import Comparison, QueryDifference
+    from lmart.measures.system_evaluation import EvaluationResult
+    from lmart.measures.system_statistics import SystemStatistics
+
+WIDTH = 80
+SHORTEST_NAME = 8
+HEADER = ("difference", "interval", "win/tie/loss", "p", "holm", "t test")
+CUT_ID = 24  # characters of a query id
+
+
+def print_comparisons(result: EvaluationResult, statistics: SystemStatistics) -> None:
+    """Print what is compared and how, then each measure.
+
+    result     : what was measured
+    statistics : with comparisons
+    """
+    styled = eval_report.is_terminal()
+    lines = ["", *textwrap.wrap(explanation(result, statistics), WIDTH)]
+    for measure, group in groupby(statistics.comparisons, key=lambda one: one.measure):
+        lines += ["", *measure_lines(measure, list(group), result, statistics.all_pairs, styled)]
+    click.echo("\n".join(lines))
+
+
+def explanation(result: EvaluationResult, statistics: SystemStatistics) -> str:
+    """Return what is compared, and by which tests.
+
+    result     : what was measured
+    statistics : with comparisons
+    """
+    resampling, tests = statistics.resampling, [one.randomization for one in statistics.comparisons]
+    if all(one is None or one.exact for one in tests):
+        flips = "all choices of signs"
+    else:
+        drawn = f"{resampling.flips} choices of signs"
+        some = any(one is not None and one.exact for one in tests)
+        flips = drawn + (", all where at most 20 queries differ" if some else "")
+    number = len(statistics.comparisons) // len(result.measures)
+    holm = f"the {number} comparisons of a measure" if number > 1 else "one comparison a measure, so the same"
+    of_what = "of each two systems" if statistics.all_pairs else f"to {visible(result.systems[0].name)}"
+    return (
+        f"Differences {of_what}, query by query, with {100 * resampling.level:.6g}% intervals ({statistics.resamples} "
+        f"bootstrap resamples of the queries). p: Fisher's randomization test, two-sided, {flips}. holm: p adjusted "
+        f"for {holm} (Holm). t test: p of the paired t test. Seed {resampling.seed}."
+    )
+
+
+def measure_lines(
+    measure: str, comparisons: Sequence[Comparison], result: EvaluationResult, all_pairs: bool, styled: bool
+) -> list[str]:
+    """Return the table of one measure, and under each of its lines the queries that gained and lost most.
+
+    measure     : its name
+    comparisons : in this measure
+    result      : what was measured
+    all_pairs   : name the baseline of each comparison too
+    styled      : for a terminal
+    """
+    cells = [_cells(one) for one in comparisons]
+    digits = [max(map(len, column)) for column in zip(HEADER, *cells, strict=True)]
+    room = max(SHORTEST_NAME, WIDTH - sum(digits) - GAP * len(digits))
+    names = _names(comparisons, [one.name for one in result.systems], all_pairs, room)
+    header = [measure if len(measure) <= room else "", *HEADER]
+    rows = [[name, *row] for name, row in zip(names, cells, strict=True)]
+    first, *others = Grid(header, rows, set()).lines(styled=styled)
+    shown = [first] if header[0] else [measure, first]
+    if are_shown():
+        shown += _bars_of_systems(measure, result)
+    for comparison, line in zip(comparisons, others, strict=True):
+        shown.append(line)
+        shown += _queries("gained", comparison.gained, result.query_ids)
+        shown += _queries("lost", comparison.lost, result.query_ids)
+        if comparison.left_out:
+            shown.append(f"  left out  {comparison.left_out} queries that count in one of the two only")
+    return shown
+
+
+def _bars_of_systems(measure: str, result: EvaluationResult) -> list[str]:
+    """Return lines with the name of each system and how many queries have which value."""
+    names = [visible(one.name) for one in result.systems]
+    names = shortened(names, WIDTH // 4) or [f"#{i}" for i in range(1, len(names) + 1)]
+    items = [f"{name}  {bars(one.report.per_query[measure])}" for name, one in zip(names, result.systems, strict=True)]
+    lines = [f"  values  {items[0]}"]
+    for item in items[1:]:
+        if len(lines[-1]) + len(item) + 3 <= WIDTH:
+            lines[-1] += f"   {item}"
+        else:
+            lines.append(f"{'':10}{item}")
+    return lines
+
+
+def _names(comparisons: Sequence[Comparison], systems: Sequence[str], all_pairs: bool, room: int) -> list[str]:
+    """Return what stands for each comparison: its system, and of all pairs the baseline too."""
+    room = (room - len(" - ")) // 2 if all_pairs else room
+    every = [visible(name) for name in systems]
+    # Where cut names would no longer differ, places on the command line, at which the names stand above.
+    short = shortened(every, room) or [f"#{i}" for i in range(1, len(systems) + 1)]
+    called = dict(zip(systems, short, strict=True))
+    if all_pairs:
+        return [f"{called[one.system]} - {called[one.baseline]}" for one in comparisons]
+    return [called[one.system] for one in comparisons]
+
+
+def _cells(one: Comparison) -> list[str]:
+    undefined = eval_report.NOT_DEFINED
+    return [
+        undefined if one.difference is None else _signed(one.difference, 6),
+        undefined if one.interval is None else "..".join(_signed(end, 4) for end in one.interval),
+        f"{one.wins}/{one.ties}/{one.losses}",
+        p_shown(None if one.randomization is None else one.randomization.p),
+        p_shown(one.p_holm),
+        p_shown(one.p_t),
+    ]
+
+
+def p_shown(p: float | None) -> str:
+    """Return a p value as tables show it.
+
+    p : from 0 to 1; None: there is none
+    """
+    if p is None:
+        return eval_report.NOT_DEFINED
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _signed(value: float, digits: int) -> str:
+    return f"{value:+.{digits}f}" if abs(value) < 1e6 else f"{value:+.6g}"
+
+
+def _queries(what: str, differences: Sequence[QueryDifference], query_ids: Sequence[str]) -> list[str]:
+    """Return a line of the queries with the largest differences, as many as fit."""
+    line = f"  {what:<6} "
+    for place, (query, difference) in enumerate(differences):
+        name = visible(query_ids[query])
+        name = name if len(name) <= CUT_ID else name[: CUT_ID - 2] + ".."
+        item = f"{', ' if place else ' '}{name} {_signed(difference, 4)}"
+        if place and len(line) + len(item) > WIDTH:
+            break
+        line += item
+    return [line] if differences else []

@@ -1,0 +1,74 @@
+"""Judged documents and rankings that are known by the ids of queries and documents, as TREC files have them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lmart.array_types import Float64Array, Int64Array
+from lmart.data.dataset import RankingDataset
+from lmart.errors import DataError, quote
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedDocuments:
+    """What is known to be relevant, query by query.
+
+    query_ids     : n_queries texts, distinct
+    query_offsets : int64[n_queries + 1]
+    document_ids  : n_documents ids in UTF-8, distinct in a query
+    labels        : float64[n_documents]; below 0: in the file, but not judged
+    source        : what to call it in messages
+    """
+
+    query_ids: Sequence[str]
+    query_offsets: Int64Array
+    document_ids: Sequence[bytes]
+    labels: Float64Array
+    source: str
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What a system returned, query by query.
+
+    query_ids     : n_queries texts, distinct
+    query_offsets : int64[n_queries + 1]
+    document_ids  : n_documents ids in UTF-8, distinct in a query
+    scores        : float64[n_documents], finite
+    source        : what to call it in messages
+    """
+
+    query_ids: Sequence[str]
+    query_offsets: Int64Array
+    document_ids: Sequence[bytes]
+    scores: Float64Array
+    source: str
+
+
+def judgments_of(dataset: RankingDataset) -> JudgedDocuments:
+    """Return the labels of a data set by the ids of its documents.
+
+    dataset : read with its document ids
+    DataError when a row has no document id, or a query names a document twice.
+    """
+    ids = dataset.document_ids or [""] * dataset.n_documents
+    rows = np.arange(dataset.n_documents) if dataset.input_rows is None else dataset.input_rows
+    if "" in ids:
+        row = int(rows[[i for i, one in enumerate(ids) if not one]].min()) + 1
+        what = f"row {row} has no document id, by which a run would name it"
+        raise DataError(f"{what}; lmart convert --to qrels numbers the rows of a query as predict does", dataset.source)
+    bounds = dataset.query_offsets.tolist()
+    for query, (start, stop) in enumerate(zip(bounds[:-1], bounds[1:], strict=True)):
+        own = ids[start:stop]
+        if len(set(own)) < stop - start:
+            first: dict[str, int] = {}
+            for place, one in enumerate(own):
+                if first.setdefault(one, place) != place:
+                    both = " and ".join(str(int(rows[start + i]) + 1) for i in (first[one], place))
+                    what = f"query {quote(dataset.query_ids[query])} names document {quote(one)} twice, in rows {both}"
+                    raise DataError(f"{what}; keep one of them", dataset.source)
+    encoded = [one.encode("utf-8") for one in ids]
+    return JudgedDocuments(dataset.query_ids, dataset.query_offsets, encoded, dataset.labels, dataset.source)

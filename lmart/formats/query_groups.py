@@ -1,0 +1,74 @@
+"""Files of groups of queries: `qid TAB group` on each line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from lmart.array_types import Int64Array
+from lmart.errors import DataError, quote
+from lmart.formats.documents.ids import encoding_fault, has_control
+from lmart.formats.line_reader import read_lines
+
+NO_GROUP = "(none)"
+"""The group of queries that the file has no line for."""
+_FORM = "give 'qid TAB group' on each line"
+_NO_COMMENT = re.compile(rb"(?!)")
+
+
+def read_query_groups(path: str) -> dict[str, str]:
+    """Return the group of each query of a file, by query id; blank lines do not count, nor a first line `qid TAB group`.
+
+    path : the file; '-': standard input
+    DataError names the line that has another form, is not text, or names a query again.
+    """
+    groups: dict[str, str] = {}
+    lines: dict[str, int] = {}
+    is_first = True
+    for found in read_lines(path, _NO_COMMENT):
+        for raw, line in zip(*found, strict=True):
+            query_id, group = _fields(raw, path, line)
+            is_header = is_first and (query_id, group) == ("qid", "group")
+            is_first = False
+            if is_header:
+                continue
+            if query_id in groups:
+                what = f"query {quote(query_id)} has a group already, in line {lines[query_id]}"
+                raise DataError(f"{what}; leave one of them", path, line)
+            groups[query_id], lines[query_id] = group, line
+    if not groups:
+        raise DataError(f"holds no group; {_FORM}", path)
+    return groups
+
+
+def _fields(raw: bytes, path: str, line: int) -> tuple[str, str]:
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError:
+        raise DataError(encoding_fault(raw, "line"), path, line) from None
+    fields = [one.strip(" ") for one in text.split("\t")]
+    if len(fields) != 2 or not all(fields):
+        wrong = "no group, which stands behind a tab" if len(fields) < 2 else "more or fewer than two fields"
+        raise DataError(f"{quote(text)} has {wrong}; {_FORM}", path, line)
+    for one, what in zip(fields, ("query id", "group"), strict=True):
+        if has_control(one):
+            raise DataError(f"{what} {quote(one)} holds a control character; use printable text", path, line)
+    return fields[0], fields[1]
+
+
+def grouped_queries(groups: dict[str, str], query_ids: Sequence[str]) -> dict[str, Int64Array]:
+    """Return the places of the queries of each group, in order of first appearance; NO_GROUP is the last.
+
+    groups    : of queries, by query id
+    query_ids : of the data
+    """
+    places: dict[str, list[int]] = {}
+    without: list[int] = []
+    for place, query_id in enumerate(query_ids):
+        group = groups.get(query_id)
+        (without if group is None else places.setdefault(group, [])).append(place)
+    if without:
+        places[NO_GROUP] = sorted([*places.pop(NO_GROUP, []), *without])
+    return {name: np.array(own, np.int64) for name, own in places.items()}

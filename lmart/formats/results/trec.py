@@ -1,0 +1,213 @@
+"""TREC files: judgments (qrels, `qid iter docno label`) and rankings (runs, `qid Q0 docno rank score tag`).
+
+Fields stand between blanks or tabs, any number of them. Queries may be in any order, and the rows of a query anywhere.
+Empty lines, and those that begin with '#', do not count. A million lines take a second or two: fields are split, and
+numbers parsed, for many lines at once; only where that fails is each line looked at.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from lmart.array_types import Float64Array, Int64Array
+from lmart.data.named_documents import JudgedDocuments, Run
+from lmart.errors import DataError, quote
+from lmart.formats.documents.ids import encoding_fault, has_control
+from lmart.formats.line_reader import NUMBER, Lines, read_lines
+
+LARGEST_LABEL = 2**31 - 1
+_COMMENT = re.compile(rb"\A#.*")
+_LABEL = re.compile(rb"[+-]?[0-9]{1,10}")
+_CONTROL = bytes([*range(9), *range(14, 32), 127])  # of ASCII, but for blanks
+_CONTROL_IN_UTF8 = re.compile(rb"\xc2[\x80-\x9f]")
+_ODD = re.compile(rb"[^0-9+\-.eE]")  # float() and int() also take 1_000
+_END = b"\0"  # stands as a field of its own where a line ends; in no line, as it is one of _CONTROL
+
+
+class _Kind(NamedTuple):
+    """A kind of file: what to call a line, its fields, where the number stands, and whether more fields may follow."""
+
+    what: str
+    fields: tuple[str, ...]
+    number: int
+    is_open: bool
+
+
+_QRELS = _Kind("qrels", ("qid", "iter", "docno", "label"), 3, False)
+_RUN = _Kind("a run", ("qid", "Q0", "docno", "rank", "score", "tag"), 4, True)
+
+
+def read_qrels(path: str) -> JudgedDocuments:
+    """Read TREC judgments.
+
+    path : the file; '-': standard input
+    DataError names the line and the token at fault, and both lines of a document that a query names twice.
+    """
+    rows = _read(path, _QRELS)
+    return JudgedDocuments(rows.query_ids, rows.query_offsets, rows.document_ids, rows.numbers, path)
+
+
+def read_run(path: str) -> Run:
+    """Read a TREC run; ranks are not looked at, nor what follows the tag.
+
+    path : the file; '-': standard input
+    DataError names the line and the token at fault, and both lines of a document that a query names twice.
+    """
+    rows = _read(path, _RUN)
+    return Run(rows.query_ids, rows.query_offsets, rows.document_ids, rows.numbers, path)
+
+
+class _Rows(NamedTuple):
+    """The rows of a file, query by query.
+
+    query_ids     : n_queries texts
+    query_offsets : int64[n_queries + 1]
+    document_ids  : n ids
+    numbers       : float64[n]
+    """
+
+    query_ids: list[str]
+    query_offsets: Int64Array
+    document_ids: list[bytes]
+    numbers: Float64Array
+
+
+class _Part(NamedTuple):
+    """Some lines of a file: their query ids, document ids and numbers, and where they stood."""
+
+    query_ids: list[bytes]
+    document_ids: list[bytes]
+    numbers: Float64Array
+    lines: Sequence[int]
+
+
+def _read(path: str, kind: _Kind) -> _Rows:
+    codes: dict[bytes, int] = {}
+    document_ids: list[bytes] = []
+    parts: list[tuple[Int64Array, Float64Array, Sequence[int]]] = []
+    for part in _parts(path, kind):
+        for query_id in dict.fromkeys(part.query_ids):
+            codes.setdefault(query_id, len(codes))
+        queries = np.fromiter(map(codes.__getitem__, part.query_ids), np.int64, len(part.query_ids))
+        document_ids += part.document_ids
+        parts.append((queries, part.numbers, part.lines))
+    if not document_ids:
+        raise DataError(f"holds no line of {kind.what}; give '{' '.join(kind.fields)}' on each line", path)
+    queries = np.concatenate([part[0] for part in parts])
+    numbers = np.concatenate([part[1] for part in parts])
+    lines = np.concatenate([np.asarray(part[2], np.int64) for part in parts])
+    if (np.diff(queries) < 0).any():
+        order = np.argsort(queries, kind="stable")
+        queries, numbers, lines = queries[order], numbers[order], lines[order]
+        document_ids = [document_ids[i] for i in order.tolist()]
+    offsets = np.searchsorted(queries, np.arange(len(codes) + 1)).astype(np.int64)
+    query_ids = [raw.decode("utf-8") for raw in codes]
+    _refuse_repeated(path, query_ids, offsets, document_ids, lines)
+    return _Rows(query_ids, offsets, document_ids, numbers)
+
+
+def _parts(path: str, kind: _Kind) -> Iterator[_Part]:
+    """Yield the lines of a file in parts; DataError for the first line at fault."""
+    for found in read_lines(path, _COMMENT):
+        yield _at_once(found, kind) or _one_by_one(found, kind, path)
+
+
+def _at_once(found: Lines, kind: _Kind) -> _Part | None:
+    """Return the rows of lines, None when some of them may be at fault, or have more fields than others."""
+    n_lines, width = len(found.texts), len(kind.fields) + 1
+    joined = (b" " + _END + b"\n").join([*found.texts, b""])
+    if len(joined.translate(None, _CONTROL)) != len(joined) - n_lines or not _is_printable(joined):
+        return None
+    words = joined.split()
+    if len(words) != width * n_lines or words[width - 1 :: width].count(_END) != n_lines:
+        return None
+    numbers = _numbers_of(words[kind.number :: width], kind)
+    return None if numbers is None else _Part(words[::width], words[2::width], numbers, found.numbers)
+
+
+def _is_printable(text: bytes) -> bool:
+    """Return whether what is not ASCII is UTF-8 without control characters."""
+    if text.isascii():
+        return True
+    try:
+        text.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return _CONTROL_IN_UTF8.search(text) is None
+
+
+def _numbers_of(tokens: list[bytes], kind: _Kind) -> Float64Array | None:
+    """Return the numbers, None when one of them is not as it should be."""
+    if _ODD.search(b"".join(tokens)):
+        return None
+    try:
+        if kind is _QRELS:
+            numbers = np.fromiter(map(int, tokens), np.float64, len(tokens))
+            return numbers if np.abs(numbers).max() <= LARGEST_LABEL else None
+        numbers = np.fromiter(map(float, tokens), np.float64, len(tokens))
+    except (ValueError, OverflowError):
+        return None
+    return numbers if np.isfinite(numbers).all() else None
+
+
+def _one_by_one(found: Lines, kind: _Kind, path: str) -> _Part:
+    """Return the rows of lines of which one may be at fault; DataError for the first one that is."""
+    query_ids, document_ids, numbers = [], [], []
+    for text, line in zip(*found, strict=True):
+        words = text.split()
+        if fault := _fault_of(words, kind):
+            raise DataError(fault, path, line)
+        query_ids.append(words[0])
+        document_ids.append(words[2])
+        numbers.append(float(words[kind.number]))
+    return _Part(query_ids, document_ids, np.array(numbers, np.float64), found.numbers)
+
+
+def _fault_of(words: list[bytes], kind: _Kind) -> str | None:
+    """Return what is wrong with the fields of a line, None if nothing is."""
+    form = f"'{' '.join(kind.fields)}'"
+    if len(words) < len(kind.fields) or (len(words) > len(kind.fields) and not kind.is_open):
+        n = f"{len(words)} field" + ("" if len(words) == 1 else "s")
+        return f"{quote(b' '.join(words))} has {n}; a line of {kind.what} is {form}"
+    for place, what in ((0, "query id"), (2, "document id")):
+        try:
+            text = words[place].decode("utf-8")
+        except UnicodeDecodeError:
+            return encoding_fault(words[place], what)
+        if has_control(text):
+            return f"{what} {quote(text)} holds a control character; ids are printable text"
+    token = words[kind.number]
+    if kind is _QRELS:
+        if not _LABEL.fullmatch(token) or abs(int(token)) > LARGEST_LABEL:
+            return f"label {quote(token)} is not a whole number up to {LARGEST_LABEL}; a line of {kind.what} is {form}"
+    elif not NUMBER.fullmatch(token) or not math.isfinite(float(token)):
+        return f"score {quote(token)} is not a finite number; a line of {kind.what} is {form}"
+    return None
+
+
+def _refuse_repeated(
+    path: str, query_ids: list[str], offsets: Int64Array, document_ids: list[bytes], lines: Int64Array
+) -> None:
+    """Raise DataError for the first line whose document stands in an earlier line of its query."""
+    bounds = offsets.tolist()
+    found: list[tuple[int, int, int]] = []  # line, line before, query
+    for query, (start, stop) in enumerate(zip(bounds[:-1], bounds[1:], strict=True)):
+        own = document_ids[start:stop]
+        if len(set(own)) == stop - start:
+            continue
+        first: dict[bytes, int] = {}
+        for row, document in enumerate(own, start):
+            before = first.setdefault(document, row)
+            if before != row:
+                found.append((int(lines[row]), int(lines[before]), query))
+                break
+    if found:
+        line, before, query = min(found)
+        document = next(own for own, at in zip(document_ids, lines.tolist(), strict=True) if at == line)
+        what = f"query {quote(query_ids[query])} names document {quote(document)} a second time, after line {before}"
+        raise DataError(f"{what}; leave one of them", path, line)

@@ -1,0 +1,240 @@
+"""Comparison of systems that rank the same queries: differences of means, and tests of them, query by query."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lmart.array_types import BoolArray, Float64Array
+from lmart.measures.bootstrap import Interval
+from lmart.measures.intervals import student_p, weighted_standard_error
+from lmart.measures.randomization import RandomizationTest, randomization_test
+from lmart.measures.resampling import Resampling
+from lmart.measures.summary import intervals_of_means
+from lmart.threads import WorkerPool
+
+LISTED = 5
+"""How many queries that gained, and that lost, are listed."""
+TIE = 1e-12
+"""Values whose difference is at most this share of the larger one are a tie: it may come of rounding alone."""
+
+
+class System(NamedTuple):
+    """A system and what it reached.
+
+    name      : for people
+    per_query : float64[n_queries] by measure, nan where the query is left out
+    """
+
+    name: str
+    per_query: Mapping[str, Float64Array]
+
+
+class QueryDifference(NamedTuple):
+    """What a query gained or lost.
+
+    query      : its place in the data, from 0
+    difference : the system's value less that of the baseline
+    """
+
+    query: int
+    difference: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A system against a baseline in one measure, over the queries that count in both; None where nothing is defined.
+
+    measure, baseline, system : which
+    queries         : that count in both
+    left_out        : queries that count in one of them only
+    difference      : of the means, system less baseline
+    interval        : of the difference, by the bootstrap
+    wins, ties, losses : queries in which the system is better, equal, worse
+    randomization   : Fisher's randomization test; None without queries
+    t               : mean difference by its standard error, infinite when all differences are the same; None for fewer
+                      than two queries
+    p_t             : of the paired t test, two-sided
+    p_holm          : p of the randomization test, adjusted for the number of comparisons in this measure
+    gained, lost    : the queries with the largest differences each way, the largest first
+    """
+
+    measure: str
+    baseline: str
+    system: str
+    queries: int
+    left_out: int
+    difference: float | None
+    interval: Interval | None
+    wins: int
+    ties: int
+    losses: int
+    randomization: RandomizationTest | None
+    t: float | None
+    p_t: float | None
+    p_holm: float | None
+    gained: tuple[QueryDifference, ...]
+    lost: tuple[QueryDifference, ...]
+
+    def to_json(self, query_ids: Sequence[str]) -> dict[str, Any]:
+        """Return the comparison as plain JSON values; an infinite t is None.
+
+        query_ids : of all queries
+        """
+        test = self.randomization
+        return {
+            "measure": self.measure,
+            "baseline": self.baseline,
+            "system": self.system,
+            "queries": self.queries,
+            "left_out": self.left_out,
+            "difference": self.difference,
+            "interval": None if self.interval is None else list(self.interval),
+            "wins": self.wins,
+            "ties": self.ties,
+            "losses": self.losses,
+            "p_randomization": None if test is None else test.p,
+            "flips": None if test is None else test.flips,
+            "exact": None if test is None else test.exact,
+            "t": None if self.t is None or math.isinf(self.t) else self.t,
+            "p_t": self.p_t,
+            "p_holm": self.p_holm,
+            "gained": [{"qid": query_ids[q], "difference": d} for q, d in self.gained],
+            "lost": [{"qid": query_ids[q], "difference": d} for q, d in self.lost],
+        }
+
+
+def compare(
+    systems: Sequence[System],
+    weights: Float64Array | None,
+    resampling: Resampling,
+    pool: WorkerPool,
+    all_pairs: bool = False,
+) -> tuple[Comparison, ...]:
+    """Compare each system with the first one in each measure; all comparisons of a measure stand together.
+
+    systems    : at least one, with the same measures of the same queries
+    weights    : float64[n_queries], >= 0, for means and tests; None: all 1
+    resampling : how intervals and tests are drawn
+    pool       : its threads draw in parallel; no value depends on it
+    all_pairs  : compare each system with each one before it
+    """
+    pairs = list(combinations(systems, 2)) if all_pairs else [(systems[0], one) for one in systems[1:]]
+    of_pairs = [_compare_pair(one, other, weights, resampling, pool) for one, other in pairs]
+    compared: list[Comparison] = []
+    for of_measure in zip(*of_pairs, strict=True):
+        known = [one.randomization.p for one in of_measure if one.randomization is not None]
+        adjusted = iter(holm(known))
+        compared += [one if one.randomization is None else replace(one, p_holm=next(adjusted)) for one in of_measure]
+    return tuple(compared)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p values adjusted for how many there are: those up to alpha are wrong anywhere with at most that chance.
+
+    p_values : of all tests
+
+    Equation: the i-th smallest of m becomes the largest of (m - j + 1) p_j, j = 1..i, at most 1. Source: Holm 1979.
+    """
+    adjusted = [0.0] * len(p_values)
+    largest = 0.0
+    for i, place in enumerate(sorted(range(len(p_values)), key=lambda k: p_values[k])):
+        largest = max(largest, min(1.0, (len(p_values) - i) * p_values[place]))
+        adjusted[place] = largest
+    return adjusted
+
+
+def paired_t(differences: Float64Array, weights: Float64Array | None) -> tuple[float, float] | None:
+    """Return t and its two-sided p for the mean of paired differences; None for fewer than two.
+
+    differences : float64[n]
+    weights     : float64[n], > 0, of the mean; None: all 1
+
+    Without weights the paired t test; with weights the mean by its standard error (Cochran 1977, 6.13), about the same.
+    """
+    n = len(differences)
+    if n < 2:
+        return None
+    shares = np.ones(n) if weights is None else weights
+    scaled = np.ldexp(differences, -int(np.frexp(np.abs(differences).max())[1]))
+    mean = math.fsum((scaled * shares).tolist()) / math.fsum(shares.tolist())
+    error = weighted_standard_error(scaled, shares, mean)
+    if error <= TIE * abs(mean):  # of equal differences nothing but rounding is left
+        return (math.copysign(math.inf, mean), 0.0) if mean else (0.0, 1.0)
+    return mean / error, student_p(mean / error, n - 1)
+
+
+def _compare_pair(
+    baseline: System, system: System, weights: Float64Array | None, resampling: Resampling, pool: WorkerPool
+) -> list[Comparison]:
+    """Return the comparisons of two systems in all measures, not yet adjusted by Holm."""
+    weighed = None if weights is None else weights > 0
+    counting: dict[str, BoolArray] = {}
+    left_out: dict[str, int] = {}
+    differences: dict[str, Float64Array] = {}
+    for measure, before in baseline.per_query.items():
+        after = system.per_query[measure]
+        known = [~np.isnan(before), ~np.isnan(after)]
+        if weighed is not None:
+            known = [one & weighed for one in known]
+        counting[measure] = known[0] & known[1]
+        left_out[measure] = int(np.count_nonzero(known[0] != known[1]))
+        differences[measure] = _differences(before, after, counting[measure])
+    intervals = intervals_of_means(differences, counting, weights, resampling, pool)
+    compared = []
+    for measure, every in differences.items():
+        counts = counting[measure]
+        own = None if weights is None else weights[counts]
+        d = every[counts]
+        test = randomization_test(d if own is None else d * own, resampling, pool) if len(d) else None
+        t, p_t = paired_t(d, own) or (None, None)
+        compared.append(
+            Comparison(
+                measure,
+                baseline.name,
+                system.name,
+                len(d),
+                left_out[measure],
+                _mean(d, own),
+                intervals[measure],
+                int(np.count_nonzero(d > 0)),
+                int(np.count_nonzero(d == 0)),
+                int(np.count_nonzero(d < 0)),
+                test,
+                t,
+                p_t,
+                None,
+                _furthest(every, counts, 1.0),
+                _furthest(every, counts, -1.0),
+            )
+        )
+    return compared
+
+
+def _differences(before: Float64Array, after: Float64Array, counts: BoolArray) -> Float64Array:
+    """Return after - before where queries count, else 0; ties are 0 as well."""
+    a, b = np.where(counts, after, 0.0), np.where(counts, before, 0.0)
+    differences: Float64Array = a - b
+    differences[np.abs(differences) <= TIE * np.maximum(np.abs(a), np.abs(b))] = 0.0
+    return differences
+
+
+def _mean(differences: Float64Array, weights: Float64Array | None) -> float | None:
+    if not len(differences):
+        return None
+    shares = np.ones(len(differences)) if weights is None else weights
+    largest = int(np.frexp(np.abs(differences).max())[1])  # the sum of large DCGs is beyond the numbers
+    total = math.fsum((np.ldexp(differences, -largest) * shares).tolist())
+    return math.ldexp(total / math.fsum(shares.tolist()), largest)
+
+
+def _furthest(differences: Float64Array, counts: BoolArray, sign: float) -> tuple[QueryDifference, ...]:
+    """Return the queries with the largest differences of one sign; of equal ones the first in the data."""
+    signed = np.where(counts, differences * sign, 0.0)
+    first = np.argsort(-signed, kind="stable")[:LISTED]
+    return tuple(QueryDifference(int(q), float(differences[q])) for q in first if signed[q] > 0)

@@ -1,0 +1,133 @@
+"""Conventions: how measures are computed where tools differ, as one value; a table says what each may be and means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from lmart.errors import SettingsError, quote
+from lmart.gains import Gain
+
+CHOICES: dict[str, dict[str, str]] = {
+    "empty": {
+        "zero": "an empty query counts 0 in every measure but dcg and judged",
+        "one": "an empty query counts 1 in every measure but dcg and judged",
+        "skip": "empty queries are left out of every mean but those of dcg and judged",
+    },
+    "ties": {
+        "input": "documents of equal score in the order of the data",
+        "reverse": "documents of equal score in the reverse order of the data",
+        "docid": "documents of equal score by document id, the last in the order of bytes first",
+        "average": "mean over all orders of documents of equal score",
+    },
+    "discount": {
+        "log2": "1 / log2(rank + 1)",
+        "letor": "1 at ranks 1 and 2, then 1 / log2(rank)",
+    },
+    "short": {
+        "whole": "ndcg@k of a query with fewer than k documents looks at all of them",
+        "zero": "ndcg@k of a query with fewer than k documents is 0",
+    },
+    "p_divisor": {
+        "k": "p@k is divided by k, also when the query is shorter",
+        "length": "p@k is divided by k or the number of documents, whichever is less",
+    },
+    "map_divisor": {
+        "relevant": "map@k is divided by the relevant documents",
+        "k": "map@k is divided by the relevant documents or k, whichever is less",
+        "length": "map@k is divided by the relevant documents, k or the number of documents, whichever is least",
+    },
+    "ideal": {
+        "gain": "the best order of ndcg goes by gain",
+        "label": "the best order of ndcg goes by label",
+    },
+    "empty_ndcg": {
+        "label": "in ndcg a query is empty when no label is above 0, or nothing to the cutoff has a gain",
+        "ideal": "in ndcg a query is empty when the DCG of the best order is 0",
+        "first": "in ndcg a query is empty when the DCG of the best order is 0 at the cutoff of the first ndcg",
+    },
+    "empty_p": {
+        "empty": "an empty query counts in p as in other measures",
+        "zero": "an empty query counts 0 in p",
+    },
+    "empty_weight": {
+        "query": "an empty query has its own weight in a mean",
+        "one": "an empty query has the weight 1 in the sum of a mean, but its own in what that is divided by",
+    },
+    "missing": {
+        "zero": "a query of which nothing is retrieved counts as one that is ranked badly",
+        "skip": "a query of which nothing is retrieved is left out of every mean",
+    },
+    "precision": {
+        "double": "scores are compared as they are",
+        "single": "scores are rounded to 32 bits before they are compared",
+    },
+}
+"""For each convention that is one of a few words: the words, the default first, and what each means."""
+
+EMPTY_CHOICES = tuple(CHOICES["empty"])
+TIES_CHOICES = tuple(CHOICES["ties"])
+LARGEST_LEVEL = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Conventions:
+    """How a measure is computed, apart from its name, cutoff and parameters; CHOICES says what the words mean.
+
+    gain         : the gain of a label in ndcg and dcg
+    empty        : the value of a query without a relevant document in every measure but dcg and judged: `zero`, `one`,
+                   or `skip` (it does not enter the mean); in ndcg also of a query whose relevant documents all have
+                   gain 0, in kendall of one whose judged documents have the same label
+    ties         : documents of equal score keep the order of the `input`, or its `reverse`, or go by document id
+                   (`docid`: the caller gives Evaluator a tie order), or the value is the `average` over all orders
+    discount     : of ndcg and dcg, by rank
+    relevant     : the least label of a relevant document in binary measures; None: any above 0
+    short        : ndcg@k of queries shorter than k
+    p_divisor    : what p@k is divided by
+    map_divisor  : what map@k is divided by
+    ideal        : what the best order of ndcg goes by
+    empty_ndcg   : which queries are empty in ndcg
+    empty_p      : what an empty query counts in p
+    empty_weight : weight of an empty query in the weighted mean
+    missing      : queries of which nothing is retrieved
+    precision    : of scores, when they are compared
+    like         : name of the preset these come from; None: of none
+    """
+
+    gain: Gain = field(default_factory=Gain)
+    empty: str = "zero"
+    ties: str = "input"
+    discount: str = "log2"
+    relevant: float | None = None
+    short: str = "whole"
+    p_divisor: str = "k"
+    map_divisor: str = "relevant"
+    ideal: str = "gain"
+    empty_ndcg: str = "label"
+    empty_p: str = "empty"
+    empty_weight: str = "query"
+    missing: str = "zero"
+    precision: str = "double"
+    like: str | None = None
+
+    def __post_init__(self) -> None:
+        for name, choices in CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise SettingsError(f"{name} is {quote(str(getattr(self, name)))}; use {' or '.join(choices)}")
+        if self.relevant is not None and not 0 < self.relevant <= LARGEST_LEVEL:
+            raise SettingsError(f"the least label of a relevant document is {self.relevant!r}; use one above 0")
+
+    @property
+    def relevance(self) -> str:
+        """When a document is relevant, as a formula."""
+        return "label > 0" if self.relevant is None else f"label >= {level_text(self.relevant)}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the conventions as plain JSON values."""
+        words = {one.name: getattr(self, one.name) for one in fields(self)}
+        return words | {"gain": str(self.gain), "relevant": self.relevance}
+
+
+def level_text(level: float) -> str:
+    """Return the shortest text of a least label of relevance, `2` or `0.5`, which parses back."""
+    return str(int(level)) if level == int(level) else repr(level)

@@ -1,0 +1,110 @@
+"""Judgments: the judged documents of queries, which of them are ranked, and in what order equal scores stand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from lmart.array_types import BoolArray, Float64Array, Int64Array
+
+
+class Judgments:
+    """Labels of the documents of queries, those of unjudged documents 0, and the documents that are ranked.
+
+    labels        : float64[n_documents]
+    query_offsets : int64[n_queries + 1]
+    judged        : bool[n_documents]; None: all documents are judged
+    retrieved     : bool[n_documents], the documents that are ranked; None: all
+    tie_order     : int64[n_documents], place of a document among those of its query with the same score, the lowest
+                    first; None: in the order of the data
+    reverse       : whether documents of equal score stand in the reverse of that order
+    """
+
+    def __init__(
+        self,
+        labels: Float64Array,
+        query_offsets: Int64Array,
+        judged: BoolArray | None = None,
+        retrieved: BoolArray | None = None,
+        tie_order: Int64Array | None = None,
+        reverse: bool = False,
+    ) -> None:
+        for name, values in dict(judged=judged, retrieved=retrieved, tie_order=tie_order).items():  # noqa: C408
+            if values is not None and len(values) != len(labels):
+                raise ValueError(f"{name} has {len(values)} entries for {len(labels)} documents")
+        self.judged = judged
+        self.labels = labels if judged is None else np.where(judged, labels, 0.0)
+        self.query_offsets = np.ascontiguousarray(query_offsets, np.int64)
+        self.rows = self._ranked_rows(retrieved, tie_order, reverse)
+        self.ranked_offsets = self.query_offsets
+        if retrieved is not None:
+            before = np.concatenate([np.zeros(1, np.int64), np.cumsum(retrieved, dtype=np.int64)])
+            self.ranked_offsets = before[self.query_offsets]
+        self.n_ranked = np.diff(self.ranked_offsets)
+
+    def _ranked_rows(
+        self, retrieved: BoolArray | None, tie_order: Int64Array | None, reverse: bool
+    ) -> Int64Array | None:
+        """Return the rows that are ranked, in the order of equal scores; None: all rows in the order of the data."""
+        n = len(self.labels)
+        rows = np.arange(n)
+        if tie_order is not None or reverse:
+            places = rows if tie_order is None else tie_order
+            queries = np.repeat(np.arange(len(self.query_offsets) - 1), np.diff(self.query_offsets))
+            rows = np.lexsort((-places if reverse else places, queries))
+        elif retrieved is None:
+            return None
+        return rows if retrieved is None else rows[retrieved[rows]]
+
+    def ranked(self, values: Float64Array) -> Float64Array:
+        """Return what the ranked documents have of values, in the order of equal scores, float64[n_ranked].
+
+        values : float64[n_documents]
+        """
+        return values if self.rows is None else values[self.rows]
+
+    def only_judged(self, values: Float64Array, otherwise: float = 0.0) -> Float64Array:
+        """Return values with another number for documents that are not judged, float64[n_documents].
+
+        values    : float64[n_documents]
+        otherwise : of unjudged documents
+        """
+        return values if self.judged is None else np.where(self.judged, values, otherwise)
+
+    def relevant(self, level: float | None) -> Float64Array:
+        """Return 1 for judged documents whose label reaches a level, else 0: float64[n_documents].
+
+        level : the least label; None: any label above 0
+        """
+        return np.asarray(self.labels > 0 if level is None else self.labels >= level, np.float64)
+
+
+def docid_order(document_ids: Sequence[str], query_offsets: Int64Array) -> Int64Array:
+    """Return the place of each document in its query by document id, the last in the order of bytes first.
+
+    That is how trec_eval orders documents of equal score. Of one id named twice the earlier document comes first.
+
+    document_ids  : n_documents texts
+    query_offsets : int64[n_queries + 1]
+    """
+    places = np.empty(len(document_ids), np.int64)
+    for start, stop in pairwise(query_offsets.tolist()):
+        # the order of code points is that of the bytes of UTF-8
+        rows = sorted(range(start, stop), key=document_ids.__getitem__, reverse=True)
+        places[rows] = np.arange(stop - start)
+    return places
+
+
+def query_sums(values: Float64Array, query_offsets: Int64Array) -> Float64Array:
+    """Return the sum of each query's values, each query on its own, so that neighbours cannot change its rounding.
+
+    values        : float64[n_documents]
+    query_offsets : int64[n_queries + 1]
+    """
+    sums = np.zeros(len(query_offsets) - 1)
+    filled = np.flatnonzero(np.diff(query_offsets))
+    if len(filled):
+        sums[filled] = np.add.reduceat(values, query_offsets[:-1][filled])
+    return sums
