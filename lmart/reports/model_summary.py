@@ -139,13 +139,13 @@ def _ranker_facts(part: RankerPart | None, trees: Sequence[Tree], first: int, en
     columns = {column for tree in trees for column in tree.split_columns.tolist()}
     said = ensemble.settings
     texts = {name: said.get(name) if isinstance(said.get(name), str) else None for name in ("objective", "tree")}
-    share = said.get("features")
+    share = float(said["features"]) if type(said.get("features")) in (int, float) else None
     return RankerFacts(
         first if trees else None,
         len(trees),
         texts["objective"] if part is None else part.objective,
         texts["tree"] if part is None else part.tree,
-        (float(share) if type(share) in (int, float) else None) if part is None else part.features,
+        share if part is None else part.features,
         sum(leaves),
         min(leaves, default=0),
         max(leaves, default=0),

@@ -10,6 +10,7 @@ from typing import Any
 
 from lmart.errors import DataError, quote
 from lmart.reports.model_summary import FeatureImportance, changed_settings
+from lmart.streams import read_all
 
 KEYS = ("settings", "rounds", "rankers", "metric")
 """What a report holds and no other file of lmart does."""
@@ -126,6 +127,18 @@ def parse_report(content: bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return document if is_report(document) else None
+
+
+def load_report(path: str) -> RunReport:
+    """Read the report of a run.
+
+    path : the file, plain or compressed; '-': standard input
+    DataError when it cannot be read, is no report, or damaged.
+    """
+    document = parse_report(read_all(path))
+    if document is None:
+        raise DataError("this is no report of a run; give what lmart train --report wrote", path)
+    return read_report(document, path)
 
 
 def read_report(document: Mapping[str, Any], path: str) -> RunReport:

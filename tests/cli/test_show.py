@@ -24,7 +24,7 @@ NUMBER = re.compile(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?%?")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a model of two rankers, and the report of its run."""
     folder = tmp_path_factory.mktemp("show")
-    data = ["--data", SAMPLE / "train.svm", "--valid", SAMPLE / "vali.svm"]
+    data: list[str | Path] = ["--data", SAMPLE / "train.svm", "--valid", SAMPLE / "vali.svm"]
     some = ["--trees", "20", "--rankers", "2", "--early-stop", "5"]
     run("train", "-q", *data, *some, "--report", folder / "run.json", "-o", folder / "model.json")
     return folder
@@ -133,7 +133,7 @@ def test_the_mark_stands_below_the_last_round_kept(folder: Path) -> None:
 
 def test_warnings_folds_and_trials_of_a_run(tmp_path: Path) -> None:
     report = tmp_path / "run.json"
-    data = ["--data", SAMPLE / "train.svm"]
+    data: list[str | Path] = ["--data", SAMPLE / "train.svm"]
     some = ["--trees", "3", "--folds", "2", "--tune-trials", "2", "--tune", "60"]
     run("train", "-q", *data, *some, "--report", report, "-o", tmp_path / "m.json")
     content = json.loads(report.read_text())

@@ -126,8 +126,8 @@ def _ranker_table(rankers: Sequence[RankerFacts], sheet: Sheet) -> list[str]:
         return lines
     told = []
     for row in rows:
-        number, what = row[0].split("  ", 1)
-        told.append((number, f"{what}: {row[1]} trees ({row[2]}), leaves {row[3]}, depth {row[4]}, {row[5]} features"))
+        first, what = row[0].split("  ", 1)
+        told.append((first, f"{what}: {row[1]} trees ({row[2]}), leaves {row[3]}, depth {row[4]}, {row[5]} features"))
     return [sheet.bold("rankers"), *facts(told, sheet)]
 
 
