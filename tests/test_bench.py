@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
+from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
@@ -14,6 +17,8 @@ BENCH = TESTS / "bench"
 
 
 class Programs(NamedTuple):
+    evaluating: ModuleType
+    evaluators: ModuleType
     judged: ModuleType
     quality: ModuleType
     turns: ModuleType
@@ -23,11 +28,13 @@ class Programs(NamedTuple):
 def programs(monkeypatch: pytest.MonkeyPatch) -> Programs:
     """Import them as they import each other."""
     monkeypatch.syspath_prepend(BENCH)
+    import evaluating
+    import evaluators
     import judged
     import quality
     import turns
 
-    return Programs(judged, quality, turns)
+    return Programs(evaluating, evaluators, judged, quality, turns)
 
 
 def test_ndcg_is_that_of_lmart(programs: Programs) -> None:
@@ -77,3 +84,21 @@ def test_ratios_are_taken_within_a_repeat(programs: Programs, capsys: pytest.Cap
     report.table()
     assert report.rows == [("work: lmart / peer", [0.5, 1.0], 0.6, "")]
     assert "0.750 (0.500 to 1.000)" in capsys.readouterr().out
+
+
+def test_made_up_documents_are_judged_and_scored_without_ties(programs: Programs, tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", programs.evaluating.MAKE, "7", "90", str(tmp_path)], check=True)
+    data = dict(np.load(tmp_path / "data.npz"))
+    offsets = data["offsets"].tolist()
+    assert (len(offsets), offsets[0], offsets[-1]) == (8, 0, 90)
+    labels = programs.evaluators.by_query(data, "labels", int)
+    scores = programs.evaluators.by_query(data, "scores", float)
+    assert [len(one) for one in scores.values()] == np.diff(offsets).tolist()
+    assert all(max(one.values()) > 0 for one in labels.values())
+    assert all(len(set(one.values())) == len(one) for one in scores.values())
+    rows = [line.split() for line in (tmp_path / "data.svm").read_text().splitlines()]
+    assert [int(row[0]) for row in rows] == data["labels"].tolist()
+    written = [float(line) for line in (tmp_path / "scores.txt").read_text().splitlines()]
+    np.testing.assert_allclose(written, data["scores"], atol=1e-9)
+    means = programs.evaluators.lmart(data)(1)
+    assert len(means) == 6 and all(0 < mean <= 1 for mean in means)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from dataclasses import fields
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -19,9 +20,12 @@ from lmart.cli.model_formats import supported
 from lmart.errors import ExitStatus
 from lmart.formats.registry import MODEL_FORMATS
 from lmart.manpages import example_lines, pages
+from lmart.measures import KINDS, Conventions
+from lmart.measures.presets import PRESETS
 
 MAN = ROOT / "man"
 NAMES = ["lmart.1", *(f"lmart-{name}.1" for name in COMMANDS)]
+MEASURES = "lmart-measures.7"
 CONTEXT = click.Context(main, info_name="lmart")
 
 
@@ -32,10 +36,10 @@ def command(name: str) -> click.Command:
 
 
 def test_there_is_a_page_for_every_command() -> None:
-    assert list(pages()) == NAMES
+    assert list(pages()) == [*NAMES, MEASURES]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, MEASURES])
 def test_committed_pages_are_current(name: str) -> None:
     assert (MAN / name).read_text("ascii") == pages()[name], "run: python -m lmart.manpages man/"
 
@@ -69,6 +73,19 @@ def test_pages_say_all_that_a_page_must(name: str) -> None:
     assert text.isascii() and not re.search(r"\b(19|20)\d\d-\d\d", text)
 
 
+def test_the_page_on_measures_has_every_measure_convention_and_preset() -> None:
+    text = pages()[MEASURES].replace("\\-", "-")
+    assert re.findall(r"^\.SH (.*)$", text, re.MULTILINE) == [
+        "NAME", "DESCRIPTION", "SYNTAX", "MEASURES", "CONVENTIONS", "PRESETS", "STATISTICS", "SEE ALSO",
+    ]  # fmt: skip
+    for kind in KINDS.values():
+        assert f"\\fB{', '.join(kind.syntax)}\\fR" in text
+        assert kind.equation and kind.source and kind.meaning[0].isupper() + len(kind.meaning) < 62
+    for name in (*PRESETS, *(one.name.replace("_", " ") for one in fields(Conventions) if one.name != "like")):
+        assert re.search(rf"^\\fB{name}( \(--[a-z-]+\))?\\fR$", text, re.MULTILINE), name
+    assert text.isascii() and __version__ in text
+
+
 def test_every_format_of_models_says_what_it_holds() -> None:
     assert list(supported()) == list(MODEL_FORMATS)
     for name, one in supported().items():
@@ -91,7 +108,7 @@ def test_examples_run(name: str, tmp_path: Path) -> None:
     run_lines(first + lines, tmp_path)
 
 
-@pytest.mark.parametrize("page", sorted(path.name for path in MAN.glob("*.[15]")))
+@pytest.mark.parametrize("page", sorted(path.name for path in MAN.glob("*.[157]")))
 def test_roff_is_well_formed(page: str) -> None:
     if shutil.which("groff") is None:
         pytest.skip("groff is not here")

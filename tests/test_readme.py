@@ -53,10 +53,12 @@ def test_the_tour_runs(toured: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_report_shown_is_the_one_printed(toured: Path) -> None:
-    line = next(line for block in TOUR for line in block.splitlines() if line.startswith("lmart eval"))
+def test_the_reports_shown_are_those_printed(toured: Path) -> None:
+    shown = re.findall(r"^```sh\n(lmart eval [^\n]*)\n```\n\n```text\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+    assert len(shown) == 2
     with contextlib.chdir(toured):
-        assert run(*shlex.split(line)[1:]).stdout in blocks("text")
+        for line, printed in shown:
+            assert run(*shlex.split(line)[1:]).stdout == printed
 
 
 def test_the_row_shown_is_in_the_sample() -> None:

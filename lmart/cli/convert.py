@@ -24,6 +24,7 @@ Examples:
   lmart convert data/sample/test.svm test.csv
   lmart convert test.csv test.svm
   lmart convert data/sample/test.svm - --to tsv
+  lmart convert data/sample/test.svm test.qrels
   lmart convert model.json model.txt --to lightgbm --verify test.svm
   lmart convert model.json model.xml --to ranklib
   lmart convert model.xml again.json
@@ -244,14 +245,16 @@ def _convert_data(
     options = dataclasses.replace(
         options,
         format=None if source is None else source.name,
-        require_labels=False,
-        require_queries=False,
+        require_labels=target.name == "qrels",
+        require_queries=target.name == "qrels",
         keep_document_ids=True,
         ids_for_letor=target.name == "letor",
     ).telling(console.notice, console.warning)
     with WorkerPool(threads) as pool:
         names = convert_data(src, dst, target, 0.0 if absent == "zero" else math.nan, options, pool)
     context = click.get_current_context()
+    if target.name == "qrels" and context.get_parameter_source("absent") is not ParameterSource.DEFAULT:
+        console.notice("--absent changes nothing: qrels have no place for features")
     if target.name == "letor" and context.get_parameter_source("absent") is not ParameterSource.DEFAULT:
         console.notice("--absent changes nothing: LETOR text goes without the cells that a row does not have")
     if target.name == "letor" and names:

@@ -6,16 +6,16 @@ from dataclasses import fields
 
 import click
 
-from lmart.cli.eval_request import WITH_GAIN, WITHOUT_EMPTY, EvalInputs, EvalOutput, MeasureOptions, check_usage
+from lmart.cli.eval_request import EvalInputs, EvalOutput, MeasureOptions, check_usage
 from lmart.cli.options.common import definitions, quiet_option, thread_count, threads_option
+from lmart.cli.options.conventions import WITHOUT_EMPTY, convention_options
 from lmart.cli.options.data import data_options
 from lmart.cli.options.packed import packed
 from lmart.cli.options.statistics import StatisticsOptions, statistics_options
 from lmart.cli.options.systems import SystemsCommand
-from lmart.cli.options.types import GainType
 from lmart.cli.terminal.console import Console
 from lmart.formats.read_options import ReadOptions
-from lmart.measures import EMPTY_CHOICES, KINDS, TIES_CHOICES
+from lmart.measures import KINDS
 from lmart.threads import WorkerPool
 
 DEFAULT_METRICS = "ndcg@1,ndcg@3,ndcg@5,ndcg@10,map,mrr"
@@ -29,7 +29,13 @@ is any number from 1; without [@k] the whole list counts:
 \b
 {measures}
 
-Queries without a relevant document count as --empty says in every measure but {without_empty}."""
+A level of relevance goes in brackets, as in p@5(rel=2) and map(rel=2). Queries without a relevant document count as
+--empty says in every measure but {without_empty}. Equations, sources and the conventions of other tools (--like) are in
+lmart-measures(7).
+
+Each mean has a bootstrap interval. Of several systems the first is what the others are compared with, query by query:
+the difference of the means with its interval, wins and losses, p values of paired tests, and the queries that gained
+and lost most; lmart-measures(7) says how. The same --seed gives the same digits for any number of threads."""
 
 EPILOG = """\b
 Examples:
@@ -37,6 +43,7 @@ Examples:
   lmart eval --data data/sample/test.svm --model model.json --metric ndcg@10,err@20 --empty skip --per-query queries.tsv
   lmart predict --data data/sample/test.svm --model model.json --out scores.txt
   lmart eval --data data/sample/test.svm --scores scores.txt --ties average --json
+  lmart eval --data data/sample/test.svm --model model.json --scores scores.txt --metric ndcg@10 --level 0.99 --seed 7
   lmart eval --data data/sample/test.svm --model model.json --html page.html --train-report run.json
 """
 
@@ -109,28 +116,7 @@ def _names(kind: type[EvalInputs | MeasureOptions | EvalOutput]) -> list[str]:
     show_default=DEFAULT_METRICS,
     help="Measures, with commas between them; several lists are one.",
 )
-@click.option(
-    "--gain",
-    type=GainType(),
-    metavar="exp2|linear|G0,G1,...",
-    help=f"Gain of a label in {WITH_GAIN}: 2^label - 1, the label, or a table from label 0 up.  "
-    "[default: the model's, else exp2]",
-)
-@click.option(
-    "--empty",
-    type=click.Choice(EMPTY_CHOICES),
-    default=EMPTY_CHOICES[0],
-    show_default=True,
-    help=f"What a query without a relevant document counts, in all measures but {WITHOUT_EMPTY}; skip leaves it out of "
-    "the mean.",
-)
-@click.option(
-    "--ties",
-    type=click.Choice(TIES_CHOICES),
-    default=TIES_CHOICES[0],
-    show_default=True,
-    help="Documents of equal score: in the order of the data, or the mean over all their orders, computed exactly.",
-)
+@convention_options
 @click.option(
     "--weights",
     metavar="FILE",
@@ -199,7 +185,7 @@ def command(
     """
     paths = check_usage(inputs, output, read_options)
     statistics_options.check_usage(len(inputs.systems), output.is_reported)
-    measures = measure_options.measures()
+    measures = inputs.with_run_conventions(measure_options.measures())
 
     # Only now, as these load numpy and numba.
     from lmart.cli import eval_run
@@ -212,7 +198,7 @@ def command(
     page = None if output.html is None else PageRequest.of(output.html, output.train_report, measures)
     with WorkerPool(thread_count(threads, console.notice)) as pool:
         computed = measures if page is None else page.computed
-        job = eval_run.EvalJob(inputs, computed, measure_options.gain is not None, read_options, pool, console)
+        job = eval_run.EvalJob(inputs, computed, measure_options.gain_given, read_options, pool, console)
         result = whole = eval_run.evaluate(job)
         if page is not None:
             result = page.without_cutoffs(whole)

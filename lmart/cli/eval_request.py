@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
 
 import click
 
+from lmart.cli.options.conventions import WITH_GAIN, WITHOUT_EMPTY
 from lmart.cli.options.data import refuse_two_standard_inputs
 from lmart.cli.options.packed import given_on_command_line
 from lmart.cli.options.systems import GivenSystem
 from lmart.formats.read_options import ReadOptions
 from lmart.gains import Gain
-from lmart.measures import KINDS, Conventions, Measure, parse_measures
-
-WITH_GAIN = " and ".join(kind.name for kind in KINDS.values() if kind.uses_gain)
-"""The names of measures that depend on the gain, for help and messages."""
-WITHOUT_EMPTY = " and ".join(kind.name for kind in KINDS.values() if not kind.counts_empty)
-"""The names of measures to which queries without a relevant document are as others."""
+from lmart.measures import KINDS, Measure, parse_measures
+from lmart.measures.presets import conventions_like
 
 
 @dataclass(frozen=True)
@@ -51,6 +49,18 @@ class EvalInputs:
         others = (self.qrels, *(system.path for system in self.systems), self.weights, self.groups)
         return [*self.data, *(path for path in others if path is not None)]
 
+    def with_run_conventions(self, measures: tuple[Measure, ...]) -> tuple[Measure, ...]:
+        """Return the measures, for runs with equal scores by document id unless --ties or --like says otherwise.
+
+        measures : with the conventions of the options
+        """
+        conventions = measures[0].conventions
+        if "run" in self.kinds and not given_on_command_line("ties") and conventions.like is None:
+            conventions = replace(conventions, ties="docid")
+        if self.missing is not None:
+            conventions = replace(conventions, missing=self.missing)
+        return tuple(replace(one, conventions=conventions) for one in measures)
+
     def check_usage(self) -> None:
         """Raise a usage error when the inputs do not go together."""
         kinds = self.kinds
@@ -75,20 +85,34 @@ class EvalInputs:
 
 @dataclass(frozen=True)
 class MeasureOptions:
-    """How it is measured, one field an option; gain None: that of the model, else exp2.
+    """How it is measured, one field an option; what is None is as `like` says, and gain without it as the model says.
 
     metric      : lists of measures
-    empty, ties : as in Conventions
+    like        : name of a preset
+    gain, discount, relevant, empty, ties, short, p_divisor, map_divisor, precision : as in Conventions
     """
 
     metric: tuple[str, ...]
+    like: str | None
     gain: Gain | None
-    empty: str
-    ties: str
+    discount: str | None
+    relevant: float | None
+    empty: str | None
+    ties: str | None
+    short: str | None
+    p_divisor: str | None
+    map_divisor: str | None
+    precision: str | None
+
+    @property
+    def gain_given(self) -> bool:
+        """Whether the gain is not to be the model's."""
+        return self.gain is not None or self.like is not None
 
     def measures(self) -> tuple[Measure, ...]:
         """Return the measures; SettingsError when there is no such measure, a usage error when an option is idle."""
-        measures = parse_measures(",".join(self.metric), Conventions(self.gain or Gain(), self.empty, self.ties))
+        single = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("metric", "like")}
+        measures = parse_measures(",".join(self.metric), conventions_like(self.like, **single))
         _refuse_idle(measures)
         return measures
 
@@ -148,8 +172,29 @@ def check_usage(inputs: EvalInputs, output: EvalOutput, read_options: ReadOption
 
 def _refuse_idle(measures: tuple[Measure, ...]) -> None:
     """Refuse conventions that are given on the command line but that no measure depends on."""
-    if given_on_command_line("gain") and not any(measure.kind.uses_gain for measure in measures):
-        raise click.UsageError(f"--gain counts in {WITH_GAIN} only, and --metric has no such measure; leave it out")
-    if given_on_command_line("empty") and not any(measure.kind.counts_empty for measure in measures):
-        what = f"--empty counts in all measures but {WITHOUT_EMPTY}"
-        raise click.UsageError(f"{what}, and --metric has no other; leave it out")
+    binary = " and ".join(kind.name for kind in KINDS.values() if kind.is_binary)
+    needs: dict[str, tuple[str, Callable[[Measure], bool]]] = {
+        "gain": (f"{WITH_GAIN} only", lambda one: one.kind.uses_gain),
+        "discount": (f"{WITH_GAIN} only", lambda one: one.kind.uses_gain),
+        "empty": (f"all measures but {WITHOUT_EMPTY}", lambda one: one.kind.counts_empty),
+        "relevant": (f"{binary} without rel= only", lambda one: one.kind.is_binary and one.level is None),
+        "short": (f"{_short_forms('ideal DCG')} only", _with_divisor("ideal DCG")),
+        "p_divisor": (f"{_short_forms('cutoff')} only", _with_divisor("cutoff")),
+        "map_divisor": (
+            f"{_short_forms('relevant documents to the cutoff')} only",
+            _with_divisor("relevant documents to the cutoff"),
+        ),
+    }
+    for name, (where, counts) in needs.items():
+        if given_on_command_line(name) and not any(map(counts, measures)):
+            other = "other" if name == "empty" else "such measure"
+            option = name.replace("_", "-")
+            raise click.UsageError(f"--{option} counts in {where}, and --metric has no {other}; leave it out")
+
+
+def _short_forms(divisor: str) -> str:
+    return " and ".join(f"{kind.name}@k" for kind in KINDS.values() if kind.divisor == divisor)
+
+
+def _with_divisor(divisor: str) -> Callable[[Measure], bool]:
+    return lambda one: one.kind.divisor == divisor and one.cutoff is not None

@@ -1,4 +1,4 @@
-"""The stages of `lmart eval` after its options are checked: measuring, in `eval_systems`, and output."""
+"""What `lmart eval` does after its options are checked: measuring, in `eval_systems` and `eval_runs`, and output."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import json
 import click
 
 from lmart.cli.eval_request import EvalOutput
+from lmart.cli.eval_runs import evaluate_runs
 from lmart.cli.eval_systems import EvalJob, evaluate_data
 from lmart.cli.options.statistics import StatisticsOptions
 from lmart.cli.signals import flush_output
 from lmart.cli.terminal.comparison_table import print_comparisons
-from lmart.cli.terminal.eval_report import per_query_lines, print_result
+from lmart.cli.terminal.eval_report import print_result
+from lmart.formats.results.query_measures import per_query_lines
 from lmart.measures.system_evaluation import EvaluationResult
 from lmart.measures.system_statistics import SystemStatistics, statistics_of
 from lmart.streams import AtomicOutputs
@@ -23,7 +25,7 @@ def evaluate(job: EvalJob) -> EvaluationResult:
 
     job : what is measured, and how
     """
-    return evaluate_data(job)
+    return evaluate_runs(job) if "run" in job.inputs.kinds else evaluate_data(job)
 
 
 def draw_statistics(result: EvaluationResult, options: StatisticsOptions, pool: WorkerPool) -> SystemStatistics:
@@ -49,7 +51,7 @@ def write(
     with AtomicOutputs() as files:
         if output.per_query is not None:
             out = files.open(output.per_query)
-            for line in per_query_lines(result):
+            for line in per_query_lines(result, output.per_query):
                 out.write(line)
         if output.html is not None and html is not None:
             files.open(output.html).write(html)

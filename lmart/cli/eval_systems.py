@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from lmart.array_types import Float64Array
+import numpy as np
+
+from lmart.array_types import Float64Array, Int64Array
 from lmart.cli.eval_request import EvalInputs
+from lmart.cli.options.packed import given_on_command_line
 from lmart.cli.terminal.console import Console
 from lmart.data.dataset import RankingDataset
-from lmart.errors import DataError, ModelError, SettingsError, input_name
+from lmart.errors import DataError, ModelError, SettingsError, counted, input_name, quote
 from lmart.formats.documents.reading import for_models, read_dataset
 from lmart.formats.metadata_files import Weights, read_weights
 from lmart.formats.models.model_files import read_model
+from lmart.formats.query_groups import NO_GROUP, grouped_queries, read_query_groups
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.results.scores import read_scores
-from lmart.gains import Gain, refuse_labels_above
-from lmart.measures import Evaluator, Measure
+from lmart.gains import Gain, grade_scale, refuse_labels_above
+from lmart.measures import Measure
 from lmart.measures.evaluation import EvaluationReport
-from lmart.measures.system_evaluation import EvaluationResult, SystemEvaluation, SystemKind, distinct_names
+from lmart.measures.judgments import docid_order
+from lmart.measures.measured_documents import MeasuredDocuments, Measurement
+from lmart.measures.system_evaluation import (
+    EvaluationResult,
+    QueryGroup,
+    SystemEvaluation,
+    SystemKind,
+    distinct_names,
+)
 from lmart.scoring.ensemble import Ensemble
 from lmart.threads import WorkerPool
 
@@ -29,7 +42,7 @@ class EvalJob:
 
     inputs        : what is measured
     measures      : to be computed
-    is_gain_given : whether the gain of the measures was asked for, so that no model's takes its place
+    is_gain_given : whether --gain or --like says the gain, so that no model's takes its place
     read_options  : how files are read
     pool          : the workers
     console       : where notices and warnings go
@@ -51,36 +64,114 @@ def evaluate_data(job: EvalJob) -> EvaluationResult:
     inputs, console = job.inputs, job.console
     models = {one.path: read_model(one.path) for one in inputs.systems if one.kind == "model"}
     measures = with_gain_of(models, job.measures, job.is_gain_given, console)
-    read_options = job.read_options
-    if any(measure.kind.uses_gain for measure in measures):
-        read_options = replace(read_options, gain=measures[0].conventions.gain)
-    # Scores need no features, so no column of a table is parsed for them.
-    read_options = for_models(read_options, list(models.values()))
-    dataset = read_dataset(inputs.data, read_options.telling(console.notice, console.warning), job.pool)
+    job = replace(job, measures=measures)
+    by_document = measures[0].conventions.ties == "docid"
+    dataset = read_judged(job, list(models.values()), keep_document_ids=by_document)
     warn_of_single_documents(dataset, console)
-    weights = (
-        None if inputs.weights is None else read_weights(inputs.weights, dataset.query_offsets, dataset.input_rows)
-    )
-    scale = label_scale(models, measures, dataset, console)
-    evaluator = prepare(dataset, measures, job.pool, weights, scale)
-    systems = []
-    names = distinct_names([one.path for one in inputs.systems])
-    for name, given in zip(names, inputs.systems, strict=True):
-        if given.kind == "model":
-            several = len(models) > 1
-            scores = score(models[given.path], dataset, job, given.path if several else "")
-        else:
-            scores = scores_of_file(given.path, dataset)
-        report = measure_scores(evaluator, scores, dataset)
-        systems.append(SystemEvaluation(name, cast(SystemKind, given.kind), given.path, report))
+    weights = weights_of(job, dataset)
+    per_query = None if weights is None else weights.per_query
+    groups = find_groups(job, dataset.query_ids, dataset.source)
+    scale = grade_scale_of(dataset.labels, label_scale(models, measures, dataset, console))
+    measurement = Measurement(measures, job.pool, per_query, scale, tuple(groups.values()))
+    ties = docid_order(document_ids(dataset), dataset.query_offsets) if by_document else None
+    documents = MeasuredDocuments(dataset.labels, dataset.query_offsets, tie_order=ties)
+    systems, by_group = [], []
+    try:
+        refuse_large_labels(dataset.labels, measures, dataset.input_rows)
+        evaluator = measurement.evaluator(documents)
+        for name, given in zip(distinct_names([one.path for one in inputs.systems]), inputs.systems, strict=True):
+            if given.kind == "model":
+                scores = score(models[given.path], dataset, job, given.path if len(models) > 1 else "")
+            else:
+                scores = scores_of_file(given.path, dataset)
+            report = evaluator.evaluate(scores)
+            by_group.append(measurement.by_group(documents, scores))
+            systems.append(SystemEvaluation(name, cast(SystemKind, given.kind), given.path, report))
+    except DataError as fault:
+        raise with_path(fault, dataset.source) from None
     return EvaluationResult(
         dataset.query_ids,
         tuple(systems),
         inputs.data,
         "data",
-        None if weights is None else weights.per_query,
+        per_query,
         None if weights is None else weights.given_per,
+        as_groups(groups, by_group),
     )
+
+
+def read_judged(job: EvalJob, models: Sequence[Ensemble], keep_document_ids: bool) -> RankingDataset:
+    """Read the data that is measured.
+
+    job               : says which data, and how it is read
+    models            : those that score it; without any no column of a table is parsed
+    keep_document_ids : whether the ids of documents are needed
+    """
+    read_options = replace(job.read_options, keep_document_ids=keep_document_ids)
+    if any(measure.kind.uses_gain for measure in job.measures):
+        read_options = replace(read_options, gain=job.measures[0].conventions.gain)
+    read_options = for_models(read_options, models)
+    return read_dataset(job.inputs.data, read_options.telling(job.console.notice, job.console.warning), job.pool)
+
+
+def weights_of(job: EvalJob, dataset: RankingDataset) -> Weights | None:
+    """Read one weight a query, or one a row; None when there is no file of weights.
+
+    job     : says which file
+    dataset : what is measured
+    """
+    path = job.inputs.weights
+    return None if path is None else read_weights(path, dataset.query_offsets, dataset.input_rows)
+
+
+def find_groups(job: EvalJob, query_ids: Sequence[str], source: str) -> dict[str, Int64Array]:
+    """Return the places of the queries of each group; empty without a file of groups.
+
+    job       : says which file, and where notices go
+    query_ids : of the data
+    source    : what to call the data
+    DataError when no query of the data has a group.
+    """
+    path = job.inputs.groups
+    if path is None:
+        return {}
+    given = read_query_groups(path)
+    known = set(query_ids) & given.keys()
+    if not known:
+        ids = f"it has {quote(next(iter(given)))}, {input_name(source)} has {quote(query_ids[0])}"
+        raise DataError(f"no query of the data has a group: {ids}; do both name the queries alike?", path)
+    if others := len(given) - len(known):
+        job.console.notice(f"{input_name(path)}: {counted(others, 'query', 'queries')} not in {input_name(source)}")
+    if without := [one for one in query_ids if one not in given]:
+        some = counted(len(without), "query", "queries")
+        first = f"{quote(without[0])}{', ...' if without[1:] else ''}"
+        job.console.notice(f"{input_name(path)}: {some} of {input_name(source)} without a group, {NO_GROUP}: {first}")
+    return grouped_queries(given, query_ids)
+
+
+def as_groups(
+    groups: dict[str, Int64Array], by_group: Sequence[tuple[EvaluationReport, ...]]
+) -> tuple[QueryGroup, ...]:
+    """Return the groups with the reports of all systems.
+
+    groups   : places of the queries of each group
+    by_group : of each system, a report a group
+    """
+    return tuple(
+        QueryGroup(name, queries, tuple(reports[i] for reports in by_group))
+        for i, (name, queries) in enumerate(groups.items())
+    )
+
+
+def document_ids(dataset: RankingDataset) -> list[str]:
+    """Return what predict calls each document in a TREC run: its id, else its number in the query, from 1.
+
+    dataset : read with document ids
+    """
+    given = dataset.document_ids or [""] * dataset.n_documents
+    starts = np.repeat(dataset.query_offsets[:-1], np.diff(dataset.query_offsets))
+    places = np.arange(1, dataset.n_documents + 1) - starts
+    return [one or str(place) for one, place in zip(given, places.tolist(), strict=True)]
 
 
 def with_gain_of(
@@ -90,7 +181,7 @@ def with_gain_of(
 
     models   : by file
     measures : to be computed
-    given    : a gain was asked for
+    given    : --gain or --like is given
     console  : where the notice goes
     ModelError when models of different gains leave open which one counts.
     """
@@ -100,12 +191,13 @@ def with_gain_of(
             gains[path] = Gain.parse(ensemble.gain)
         except SettingsError as fault:
             raise ModelError(f"{fault.message}; give --gain", path) from None
-    used = measures[0].conventions.gain
+    used, like = measures[0].conventions.gain, measures[0].conventions.like
     if given:
+        option = "--gain" if given_on_command_line("gain") else f"--like {like}"
         for path, gain in gains.items():
             if used != gain:
                 which = "the model" if len(models) == 1 else path
-                console.notice(f"measuring with the gain {used}, as --gain says; {which} was trained with {gain}")
+                console.notice(f"measuring with the gain {used}, as {option} says; {which} was trained with {gain}")
         return measures
     if not gains:
         return measures
@@ -160,45 +252,28 @@ def label_scale(
     return scale
 
 
-def prepare(
-    dataset: RankingDataset,
-    measures: tuple[Measure, ...],
-    pool: WorkerPool,
-    weights: Weights | None,
-    scale: int | None,
-) -> Evaluator:
-    """Return the evaluator of the data; DataError when labels do not fit the measures.
+def grade_scale_of(labels: Float64Array, of_models: int | None) -> int:
+    """Return the largest label of err, also for groups of queries that lack the largest label of all.
 
-    dataset  : what is measured
+    labels    : float64[n_documents], of all documents
+    of_models : the largest label in training; None: not known
+    """
+    return of_models or grade_scale(labels)
+
+
+def refuse_large_labels(labels: Float64Array, measures: tuple[Measure, ...], rows: Int64Array | None) -> None:
+    """Raise DataError when a label is above the largest one that a measure names.
+
+    labels   : float64[n_documents]
     measures : to be computed
-    pool     : the workers
-    weights  : for the means; None: all 1
-    scale : the largest label of err; None: that of the data
+    rows     : int64[n_documents], rows of the input; None: as they stand
     """
-    try:
-        for one in measures:
-            if one.largest_label is not None:
-                refuse_labels_above(dataset.labels, one.largest_label, dataset.input_rows)
-        per_query = None if weights is None else weights.per_query
-        return Evaluator(dataset.labels, dataset.query_offsets, measures, pool, per_query, scale)
-    except DataError as fault:
-        raise at(fault, dataset.source) from None
+    for one in measures:
+        if one.largest_label is not None:
+            refuse_labels_above(labels, one.largest_label, rows)
 
 
-def measure_scores(evaluator: Evaluator, scores: Float64Array, dataset: RankingDataset) -> EvaluationReport:
-    """Return the measures of the scores; DataError names the data.
-
-    evaluator : of the data
-    scores    : float64[n_documents]
-    dataset   : what is measured
-    """
-    try:
-        return evaluator.evaluate(scores)
-    except DataError as fault:
-        raise at(fault, dataset.source) from None
-
-
-def at(fault: DataError, path: str) -> DataError:
+def with_path(fault: DataError, path: str) -> DataError:
     """Return the fault as one of a file, unless it names one."""
     return fault if fault.path is not None else DataError(fault.message, path, fault.line, fault.more)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -21,6 +22,7 @@ class JudgedDocuments:
     document_ids  : n_documents ids in UTF-8, distinct in a query
     labels        : float64[n_documents]; below 0: in the file, but not judged
     source        : what to call it in messages
+    rows          : int64[n_documents], row of the input, or line of the file, of each document, from 0
     """
 
     query_ids: Sequence[str]
@@ -28,6 +30,7 @@ class JudgedDocuments:
     document_ids: Sequence[bytes]
     labels: Float64Array
     source: str
+    rows: Int64Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +64,7 @@ def judgments_of(dataset: RankingDataset) -> JudgedDocuments:
         what = f"row {row} has no document id, by which a run would name it"
         raise DataError(f"{what}; lmart convert --to qrels numbers the rows of a query as predict does", dataset.source)
     bounds = dataset.query_offsets.tolist()
-    for query, (start, stop) in enumerate(zip(bounds[:-1], bounds[1:], strict=True)):
+    for query, (start, stop) in enumerate(pairwise(bounds)):
         own = ids[start:stop]
         if len(set(own)) < stop - start:
             first: dict[str, int] = {}
@@ -71,4 +74,4 @@ def judgments_of(dataset: RankingDataset) -> JudgedDocuments:
                     what = f"query {quote(dataset.query_ids[query])} names document {quote(one)} twice, in rows {both}"
                     raise DataError(f"{what}; keep one of them", dataset.source)
     encoded = [one.encode("utf-8") for one in ids]
-    return JudgedDocuments(dataset.query_ids, dataset.query_offsets, encoded, dataset.labels, dataset.source)
+    return JudgedDocuments(dataset.query_ids, dataset.query_offsets, encoded, dataset.labels, dataset.source, rows)

@@ -56,6 +56,7 @@ class Format(Generic[Reader, Writer]):
     package  : optional package that reader and writer need; '': none
     extra    : extra of lmart that installs the package
     title    : what messages call the format
+    instead  : where a format without a reader is read; '': nowhere
     is_float32 : models: thresholds and values are compared in float32
     """
 
@@ -73,6 +74,7 @@ class Format(Generic[Reader, Writer]):
     package: str = ""
     extra: str = ""
     title: str = ""
+    instead: str = ""
     is_float32: bool = False
 
     def begins(self, head: bytes) -> bool:
@@ -88,7 +90,7 @@ class Format(Generic[Reader, Writer]):
     def load_reader(self, path: str, error: FileError) -> Reader:
         """Return the reader; `error` at `path` when the format is not read, or needs a package that is not there."""
         if self.reader is None:
-            raise error(f"the format '{self.name}' is not read; give another one", path)
+            raise error(f"the format '{self.name}' is not read; {self.instead or 'give another one'}", path)
         self._require_package(path, error)
         return self.reader.load()
 

@@ -57,6 +57,13 @@ _DATA: tuple[Format[DataReader, DataWriter], ...] = (
         extra="parquet",
         title="Parquet",
     ),
+    Format(
+        "qrels",
+        "data",
+        (".qrels",),
+        writer=Lazy("documents.qrels_writer", "QrelsWriter"),
+        instead="lmart eval reads it as --qrels",
+    ),
 )
 
 # A model file has the first of these formats that recognises it, else the first one, whose reader says what is wrong.

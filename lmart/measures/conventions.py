@@ -10,14 +10,14 @@ from lmart.gains import Gain
 
 CHOICES: dict[str, dict[str, str]] = {
     "empty": {
-        "zero": "an empty query counts 0 in every measure but dcg and judged",
-        "one": "an empty query counts 1 in every measure but dcg and judged",
-        "skip": "empty queries are left out of every mean but those of dcg and judged",
+        "zero": "an empty query counts 0, except in dcg and judged",
+        "one": "an empty query counts 1, except in dcg and judged",
+        "skip": "empty queries are left out, except in dcg and judged",
     },
     "ties": {
         "input": "documents of equal score in the order of the data",
-        "reverse": "documents of equal score in the reverse order of the data",
-        "docid": "documents of equal score by document id, the last in the order of bytes first",
+        "reverse": "equal scores in the reverse order of the data",
+        "docid": "equal scores by document id, the last id first",
         "average": "mean over all orders of documents of equal score",
     },
     "discount": {
@@ -25,42 +25,42 @@ CHOICES: dict[str, dict[str, str]] = {
         "letor": "1 at ranks 1 and 2, then 1 / log2(rank)",
     },
     "short": {
-        "whole": "ndcg@k of a query with fewer than k documents looks at all of them",
-        "zero": "ndcg@k of a query with fewer than k documents is 0",
+        "whole": "ndcg@k of a query shorter than k looks at all of it",
+        "zero": "ndcg@k of a query shorter than k is 0",
     },
     "p_divisor": {
-        "k": "p@k is divided by k, also when the query is shorter",
-        "length": "p@k is divided by k or the number of documents, whichever is less",
+        "k": "p@k is divided by k",
+        "length": "p@k is divided by k or the length of a shorter query",
     },
     "map_divisor": {
         "relevant": "map@k is divided by the relevant documents",
-        "k": "map@k is divided by the relevant documents or k, whichever is less",
-        "length": "map@k is divided by the relevant documents, k or the number of documents, whichever is least",
+        "k": "map@k is divided by the relevant documents, k at most",
+        "length": "map@k is divided by the relevant documents, at most those looked at",
     },
     "ideal": {
-        "gain": "the best order of ndcg goes by gain",
-        "label": "the best order of ndcg goes by label",
+        "gain": "the best order goes by gain",
+        "label": "the best order goes by label",
     },
     "empty_ndcg": {
-        "label": "in ndcg a query is empty when no label is above 0, or nothing to the cutoff has a gain",
-        "ideal": "in ndcg a query is empty when the DCG of the best order is 0",
-        "first": "in ndcg a query is empty when the DCG of the best order is 0 at the cutoff of the first ndcg",
+        "label": "in ndcg: no label above 0, or no gain to the cutoff",
+        "ideal": "in ndcg: a best order with a DCG of 0",
+        "lowest": "in ndcg: a best order with a DCG of 0 at the lowest cutoff",
     },
     "empty_p": {
-        "empty": "an empty query counts in p as in other measures",
+        "empty": "an empty query counts in p as in others",
         "zero": "an empty query counts 0 in p",
     },
     "empty_weight": {
-        "query": "an empty query has its own weight in a mean",
-        "one": "an empty query has the weight 1 in the sum of a mean, but its own in what that is divided by",
+        "query": "an empty query has its own weight",
+        "one": "what an empty query counts in ndcg has the weight 1",
     },
     "missing": {
-        "zero": "a query of which nothing is retrieved counts as one that is ranked badly",
-        "skip": "a query of which nothing is retrieved is left out of every mean",
+        "zero": "a query with nothing retrieved counts",
+        "skip": "a query with nothing retrieved is left out",
     },
     "precision": {
-        "double": "scores are compared as they are",
-        "single": "scores are rounded to 32 bits before they are compared",
+        "double": "scores are compared in 64 bits",
+        "single": "scores are rounded to 32 bits, then compared",
     },
 }
 """For each convention that is one of a few words: the words, the default first, and what each means."""

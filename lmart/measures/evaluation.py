@@ -139,7 +139,8 @@ class Evaluator:
             raw = self._raw(measure, scores)
             undefined = self._undefined(measure, raw)
             values[str(measure)] = self._measure(measure, raw, undefined)
-            means[str(measure)] = self._mean(values[str(measure)], undefined)
+            plain = measure.kind.divisor == "ideal DCG" and self.conventions.empty_weight == "one"
+            means[str(measure)] = self._mean(values[str(measure)], undefined if plain else None)
         return EvaluationReport(
             means,
             values,
@@ -186,8 +187,9 @@ class Evaluator:
         if kind.divisor != "ideal DCG":
             level = measure.least_relevant if kind.is_binary else None
             return np.asarray(self._relevant_documents(level) == 0)
-        if conventions.empty_ndcg == "first":
-            measure = next(one for one in self.measures if one.kind.divisor == "ideal DCG")
+        if conventions.empty_ndcg == "lowest":
+            of_ndcg = [one for one in self.measures if one.kind.divisor == "ideal DCG"]
+            measure = min(of_ndcg, key=lambda one: one.cutoff or LARGEST_CUTOFF)
         nothing = np.asarray(self._ideal_dcg(measure) == 0)
         return nothing | (self._relevant_documents(None) == 0) if conventions.empty_ndcg == "label" else nothing
 
@@ -256,15 +258,19 @@ class Evaluator:
             )
         return values
 
-    def _mean(self, values: Float64Array, undefined: BoolArray) -> float | None:
-        """Return the weighted mean over the queries that count, the same in any order of the queries."""
+    def _mean(self, values: Float64Array, unweighted: BoolArray | None) -> float | None:
+        """Return the weighted mean over the queries that count, the same in any order of the queries.
+
+        values     : float64[n_queries], nan where a query does not count
+        unweighted : bool[n_queries], queries whose value enters the sum with the weight 1; None: none
+        """
         counts = ~np.isnan(values)
         weights = np.ones(len(values)) if self.weights is None else self.weights
         total = math.fsum(weights[counts].tolist())
         if total == 0:
             return None
-        if self.weights is not None and self.conventions.empty_weight == "one":
-            weights = np.where(undefined, self._weight_1, weights)
+        if self.weights is not None and unweighted is not None:
+            weights = np.where(unweighted, self._weight_1, weights)
         products = values[counts] if self.weights is None else values[counts] * weights[counts]
         try:
             return math.fsum(products.tolist()) / total

@@ -27,7 +27,7 @@ class MeasureKind:
     """A measure without its cutoff and parameters.
 
     name         : as it is written, such as `ndcg`
-    meaning      : one line for help and man pages; ranks in it are 1-based, relevant means label > 0
+    meaning      : one short line; ranks in it are 1-based, relevant means label > 0
     relevance    : what a document counts: its `gain`; its `scaled gain`, by a power of two for each query, so that no
                    sum overflows; the `stopping probability` of a reader; 1 if it is `relevant`, else 0; as its
                    `preference`, 1 if it is relevant, 0 if it is judged otherwise, -1 if it is not judged; its `label`,
@@ -40,6 +40,7 @@ class MeasureKind:
     cutoff       : whether the measure is undefined without a cutoff, may have one, or has none
     aliases      : further names under which it is read
     equation     : of one query, for the manual page
+    notes        : what else the manual page says
     source       : where the measure was defined
     """
 
@@ -53,6 +54,7 @@ class MeasureKind:
     cutoff: Cutoff = "may be"
     aliases: tuple[str, ...] = ()
     equation: str = ""
+    notes: str = ""
     source: str = ""
 
     @property
@@ -98,11 +100,12 @@ class MeasureKind:
 _ALL = (
     MeasureKind(
         "ndcg",
-        "DCG divided by the DCG of the best order of the query's documents",
+        "DCG divided by the DCG of the best order",
         "scaled gain",
         divisor="ideal DCG",
         discount="log2",
         equation="DCG@k / (DCG@k of the query's judged documents in the best order)",
+        notes="Documents that are not retrieved count in the best order.",
         source="Järvelin and Kekäläinen, Cumulated gain-based evaluation of IR techniques, ACM TOIS 20(4), 2002, "
         "section 2; with 2^label - 1 as gain, Burges et al., Learning to rank using gradient descent, ICML 2005",
     ),
@@ -117,18 +120,20 @@ _ALL = (
     ),
     MeasureKind(
         "map",
-        "mean over the relevant documents of the precision at their ranks; those below rank k count 0",
+        "mean precision at the ranks of the relevant documents",
         "relevant",
         divisor="relevant documents to the cutoff",
         kernel="precision_sums",
         aliases=("ap",),
         equation="(1 / R) x sum over the relevant ranks i <= k of (relevant documents at ranks 1..i) / i",
+        notes="Relevant documents that are not retrieved, or below rank k, count 0. --map-divisor says by what the sum "
+        "is divided when there is a k.",
         source="Buckley and Voorhees, Retrieval system evaluation, in TREC: Experiment and Evaluation in Information "
         "Retrieval, MIT Press 2005, chapter 3",
     ),
     MeasureKind(
         "mrr",
-        "1 / rank of the first relevant document; 0 when it is below rank k",
+        "1 / rank of the first relevant document",
         "relevant",
         kernel="reciprocal_ranks",
         aliases=("rr", "recip_rank"),
@@ -137,17 +142,18 @@ _ALL = (
     ),
     MeasureKind(
         "p",
-        "relevant documents among the first k, divided by k, also when the query is shorter",
+        "share of the first k that is relevant",
         "relevant",
         divisor="cutoff",
         cutoff="needed",
         aliases=("precision", "pre"),
         equation="(relevant documents at ranks 1..k) / k",
+        notes="A shorter query is divided by k too, unless --p-divisor says otherwise.",
         source="Buckley and Voorhees 2005, chapter 3",
     ),
     MeasureKind(
         "recall",
-        "relevant documents among the first k, divided by all relevant ones of the query",
+        "share of the relevant documents among the first k",
         "relevant",
         divisor="relevant documents",
         cutoff="needed",
@@ -156,30 +162,32 @@ _ALL = (
     ),
     MeasureKind(
         "err",
-        "expected 1 / rank at which a reader stops, who stops at a document with (2^label - 1) / 2^L; "
-        "L is 4, or the data's largest label rounded up when that is more, or what is in brackets, as in err@10(max=5)",
+        "expected 1 / rank at which a reader stops; err(max=L)",
         "stopping probability",
         kernel="expected_reciprocal_ranks",
         parameter="largest label",
         equation="sum over ranks i = 1..k of (1 / i) x S(i) x product over ranks j < i of (1 - S(j)), with "
         "S(i) = (2^label(i) - 1) / 2^L",
+        notes="L is what is in the brackets, as in err@10(max=4); else that of the model; else 4, or the largest label "
+        "of the data rounded up when that is more. Gains do not count.",
         source="Chapelle, Metzler, Zhang and Grinspan, Expected reciprocal rank for graded relevance, CIKM 2009, "
         "section 4 and algorithm 2",
     ),
     MeasureKind(
         "rbp",
-        "rank-biased precision, (1 - r) x sum over the relevant documents of r^(rank - 1); r is 0.8, "
-        "or what is in brackets, as in rbp(0.95)",
+        "rank-biased precision; rbp(R) with persistence R, else 0.8",
         "relevant",
         discount="geometric",
         parameter="persistence",
         equation="(1 - r) x sum over the relevant ranks i <= k of r^(i - 1)",
+        notes="The persistence r is 0.8, or the number in the brackets, as in rbp(0.95)@20, or a decimal below 1 after "
+        "the @, as in rbp@0.95.",
         source="Moffat and Zobel, Rank-biased precision for measurement of retrieval effectiveness, ACM TOIS 27(1), "
         "2008, section 3",
     ),
     MeasureKind(
         "bpref",
-        "mean over the relevant documents of the share of judged others that they stand above, counting the first R",
+        "share of the judged others that relevant documents precede",
         "preference",
         divisor="relevant documents",
         kernel="preference_sums",
@@ -191,10 +199,12 @@ _ALL = (
     ),
     MeasureKind(
         "kendall",
-        "Kendall's tau-b between scores and labels, from -1 to 1; ties count as ties",
+        "Kendall's tau-b of scores and labels, from -1 to 1",
         "label",
         kernel="rank_correlations",
         cutoff="none",
+        notes="A query whose judged documents have one label is an empty one. Equal scores are ties, whatever --ties "
+        "says.",
         equation="(C - D) / sqrt((P - T) x (P - U)), over the P pairs of judged documents: C in the same order by "
         "score and label, D in opposite orders, T of equal score, U of equal label; 0 when all scores are equal",
         source="Kendall, The treatment of ties in ranking problems, Biometrika 33(3), 1945; computed as in Knight, "
@@ -202,7 +212,7 @@ _ALL = (
     ),
     MeasureKind(
         "judged",
-        "judged documents among the first k, divided by k or the length of a shorter query",
+        "share of the first k that is judged",
         "being judged",
         divisor="documents to the cutoff",
         equation="(judged documents at ranks 1..k) / min(k, n), with n documents that are ranked",

@@ -1,4 +1,4 @@
-"""The documents of queries as measures take them: judged or not, retrieved or not, and in which order when scores tie."""
+"""The documents of queries as measures take them: judged or not, retrieved or not, and their order when scores tie."""
 
 from __future__ import annotations
 

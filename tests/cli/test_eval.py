@@ -66,9 +66,10 @@ def test_json_is_one_strict_line_with_every_digit() -> None:
     assert result.stdout.count("\n") == 1
     content = strict(result.stdout)
     of_one = ["queries", "documents", "empty_queries", "conventions", "metrics"]
-    assert list(content) == [*of_one, "data", "systems"]
+    assert list(content) == [*of_one, "data", "systems", "resampling"]
     assert content["data"] == ["sample.svm"]
     (system,) = content["systems"]
+    assert list(system.pop("summary")) == list(content["metrics"])
     assert system == {"name": "sample.txt", "kind": "scores", "path": "sample.txt", "metrics": content["metrics"]}
     assert {"gain", "empty", "ties"} <= set(content["conventions"])
     assert list(content["metrics"]) == ["ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "map", "mrr"]

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 WIDTH = 80
 SHORTEST_NAME = 8
-HEADER = ("difference", "interval", "win/tie/loss", "p", "holm", "t test")
+HOLM = "p holm"
+HEADER = ("difference", "interval", "win/tie/loss", "p rand", HOLM, "p t")
 CUT_ID = 24  # characters of a query id
 
 
@@ -55,12 +56,12 @@ def explanation(result: EvaluationResult, statistics: SystemStatistics) -> str:
         some = any(one is not None and one.exact for one in tests)
         flips = drawn + (", all where at most 20 queries differ" if some else "")
     number = len(statistics.comparisons) // len(result.measures)
-    holm = f"the {number} comparisons of a measure" if number > 1 else "one comparison a measure, so the same"
+    holm = f" p holm: the same adjusted for the {number} comparisons of a measure (Holm)." if number > 1 else ""
     of_what = "of each two systems" if statistics.all_pairs else f"to {visible(result.systems[0].name)}"
     return (
         f"Differences {of_what}, query by query, with {100 * resampling.level:.6g}% intervals ({statistics.resamples} "
-        f"bootstrap resamples of the queries). p: Fisher's randomization test, two-sided, {flips}. holm: p adjusted "
-        f"for {holm} (Holm). t test: p of the paired t test. Seed {resampling.seed}."
+        f"bootstrap resamples of the queries). p rand: Fisher's randomization test, two-sided, {flips}.{holm} p t: "
+        f"paired t test. Seed {resampling.seed}."
     )
 
 
@@ -75,11 +76,13 @@ def measure_lines(
     all_pairs   : name the baseline of each comparison too
     styled      : for a terminal
     """
-    cells = [_cells(one) for one in comparisons]
-    digits = [max(map(len, column)) for column in zip(HEADER, *cells, strict=True)]
+    headings, *cells = [
+        _without_holm(row) if len(comparisons) == 1 else row for row in (HEADER, *map(_cells, comparisons))
+    ]
+    digits = [max(map(len, column)) for column in zip(headings, *cells, strict=True)]
     room = max(SHORTEST_NAME, WIDTH - sum(digits) - GAP * len(digits))
     names = _names(comparisons, [one.name for one in result.systems], all_pairs, room)
-    header = [measure if len(measure) <= room else "", *HEADER]
+    header = [measure if len(measure) <= room else "", *headings]
     rows = [[name, *row] for name, row in zip(names, cells, strict=True)]
     first, *others = Grid(header, rows, set()).lines(styled=styled)
     shown = [first] if header[0] else [measure, first]
@@ -90,7 +93,8 @@ def measure_lines(
         shown += _queries("gained", comparison.gained, result.query_ids)
         shown += _queries("lost", comparison.lost, result.query_ids)
         if comparison.left_out:
-            shown.append(f"  left out  {comparison.left_out} queries that count in one of the two only")
+            queries = "query that counts" if comparison.left_out == 1 else "queries that count"
+            shown.append(f"  left out  {comparison.left_out} {queries} in one of the two only")
     return shown
 
 
@@ -130,6 +134,11 @@ def _cells(one: Comparison) -> list[str]:
         p_shown(one.p_holm),
         p_shown(one.p_t),
     ]
+
+
+def _without_holm(row: Sequence[str]) -> list[str]:
+    """Return a row without the adjusted p, which a single comparison does not need."""
+    return [cell for place, cell in enumerate(row) if HEADER[place] != HOLM]
 
 
 def p_shown(p: float | None) -> str:

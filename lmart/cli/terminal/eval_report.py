@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-import math
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
-from lmart.errors import input_name, visible
+from lmart.errors import counted, input_name, visible
+from lmart.measures.conventions import CHOICES, Conventions, level_text
 
 if TYPE_CHECKING:
     from lmart.measures import EvaluationReport
     from lmart.measures.summary import Summary
-    from lmart.measures.system_evaluation import EvaluationResult
+    from lmart.measures.system_evaluation import EvaluationResult, SystemEvaluation
     from lmart.measures.system_statistics import SystemStatistics
 
 NOT_DEFINED = "n/a"
 FILES_NAMED = 3  # of the data, in a line of the report
-_IN_A_CELL = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r"})
-_EMPTY = {
-    "zero": "an empty query counts 0 in every measure but dcg",
-    "one": "an empty query counts 1 in every measure but dcg",
-    "skip": "empty queries are left out of every mean but that of dcg",
-}
-_TIES = {
-    "input": "documents of equal score in the order of the data",
-    "average": "mean over all orders of documents of equal score",
-}
 _GAINS = {"exp2": "2^label - 1", "linear": "the label", "table": "by label, from 0 up"}
 
 
@@ -39,24 +29,30 @@ def print_result(result: EvaluationResult, statistics: SystemStatistics | None =
     result     : what was measured
     statistics : with the intervals of the means; None: there are none
     """
+    from lmart.cli.terminal.systems_table import print_groups, print_systems
+
     facts = _facts(result)
     if len(result.systems) > 1:
-        from lmart.cli.terminal.systems_table import print_systems
-
         print_systems(result, facts)
-        return
+    else:
+        _print_one(result.systems[0].report, facts, statistics)
+    if result.groups:
+        print_groups(result)
+
+
+def _print_one(report: EvaluationReport, facts: list[tuple[str, str]], statistics: SystemStatistics | None) -> None:
+    """Print the measures of one system."""
     if statistics is not None:
         drawn = f"{statistics.resamples} bootstrap resamples of the queries, seed {statistics.resampling.seed}"
         facts.append(("interval", f"{100 * statistics.resampling.level:.6g}% ({drawn})"))
-    rows = _rows(result.systems[0].report, None if statistics is None else statistics.summaries[0])
-    if is_terminal():
-        from lmart.cli.terminal.bars import are_shown, bars
-
-        shown_bars = are_shown() and statistics is not None
-        every = result.systems[0].report.per_query.values()
-        _print_on_terminal(facts, rows, [bars(values) for values in every] if shown_bars else [])
-    else:
+    rows = _rows(report, None if statistics is None else statistics.summaries[0])
+    if not is_terminal():
         click.echo(format_report(facts, rows), nl=False)
+        return
+    from lmart.cli.terminal.bars import are_shown, bars
+
+    shown_bars = are_shown() and statistics is not None
+    _print_on_terminal(facts, rows, [bars(values) for values in report.per_query.values()] if shown_bars else [])
 
 
 def format_report(facts: Sequence[tuple[str, str]], rows: Sequence[tuple[str, str, str]]) -> str:
@@ -68,42 +64,56 @@ def format_report(facts: Sequence[tuple[str, str]], rows: Sequence[tuple[str, st
     return "\n".join(lines) + "\n"
 
 
-def per_query_lines(result: EvaluationResult) -> Iterator[str]:
-    """Yield a header, then a line a query: its id and each measure, every digit, tab-separated.
-
-    result : what was measured; of several systems there are the lines of each, which begin with its name
-    """
-    several = len(result.systems) > 1
-    yield "\t".join((*(["system"] if several else []), "qid", *result.measures)) + "\n"
-    query_ids = [one.translate(_IN_A_CELL) for one in result.query_ids]
-    for system in result.systems:
-        start = system.name.translate(_IN_A_CELL) + "\t" if several else ""
-        columns = [values.tolist() for values in system.report.per_query.values()]
-        for query_id, *values in zip(query_ids, *columns, strict=True):
-            cells = (NOT_DEFINED if math.isnan(value) else repr(value) for value in values)
-            yield start + "\t".join((query_id, *cells)) + "\n"
-
-
 def _facts(result: EvaluationResult) -> list[tuple[str, str]]:
     """Return what the numbers depend on, as names and values."""
     report = result.systems[0].report
     conventions = report.conventions
-    empty, kind = conventions.empty, conventions.gain.kind
+    lacks = any(system.counts.get("missing_queries") for system in result.systems)
     facts = [
         (result.data_kind, _shown_files(result.data)),
-        *((system.kind, _shown_file(system.path)) for system in result.systems),
+        *((system.kind, _shown_file(system.path) + _coverage(system)) for system in result.systems),
+    ]
+    if conventions.like is not None:
+        facts.append(("like", conventions.like))
+    facts += [
         ("queries", str(report.n_queries)),
         ("documents", str(report.n_documents)),
-        ("empty queries", f"{report.n_empty_queries} (no label above 0)"),
-        ("gain", f"{conventions.gain} ({_GAINS[kind]})"),
-        ("empty", f"{empty} ({_EMPTY[empty]})"),
-        ("ties", f"{conventions.ties} ({_TIES[conventions.ties]})"),
+        ("empty queries", f"{report.n_empty_queries} ({_no_label(conventions)})"),
+        ("gain", f"{conventions.gain} ({_GAINS[conventions.gain.kind]})"),
     ]
+    for name, meanings in CHOICES.items():
+        value = getattr(conventions, name)
+        if name in ("empty", "ties") or value != next(iter(meanings)) or (name == "missing" and lacks):
+            meaning = meanings[value]
+            if name == "ties" and result.systems[0].kind == "run":
+                meaning = meaning.replace("of the data", "of the run")
+            facts.append((name.replace("_", " "), f"{value} ({meaning})"))
+    if conventions.relevant is not None:
+        facts.append(("relevant", conventions.relevance))
     if report.grade_scales:
         facts.append(("err", f"stops with probability {report.stopping}"))
     if result.weights_per is not None:
         facts.append(("weights", f"one a {result.weights_per}"))
     return facts
+
+
+def _no_label(conventions: Conventions) -> str:
+    """Return what an empty query lacks."""
+    level = conventions.relevant
+    return "no label above 0" if level is None else f"no label of {level_text(level)} or more"
+
+
+def _coverage(system: SystemEvaluation) -> str:
+    """Return in brackets how many documents and queries a run has; empty for other systems."""
+    if system.kind != "run":
+        return ""
+    counts, n_queries = system.counts, system.report.n_queries
+    documents = counted(counts["retrieved"], "document")
+    if counts["unjudged"]:
+        documents += f", {counts['unjudged']:,} of them unjudged"
+    if counts["missing_queries"]:
+        documents += f"; {n_queries - counts['missing_queries']:,} of {counted(n_queries, 'query', 'queries')}"
+    return f" ({documents})"
 
 
 def _shown_files(paths: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from lmart.cli.terminal import eval_report
-from lmart.errors import visible
+from lmart.errors import counted, visible
 
 if TYPE_CHECKING:
     from lmart.measures.system_evaluation import EvaluationResult
@@ -71,6 +71,36 @@ def print_systems(result: EvaluationResult, facts: Sequence[tuple[str, str]]) ->
         click.echo("\n".join(["", *grid.lines(styled=True)]))
 
 
+def print_groups(result: EvaluationResult) -> None:
+    """Print the measures of each group of queries: a line a group, or of several systems a table a group.
+
+    result : what was measured
+    """
+    is_terminal = eval_report.is_terminal()
+    width = shutil.get_terminal_size().columns if is_terminal else None
+    lines: list[str] = []
+    if len(result.systems) == 1:
+        labels = ["queries", *result.measures]
+        means = [[one.reports[0].values[name] for name in result.measures] for one in result.groups]
+        cells = [
+            [str(len(one.queries)), *map(eval_report.shown, row)] for one, row in zip(result.groups, means, strict=True)
+        ]
+        names = [visible(one.name) for one in result.groups]
+        for grid in _by_rows("group", names, names, labels, cells, set(), width):
+            lines += ["", *grid.lines(styled=is_terminal)]
+    else:
+        names = [visible(system.name) for system in result.systems]
+        for group in result.groups:
+            of_empty = f", {group.reports[0].n_empty_queries} of them empty" if group.reports[0].n_empty_queries else ""
+            queries = counted(len(group.queries), "query", "queries")
+            title = f"group {visible(group.name)} ({queries}{of_empty})"
+            lines += ["", click.style(title, bold=True) if is_terminal else title]
+            values = [[report.values[name] for report in group.reports] for name in result.measures]
+            for grid in _grids(names, result.measures, values, width):
+                lines += grid.lines(styled=is_terminal)
+    click.echo("\n".join(lines))
+
+
 def grids(result: EvaluationResult, width: int | None) -> list[Grid]:
     """Return the tables of the means: of measures by systems, or when that is too wide of systems by measures.
 
@@ -78,11 +108,16 @@ def grids(result: EvaluationResult, width: int | None) -> list[Grid]:
     width  : of the terminal; None: one table as wide as it needs
     Names of systems are shortened where they must be, numbers never; measures that do not fit stand in further tables.
     """
-    names = [visible(system.name) for system in result.systems]
     values = [[system.report.values[name] for system in result.systems] for name in result.measures]
+    return _grids([visible(system.name) for system in result.systems], result.measures, values, width)
+
+
+def _grids(
+    names: Sequence[str], labels: Sequence[str], values: Sequence[Sequence[float | None]], width: int | None
+) -> list[Grid]:
+    """Return the tables of `grids`: values by label, then by name."""
     cells = [[eval_report.shown(value) for value in row] for row in values]
     best = {(i, j + 1) for i, row in enumerate(values) for j in _best_of(row)}
-    labels = list(result.measures)
     digits = max(len(cell) for row in cells for cell in row)
     rows = [[label, *row] for label, row in zip(labels, cells, strict=True)]
     if width is None:
@@ -91,31 +126,47 @@ def grids(result: EvaluationResult, width: int | None) -> list[Grid]:
     if room >= digits and (fitting := shortened(names, room)):
         return [Grid(["", *fitting], rows, best)]
     turned = [list(column) for column in zip(*cells, strict=True)]
-    by_system = {(j - 1, i + 1) for i, j in best}
-    return _by_systems(names, labels, turned, by_system, width)
+    # Names stand above the table, so that those which differ in the middle only may become their places there.
+    otherwise = [f"#{i}" for i in range(1, len(names) + 1)]
+    return _by_rows("", names, otherwise, labels, turned, {(j - 1, i + 1) for i, j in best}, width)
 
 
-def _by_systems(
-    names: list[str], labels: list[str], cells: list[list[str]], best: set[tuple[int, int]], width: int
+def _by_rows(
+    title: str,
+    names: Sequence[str],
+    otherwise: Sequence[str],
+    labels: Sequence[str],
+    cells: Sequence[Sequence[str]],
+    best: set[tuple[int, int]],
+    width: int | None,
 ) -> list[Grid]:
-    """Return tables of a line a system, as many as the measures need at this width."""
-    widths = [
-        max(len(label), *map(len, column)) for label, column in zip(labels, zip(*cells, strict=True), strict=True)
-    ]
-    room = max(SHORTEST_NAME, width - sum(widths) - GAP * len(widths))
-    # Names are at hand above the table, so that those which differ in the middle only may become numbers.
-    fitting = shortened(names, room) or [f"#{i}" for i in range(1, len(names) + 1)]
-    first = max(map(len, fitting))
+    """Return tables of a line a name, as many as the labels need at this width.
+
+    title     : of the names
+    names     : of the lines
+    otherwise : what stands for names that would no longer be distinct when they are shortened
+    labels    : of the columns
+    cells     : by name, then by label
+    best      : as in Grid
+    width     : of the terminal; None: one table as wide as it needs
+    """
+    widths = [max(map(len, column)) for column in zip(labels, *cells, strict=True)]
+    needed = sum(widths) + GAP * len(widths)
+    room = (width or 0) - needed
+    if room < SHORTEST_NAME:  # there will be further tables anyway
+        room = max(SHORTEST_NAME, (width or 0) // 3)
+    fitting = list(names) if width is None else shortened(names, room) or list(otherwise)
+    first = max(map(len, (title, *fitting)))
     found: list[Grid] = []
     start = 0
     while start < len(labels):
         stop, used = start + 1, first + GAP + widths[start]
-        while stop < len(labels) and used + GAP + widths[stop] <= width:
+        while stop < len(labels) and (width is None or used + GAP + widths[stop] <= width):
             used += GAP + widths[stop]
             stop += 1
         rows = [[name, *row[start:stop]] for name, row in zip(fitting, cells, strict=True)]
         marks = {(i, j - start) for i, j in best if start < j <= stop}
-        found.append(Grid(["", *labels[start:stop]], rows, marks))
+        found.append(Grid([title, *labels[start:stop]], rows, marks))
         start = stop
     return found
 

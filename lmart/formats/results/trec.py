@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -49,7 +50,8 @@ def read_qrels(path: str) -> JudgedDocuments:
     DataError names the line and the token at fault, and both lines of a document that a query names twice.
     """
     rows = _read(path, _QRELS)
-    return JudgedDocuments(rows.query_ids, rows.query_offsets, rows.document_ids, rows.numbers, path)
+    own = rows.query_ids, rows.query_offsets, rows.document_ids
+    return JudgedDocuments(*own, rows.numbers, path, rows.lines - 1)
 
 
 def read_run(path: str) -> Run:
@@ -69,12 +71,14 @@ class _Rows(NamedTuple):
     query_offsets : int64[n_queries + 1]
     document_ids  : n ids
     numbers       : float64[n]
+    lines         : int64[n], of the file, from 1
     """
 
     query_ids: list[str]
     query_offsets: Int64Array
     document_ids: list[bytes]
     numbers: Float64Array
+    lines: Int64Array
 
 
 class _Part(NamedTuple):
@@ -108,7 +112,7 @@ def _read(path: str, kind: _Kind) -> _Rows:
     offsets = np.searchsorted(queries, np.arange(len(codes) + 1)).astype(np.int64)
     query_ids = [raw.decode("utf-8") for raw in codes]
     _refuse_repeated(path, query_ids, offsets, document_ids, lines)
-    return _Rows(query_ids, offsets, document_ids, numbers)
+    return _Rows(query_ids, offsets, document_ids, numbers, lines)
 
 
 def _parts(path: str, kind: _Kind) -> Iterator[_Part]:
@@ -196,7 +200,7 @@ def _refuse_repeated(
     """Raise DataError for the first line whose document stands in an earlier line of its query."""
     bounds = offsets.tolist()
     found: list[tuple[int, int, int]] = []  # line, line before, query
-    for query, (start, stop) in enumerate(zip(bounds[:-1], bounds[1:], strict=True)):
+    for query, (start, stop) in enumerate(pairwise(bounds)):
         own = document_ids[start:stop]
         if len(set(own)) == stop - start:
             continue

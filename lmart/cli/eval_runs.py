@@ -1,0 +1,127 @@
+"""Measuring TREC runs against qrels, or against the labels of data whose documents have ids."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from lmart.cli.eval_systems import (
+    EvalJob,
+    as_groups,
+    find_groups,
+    grade_scale_of,
+    read_judged,
+    refuse_large_labels,
+    weights_of,
+    with_path,
+)
+from lmart.data.named_documents import JudgedDocuments, Run, judgments_of
+from lmart.errors import DataError, counted, input_name, quote
+from lmart.formats.metadata_files import Weights
+from lmart.formats.results.trec import read_qrels, read_run
+from lmart.measures.evaluation import EvaluationReport
+from lmart.measures.measured_documents import Measurement
+from lmart.measures.run_alignment import AlignedRun, align_run
+from lmart.measures.system_evaluation import EvaluationResult, SystemEvaluation, distinct_names
+
+
+def evaluate_runs(job: EvalJob) -> EvaluationResult:
+    """Read the judgments and, one by one, the runs; return the measures of each, over all judged queries.
+
+    job : what is measured, and how
+    """
+    inputs, weights = job.inputs, None
+    if inputs.qrels is None:
+        judgments, weights = _judgments_of_data(job)
+    else:
+        judgments = read_qrels(inputs.qrels)
+    groups = find_groups(job, judgments.query_ids, judgments.source)
+    labels = np.maximum(judgments.labels, 0.0)
+    scale = grade_scale_of(labels, None)
+    try:
+        refuse_large_labels(labels, job.measures, judgments.rows)
+    except DataError as fault:
+        raise with_path(fault, judgments.source) from None
+    per_query = None if weights is None else weights.per_query
+    measurement = Measurement(job.measures, job.pool, per_query, scale, tuple(groups.values()))
+    systems, by_group = [], []
+    for name, given in zip(distinct_names([one.path for one in inputs.systems]), inputs.systems, strict=True):
+        run = read_run(given.path)
+        aligned = align_run(judgments, run, job.measures[0].conventions.ties == "docid")
+        _tell(aligned, run, judgments, job)
+        try:
+            report = measurement.evaluator(aligned.documents).evaluate(aligned.scores)
+            by_group.append(measurement.by_group(aligned.documents, aligned.scores))
+        except DataError as fault:
+            raise with_path(fault, judgments.source) from None
+        systems.append(SystemEvaluation(name, "run", given.path, _judged_alone(report, aligned), _counts(aligned)))
+    return EvaluationResult(
+        judgments.query_ids,
+        tuple(systems),
+        inputs.data if inputs.qrels is None else (inputs.qrels,),
+        "data" if inputs.qrels is None else "qrels",
+        per_query,
+        None if weights is None else weights.given_per,
+        as_groups(groups, by_group),
+    )
+
+
+def _judgments_of_data(job: EvalJob) -> tuple[JudgedDocuments, Weights | None]:
+    """Return the labels of the data by document id, and the weights of its queries.
+
+    job : says which data
+    """
+    dataset = read_judged(job, [], keep_document_ids=True)
+    return judgments_of(dataset), weights_of(job, dataset)
+
+
+def _judged_alone(report: EvaluationReport, aligned: AlignedRun) -> EvaluationReport:
+    """Return the report with the number of judged documents, which is the same for every run.
+
+    report  : of the documents that are judged or retrieved
+    aligned : those documents
+    """
+    return replace(report, n_documents=int(np.count_nonzero(aligned.documents.judged)))
+
+
+def _counts(aligned: AlignedRun) -> dict[str, int]:
+    """Return what there is to count in a run, by name."""
+    judged, retrieved = aligned.documents.judged, aligned.documents.retrieved
+    assert judged is not None and retrieved is not None
+    return {
+        "retrieved": int(np.count_nonzero(retrieved)),
+        "unjudged": int(np.count_nonzero(retrieved & ~judged)),
+        "missing_queries": aligned.n_missing,
+        "unknown_queries": aligned.n_unknown,
+    }
+
+
+def _tell(aligned: AlignedRun, run: Run, judgments: JudgedDocuments, job: EvalJob) -> None:
+    """Say which queries and documents only one of run and judgments has.
+
+    aligned   : both together
+    run       : what is measured
+    judgments : what is relevant
+    job       : says where it goes, and what missing queries count
+    """
+    called, source = input_name(run.source), input_name(judgments.source)
+    counts = _counts(aligned)
+    if counts["retrieved"] == counts["unjudged"]:
+        job.console.warning(f"{called}: no document of the run is judged in {source}; does it name documents alike?")
+    if aligned.n_unknown:
+        judged = set(judgments.query_ids)
+        first = next(one for one in run.query_ids if one not in judged)
+        queries = counted(aligned.n_unknown, "query", "queries")
+        others = "" if aligned.n_unknown == 1 else ", ..."
+        job.console.notice(
+            f"{called}: {queries} of the run not judged in {source} and left out: {quote(first)}{others}"
+        )
+    if aligned.n_missing:
+        ranked = set(run.query_ids)
+        first = next(one for one in judgments.query_ids if one not in ranked)
+        queries = counted(aligned.n_missing, "judged query", "judged queries")
+        skipped = job.measures[0].conventions.missing == "skip"
+        how = "left out of its means" if skipped else "counted as if nothing were found"
+        others = "" if aligned.n_missing == 1 else ", ..."
+        job.console.notice(f"{called}: {queries} not in the run, {how}: {quote(first)}{others}")

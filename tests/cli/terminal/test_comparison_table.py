@@ -1,0 +1,88 @@
+"""Comparisons as text: 80 columns, names that are cut, numbers that are not."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.evaluation import call
+
+from lmart.cli.terminal import bars as bars_module
+from lmart.cli.terminal import comparison_table, eval_report
+from lmart.cli.terminal.bars import bars
+from lmart.cli.terminal.comparison_table import p_shown
+
+pytestmark = pytest.mark.usefixtures("in_folder")
+
+
+def many_queries(names: list[str], id_of: str = "{}", n: int = 300) -> list[str]:
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, (n, 4))
+    rows = [f"{label} qid:{id_of.format(q)}\n" for q in range(n) for label in labels[q]]
+    Path("d.svm").write_text("".join(rows))
+    for name in names:
+        scores = labels + rng.normal(0, 1 + 0.1 * len(name), labels.shape)
+        Path(name).write_text("".join(f"{score:.3f}\n" for score in scores.ravel()))
+    return ["--data", "d.svm", "--scores", *names]
+
+
+def table_of(shown: str) -> list[str]:
+    return shown[shown.index("Differences") :].splitlines()
+
+
+def test_long_names_and_ids_are_cut_but_no_number() -> None:
+    names = ["a_system_with_a_very_long_name_indeed_that_ends_in_one.txt", "a_system_with_a_rather_long_name_two.txt"]
+    given = many_queries(names, "query_with_an_identifier_of_its_own_{}")
+    shown = table_of(call(*given, "--metric", "ndcg@10,rbp(0.95)@100,map").stdout)
+    assert max(map(len, shown)) <= 80
+    rows = [line for line in shown if re.search(r"\d+/\d+/\d+", line)]
+    assert len(rows) == 3
+    for row in rows:
+        assert re.search(r"[+-]0\.\d{6}  [+-]0\.\d{4}\.\.[+-]0\.\d{4} +\d+/\d+/\d+ +[<\d.]+ +[<\d.]+$", row)
+    assert any("query_with_an_identifi.. +" in line for line in shown)
+
+
+def test_systems_whose_cut_names_are_alike_become_numbers() -> None:
+    names = [f"a_system_with_a_very_{middle}_long_name_indeed_that_ends.txt" for middle in ("x", "y", "z")]
+    shown = table_of(call(*many_queries(names), "--metric", "map", "--all-pairs").stdout)
+    assert [line.split("  ")[0] for line in shown if " - #" in line] == ["#2 - #1", "#3 - #1", "#3 - #2"]
+
+
+def test_a_long_measure_has_a_line_of_its_own() -> None:
+    shown = table_of(call(*many_queries(["a.txt", "b.txt"]), "--metric", "rbp(0.12345678901234)@100").stdout)
+    assert "rbp(0.12345678901234)@100" in shown
+    assert max(map(len, shown)) <= 80
+
+
+def test_few_queries_take_all_choices_of_signs() -> None:
+    shown = call(*many_queries(["a.txt", "b.txt"], n=8), "--metric", "map").stdout
+    assert "all choices of signs" in " ".join(shown.split())
+    assert "holm" not in shown.lower()
+
+
+def test_p_values() -> None:
+    shown = [p_shown(p) for p in (None, 0.0, 0.00099, 0.001, 0.05, 0.9996, 1.0)]
+    assert shown == ["n/a", "<0.001", "<0.001", "0.001", "0.050", "1.000", "1.000"]
+
+
+def test_bars_by_hand() -> None:
+    values = np.array([0.05] * 8 + [0.15] * 4 + [0.95] + [np.nan])
+    assert bars(values) == "0 \u2588\u2584       \u2581 1"
+    assert bars(np.array([-1.0, 1.0])) == "-1 \u2588        \u2588 1"
+    assert bars(np.array([0.0, 12.345])) == "0 \u2588        \u2588 12.35"  # or 12.34: the last digit is rounded
+    assert bars(np.array([np.nan])) == "0            1"
+
+
+def test_bars_are_for_terminals_that_can_show_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = [*many_queries(["a.txt", "b.txt"]), "--metric", "map"]
+    assert "\u2588" not in call(*given).stdout
+    monkeypatch.setattr(eval_report, "is_terminal", lambda: True)
+    for arguments in (given, given[:-3] + given[-2:]):  # two systems, one
+        assert "\u2588" in call(*arguments).stdout
+    for module in (comparison_table, bars_module):
+        monkeypatch.setattr(module, "are_shown", lambda: False)
+    for arguments in (given, given[:-3] + given[-2:]):
+        assert call(*arguments).stdout.isascii() or "\u2500" in call(*arguments).stdout
+        assert "\u2588" not in call(*arguments).stdout
