@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lmart import __version__
 from lmart.measures.system_evaluation import EvaluationResult
 from lmart.measures.system_statistics import SystemStatistics, statistics_of
 from lmart.measures.values import Measure
@@ -63,4 +64,4 @@ class PageRequest:
         """
         curve = narrowed(whole, cutoff_names())
         drawn = statistics_of(curve, statistics.resampling, pool, compared=False)
-        return render_page(page_content(result, statistics, curve, drawn, self.run, self.run_path))
+        return render_page(page_content(result, statistics, curve, drawn, __version__, self.run, self.run_path))

@@ -91,11 +91,10 @@ def cutoff_chart(curves: Sequence[CutoffCurve], number: int) -> Chart:
     def draw(axes: Axes) -> None:
         """Draw the lines and bands."""
         for k, curve in enumerate(curves):
-            points = [point for point in curve.points if point.mean is not None]
-            cutoffs = [point.cutoff for point in points]
+            points = [(point.cutoff, point.mean) for point in curve.points if point.mean is not None]
             axes.plot(
-                cutoffs,
-                [point.mean for point in points],
+                [cutoff for cutoff, _ in points],
+                [mean for _, mean in points],
                 color=COLOURS[k % SERIES],
                 linestyle=DASHES[k // SERIES % len(DASHES)],
                 marker=MARKERS[k % len(MARKERS)],
@@ -103,7 +102,7 @@ def cutoff_chart(curves: Sequence[CutoffCurve], number: int) -> Chart:
                 linewidth=1.6,
                 label=_label(curve.system),
             )
-            banded = [(point.cutoff, *point.interval) for point in points if point.interval is not None]
+            banded = [(point.cutoff, *point.interval) for point in curve.points if point.interval is not None]
             if banded:
                 x, low, high = zip(*banded, strict=True)
                 axes.fill_between(
@@ -135,7 +134,7 @@ def distribution_chart(distribution: Distribution, number: int) -> Chart:
             axes.bar(starts, counts, width=step * 0.92, align="edge", color=COLOURS[k % SERIES])
             axes.set_xlim(distribution.low, distribution.high)
             axes.set_ylim(0, most * 1.05)
-            axes.yaxis.get_major_locator().set_params(integer=True, nbins=4)
+            axes.locator_params("y", integer=True, nbins=4)
             axes.grid(visible=False, axis="x")
             if n > 1:
                 axes.set_title(_label(system), fontsize=9.5, loc="left")
@@ -170,7 +169,7 @@ def learning_chart(run: RankerRun, metric: str, number: int, title: str) -> Char
             )
         if run.trees:
             axes.axvline(run.rounds[run.trees - 1], color=INK, linewidth=1, linestyle=":", label="last round kept")
-        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.locator_params("x", integer=True)
         axes.set_xlabel("round")
         axes.set_ylabel(metric)
         _legend(axes, len(shown) + 1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from lmart import __version__
 from lmart.errors import counted
 from lmart.measures.conventions import CHOICES
 from lmart.reports.charts import Chart, cutoff_chart, distribution_chart
@@ -29,15 +28,16 @@ def render_page(content: PageContent) -> str:
     """
     sections = (section(*one) for one in _sections(content, _Charts()))
     title = f"Evaluation of {', '.join(content.systems)}"
+    footer = (
+        f"Made by lmart {text(content.version)}. Every number of this page, with all its digits, is in its element "
+        "<code>script#content</code>, as JSON."
+    )
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n<link rel="icon" href="data:,">\n'
         f"<title>{text(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n"
-        f"<h1>{text(title)}</h1>\n{_facts(content)}"
-        + "".join(sections)
-        + f"</main>\n<footer>Made by lmart {text(__version__)}. Every number of this page, with all its digits, is in "
-        'its element <code>script#content</code>, as JSON.</footer>\n<script type="application/json" id="content">'
-        f"{embedded(content.to_json())}</script>\n</body>\n</html>\n"
+        f"<h1>{text(title)}</h1>\n{_facts(content)}{''.join(sections)}</main>\n<footer>{footer}</footer>\n"
+        f'<script type="application/json" id="content">{embedded(content.to_json())}</script>\n</body>\n</html>\n'
     )
 
 
@@ -230,7 +230,9 @@ def _groups(content: PageContent) -> str:
 def _conventions(content: PageContent) -> str:
     """Return the conventions with their meanings: other tools choose others, and have other numbers."""
     entries = []
-    for name, value in content.evaluation["conventions"].items():
+    conventions = content.evaluation["conventions"]
+    for name in sorted(conventions, key=lambda name: name != "like"):
+        value = conventions[name]
         meaning = GAINS.get(value) if name == "gain" else CHOICES.get(name, {}).get(value)
         if value is not None:
             entries.append((name.replace("_", " "), value if meaning is None else f"{value}: {meaning}"))

@@ -62,6 +62,7 @@ class PageContent:
     evaluation    : the object that `lmart eval --json` prints
     curves        : NDCG by cutoff, one a system
     distributions : one a measure
+    version       : of lmart, which makes the page
     run           : the run that trained the model; None: none was given
     run_path      : file of its report
     """
@@ -69,6 +70,7 @@ class PageContent:
     evaluation: Mapping[str, Any]
     curves: tuple[CutoffCurve, ...]
     distributions: tuple[Distribution, ...]
+    version: str
     run: RunReport | None = None
     run_path: str = ""
 
@@ -87,6 +89,7 @@ class PageContent:
         curves = [{"system": one.system, "points": [point._asdict() for point in one.points]} for one in self.curves]
         shares = [one._asdict() | {"counts": dict(one.counts)} for one in self.distributions]
         content: dict[str, Any] = {
+            "version": self.version,
             "evaluation": dict(self.evaluation),
             "ndcg_by_cutoff": curves,
             "distributions": shares,
@@ -145,6 +148,7 @@ def page_content(
     statistics: SystemStatistics,
     curve: EvaluationResult,
     curve_statistics: SystemStatistics,
+    version: str,
     run: RunReport | None = None,
     run_path: str = "",
 ) -> PageContent:
@@ -154,6 +158,7 @@ def page_content(
     statistics       : of the result
     curve            : with NDCG at the CUTOFFS only
     curve_statistics : of the curve
+    version          : of lmart
     run              : the run that trained the model; None: none was given
     run_path         : file of its report
     """
@@ -165,7 +170,7 @@ def page_content(
     ]
     distributions = [_distribution(result, measure) for measure in result.measures]
     known = tuple(one for one in distributions if one is not None)
-    return PageContent(evaluation, tuple(curves), known, run, run_path)
+    return PageContent(evaluation, tuple(curves), known, version, run, run_path)
 
 
 def _point(cutoff: int, system: SystemEvaluation, summary: Mapping[str, Any]) -> CutoffPoint:

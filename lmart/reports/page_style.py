@@ -29,9 +29,9 @@ dd { margin: 0; min-width: 0; }
 .scroll { overflow-x: auto; margin: .5rem 0; }
 .scroll:focus-visible { outline: 2px solid var(--s1); outline-offset: 2px; }
 .scroll + .scroll { margin-top: 1.25rem; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; overflow-wrap: normal; }
+table { border-collapse: collapse; font-size: .9375rem; font-variant-numeric: tabular-nums; overflow-wrap: normal; }
 caption { text-align: left; padding-bottom: .25rem; font-size: .875rem; }
-th, td { padding: .2rem .75rem .2rem 0; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
+th, td { padding: .2rem .65rem .2rem 0; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
 thead th { vertical-align: bottom; color: var(--faint); font-weight: 600; }
 th:first-child, td:first-child, .text { text-align: left; }
 tbody th { font-weight: 400; }

@@ -35,8 +35,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def both(folder: Path) -> tuple[str, dict[str, Any]]:
     """The page of two systems with the run of one, and the object that --json prints beside it."""
-    systems = ["--model", folder / "model.json", "--scores", folder / "scores.txt"]
-    more = ["--html", folder / "page.html", "--train-report", folder / "run.json", "--json"]
+    systems: list[str | Path] = ["--model", folder / "model.json", "--scores", folder / "scores.txt"]
+    more: list[str | Path] = ["--html", folder / "page.html", "--train-report", folder / "run.json", "--json"]
     printed = run("eval", "-q", "--data", DATA, *systems, *more).stdout
     return (folder / "page.html").read_text(), json.loads(printed)
 
@@ -147,10 +147,12 @@ def test_one_system_and_no_run(folder: Path) -> None:
 
 
 def test_the_report_is_as_without_a_page(folder: Path, tmp_path: Path) -> None:
-    measured = ["eval", "-q", "--data", DATA, "-m", folder / "model.json", "--metric", "map,ndcg@7"]
+    measured: list[str | Path] = ["eval", "-q", "--data", DATA, "-m", folder / "model.json", "--metric", "map,ndcg@7"]
     page = tmp_path / "page.html"
     assert run(*measured, "--html", page).stdout == run(*measured).stdout
     assert run(*measured, "--html", page, "--json").stdout == run(*measured, "--json").stdout
+    like = [*measured, "--like", "lightgbm", "--json"]
+    assert run(*like, "--html", page).stdout == run(*like).stdout
     by_query = run(*measured, "--per-query", "-").stdout
     assert run(*measured, "--html", page, "--per-query", "-").stdout == by_query
     assert list(Page(page.read_text()).content["evaluation"]["metrics"]) == ["map", "ndcg@7"]
@@ -176,7 +178,7 @@ def test_the_same_bytes_whatever_the_user_has_set(folder: Path, tmp_path: Path) 
     settings.write_text("svg.fonttype: path\nlines.linewidth: 9\nfont.size: 30\ntext.usetex: True\n")
     pages = set()
     for seed, more in (("1", {}), ("2", {"MATPLOTLIBRC": str(settings), "LC_ALL": "C", "MPLBACKEND": "agg"})):
-        command = ["eval", "-q", "--data", DATA, "-m", folder / "model.json", "--html", "-"]
+        command: list[str | Path] = ["eval", "-q", "--data", DATA, "-m", folder / "model.json", "--html", "-"]
         environment = {"PYTHONHASHSEED": seed, "MPLCONFIGDIR": str(tmp_path / seed), **more}
         with start(*command, environment={**os.environ, **environment}) as process:
             page, said = process.communicate()
@@ -192,7 +194,7 @@ def test_without_matplotlib(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_p
 
     real = charts.require_matplotlib
     monkeypatch.setattr("lmart.cli.eval_page.require_matplotlib", none_found)
-    command = [
+    command: list[str | Path] = [
         "eval",
         "-q",
         "--data",
@@ -211,7 +213,7 @@ def test_without_matplotlib(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_p
 def test_nothing_is_left_behind(folder: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     page.write_text("older")
-    measured = ["eval", "-q", "--data", DATA, "-m", folder / "model.json", "--html", page]
+    measured: list[str | Path] = ["eval", "-q", "--data", DATA, "-m", folder / "model.json", "--html", page]
     run(*measured, "--train-report", folder / "model.json", status=1)
     run(*measured, "--per-query", tmp_path / "none" / "q.tsv", status=1)
     assert page.read_text() == "older" and [one.name for one in tmp_path.iterdir()] == ["page.html"]
@@ -228,11 +230,20 @@ def test_nothing_is_left_behind(folder: Path, tmp_path: Path) -> None:
     ],
 )
 def test_wrong_usage(options: list[str], words: str) -> None:
-    systems = [] if "--scores" in options else ["-m", "m"]
+    systems: list[str | Path] = [] if "--scores" in options else ["-m", "m"]
     assert words in run("eval", "--data", "d", *systems, *options, status=2).stderr
 
 
 def test_a_report_that_is_none(folder: Path, tmp_path: Path) -> None:
-    measured = ["eval", "-q", "--data", DATA, "-m", folder / "model.json", "--html", tmp_path / "p.html"]
+    measured: list[str | Path] = [
+        "eval",
+        "-q",
+        "--data",
+        DATA,
+        "-m",
+        folder / "model.json",
+        "--html",
+        tmp_path / "p.html",
+    ]
     said = run(*measured, "--train-report", folder / "model.json", status=1).stderr
     assert said.endswith("model.json: this is no report of a run; give what lmart train --report wrote\n")

@@ -30,7 +30,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     scores = folder / "scores_of_another_ranker_whose_name_is_long_too.txt"
     run("predict", "-q", "-m", model, "--data", data, "-o", scores)
     scores.write_text("".join(f"{len(line) % 7}\n" for line in scores.read_text().splitlines()))
-    measured = ["eval", "-q", "--data", data, "--model", model, "--scores", scores]
+    measured: list[str | Path] = ["eval", "-q", "--data", data, "--model", model, "--scores", scores]
     run(*measured, "--html", folder / "page.html", "--train-report", report)
     return folder / "page.html"
 
