@@ -67,6 +67,7 @@ def test_pages_say_all_that_a_page_must(name: str) -> None:
     own = ["COMMANDS", "OPTIONS"] if name == "lmart.1" else ["OPTIONS", "EXAMPLES"]
     closing = ["EXIT STATUS", "FILES", "ENVIRONMENT", "SEE ALSO"]
     own += ["FORMATS OF MODELS"] if name == "lmart-convert.1" else []
+    own += ["JSON"] if name == "lmart-show.1" else []
     assert sections == ["NAME", "SYNOPSIS", "DESCRIPTION", *own, *closing]
     assert text.startswith('.\\" Generated') and __version__ in text
     assert all(f"\\fB{int(status)}\\fR" in text for status in ExitStatus)

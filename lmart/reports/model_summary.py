@@ -67,6 +67,7 @@ class ModelSummary:
     importance : all features, the most important first
     changed    : settings of lmart that differ from the defaults; of another tool all that the file says
     documents  : that the trees were grown from, the most of a tree; None when the model does not say
+    leaf_documents : of a leaf, the fewest, the median and the most; None when the model does not say
     """
 
     ensemble: Ensemble
@@ -75,6 +76,7 @@ class ModelSummary:
     importance: tuple[FeatureImportance, ...]
     changed: dict[str, Any]
     documents: int | None
+    leaf_documents: tuple[int, int, int] | None
 
     @property
     def unused(self) -> list[str]:
@@ -87,6 +89,8 @@ class ModelSummary:
         """Return the summary as plain JSON values."""
         model = self.ensemble
         unused = self.unused
+        known = self.leaf_documents
+        in_leaves = None if known is None else dict(zip(("fewest", "median", "most"), known, strict=True))
         features = {"model": model.n_features, "split": model.n_features - len(unused), "unused": unused}
         return {
             "format": self.format,
@@ -94,6 +98,7 @@ class ModelSummary:
             "leaves": sum(one.leaves for one in self.rankers),
             "depth": max((one.depth for one in self.rankers), default=0),
             "documents": self.documents,
+            "leaf_documents": in_leaves,
             "features": features,
             "base_score": float(model.base_score),
             "absent": model.absent,
@@ -121,10 +126,13 @@ def summarize(ensemble: Ensemble, format: str, contributions: Float64Array | Non
         _ranker_facts(part, trees, first, ensemble)
         for part, trees, first in zip(parts, groups, firsts[:-1], strict=True)
     ]
-    documents = [int(tree.leaf_documents.sum()) for tree in ensemble.trees if tree.leaf_documents is not None]
+    by_tree = [tree.leaf_documents for tree in ensemble.trees if tree.leaf_documents is not None]
+    documents = max((int(counts.sum()) for counts in by_tree), default=None)
+    every = np.sort(np.concatenate([np.zeros(0, np.int64), *by_tree])).tolist()
+    in_leaves = (int(every[0]), int(every[(len(every) - 1) // 2]), int(every[-1])) if every else None
     importance = tuple(rank_features(ensemble, split_importance(ensemble), contributions))
     changed = changed_settings(ensemble.settings)
-    return ModelSummary(ensemble, format, tuple(rankers), importance, changed, max(documents, default=None))
+    return ModelSummary(ensemble, format, tuple(rankers), importance, changed, documents, in_leaves)
 
 
 def _ranker_facts(part: RankerPart | None, trees: Sequence[Tree], first: int, ensemble: Ensemble) -> RankerFacts:

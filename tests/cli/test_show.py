@@ -12,6 +12,7 @@ import pytest
 from helpers.commands import run
 from helpers.paths import SAMPLE
 
+from lmart.cli.show_keys import KEYS
 from lmart.cli.terminal import layout
 from lmart.formats.models.model_files import read_model, write_model
 from lmart.model import load
@@ -154,6 +155,28 @@ def test_a_tree(folder: Path) -> None:
     assert sorted(thresholds) == sorted(tree.thresholds.tolist()) == sorted(one["threshold"] for one in found["nodes"])
     assert [one["value"] for one in found["leaves"]] == values
     assert found["nodes"][0]["documents"] == 1760
+
+
+def paths(value: object, at: str = "") -> set[str]:
+    """The paths of all keys; what is below a key that is documented as a whole is left out."""
+    whole = ("settings", "changed_settings", "data", "files", "seconds", "cross_validation", "tuning", "nodes[].left")
+    if at in (*whole, "nodes[].right"):
+        return {at}
+    if isinstance(value, dict):
+        own = {at} if at in ("leaf_documents",) else set()
+        return own.union(*(paths(one, f"{at}.{key}" if at else key) for key, one in value.items()))
+    if isinstance(value, list):
+        return {at}.union(*(paths(one, f"{at}[]") for one in value if isinstance(one, dict)))
+    return {at}
+
+
+def test_every_key_is_documented(folder: Path, tmp_path: Path) -> None:
+    model, data = folder / "model.json", SAMPLE / "test.svm"
+    assert paths(as_json(model, "--data", data)) - {"kind", "file"} == set(KEYS["model"])
+    assert paths(as_json(model, "--tree", "1")) - {"kind", "file"} == set(KEYS["tree"]) - {"nodes[].bounds"}
+    report = json.loads((folder / "run.json").read_text())
+    (tmp_path / "run.json").write_text(json.dumps({**report, "cross_validation": {}, "tuning": {}}))
+    assert paths(as_json(tmp_path / "run.json")) - {"kind", "file"} == set(KEYS["report"])
 
 
 @pytest.mark.parametrize(

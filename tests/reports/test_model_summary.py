@@ -49,6 +49,7 @@ def test_rankers_and_features() -> None:
     ]
     assert found.unused == ["c"]
     assert (found.changed, found.documents) == ({"seed": 4}, 10)
+    assert found.leaf_documents == (2, 5, 8)  # of 2, 4, 5, 5, 6, 8
     assert json.loads(json.dumps(found.to_json(), allow_nan=False)) == found.to_json()
 
 
@@ -64,7 +65,7 @@ def test_a_model_of_another_tool() -> None:
     (ranker,) = found.rankers
     assert (ranker.first_tree, ranker.trees, ranker.objective, ranker.features) == (1, 3, None, None)
     assert [one.gain_share for one in found.importance] == [None] * 3
-    assert (found.changed, found.documents) == ({"source": "x"}, None)
+    assert (found.changed, found.documents, found.leaf_documents) == ({"source": "x"}, None, None)
 
 
 def test_a_model_without_trees() -> None:

@@ -59,8 +59,10 @@ def _facts(summary: ModelSummary, path: str, explained: Explained | None) -> lis
         found.append(("leaves", f"{n_leaves:,}; {span} a tree, {n_leaves / len(sizes):.1f} on average"))
         levels = depths(model.trees)
         found.append(("depth", f"{_span(int(levels.min()), int(levels.max()))}, {levels.mean():.1f} on average"))
-    if summary.documents is not None:
-        found.append(("grown from", counted(summary.documents, "document")))
+    if summary.documents is not None and summary.leaf_documents is not None:
+        fewest, median, most = summary.leaf_documents
+        leaf = f"{_span(fewest, most)} in a leaf, half of the leaves up to {median:,}"
+        found.append(("documents", f"{summary.documents:,}; {leaf}"))
     unused = summary.unused
     found.append(("features", f"{model.n_features - len(unused):,} of {model.n_features:,} are split on"))
     if unused:
@@ -69,6 +71,10 @@ def _facts(summary: ModelSummary, path: str, explained: Explained | None) -> lis
     base = "" if model.base_score == 0 else f"start at {shortest(float(model.base_score))}; "
     sums = "; summed in single precision" if model.sums == "float32" else ""
     found.append(("scores", f"{base}a feature that a row does not name is {absent}{sums}"))
+    metric = model.settings.get("metric")
+    if summary.format == OWN and isinstance(metric, str):
+        stopped = " chose how many trees each ranker has" if model.settings.get("early_stop") else ""
+        found.append(("measure", f"{visible(metric)}{stopped}"))
     if summary.format == OWN or not summary.changed:
         found.append(("settings", settings_text(summary.changed)))
     else:
