@@ -47,6 +47,8 @@ def test_the_tour_runs(toured: Path) -> None:
         "model.txt",
         "model.xml",
         "test.csv",
+        "test.qrels",
+        "test.run",
         "folds.json",
         "oof.txt",
     }

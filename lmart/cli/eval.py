@@ -20,7 +20,11 @@ from lmart.threads import WorkerPool
 
 DEFAULT_METRICS = "ndcg@1,ndcg@3,ndcg@5,ndcg@10,map,mrr"
 
-HELP = """Measure how well a model, or scores from elsewhere, rank judged queries.
+HELP = """Measure how well models, scores from elsewhere or TREC runs rank judged queries.
+
+Several models and files of scores, or several runs, are measured side by side, over data that is read once. Queries and
+documents of runs are found by their ids; documents of equal score then stand by document id, the last first, unless
+--ties or --like says otherwise.
 
 The report goes to standard output: the mean of each measure over the queries, with the conventions it depends on.
 Higher scores rank first; a document is relevant when its label is above 0; ranks count from 1. The measures, in which k
@@ -44,6 +48,10 @@ Examples:
   lmart predict --data data/sample/test.svm --model model.json --out scores.txt
   lmart eval --data data/sample/test.svm --scores scores.txt --ties average --json
   lmart eval --data data/sample/test.svm --model model.json --scores scores.txt --metric ndcg@10 --level 0.99 --seed 7
+  lmart eval --data data/sample/test.svm --model model.json --scores scores.txt --per-query queries.jsonl
+  lmart predict --data data/sample/test.svm --model model.json --format trec --out test.run
+  lmart convert data/sample/test.svm test.qrels
+  lmart eval --qrels test.qrels --run test.run --like trec_eval
   lmart eval --data data/sample/test.svm --model model.json --html page.html --train-report run.json
 """
 
@@ -105,8 +113,8 @@ def _names(kind: type[EvalInputs | MeasureOptions | EvalOutput]) -> list[str]:
     "--missing",
     type=click.Choice(["zero", "skip"]),
     default=None,
-    show_default="zero",
-    help="What a judged query that a run lacks counts: as if no document were found, or left out of the mean.",
+    help="What a judged query that a run lacks counts: as if no document were found, or left out of the mean.  "
+    "[default: zero]",
 )
 @click.option(
     "--metric",
@@ -128,7 +136,8 @@ def _names(kind: type[EvalInputs | MeasureOptions | EvalOutput]) -> list[str]:
     metavar="FILE",
     default=None,
     help="Write the measures of each query to FILE, tab-separated: a header, then a line a query with its id and each "
-    "value, n/a where the query is left out. With - they go to standard output in place of the report.",
+    "value, n/a where the query is left out; of several systems with the name of the system first. Names that end in "
+    ".jsonl or .ndjson: one JSON object a line. With - they go to standard output in place of the report.",
 )
 @click.option(
     "--by",
@@ -190,6 +199,7 @@ def command(
     # Only now, as these load numpy and numba.
     from lmart.cli import eval_run
     from lmart.cli.eval_page import PageRequest
+    from lmart.cli.eval_systems import EvalJob
     from lmart.streams import check_output
 
     for path in output.paths:
@@ -198,7 +208,7 @@ def command(
     page = None if output.html is None else PageRequest.of(output.html, output.train_report, measures)
     with WorkerPool(thread_count(threads, console.notice)) as pool:
         computed = measures if page is None else page.computed
-        job = eval_run.EvalJob(inputs, computed, measure_options.gain_given, read_options, pool, console)
+        job = EvalJob(inputs, computed, measure_options.gain_given, read_options, pool, console)
         result = whole = eval_run.evaluate(job)
         if page is not None:
             result = page.without_cutoffs(whole)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 import click
 
 from lmart.cli.options.conventions import WITH_GAIN, WITHOUT_EMPTY
-from lmart.cli.options.data import refuse_two_standard_inputs
+from lmart.cli.options.data import OPTION_NAMES, refuse_two_standard_inputs
 from lmart.cli.options.packed import given_on_command_line
 from lmart.cli.options.systems import GivenSystem
 from lmart.formats.read_options import ReadOptions
@@ -81,6 +81,11 @@ class EvalInputs:
             raise click.UsageError("--missing needs --run: models and scores rank every query of the data")
         if self.weights is not None and self.qrels is not None:
             raise click.UsageError("--weights needs --data: qrels have no order that weights could go by")
+        given = [name for name in OPTION_NAMES if self.qrels is not None and given_on_command_line(name)]
+        if given:
+            raise click.UsageError(
+                f"--{given[0].replace('_', '-')} is for --data, and --qrels has one form; leave it out"
+            )
 
 
 @dataclass(frozen=True)
@@ -172,12 +177,13 @@ def check_usage(inputs: EvalInputs, output: EvalOutput, read_options: ReadOption
 
 def _refuse_idle(measures: tuple[Measure, ...]) -> None:
     """Refuse conventions that are given on the command line but that no measure depends on."""
-    binary = " and ".join(kind.name for kind in KINDS.values() if kind.is_binary)
+    names = ", ".join(kind.name for kind in KINDS.values() if kind.is_binary)
+    binary = f"binary measures ({names}) without rel="
     needs: dict[str, tuple[str, Callable[[Measure], bool]]] = {
         "gain": (f"{WITH_GAIN} only", lambda one: one.kind.uses_gain),
         "discount": (f"{WITH_GAIN} only", lambda one: one.kind.uses_gain),
         "empty": (f"all measures but {WITHOUT_EMPTY}", lambda one: one.kind.counts_empty),
-        "relevant": (f"{binary} without rel= only", lambda one: one.kind.is_binary and one.level is None),
+        "relevant": (f"{binary} only", lambda one: one.kind.is_binary and one.level is None),
         "short": (f"{_short_forms('ideal DCG')} only", _with_divisor("ideal DCG")),
         "p_divisor": (f"{_short_forms('cutoff')} only", _with_divisor("cutoff")),
         "map_divisor": (

@@ -20,7 +20,6 @@ from lmart.data.named_documents import JudgedDocuments, Run, judgments_of
 from lmart.errors import DataError, counted, input_name, quote
 from lmart.formats.metadata_files import Weights
 from lmart.formats.results.trec import read_qrels, read_run
-from lmart.measures.evaluation import EvaluationReport
 from lmart.measures.measured_documents import Measurement
 from lmart.measures.run_alignment import AlignedRun, align_run
 from lmart.measures.system_evaluation import EvaluationResult, SystemEvaluation, distinct_names
@@ -36,11 +35,14 @@ def evaluate_runs(job: EvalJob) -> EvaluationResult:
         judgments, weights = _judgments_of_data(job)
     else:
         judgments = read_qrels(inputs.qrels)
+    n_judged = int(np.count_nonzero(judgments.labels >= 0))
     groups = find_groups(job, judgments.query_ids, judgments.source)
     labels = np.maximum(judgments.labels, 0.0)
     scale = grade_scale_of(labels, None)
     try:
         refuse_large_labels(labels, job.measures, judgments.rows)
+        if any(one.kind.uses_gain for one in job.measures):
+            job.measures[0].conventions.gain.check_labels(labels)
     except DataError as fault:
         raise with_path(fault, judgments.source) from None
     per_query = None if weights is None else weights.per_query
@@ -51,11 +53,14 @@ def evaluate_runs(job: EvalJob) -> EvaluationResult:
         aligned = align_run(judgments, run, job.measures[0].conventions.ties == "docid")
         _tell(aligned, run, judgments, job)
         try:
+            # Documents are counted as judged ones, which are the same for every run.
             report = measurement.evaluator(aligned.documents).evaluate(aligned.scores)
             by_group.append(measurement.by_group(aligned.documents, aligned.scores))
         except DataError as fault:
             raise with_path(fault, judgments.source) from None
-        systems.append(SystemEvaluation(name, "run", given.path, _judged_alone(report, aligned), _counts(aligned)))
+        systems.append(
+            SystemEvaluation(name, "run", given.path, replace(report, n_documents=n_judged), _counts(aligned))
+        )
     return EvaluationResult(
         judgments.query_ids,
         tuple(systems),
@@ -74,15 +79,6 @@ def _judgments_of_data(job: EvalJob) -> tuple[JudgedDocuments, Weights | None]:
     """
     dataset = read_judged(job, [], keep_document_ids=True)
     return judgments_of(dataset), weights_of(job, dataset)
-
-
-def _judged_alone(report: EvaluationReport, aligned: AlignedRun) -> EvaluationReport:
-    """Return the report with the number of judged documents, which is the same for every run.
-
-    report  : of the documents that are judged or retrieved
-    aligned : those documents
-    """
-    return replace(report, n_documents=int(np.count_nonzero(aligned.documents.judged)))
 
 
 def _counts(aligned: AlignedRun) -> dict[str, int]:

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
+from lmart.cli.eval_models import label_scale, score, with_gain_of
 from lmart.cli.eval_request import EvalInputs
-from lmart.cli.options.packed import given_on_command_line
 from lmart.cli.terminal.console import Console
 from lmart.data.dataset import RankingDataset
-from lmart.errors import DataError, ModelError, SettingsError, counted, input_name, quote
+from lmart.errors import DataError, counted, input_name, quote
 from lmart.formats.documents.reading import for_models, read_dataset
 from lmart.formats.metadata_files import Weights, read_weights
 from lmart.formats.models.model_files import read_model
 from lmart.formats.query_groups import NO_GROUP, grouped_queries, read_query_groups
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.results.scores import read_scores
-from lmart.gains import Gain, grade_scale, refuse_labels_above
+from lmart.gains import grade_scale, refuse_labels_above
 from lmart.measures import Measure
 from lmart.measures.evaluation import EvaluationReport
 from lmart.measures.judgments import docid_order
@@ -81,7 +81,8 @@ def evaluate_data(job: EvalJob) -> EvaluationResult:
         evaluator = measurement.evaluator(documents)
         for name, given in zip(distinct_names([one.path for one in inputs.systems]), inputs.systems, strict=True):
             if given.kind == "model":
-                scores = score(models[given.path], dataset, job, given.path if len(models) > 1 else "")
+                tell = _telling_of(given.path if len(models) > 1 else "", console)
+                scores = score(models[given.path], dataset, job.pool, tell, inputs.strict)
             else:
                 scores = scores_of_file(given.path, dataset)
             report = evaluator.evaluate(scores)
@@ -98,6 +99,15 @@ def evaluate_data(job: EvalJob) -> EvaluationResult:
         None if weights is None else weights.given_per,
         as_groups(groups, by_group),
     )
+
+
+def _telling_of(model: str, console: Console) -> Callable[[str], None]:
+    """Return the function that warns, and of several models names the one that is meant.
+
+    model   : its file; '': there is one
+    console : where warnings go
+    """
+    return lambda text: console.warning(f"{text} (model {model})" if model else text)
 
 
 def read_judged(job: EvalJob, models: Sequence[Ensemble], keep_document_ids: bool) -> RankingDataset:
@@ -174,41 +184,6 @@ def document_ids(dataset: RankingDataset) -> list[str]:
     return [one or str(place) for one, place in zip(given, places.tolist(), strict=True)]
 
 
-def with_gain_of(
-    models: dict[str, Ensemble], measures: tuple[Measure, ...], given: bool, console: Console
-) -> tuple[Measure, ...]:
-    """Return the measures with the gain of the models, or as they are, with a notice, when another gain was given.
-
-    models   : by file
-    measures : to be computed
-    given    : --gain or --like is given
-    console  : where the notice goes
-    ModelError when models of different gains leave open which one counts.
-    """
-    gains: dict[str, Gain] = {}
-    for path, ensemble in models.items():
-        try:
-            gains[path] = Gain.parse(ensemble.gain)
-        except SettingsError as fault:
-            raise ModelError(f"{fault.message}; give --gain", path) from None
-    used, like = measures[0].conventions.gain, measures[0].conventions.like
-    if given:
-        option = "--gain" if given_on_command_line("gain") else f"--like {like}"
-        for path, gain in gains.items():
-            if used != gain:
-                which = "the model" if len(models) == 1 else path
-                console.notice(f"measuring with the gain {used}, as {option} says; {which} was trained with {gain}")
-        return measures
-    if not gains:
-        return measures
-    first, gain = next(iter(gains.items()))
-    for path, other in gains.items():
-        if other != gain and any(one.kind.uses_gain for one in measures):
-            what = f"was trained with the gain {other}, and {input_name(first)} with {gain}"
-            raise ModelError(f"{what}; say with --gain which one to measure with", path)
-    return tuple(replace(one, conventions=replace(one.conventions, gain=gain)) for one in measures)
-
-
 def warn_of_single_documents(dataset: RankingDataset, console: Console) -> None:
     """Warn when every query has a single document.
 
@@ -219,37 +194,6 @@ def warn_of_single_documents(dataset: RankingDataset, console: Console) -> None:
         console.warning(
             "every query has one document, so no ranking can be better than another; is the query id right?"
         )
-
-
-def label_scale(
-    models: dict[str, Ensemble], measures: tuple[Measure, ...], dataset: RankingDataset, console: Console
-) -> int | None:
-    """Return the largest label of err that the models were trained with.
-
-    None when they name none, or the data goes beyond it, which is warned of.
-
-    models   : by file
-    measures : to be computed
-    dataset  : what is measured
-    console  : where the warning goes
-    ModelError when the models name different ones.
-    """
-    naming_none = [one for one in measures if one.kind.uses_label_scale and one.largest_label is None]
-    named = {path: model.settings.get("largest_label") for path, model in models.items()}
-    scales = {path: scale for path, scale in named.items() if type(scale) is int and scale >= 1}
-    if not scales or not naming_none:
-        return None
-    first, scale = next(iter(scales.items()))
-    for path, other in scales.items():
-        if other != scale:
-            what = f"was trained with labels up to {other}, and {input_name(first)} with labels up to {scale}"
-            raise ModelError(f"{what}; say which in the measure, as in err@10(max={max(scale, other)})", path)
-    if dataset.labels.max(initial=0.0) > scale:
-        console.warning(
-            f"the data has labels above {scale}, the largest of err in training; err goes by those of the data"
-        )
-        return None
-    return scale
 
 
 def grade_scale_of(labels: Float64Array, of_models: int | None) -> int:
@@ -276,24 +220,6 @@ def refuse_large_labels(labels: Float64Array, measures: tuple[Measure, ...], row
 def with_path(fault: DataError, path: str) -> DataError:
     """Return the fault as one of a file, unless it names one."""
     return fault if fault.path is not None else DataError(fault.message, path, fault.line, fault.more)
-
-
-def score(ensemble: Ensemble, dataset: RankingDataset, job: EvalJob, called: str) -> Float64Array:
-    """Return the scores of the model, with warnings of features that only one of data and model has.
-
-    ensemble : the model
-    dataset  : what is scored
-    job      : says whether features must be the same, and where warnings go
-    called   : what warnings call the model, when there are several; '': there is one
-    """
-    from lmart.scoring.feature_matching import match_dataset
-    from lmart.scoring.scorer import Scorer
-
-    matcher = match_dataset(ensemble, dataset)
-    matcher.refuse(dataset.source, job.inputs.strict)
-    for text in matcher.warnings(dataset.source):
-        job.console.warning(f"{text} (model {called})" if called else text)
-    return Scorer(ensemble).score(dataset.features, matcher.known_columns, job.pool)
 
 
 def scores_of_file(path: str, dataset: RankingDataset) -> Float64Array:

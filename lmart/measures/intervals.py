@@ -22,19 +22,22 @@ def standard_error(values: Sequence[float]) -> float:
     return math.sqrt(math.fsum((v - mean) ** 2 for v in values) / max(1, n - 1) / n)
 
 
-def interval_of_mean(values: Sequence[float], level: float, at_most_1: bool) -> tuple[float, float] | None:
+def interval_of_mean(
+    values: Sequence[float], level: float, at_most_1: bool, lowest: float = 0.0
+) -> tuple[float, float] | None:
     """Return the interval of the mean of measures by Student's t, clipped to their range; None for fewer than two.
 
-    values    : from 0 up; nan is none
+    values    : from `lowest` up; nan is none
     level     : probability that the interval holds the mean
-    at_most_1 : whether values lie between 0 and 1
+    at_most_1 : whether no value exceeds 1
+    lowest    : below which there is no value
     """
     known = [value for value in values if not math.isnan(value)]
     if len(known) < 2:
         return None
     mean = mean_of(known)
     margin = student_quantile(level, len(known) - 1) * standard_error(known)
-    return max(mean - margin, 0.0), min(mean + margin, 1.0) if at_most_1 else mean + margin
+    return max(mean - margin, lowest), min(mean + margin, 1.0) if at_most_1 else mean + margin
 
 
 def weighted_standard_error(values: Float64Array, weights: Float64Array, mean: float) -> float:

@@ -78,6 +78,16 @@ class MeasureKind:
         return self.relevance != "gain"
 
     @property
+    def lowest(self) -> float:
+        """The lowest value there is: -1 for a correlation, else 0."""
+        return -1.0 if self.relevance == "label" else 0.0
+
+    @property
+    def is_of_order(self) -> bool:
+        """Whether the order of judged documents matters, so that something may be trained for it."""
+        return self.relevance != "being judged"
+
+    @property
     def counts_empty(self) -> bool:
         """Whether the conventions say what a query without a relevant document counts.
 

@@ -52,13 +52,14 @@ _ALL = (
         "xgboost",
         "XGBoost 3.2",
         "ndcg@k, map@k and pre@k",
-        "Its ndcg@k- and map@k- are those of --empty zero, and ndcg_exp_gain=False is --gain linear. It computes in "
-        "part with 32 bits, so its last digits differ.",
+        "Its ndcg@k- and map@k- are those of --empty zero, and ndcg_exp_gain=False is --gain linear. It holds "
+        "scores and weights in 32 bits, and in ndcg adds the 1 of an empty query without its weight.",
         empty="one",
         map_divisor="k",
         p_divisor="length",
         empty_ndcg="ideal",
         empty_p="zero",
+        empty_weight="one",
         precision="single",
     ),
     _preset(
@@ -87,7 +88,8 @@ _ALL = (
         "sklearn",
         "scikit-learn 1.9",
         "ndcg_score and dcg_score with k",
-        "scikit-learn refuses queries of one document. With ignore_ties=True it is --ties reverse.",
+        "It refuses queries of one document. With ignore_ties=True the order of equal scores is that "
+        "of an unstable sort.",
         gain=_LINEAR,
         ties="average",
         empty_ndcg="ideal",

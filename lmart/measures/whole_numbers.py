@@ -21,7 +21,4 @@ def whole_numbers(values: Float64Array, bound_sum: bool) -> tuple[Int64Array, in
     exponent = largest - BITS
     if bound_sum:
         exponent += math.frexp(math.fsum(np.ldexp(np.abs(values), -largest).tolist()))[1]
-    # In two steps: 2^-exponent itself may be beyond the range of numbers.
-    half = -exponent // 2
-    scaled = np.ldexp(np.ldexp(values, half), -exponent - half)
-    return np.rint(scaled).astype(np.int64), exponent
+    return np.rint(np.ldexp(values, -exponent)).astype(np.int64), exponent

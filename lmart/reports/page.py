@@ -180,7 +180,7 @@ def _comparisons(content: PageContent) -> str:
     """Return the table of all comparisons, and the queries that gained and lost most in each."""
     compared = content.evaluation["comparisons"]
     header = ["measure", "system", "against", "difference", "interval", "better", "equal", "worse"]
-    header += ["p", "p (Holm)", "p (paired t)"]
+    header += ["p (random)", "p (Holm)", "p (paired t)"]
     rows = []
     for one in compared:
         counts = (number(one[name], ",d") for name in ("wins", "ties", "losses"))
@@ -190,7 +190,7 @@ def _comparisons(content: PageContent) -> str:
         rows.append([text(one["measure"]), *names, *difference, *counts, *tests])
     made = table("Differences of the means, query by query", header, rows, "comparisons")
     made += (
-        '<p class="faint">p: of a two-sided randomization test (Fisher), the share of random exchanges of both systems '
+        '<p class="faint">p (random): of a two-sided randomization test (Fisher), the share of random exchanges of both systems '
         "with a difference at least as large; Holm: adjusted for the number of comparisons in the measure. A small p "
         "says that a difference is hardly chance, not that it is large.</p>\n"
     )

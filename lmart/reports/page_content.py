@@ -13,7 +13,7 @@ from lmart.measures.evaluation import EvaluationReport
 from lmart.measures.summary import histogram
 from lmart.measures.system_evaluation import EvaluationResult, QueryGroup, SystemEvaluation
 from lmart.measures.system_statistics import SystemStatistics
-from lmart.measures.values import Measure
+from lmart.measures.values import Measure, parse_measure
 from lmart.reports.run_report import RunReport
 
 CUTOFFS = tuple(range(1, 21))
@@ -107,7 +107,7 @@ def with_cutoffs(measures: Sequence[Measure]) -> tuple[Measure, ...]:
     They come last, as a convention may go by the first NDCG.
     """
     conventions = measures[0].conventions
-    curve = (Measure("ndcg", cutoff, conventions=conventions) for cutoff in CUTOFFS)
+    curve = (parse_measure(name, conventions) for name in cutoff_names())
     return tuple(dict.fromkeys([*measures, *curve]))
 
 

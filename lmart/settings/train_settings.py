@@ -165,7 +165,10 @@ class TrainSettings:
         """The measure with the gain of these settings; SettingsError when `metric` is not one measure."""
         from lmart.measures.values import Conventions, parse_measure
 
-        return parse_measure(self.metric, Conventions(gain=self.gain))
+        measure = parse_measure(self.metric, Conventions(gain=self.gain))
+        if not measure.kind.is_of_order:
+            raise SettingsError(f"{quote(self.metric)} is the same for every order of judged documents; use ndcg@10")
+        return measure
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings as plain JSON values, in the order they are declared."""

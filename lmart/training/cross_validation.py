@@ -113,6 +113,7 @@ def cross_validate(
     else:
         stopped, folds = False, _grow_one_by_one(unprepared, on_round)
     rounds, mean_curve, start = _best_of_mean(folds)
+    kind = settings.measure.kind
     scores = np.empty(dataset.n_documents)
     for fold in folds:
         scores[rows_of(dataset.query_offsets, fold.held_out)] = fold.held_out_scores(rounds)
@@ -123,7 +124,7 @@ def cross_validate(
         mean_curve,
         start,
         _mean_of(folds, rounds),
-        interval_of_mean([fold.measure(rounds) for fold in folds], LEVEL, settings.measure.kind.at_most_1),
+        interval_of_mean([fold.measure(rounds) for fold in folds], LEVEL, kind.at_most_1, kind.lowest),
         _error_over_queries(dataset, scores, settings, pool, sidecars.weights),
         stopped,
         tuple(_result(fold, dataset, rounds) for fold in folds),

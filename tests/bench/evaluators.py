@@ -120,7 +120,7 @@ def main(tool: str, path: str) -> None:
         began, cpu = time.perf_counter(), time.process_time()
         means: list[float] = []
         if what == "evaluate":
-            means = evaluate(**request)
+            means = evaluate(request["threads"])
         elif make is not None:
             make(what, **request)
         return {"seconds": time.perf_counter() - began, "cpu": time.process_time() - cpu, "means": means}

@@ -174,3 +174,17 @@ def test_all_pairs_and_none() -> None:
 )
 def test_usage_errors(arguments: list[str], part: str) -> None:
     assert part in refused("--data", "no.svm", "--scores", "no.txt", *arguments, status=2)
+
+
+def test_queries_that_a_run_lacks_are_left_out_of_the_comparison() -> None:
+    Path("q.qrels").write_text("".join(f"q{q} 0 d{d} {int(d == q % 3)}\n" for q in range(4) for d in range(3)))
+    for name, queries in (("a.run", range(4)), ("b.run", range(1, 4))):
+        lines = [f"q{q} Q0 d{d} {d} {-d if name == 'a.run' else d} x\n" for q in queries for d in range(3)]
+        Path(name).write_text("".join(lines))
+    given = ["--qrels", "q.qrels", "--run", "a.run", "b.run", "--metric", "mrr"]
+    (found,) = strict(call(*given, "--missing", "skip", "--json").stdout)["comparisons"]
+    assert (found["queries"], found["left_out"], found["wins"], found["ties"], found["losses"]) == (3, 1, 1, 1, 1)
+    assert "  left out  1 query that counts in one of the two only" in call(*given, "--missing", "skip").stdout
+    (found,) = strict(call(*given, "--json").stdout)["comparisons"]  # a query that it lacks counts 0
+    assert (found["queries"], found["left_out"], found["losses"]) == (4, 0, 2)
+    assert found["lost"][0] == {"qid": "q0", "difference": -1.0}

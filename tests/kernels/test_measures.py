@@ -94,6 +94,54 @@ def test_averages_do_not_depend_on_the_order_of_the_rows(name: str, data: st.Dat
     assert here == pytest.approx(there, rel=1e-13, abs=1e-15)
 
 
+def preferences(queries: list[tuple[list[float], list[float]]], average: bool) -> tuple[list[float], list[float]]:
+    """What the kernel writes and what its twin says, with one more judged document of each kind than is ranked."""
+    counts = [(1.0 + rows[1].count(1.0), 1.0 + rows[1].count(0.0)) for rows in queries]
+    scores = np.array([score for query in queries for score in query[0]])
+    labels = np.array([label for query in queries for label in query[1]])
+    offsets = np.cumsum([0, *(len(query[0]) for query in queries)])
+    rows = [start + row for start, query in zip(offsets, queries, strict=False)
+            for row in reference.measures.ranked_rows(query[0])]  # fmt: skip
+    ranked = measures.RankedDocuments(np.array(rows, np.int32), scores, labels, offsets)
+    out = np.full(len(queries), np.nan)
+    relevant, others = (np.array(column) for column in zip(*counts, strict=True))
+    measures.preference_sums(ranked, relevant, others, 0, len(queries), average, out)
+    wanted = []
+    for query, count in zip(queries, counts, strict=True):
+        if average:
+            twin = reference.measures.over_tied_orders(reference.measures.preference_sums, *query, *count)
+        else:
+            in_order = [query[1][row] for row in reference.measures.ranked_rows(query[0])]
+            twin = reference.measures.preference_sums(in_order, *count)
+        wanted.append(twin)
+    return out.tolist(), wanted
+
+
+@pytest.mark.parametrize("average", [False, True])
+@settings(max_examples=60, deadline=None)
+@given(queries=queries_of(st.sampled_from([1.0, 0.0, 0.0, -1.0]), 6))
+def test_the_twin_of_preferences_agrees(average: bool, queries: list[tuple[list[float], list[float]]]) -> None:
+    found, wanted = preferences(queries, average)
+    assert found == pytest.approx(wanted, rel=1e-13, abs=1e-14)
+
+
+@settings(max_examples=100, deadline=None)
+@given(queries=queries_of(st.sampled_from([0.0, 1.0, 2.5, float("nan")]), 12))
+def test_the_twin_of_the_rank_correlation_agrees(queries: list[tuple[list[float], list[float]]]) -> None:
+    scores = np.array([score for query in queries for score in query[0]])
+    labels = np.array([label for query in queries for label in query[1]])
+    offsets = np.cumsum([0, *(len(query[0]) for query in queries)])
+    rows = [start + row for start, query in zip(offsets, queries, strict=False)
+            for row in reference.measures.ranked_rows(query[0])]  # fmt: skip
+    ranked = measures.RankedDocuments(np.array(rows, np.int32), scores, labels, offsets)
+    out = np.full(len(queries), -9.0)
+    measures.rank_correlations(ranked, 0, len(queries), out)
+    for query, found in zip(queries, out.tolist(), strict=True):
+        judged = [(score, label) for score, label in zip(*query, strict=True) if label == label]  # noqa: PLR0124
+        wanted = reference.measures.rank_correlation([one[0] for one in judged], [one[1] for one in judged])
+        assert (wanted is None and found != found) or found == pytest.approx(wanted, rel=1e-14)  # noqa: PLR0124
+
+
 def test_only_the_given_queries_are_written() -> None:
     out = np.full(3, -1.0)
     order = np.arange(6, dtype=np.int32)

@@ -51,11 +51,17 @@ def test_every_query_is_drawn_as_often_as_chance_has_it() -> None:
 
 
 @settings(max_examples=40)
-@given(st.lists(st.integers(-(2**40), 2**40), min_size=1, max_size=200), KEYS, st.integers(1, 2**42))
-def test_flips_are_those_of_the_twin(differences: list[int], key: int, bound: int) -> None:
+@given(st.lists(st.integers(-(2**40), 2**40), min_size=1, max_size=200), KEYS)
+def test_flips_are_those_of_the_twin(differences: list[int], key: int) -> None:
     every = np.array(differences, np.int64)
-    found = resampling.count_extreme_flips(buffers(20), every, bound, np.uint64(key), False, 5, 20)
-    assert found == reference.resampling.extreme_flips(differences, bound, key, range(5, 20))
+    sums = [abs(total) for total in reference.resampling.flipped_sums(differences, key, range(5, 20))]
+    for b, total in enumerate(sums, 5):
+        for bound in (total, total + 1):
+            found = resampling.count_extreme_flips(buffers(1), every, bound, np.uint64(key), False, b, b + 1)
+            assert found == (bound == total)
+    middle = sorted(sums)[7]
+    found = resampling.count_extreme_flips(buffers(20), every, middle, np.uint64(key), False, 5, 20)
+    assert found == sum(total >= middle for total in sums)
 
 
 def test_all_signs_are_tried_once() -> None:

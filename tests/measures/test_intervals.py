@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from lmart.measures.intervals import (
+    _gamma_ratio,
     _student_share,
     interval_of_mean,
     standard_error,
@@ -59,6 +60,11 @@ def test_equal_weights_give_the_plain_standard_error() -> None:
 def test_p_of_student(t: float, freedom: int, p: float) -> None:
     assert student_p(t, freedom) == pytest.approx(p, rel=1e-7)
     assert student_p(-t, freedom) == student_p(t, freedom)
+
+
+def test_the_series_of_gamma_continues_gamma() -> None:
+    for a in (100.5, 101.0, 130.25, 170.0):
+        assert _gamma_ratio(a) == pytest.approx(math.gamma(a + 0.5) / math.gamma(a), rel=3e-14)
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 30, 199, 200, 201, 999])

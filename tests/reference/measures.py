@@ -1,13 +1,15 @@
 """Measures of one query, from the definitions.
 
-Each takes what the documents of the query are worth in ranked order, best first.
+Each takes what the documents of the query are worth in ranked order, best first; `measure_of_query`, whole documents.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import permutations, product
-from math import fsum, log2
+from dataclasses import dataclass
+from itertools import combinations, permutations, product
+from math import fsum, log2, sqrt
+from typing import NamedTuple
 
 
 def ranked_rows(scores: Sequence[float]) -> list[int]:
@@ -57,6 +59,117 @@ def expected_reciprocal_ranks(stops: Sequence[float], cutoff: int) -> float:
         total += reach * stop / (rank + 1)
         reach *= 1 - stop
     return total
+
+
+def preference_sums(preferences: Sequence[float], n_relevant: float, n_others: float) -> float:
+    """Sum of bpref: 1 for relevant, 0 for judged otherwise, -1 for unjudged documents."""
+    total = 0.0
+    for rank, one in enumerate(preferences):
+        if one == 1:
+            above = sum(1 for other in preferences[:rank] if other == 0)
+            total += 1 - (min(above, n_relevant) / min(n_relevant, n_others) if n_others else 0)
+    return total
+
+
+def rank_correlation(scores: Sequence[float], labels: Sequence[float]) -> float | None:
+    """Kendall's tau-b, pair by pair; None when all labels are equal, 0 when only all scores are."""
+    same, opposite, by_score, by_label = 0, 0, 0, 0
+    for i, j in combinations(range(len(scores)), 2):
+        ahead = (scores[i] > scores[j]) - (scores[i] < scores[j])
+        better = (labels[i] > labels[j]) - (labels[i] < labels[j])
+        same += ahead * better > 0
+        opposite += ahead * better < 0
+        by_score += ahead != 0
+        by_label += better != 0
+    if by_label == 0:
+        return None
+    return (same - opposite) / sqrt(by_score * by_label) if by_score else 0.0
+
+
+class Document(NamedTuple):
+    """A document of a query: no label, not judged; no score, not retrieved."""
+
+    label: float | None
+    score: float | None
+
+
+@dataclass
+class Question:
+    """A measure and how it is computed, in words of this file."""
+
+    name: str
+    cutoff: int | None = None
+    level: float | None = None
+    persistence: float = 0.8
+    scale: int = 4
+    gain: Callable[[float], float] = lambda label: 2**label - 1
+    letor: bool = False
+    short_is_zero: bool = False
+    p_by_length: bool = False
+    map_divisor: str = "relevant"
+
+    def is_relevant(self, one: Document) -> bool:
+        return one.label is not None and (one.label > 0 if self.level is None else one.label >= self.level)
+
+    def gain_of(self, one: Document) -> float:
+        return 0.0 if one.label is None else self.gain(one.label)
+
+    def dcg(self, ranked: Sequence[Document]) -> float:
+        discounts = [1 / log2(rank + 2) for rank in range(len(ranked))]
+        if self.letor:
+            discounts = [1 if rank < 2 else 1 / log2(rank + 1) for rank in range(len(ranked))]
+        return fsum(self.gain_of(one) * by for one, by in list(zip(ranked, discounts, strict=True))[: self.cutoff])
+
+
+def measure_of_query(asked: Question, documents: Sequence[Document], average: bool = False) -> float | None:
+    """A measure of one query; None where it is undefined. Equal scores as given, or the mean of all orders."""
+    retrieved = [one for one in documents if one.score is not None]
+    scores = [one.score for one in retrieved if one.score is not None]
+    orders = tied_orders(scores) if average else [ranked_rows(scores)]
+    values = [_measure_of_order(asked, [retrieved[row] for row in order], documents) for order in orders]
+    if any(value is None for value in values):
+        return None
+    return fsum(value for value in values if value is not None) / len(values)
+
+
+def _measure_of_order(asked: Question, ranked: Sequence[Document], documents: Sequence[Document]) -> float | None:
+    cutoff = asked.cutoff or 10**9
+    looked_at = ranked[:cutoff]
+    n_relevant = sum(map(asked.is_relevant, documents))
+    hits = [float(asked.is_relevant(one)) for one in ranked]
+    if asked.name == "dcg":
+        return asked.dcg(ranked)
+    if asked.name == "judged":
+        return sum(one.label is not None for one in looked_at) / max(len(looked_at), 1)
+    if asked.name == "kendall":
+        judged = [(one.score or 0.0, one.label) for one in ranked if one.label is not None]
+        return rank_correlation([score for score, _ in judged], [label for _, label in judged])
+    if asked.name == "ndcg":
+        ideal = asked.dcg(sorted(documents, key=asked.gain_of, reverse=True))
+        if ideal == 0 or not any((one.label or 0) > 0 for one in documents):
+            return None
+        return 0.0 if asked.short_is_zero and asked.cutoff and len(ranked) < cutoff else asked.dcg(ranked) / ideal
+    if asked.name == "err":
+        if not any((one.label or 0) > 0 for one in documents):
+            return None
+        return expected_reciprocal_ranks([(2 ** (one.label or 0) - 1) / 2**asked.scale for one in ranked], cutoff)
+    if n_relevant == 0:
+        return None
+    if asked.name == "map":
+        limit = {"relevant": n_relevant, "k": cutoff, "length": len(looked_at)}[asked.map_divisor]
+        return precision_sums(hits, cutoff) / max(min(n_relevant, limit), 1)
+    if asked.name == "mrr":
+        return reciprocal_ranks(hits, cutoff)
+    if asked.name == "p":
+        return sum(hits[:cutoff]) / max(len(looked_at) if asked.p_by_length else cutoff, 1)
+    if asked.name == "recall":
+        return sum(hits[:cutoff]) / n_relevant
+    if asked.name == "rbp":
+        return (1 - asked.persistence) * discounted_sums(hits, cutoff, lambda rank: asked.persistence**rank)
+    assert asked.name == "bpref", asked.name
+    n_others = sum(one.label is not None for one in documents) - n_relevant
+    preferences = [-1.0 if one.label is None else float(asked.is_relevant(one)) for one in ranked]
+    return preference_sums(preferences, n_relevant, n_others) / n_relevant
 
 
 def swapped_ndcg_change(gains: Sequence[float], order: Sequence[int], first: int, second: int, cutoff: int) -> float:

@@ -26,10 +26,9 @@ def signs(n: int, key: int, flip: int) -> list[int]:
     return [1 if mix(flip_key ^ (q // 64)) >> (q % 64) & 1 else -1 for q in range(n)]
 
 
-def extreme_flips(differences: Sequence[int], bound: int, key: int, flips: Sequence[int]) -> int:
-    """How many of the flips have a sum at least as far from 0 as the bound."""
-    sums = [sum(s * d for s, d in zip(signs(len(differences), key, b), differences, strict=True)) for b in flips]
-    return sum(abs(total) >= bound for total in sums)
+def flipped_sums(differences: Sequence[int], key: int, flips: Sequence[int]) -> list[int]:
+    """The sum of the differences under the signs of each flip."""
+    return [sum(s * d for s, d in zip(signs(len(differences), key, b), differences, strict=True)) for b in flips]
 
 
 def exact_p(differences: Sequence[float]) -> float:

@@ -100,7 +100,7 @@ def _read_options(group_by_qid: bool, query_sizes: str | None, allow_inf: bool, 
     return ReadOptions(group_by_qid=group_by_qid, query_sizes=query_sizes, allow_infinite=allow_inf, **others)
 
 
-_NAMES = (
+OPTION_NAMES = (
     "group_by_qid",
     "duplicates",
     "max_errors",
@@ -111,7 +111,8 @@ _NAMES = (
     "document_column",
     "ignore_columns",
 )
-data_options = packed("read_options", _read_options, _NAMES, _OPTIONS)
+"""The names of the options that say how data is read."""
+data_options = packed("read_options", _read_options, OPTION_NAMES, _OPTIONS)
 """Add the options that say how data is read; the command gets them packed as the keyword `read_options`."""
 
 

@@ -53,12 +53,13 @@ class StatisticsOptions:
                 if given_on_command_line(one.name):
                     flag = "--" + one.name.replace("_", "-")
                     raise click.UsageError(f"{flag} is for the report, which --per-query - replaces; leave it out")
-        for one, flag in (("flips", "--flips"), ("all_pairs", "--all-pairs"), ("compare", "--compare/--no-compare")):
-            if n_systems < 2 and given_on_command_line(one):
-                raise click.UsageError(
-                    f"{flag} is for comparing systems, and there is one; give several, or leave it out"
-                )
-            if not self.compare and one != "compare" and given_on_command_line(one):
+        for name, flag in (("flips", "--flips"), ("all_pairs", "--all-pairs"), ("compare", "--compare/--no-compare")):
+            if not given_on_command_line(name):
+                continue
+            if n_systems < 2:
+                what = f"{flag} is for comparing systems, and there is one"
+                raise click.UsageError(f"{what}; give several, or leave it out")
+            if not self.compare and name != "compare":
                 raise click.UsageError(f"{flag} is for comparing systems, which --no-compare leaves out")
 
 

@@ -69,7 +69,7 @@ def _facts(result: EvaluationResult) -> list[tuple[str, str]]:
     report = result.systems[0].report
     conventions = report.conventions
     lacks = any(system.counts.get("missing_queries") for system in result.systems)
-    facts = [
+    facts: list[tuple[str, str]] = [
         (result.data_kind, _shown_files(result.data)),
         *((system.kind, _shown_file(system.path) + _coverage(system)) for system in result.systems),
     ]

@@ -67,8 +67,11 @@ def print_systems(result: EvaluationResult, facts: Sequence[tuple[str, str]]) ->
         return
     for name, value in facts:
         click.echo(click.style(f"{name:<{width}}  ", dim=True) + value)
-    for grid in grids(result, shutil.get_terminal_size().columns):
+    tables = grids(result, shutil.get_terminal_size().columns)
+    for grid in tables:
         click.echo("\n".join(["", *grid.lines(styled=True)]))
+    if tables[0].rows[0][0] == _numbered(1)[0]:
+        click.echo(click.style("\n#1, #2, ...: the systems as listed above", dim=True))
 
 
 def print_groups(result: EvaluationResult) -> None:
@@ -127,8 +130,7 @@ def _grids(
         return [Grid(["", *fitting], rows, best)]
     turned = [list(column) for column in zip(*cells, strict=True)]
     # Names stand above the table, so that those which differ in the middle only may become their places there.
-    otherwise = [f"#{i}" for i in range(1, len(names) + 1)]
-    return _by_rows("", names, otherwise, labels, turned, {(j - 1, i + 1) for i, j in best}, width)
+    return _by_rows("", names, _numbered(len(names)), labels, turned, {(j - 1, i + 1) for i, j in best}, width)
 
 
 def _by_rows(
@@ -185,6 +187,11 @@ def shortened(names: Sequence[str], room: int) -> list[str]:
         end = (room - len(CUT)) // 2
         short.append(name[: room - len(CUT) - end] + CUT + name[len(name) - end :])
     return short if len(set(short)) == len(short) and room > len(CUT) else []
+
+
+def _numbered(n: int) -> list[str]:
+    """Return what stands for names that cannot be shortened: #1, #2, ..."""
+    return [f"#{i}" for i in range(1, n + 1)]
 
 
 def _best_of(values: Sequence[float | None]) -> list[int]:

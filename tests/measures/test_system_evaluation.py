@@ -1,0 +1,25 @@
+"""Names of systems, and results as JSON."""
+
+from __future__ import annotations
+
+import pytest
+
+from lmart.measures.system_evaluation import distinct_names
+
+
+@pytest.mark.parametrize(
+    ("paths", "names"),
+    [
+        (["run.txt"], ["run.txt"]),
+        (["/a/b/run.txt", "c/other.txt"], ["run.txt", "other.txt"]),
+        (["a/x/run.txt", "b/x/run.txt"], ["a/x/run.txt", "b/x/run.txt"]),
+        (["a/x/run.txt", "a/y/run.txt", "other.txt"], ["x/run.txt", "y/run.txt", "other.txt"]),
+        (["run.txt", "a/run.txt"], ["run.txt", "a/run.txt"]),
+        (["a/run.txt", "a/run.txt", "a/run.txt"], ["run.txt", "run.txt#2", "run.txt#3"]),
+        (["a/run.txt", "b/run.txt", "b/run.txt"], ["a/run.txt", "b/run.txt", "b/run.txt#2"]),
+        (["-", "a.txt"], ["-", "a.txt"]),
+    ],
+)
+def test_names_are_base_names_made_distinct(paths: list[str], names: list[str]) -> None:
+    assert distinct_names(paths) == names
+    assert len(set(names)) == len(names)
