@@ -190,9 +190,9 @@ def _comparisons(content: PageContent) -> str:
         rows.append([text(one["measure"]), *names, *difference, *counts, *tests])
     made = table("Differences of the means, query by query", header, rows, "comparisons")
     made += (
-        '<p class="faint">p (random): of a two-sided randomization test (Fisher), the share of random exchanges of both systems '
-        "with a difference at least as large; Holm: adjusted for the number of comparisons in the measure. A small p "
-        "says that a difference is hardly chance, not that it is large.</p>\n"
+        '<p class="faint">p (random): of a two-sided randomization test (Fisher), the share of random exchanges of '
+        "both systems with a difference at least as large; Holm: adjusted for the number of comparisons in the "
+        "measure. A small p says that a difference is hardly chance, not that it is large.</p>\n"
     )
     moved = ""
     for place, one in enumerate(compared, 1):

@@ -132,6 +132,22 @@ def test_the_mark_stands_below_the_last_round_kept(folder: Path) -> None:
         assert line.index("^") - first.start() == one["trees"] - 1  # one character a round, as there are few
 
 
+def test_a_run_without_a_measure(folder: Path, tmp_path: Path) -> None:
+    report = json.loads((folder / "run.json").read_text())
+    rounds = [{**one, "training": None, "validation": [None]} for one in report["rounds"]]
+    nothing = {**report, "rounds": rounds, "training": None, "validation": [None]}
+    (tmp_path / "run.json").write_text(json.dumps(nothing))
+    text = shown(tmp_path / "run.json")
+    assert "n/a on training" in text and "^" not in text and "first" not in text
+    assert "n/a\tn/a" in shown(tmp_path / "run.json", "--tsv")
+
+
+def test_a_model_says_nothing_of_settings_that_it_does_not_hold(tmp_path: Path) -> None:
+    write_model(Ensemble((), np.arange(1, 4)), str(tmp_path / "m.json"))
+    text = shown(tmp_path / "m.json")
+    assert "trees        0\n" in text and "settings" not in text and "splits" not in text
+
+
 def test_warnings_folds_and_trials_of_a_run(tmp_path: Path) -> None:
     report = tmp_path / "run.json"
     data: list[str | Path] = ["--data", SAMPLE / "train.svm"]

@@ -75,7 +75,9 @@ def _facts(summary: ModelSummary, path: str, explained: Explained | None) -> lis
     if summary.format == OWN and isinstance(metric, str):
         stopped = " chose how many trees each ranker has" if model.settings.get("early_stop") else ""
         found.append(("measure", f"{visible(metric)}{stopped}"))
-    if summary.format == OWN or not summary.changed:
+    if not model.settings:
+        pass  # nothing is told
+    elif summary.format == OWN:
         found.append(("settings", settings_text(summary.changed)))
     else:
         found.append(("the file says", _named_values(summary.changed)))

@@ -43,7 +43,7 @@ def run_lines(report: RunReport, path: str, top: int | None, sheet: Sheet) -> li
     lines = facts(_facts(report, path), sheet)
     for number, one in enumerate(report.rankers, 1):
         lines += ["", *_ranker_lines(number, one, report, sheet)]
-    if any(len(one.rounds) > 1 for one in report.rankers):
+    if any(each.best is not None and len(each.values) > 1 for one in report.rankers for each in one.curves):
         what = "Each curve has its highest value at the top; a steep rise at its beginning is cut. ^: last round kept."
         lines += ["", *(sheet.faint(line) for line in paragraph(what, sheet))]
     if report.importance is None:
@@ -132,9 +132,9 @@ def _ranker_lines(number: int, one: RankerRun, report: RunReport, sheet: Sheet) 
         f"{ranker}{visible(one.objective)}, {visible(one.tree)} trees of {one.leaves:,} leaves{share}; {kept}, {ending}"
     )
     yield from (sheet.bold(line) for line in paragraph(title, sheet))
-    if not grown:
-        return
     shown = [each for each in one.curves if any(value is not None for value in each.values)]
+    if not shown:
+        return
     rows = [_CurveRow.of(each, one.rounds) for each in shown]
     columns = _CurveColumns.of(rows, min(grown, LONGEST_CURVE), sheet)
     yield columns.line(HEADER, "")
