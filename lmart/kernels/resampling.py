@@ -76,7 +76,7 @@ def sum_resamples(
         count_draws(mix_bits(np.uint64(key) ^ np.uint64(b)), counts)
         for c in range(len(columns)):
             column = columns[c]
-            total = 0
+            total = np.int64(0)
             for q in range(np.uint64(len(counts))):
                 total += np.int64(np.int32(counts[q])) * np.int64(column[q])
             sums[b, c] = total

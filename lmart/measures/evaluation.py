@@ -12,10 +12,11 @@ import numpy as np
 from lmart.array_types import BoolArray, Float64Array, Int64Array
 from lmart.errors import DataError
 from lmart.gains import grade_scale, refuse_labels_above
+from lmart.measures.conventions import Conventions
 from lmart.measures.judgments import Judgments, query_sums
 from lmart.measures.kinds import Relevance
 from lmart.measures.query_kernels import IdealRanking, QueryKernels, RankedBy, document_relevance, rank_discounts
-from lmart.measures.values import LARGEST_CUTOFF, Conventions, Measure
+from lmart.measures.values import LARGEST_CUTOFF, Measure
 from lmart.threads import WorkerPool
 
 
@@ -219,7 +220,7 @@ class Evaluator:
         """Return what the sum of each query is divided by, float64[n_queries]; 0 stands for 1."""
         wanted, conventions = measure.kind.divisor, self.conventions
         cutoffs = np.full(len(self.empty), float(measure.cutoff or LARGEST_CUTOFF))
-        within = np.minimum(cutoffs, self._documents.n_ranked)
+        within: Float64Array = np.minimum(cutoffs, self._documents.n_ranked)
         if wanted == "cutoff":
             return within if conventions.p_divisor == "length" else cutoffs
         if wanted == "documents to the cutoff":
@@ -227,7 +228,8 @@ class Evaluator:
         n_relevant = self._relevant_documents(measure.least_relevant)
         if wanted == "relevant documents" or conventions.map_divisor == "relevant":
             return n_relevant
-        return np.minimum(n_relevant, cutoffs if conventions.map_divisor == "k" else within)
+        least: Float64Array = np.minimum(n_relevant, cutoffs if conventions.map_divisor == "k" else within)
+        return least
 
     def _relevant_documents(self, level: float | None) -> Float64Array:
         """Return the number of documents of each query whose label reaches a level; computed at the first call."""

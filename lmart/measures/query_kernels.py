@@ -10,8 +10,9 @@ import numpy as np
 from lmart.array_types import Float64Array, Int32Array, Int64Array
 from lmart.data.dataset import query_ranges
 from lmart.gains import discount_table, stop_probabilities
+from lmart.measures.conventions import Conventions
 from lmart.measures.judgments import Judgments
-from lmart.measures.values import Conventions, Measure
+from lmart.measures.values import Measure
 from lmart.threads import WorkerPool
 
 DOCUMENTS_A_CALL = 16384

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lmart.array_types import Float64Array
+from lmart.array_types import Float64Array, Int64Array
 from lmart.measures.resampling import EXACT_UP_TO, Resampling
 from lmart.measures.whole_numbers import whole_numbers
 from lmart.threads import WorkerPool, chunks
@@ -53,9 +53,7 @@ def randomization_test(differences: Float64Array, resampling: Resampling, pool: 
     return RandomizationTest(count / n_flips if exact else (count + 1) / (n_flips + 1), n_flips, exact)
 
 
-def _count_extreme(
-    whole: np.typing.NDArray[np.int64], bound: int, seed: int, flips: tuple[int, bool], pool: WorkerPool
-) -> int:
+def _count_extreme(whole: Int64Array, bound: int, seed: int, flips: tuple[int, bool], pool: WorkerPool) -> int:
     """Count the sign vectors under which the sum is at least `bound`; flips: how many, and whether they are all."""
     # numba is loaded only when something is drawn: usage errors must come quickly
     from lmart.kernels import resampling as kernels

@@ -163,7 +163,8 @@ class TrainSettings:
     @property
     def measure(self) -> Measure:
         """The measure with the gain of these settings; SettingsError when `metric` is not one measure."""
-        from lmart.measures.values import Conventions, parse_measure
+        from lmart.measures.conventions import Conventions
+        from lmart.measures.values import parse_measure
 
         measure = parse_measure(self.metric, Conventions(gain=self.gain))
         if not measure.kind.is_of_order:

@@ -172,6 +172,23 @@ def test_a_model_its_run_with_its_qrels_and_its_run_with_the_data_agree() -> Non
     assert measured("--data", "test.csv", "--run", "model.run") == wanted
 
 
+@pytest.mark.peers
+def test_pytrec_eval_checks_a_model_by_the_files_that_are_written() -> None:
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    model = trained()
+    run("convert", model[1], "test.qrels")
+    with open("test.qrels") as qrels, open("model.run") as ranking:
+        judged, ranked = pytrec_eval.parse_qrel(qrels), pytrec_eval.parse_run(ranking)
+    theirs = pytrec_eval.RelevanceEvaluator(judged, {"map", "ndcg_cut.10", "P.5"}).evaluate(ranked)
+    wanted = {
+        ours: pytest.approx(sum(one[name] for one in theirs.values()) / len(theirs), rel=1e-12)
+        for ours, name in (("map", "map"), ("ndcg@10", "ndcg_cut_10"), ("p@5", "P_5"))
+    }
+    metric = ["--like", "trec_eval", "--metric", ",".join(wanted)]
+    assert measured("--qrels", "test.qrels", "--run", "model.run", *metric) == wanted
+    assert measured(*model[:2], "--run", "model.run", *metric) == wanted
+
+
 def test_weights_of_data_count_for_runs_too() -> None:
     model = trained()
     Path("w.txt").write_text("".join(f"{i}\n" for i in range(1, 41)))

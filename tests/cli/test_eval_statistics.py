@@ -158,7 +158,7 @@ def test_all_pairs_and_none() -> None:
     ("arguments", "part"),
     [
         (["--level", "0"], "level"),
-        (["--level", "1"], "level is 1.0; use a number between 0 and 1"),
+        (["--level", "1"], "is not a number from 0.5 to 0.9999"),
         (["--seed", "-1"], "seed"),
         (["--resamples", "0"], "resamples"),
         (["--resamples", "many"], "'auto' or a whole number"),
@@ -188,3 +188,15 @@ def test_queries_that_a_run_lacks_are_left_out_of_the_comparison() -> None:
     (found,) = strict(call(*given, "--json").stdout)["comparisons"]  # a query that it lacks counts 0
     assert (found["queries"], found["left_out"], found["losses"]) == (4, 0, 2)
     assert found["lost"][0] == {"qid": "q0", "difference": -1.0}
+
+
+def test_a_single_query_has_neither_intervals_nor_words_about_them() -> None:
+    Path("d.svm").write_text("1 qid:1\n0 qid:1\n")
+    Path("a.txt").write_text("1\n2\n")
+    given = ["--data", "d.svm", "--scores", "a.txt", "--metric", "mrr"]
+    shown = call(*given).stdout
+    assert "interval" not in shown
+    assert shown.endswith("\nmrr            0.500000\n")
+    Path("b.txt").write_text("2\n1\n")
+    several = call(*given, "--scores", "b.txt").stdout
+    assert "+0.500000       n/a         1/0/0" in several

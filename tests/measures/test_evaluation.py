@@ -225,14 +225,15 @@ def test_a_table_in_which_irrelevant_documents_are_worth_something() -> None:
 # ---- judged or not, retrieved or not
 
 
-def trec(metric: str, **arrays: Any) -> dict[str, float | None]:
+def trec(metric: str, gain: str = "exp2", **arrays: Any) -> dict[str, float | None]:
     """One query: d0 3 not retrieved, d1 unjudged on top, d2 0, d3 2, d4 unjudged with a label that must not matter."""
     labels = np.array([3.0, 0.0, 0.0, 2.0, 9.0])
     given: dict[str, Any] = {
         "judged": np.array([True, False, True, True, False]),
         "retrieved": np.array([False, True, True, True, True]),
     }
-    evaluator = Evaluator(labels, np.array([0, 5]), parse_measures(metric), **(given | arrays))
+    measures = parse_measures(metric, Conventions(Gain.parse(gain)))
+    evaluator = Evaluator(labels, np.array([0, 5]), measures, **(given | arrays))
     return evaluator.evaluate(np.array([np.nan, 5.0, 4.0, 3.0, 3.0])).values
 
 
@@ -243,6 +244,12 @@ def test_unjudged_and_unretrieved_documents() -> None:
     wanted = [1 / 6, 0.5, 0, 1 / 3, 0.5, 0, 0.5, 0.5, 0.0, 3 / 2 / ideal, 3 / 16 / 3, -1.0, 0, 0]
     assert list(values.values()) == pytest.approx(wanted, rel=1e-15)
     assert trec("judged@3", judged=None, retrieved=np.array([False, True, True, True, True]))["judged@3"] == 1.0
+
+
+def test_an_unjudged_document_has_no_gain_where_label_0_has_one() -> None:
+    values = trec("ndcg,dcg", gain="0.5,1,2,3")
+    dcg, ideal = 0.5 / math.log2(3) + 2 / 2, 3 + 2 / math.log2(3) + 0.5 / 2
+    assert values == pytest.approx({"ndcg": dcg / ideal, "dcg": dcg}, rel=1e-15)
 
 
 def test_equal_scores_stand_in_the_tie_order() -> None:

@@ -104,11 +104,11 @@ def test_trec_eval_and_gdeval_without_the_tools() -> None:
     labels = np.array([3.0, 0, 2, 1, 2])
     ranking = Ranking("", labels, np.array([0.5, 0.5, 0.5, 0.9, 0.0]), np.array([5]))
     tie_order = np.array([2, 1, 0, 3, 4])  # by d1..d4
-    given = {"retrieved": np.array([True, True, True, True, False]), "tie_order": tie_order}
+    retrieved = np.array([True, True, True, True, False])
 
     def printed(metric: str, like: str, **overrides: Any) -> list[Any]:
         measures = parse_measures(metric, conventions_like(like, **overrides))
-        evaluator = Evaluator(ranking.labels, ranking.offsets, measures, **given)
+        evaluator = Evaluator(ranking.labels, ranking.offsets, measures, retrieved=retrieved, tie_order=tie_order)
         return list(evaluator.evaluate(ranking.scores).values.values())
 
     names = "map,p@3,recall@5,ndcg,ndcg@1,ndcg@3,mrr"

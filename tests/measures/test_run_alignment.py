@@ -135,6 +135,34 @@ def test_pytrec_eval_gives_the_same_numbers() -> None:
             assert ours[our_name] == pytest.approx(mean, rel=1e-12), (our_name, ties)
 
 
+def test_scores_that_are_the_same_in_32_bits_stand_by_document_when_they_are_compared_so() -> None:
+    qrels: Lists = {"q": {"a": 1, "b": 0, "c": 0}}
+    run: Lists = {"q": {"a": 1.0 + 2.0**-40, "b": 1.0, "c": 1.0 + 2.0**-41}}
+    for precision, value in (("double", 1.0), ("single", 1 / 3)):
+        assert measured(qrels, run, "mrr", conventions_like("trec_eval", precision=precision)) == {"mrr": value}
+
+
+@given(
+    qrels=st.dictionaries(queries, labels, min_size=4),
+    run=st.dictionaries(queries, scores, min_size=4),
+    group=st.sets(queries, min_size=1),
+)
+def test_a_group_is_measured_as_files_of_its_queries_alone(qrels: Lists, run: Lists, group: set[str]) -> None:
+    weights = dict(zip("abcd", (1.0, 4.0, 2.0, 5.0), strict=True))
+    names = [query for query in qrels if query in group]
+    alone = align_run(judged({query: qrels[query] for query in names}), run_of(run), True)
+    whole = align_run(judged(qrels), run_of(run), True)
+    metric = parse_measures("ndcg,mrr,bpref,judged@3,err", conventions_like(None, ties="docid"))
+    places = np.array([list(qrels).index(query) for query in names], np.int64)
+    with WorkerPool(1) as pool:
+        of_all = np.array([weights[query] for query in qrels])
+        (report,) = Measurement(metric, pool, of_all, 4, [places]).by_group(whole.documents, whole.scores)
+        own = Measurement(metric, pool, of_all[places], 4)
+        wanted = own.evaluator(alone.documents).evaluate(alone.scores)
+    assert report.values == wanted.values
+    assert report.n_documents == wanted.n_documents
+
+
 def test_groups_are_measured_by_themselves() -> None:
     qrels: Lists = {"a": {"x": 1, "y": 0}, "b": {"x": 0, "y": 2}, "c": {"x": 3}}
     run: Lists = {"a": {"x": 1, "y": 2, "z": 3}, "b": {"y": 1}, "c": {"x": 1}}

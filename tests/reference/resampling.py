@@ -34,9 +34,11 @@ def flipped_sums(differences: Sequence[int], key: int, flips: Sequence[int]) -> 
 def exact_p(differences: Sequence[float]) -> float:
     """The share of all sign vectors whose sum is at least as far from 0, in fractions, less 1e-12 of all."""
     exact = [Fraction(d) for d in differences]
-    bound = abs(sum(exact)) - Fraction(1, 10**12) * sum(map(abs, exact))
+    zero = Fraction(0)
+    bound = abs(sum(exact, zero)) - Fraction(1, 10**12) * sum(map(abs, exact), zero)
     ways = list(product((1, -1), repeat=len(exact)))
-    return sum(abs(sum(s * d for s, d in zip(way, exact, strict=True))) >= bound for way in ways) / len(ways)
+    sums = [sum((s * d for s, d in zip(way, exact, strict=True)), zero) for way in ways]
+    return sum(abs(total) >= bound for total in sums) / len(ways)
 
 
 def weighted_means(values: Sequence[float], weights: Sequence[float], key: int, n_resamples: int) -> list[float]:
@@ -44,8 +46,8 @@ def weighted_means(values: Sequence[float], weights: Sequence[float], key: int, 
     means = []
     for b in range(n_resamples):
         drawn = drawn_queries(len(values), key, b)
-        total = sum(Fraction(values[q]) * Fraction(weights[q]) for q in drawn)
-        means.append(float(total / sum(Fraction(weights[q]) for q in drawn)))
+        total = sum((Fraction(values[q]) * Fraction(weights[q]) for q in drawn), Fraction(0))
+        means.append(float(total / sum((Fraction(weights[q]) for q in drawn), Fraction(0))))
     return sorted(means)
 
 

@@ -42,12 +42,11 @@ class StatisticsOptions:
         return Resampling(self.seed, self.level, self.resamples, self.flips)
 
     def check_usage(self, n_systems: int, is_reported: bool) -> None:
-        """Raise a usage error when an option has no effect, a SettingsError when one is out of range.
+        """Raise a usage error when an option has no effect.
 
         n_systems   : how many are measured
         is_reported : whether there is a report, which intervals and comparisons are part of
         """
-        _ = self.resampling
         if not is_reported:
             for one in fields(self):
                 if given_on_command_line(one.name):
@@ -77,11 +76,11 @@ statistics_options = packed(
         click.option("--all-pairs", is_flag=True, help="Compare each system with each one before it."),
         click.option(
             "--level",
-            type=Real(0.0, 1.0, min_open=True),
+            type=Real(0.5, 0.9999),
             metavar="R",
             default=DEFAULT_LEVEL,
             show_default=True,
-            help="Probability that an interval holds the mean, or the difference of means; below 1.",
+            help="Probability that an interval holds the mean, or the difference of means.",
         ),
         click.option(
             "--resamples",

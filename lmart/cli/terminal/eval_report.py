@@ -42,10 +42,10 @@ def print_result(result: EvaluationResult, statistics: SystemStatistics | None =
 
 def _print_one(report: EvaluationReport, facts: list[tuple[str, str]], statistics: SystemStatistics | None) -> None:
     """Print the measures of one system."""
-    if statistics is not None:
+    rows = _rows(report, None if statistics is None else statistics.summaries[0])
+    if statistics is not None and any(interval for *_, interval in rows):
         drawn = f"{statistics.resamples} bootstrap resamples of the queries, seed {statistics.resampling.seed}"
         facts.append(("interval", f"{100 * statistics.resampling.level:.6g}% ({drawn})"))
-    rows = _rows(report, None if statistics is None else statistics.summaries[0])
     if not is_terminal():
         click.echo(format_report(facts, rows), nl=False)
         return

@@ -17,7 +17,7 @@ class QrelsWriter:
     def __init__(self, output: AtomicOutput, absent: float = 0.0) -> None:
         """Write to `output`; `absent` is for formats that write something where a row has no cell."""
         self._output = output
-        self._query: str | None = None
+        self._query = ""
         self._documents: dict[str, int] = {}  # of the query that may go on in the next block, and their rows
         self._n_rows = 0
 
@@ -29,7 +29,7 @@ class QrelsWriter:
         labels = block.labels.tolist()
         lines = []
         for run, query_id in enumerate(block.query_ids):
-            if run > 0 or not block.continues or self._query != query_id:
+            if run > 0 or not block.continues:
                 self._check(query_id, "query id", bounds[run])
                 self._query, self._documents = query_id, {}
             for row in range(bounds[run], bounds[run + 1]):
@@ -49,9 +49,7 @@ class QrelsWriter:
         own = self._n_rows + row + 1
         before = self._documents.setdefault(document, own)
         if before != own:
-            what = (
-                f"query {quote(self._query or '')} names document {quote(document)} twice, in rows {before} and {own}"
-            )
+            what = f"query {quote(self._query)} names document {quote(document)} twice, in rows {before} and {own}"
             raise OutputError(f"{what}, which qrels cannot hold; keep one of them", self._output.path)
 
     def _label(self, label: float, row: int) -> int:
