@@ -29,6 +29,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 INK, GRID = "#010203", "#010204"
 COLOURS = tuple(f"#0102{16 + k:02x}" for k in range(SERIES))
 VARIABLES = {INK: "currentColor", GRID: "var(--grid)", **{one: f"var(--s{k + 1})" for k, one in enumerate(COLOURS)}}
+MOST_BANDS = 4  # systems whose intervals are drawn; more would hide each other
 LONGEST_LABEL = 40  # characters of a name in a legend
 SETTINGS = {
     "svg.fonttype": "none",
@@ -82,7 +83,7 @@ def require_matplotlib(path: str) -> None:
 
 
 def cutoff_chart(curves: Sequence[CutoffCurve], number: int) -> Chart:
-    """Return NDCG against the cutoff, a line and the band of its intervals for each system.
+    """Return NDCG against the cutoff, a line for each system, and of a few systems the bands of their intervals.
 
     curves : of the systems
     number : of the chart in the page, by which its parts are named
@@ -103,7 +104,7 @@ def cutoff_chart(curves: Sequence[CutoffCurve], number: int) -> Chart:
                 label=_label(curve.system),
             )
             banded = [(point.cutoff, *point.interval) for point in curve.points if point.interval is not None]
-            if banded:
+            if banded and len(curves) <= MOST_BANDS:
                 x, low, high = zip(*banded, strict=True)
                 axes.fill_between(
                     x, low, high, color=COLOURS[k % SERIES], alpha=0.15 if len(curves) == 1 else 0.1, linewidth=0
@@ -113,7 +114,8 @@ def cutoff_chart(curves: Sequence[CutoffCurve], number: int) -> Chart:
         axes.set_xticks([1, 5, 10, 15, 20])
         _legend(axes, len(curves))
 
-    return _chart(draw, "NDCG at each cutoff, with the interval of the mean", number, 3.0 + 0.2 * len(curves))
+    with_bands = ", with the interval of the mean" if len(curves) <= MOST_BANDS else ""
+    return _chart(draw, f"NDCG at each cutoff{with_bands}", number, 3.0 + 0.2 * len(curves))
 
 
 def distribution_chart(distribution: Distribution, number: int) -> Chart:

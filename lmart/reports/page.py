@@ -7,13 +7,15 @@ from typing import Any
 
 from lmart.errors import counted
 from lmart.measures.conventions import CHOICES
-from lmart.reports.charts import Chart, cutoff_chart, distribution_chart
+from lmart.reports.charts import MOST_BANDS, Chart, cutoff_chart, distribution_chart
 from lmart.reports.html_parts import embedded, facts, folded, interval, number, section, table, text
 from lmart.reports.page_content import Distribution, PageContent
 from lmart.reports.page_run import run_sections
 from lmart.reports.page_style import STYLE
 
 MAIN = "ndcg@10"  # the measure whose distribution is shown at once
+MOST_COLUMNS = 4  # systems that stand beside each other, not below
+MOST_NAMED = 3  # systems that the title names
 MOST_ROWS = 12  # systems that a chart of distributions has rows for
 GAINS = {"exp2": "2^label - 1", "linear": "the label"}
 
@@ -27,7 +29,8 @@ def render_page(content: PageContent) -> str:
     JSON, in the script element `content`.
     """
     sections = (section(*one) for one in _sections(content, _Charts()))
-    title = f"Evaluation of {', '.join(content.systems)}"
+    several = len(content.systems) > MOST_NAMED
+    title = f"Evaluation of {f'{len(content.systems)} systems' if several else ', '.join(content.systems)}"
     footer = (
         f"Made by lmart {text(content.version)}. Every number of this page, with all its digits, is in its element "
         "<code>script#content</code>, as JSON."
@@ -98,24 +101,38 @@ def _measures(content: PageContent) -> str:
     """Return the table of the means of all systems, and that of what else is known of each."""
     systems, measures = content.evaluation["systems"], content.measures
     words = _interval_words(content.evaluation)
+    header = ["measure", "mean", "interval", "median", "std. deviation", "queries"]
     if len(systems) == 1:
-        (one,) = systems
-        header = ["measure", "mean", "interval", "median", "std. deviation", "queries"]
-        return table(f"Means over the queries; {words}", header, _summary_rows(one, measures), "means")
-    names = [one["name"] for one in systems]
-    rows = [[text(name), *(number(one["metrics"][name]) for one in systems)] for name in measures]
-    best = set()
-    for place, name in enumerate(measures):
-        values = [one["metrics"][name] for one in systems]
-        known = {value for value in values if value is not None}
-        if len(known) > 1:
-            best |= {(place, k) for k, value in enumerate(values, 1) if value == max(known)}
-    made = table("Means over the queries; the best in bold", ["measure", *names], rows, "means", best)
-    for k, one in enumerate(systems, 1):
-        header = ["measure", "mean", "interval", "median", "std. deviation", "queries"]
-        more = table(f"{one['name']}: {words}", header, _summary_rows(one, measures), f"summary-{k}")
-        made += folded(f"Intervals, medians and deviations of {one['name']}", more)
-    return made
+        return table(f"Means over the queries; {words}", header, _summary_rows(systems[0], measures), "means")
+    more = [
+        table(f"{one['name']}: {words}", header, _summary_rows(one, measures), f"summary-{k}")
+        for k, one in enumerate(systems, 1)
+    ]
+    return _means(systems, measures) + folded("Intervals, medians and deviations of each system", "".join(more))
+
+
+def _means(systems: Sequence[Mapping[str, Any]], measures: Sequence[str]) -> str:
+    """Return the table of means: a few systems stand beside each other, more of them below each other.
+
+    systems  : their objects in the JSON of the evaluation
+    measures : their names
+    """
+    corner, rows, columns = "measure", list(measures), [str(one["name"]) for one in systems]
+    values = [[one["metrics"][name] for one in systems] for name in measures]
+    best = {(place, k) for place, row in enumerate(values) for k in _best_of(row)}
+    if len(systems) > MOST_COLUMNS:
+        corner, rows, columns = "system", columns, rows
+        values = [list(column) for column in zip(*values, strict=True)]
+        best = {(k, place) for place, k in best}
+    body = [[text(name), *map(number, row)] for name, row in zip(rows, values, strict=True)]
+    marked = {(row, column + 1) for row, column in best}
+    return table("Means over the queries; the best in bold", [corner, *columns], body, "means", marked)
+
+
+def _best_of(values: Sequence[float | None]) -> list[int]:
+    """Return the places of the largest value; none when all are the same."""
+    known = {value for value in values if value is not None}
+    return [] if len(known) < 2 else [k for k, value in enumerate(values) if value == max(known)]
 
 
 def _summary_rows(system: Mapping[str, Any], measures: Sequence[str]) -> Iterator[list[str]]:
@@ -139,7 +156,8 @@ def _cutoffs(content: PageContent, charts: _Charts) -> str:
     header = ["k", *(word for curve in content.curves for word in (curve.system, "interval"))]
     below = folded("The numbers of this chart", table("NDCG@k", header, rows, "ndcg-by-cutoff"))
     words = _interval_words(content.evaluation)
-    note = f'<p class="faint">NDCG@k looks at the first k documents of each query. Bands: {text(words)}.</p>\n'
+    bands = "Bands" if len(content.systems) <= MOST_BANDS else "Intervals, in the table"
+    note = f'<p class="faint">NDCG@k looks at the first k documents of each query. {bands}: {text(words)}.</p>\n'
     return _Charts.figure(chart, below) + note
 
 

@@ -146,6 +146,25 @@ def test_one_system_and_no_run(folder: Path) -> None:
     assert "comparisons" not in page.tables and "features" not in page.tables
 
 
+def test_many_systems_stand_below_each_other(folder: Path, tmp_path: Path) -> None:
+    scores = (folder / "scores.txt").read_text()
+    paths = [tmp_path / f"s{k}.txt" for k in range(14)]
+    for k, path in enumerate(paths):
+        path.write_text("\n".join(str(float(score) * (-1) ** k) for score in scores.split()))
+    measured: list[str | Path] = ["eval", "-q", "--data", DATA, "--scores", *paths, "--no-compare"]
+    page = Page(run(*measured, "--html", "-").stdout)
+    systems = page.content["evaluation"]["systems"]
+    header, *rows = page.tables["means"]
+    assert header == ["system", *systems[0]["metrics"]]
+    assert rows == [[one["name"], *one["metrics"].values()] for one in systems]
+    marked = [
+        place for name, given in page.elements if name == "td" for place in [given.get("class")] if place == "best"
+    ]
+    assert len(marked) == 7 * 6  # all that are equally good, in each measure
+    assert "Evaluation of 14 systems" in page.texts and "comparisons" not in page.tables
+    assert not page.unclosed
+
+
 def test_the_report_is_as_without_a_page(folder: Path, tmp_path: Path) -> None:
     measured: list[str | Path] = ["eval", "-q", "--data", DATA, "-m", folder / "model.json", "--metric", "map,ndcg@7"]
     page = tmp_path / "page.html"

@@ -19,6 +19,7 @@ class Page(HTMLParser):
     links    : what the page refers to elsewhere
     elements : (name, attributes) of all of them
     unclosed : elements without an end
+    texts    : of headings
     """
 
     def __init__(self, page: str) -> None:
@@ -29,6 +30,7 @@ class Page(HTMLParser):
         self.links: list[str] = []
         self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.unclosed: list[str] = []
+        self.texts: list[str] = []
         self._table = ""
         self._script: list[str] | None = None
         self._cell: list[str] | None = None
@@ -76,5 +78,7 @@ class Page(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self._cell is not None:
             self._cell.append(data)
+        elif self.unclosed and self.unclosed[-1] in ("h1", "h2"):
+            self.texts.append(data)
         elif self.unclosed and self.unclosed[-1] == "script" and self._script is not None:
             self._script.append(data)
