@@ -34,6 +34,7 @@ caption { text-align: left; padding-bottom: .25rem; font-size: .875rem; }
 th, td { padding: .2rem .65rem .2rem 0; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
 thead th { vertical-align: bottom; color: var(--faint); font-weight: 600; }
 th:first-child, td:first-child, .text { text-align: left; }
+#comparisons th:nth-child(-n+3) { text-align: left; }
 tbody th { font-weight: 400; }
 td.best { font-weight: 700; }
 td.bar { min-width: 5rem; width: 40%; }
