@@ -47,6 +47,7 @@ Examples:
   lmart eval --data data/sample/test.svm --model model.json --metric ndcg@10,err@20 --empty skip --per-query queries.tsv
   lmart predict --data data/sample/test.svm --model model.json --out scores.txt
   lmart eval --data data/sample/test.svm --scores scores.txt --ties average --json
+  lmart eval --data data/sample/test.svm --scores scores.txt --like trec_eval --metric "ndcg@10,map,p@5(rel=2),bpref"
   lmart eval --data data/sample/test.svm --model model.json --scores scores.txt --metric ndcg@10 --level 0.99 --seed 7
   lmart eval --data data/sample/test.svm --model model.json --scores scores.txt --per-query queries.jsonl
   lmart predict --data data/sample/test.svm --model model.json --format trec --out test.run

@@ -1,13 +1,13 @@
 """Measures of a ranking: `kinds` lists them, `values` parses them, `evaluation` computes them.
 
-`conventions` says what tools do differently.
+`conventions` says what tools do differently, `presets` what each of them does.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lmart.measures.conventions import CHOICES, EMPTY_CHOICES, TIES_CHOICES, Conventions
+from lmart.measures.conventions import CHOICES, Conventions
 from lmart.measures.kinds import KINDS, MeasureKind
 from lmart.measures.values import SYNTAX, Measure, parse_measure, parse_measures
 
@@ -16,10 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CHOICES",
-    "EMPTY_CHOICES",
     "KINDS",
     "SYNTAX",
-    "TIES_CHOICES",
     "Conventions",
     "EvaluationReport",
     "Evaluator",

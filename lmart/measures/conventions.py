@@ -65,8 +65,6 @@ CHOICES: dict[str, dict[str, str]] = {
 }
 """For each convention that is one of a few words: the words, the default first, and what each means."""
 
-EMPTY_CHOICES = tuple(CHOICES["empty"])
-TIES_CHOICES = tuple(CHOICES["ties"])
 LARGEST_LEVEL = 2**31 - 1
 
 

@@ -116,8 +116,8 @@ _ALL = (
         discount="log2",
         equation="DCG@k / (DCG@k of the query's judged documents in the best order)",
         notes="Documents that are not retrieved count in the best order.",
-        source="Järvelin and Kekäläinen, Cumulated gain-based evaluation of IR techniques, ACM TOIS 20(4), 2002, "
-        "section 2; with 2^label - 1 as gain, Burges et al., Learning to rank using gradient descent, ICML 2005",
+        source="Järvelin and Kekäläinen, Cumulated gain-based evaluation of IR techniques, ACM TOIS 20(4), 2002; "
+        "with 2^label - 1 as gain, Burges et al., Learning to rank using gradient descent, ICML 2005",
     ),
     MeasureKind(
         "dcg",
@@ -125,7 +125,7 @@ _ALL = (
         "gain",
         discount="log2",
         equation="sum over ranks i = 1..k of gain(i) / log2(i + 1)",
-        source="Järvelin and Kekäläinen 2002, section 2, whose discount is 1 / log2(i) from rank 2 on; with "
+        source="Järvelin and Kekäläinen 2002, whose discount is 1 / log2(i) from rank 2 on; with "
         "log2(i + 1), Burges et al. 2005",
     ),
     MeasureKind(
@@ -180,8 +180,7 @@ _ALL = (
         "S(i) = (2^label(i) - 1) / 2^L",
         notes="L is what is in the brackets, as in err@10(max=4); else that of the model; else 4, or the largest label "
         "of the data rounded up when that is more. Gains do not count.",
-        source="Chapelle, Metzler, Zhang and Grinspan, Expected reciprocal rank for graded relevance, CIKM 2009, "
-        "section 4 and algorithm 2",
+        source="Chapelle, Metzler, Zhang and Grinspan, Expected reciprocal rank for graded relevance, CIKM 2009",
     ),
     MeasureKind(
         "rbp",
@@ -193,7 +192,7 @@ _ALL = (
         notes="The persistence r is 0.8, or the number in the brackets, as in rbp(0.95)@20, or a decimal below 1 after "
         "the @, as in rbp@0.95.",
         source="Moffat and Zobel, Rank-biased precision for measurement of retrieval effectiveness, ACM TOIS 27(1), "
-        "2008, section 3",
+        "2008",
     ),
     MeasureKind(
         "bpref",
@@ -226,6 +225,7 @@ _ALL = (
         "being judged",
         divisor="documents to the cutoff",
         equation="(judged documents at ranks 1..k) / min(k, n), with n documents that are ranked",
+        notes="It says how far the other measures can be trusted. Nothing can be trained for it.",
         source="as Judged@k of ir_measures",
     ),
 )

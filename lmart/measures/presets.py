@@ -98,7 +98,7 @@ _ALL = (
         "letor4",
         "Eval-Score-4.0.pl of LETOR 4.0",
         "NDCG@k, P@k and MAP",
-        "The script knows the labels 0 to 2 and prints four digits.",
+        "It knows the labels 0 to 2 and prints four digits. Its MeanNDCG, the mean over all k, is no measure here.",
         discount="letor",
         short="zero",
         relevant=1.0,

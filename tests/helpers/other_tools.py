@@ -115,7 +115,7 @@ def lightgbm(ranking: Ranking, weights: Any = None, gain: list[float] | None = N
     return {name: float(value) for _, name, value, _ in tool.Booster(parameters, data).eval_train()}
 
 
-def xgboost(ranking: Ranking, minus: bool = False, weights: Any = None) -> Numbers:
+def xgboost(ranking: Ranking, minus: bool = False, weights: Any = None, exp_gain: bool = True) -> Numbers:
     import xgboost as tool
 
     binary = ranking.labels.max() <= 1
@@ -123,7 +123,8 @@ def xgboost(ranking: Ranking, minus: bool = False, weights: Any = None) -> Numbe
     wanted = [f"{name}-" if minus and not name.startswith("pre") else name for name in names]
     data = tool.DMatrix(np.zeros((len(ranking.labels), 1)), ranking.labels, base_margin=ranking.scores, weight=weights)
     data.set_group(ranking.sizes)
-    booster = tool.Booster({"objective": "rank:ndcg", "eval_metric": wanted, "nthread": 1}, [data])
+    parameters = {"objective": "rank:ndcg", "eval_metric": wanted, "nthread": 1, "ndcg_exp_gain": exp_gain}
+    booster = tool.Booster(parameters, [data])
     printed = booster.eval_set([(data, "d")]).split("\t")[1:]
     values = [float(text.rpartition(":")[2]) for text in printed]
     return {name.replace("pre@", "p@"): value for name, value in zip(names, values, strict=True)}

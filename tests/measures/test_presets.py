@@ -124,6 +124,12 @@ def test_sklearn_without_the_tool() -> None:
     assert list(ours(tied, "ndcg@3,ndcg", "sklearn").values()) == pytest.approx([0.6058311713, 0.7565693991], abs=6e-11)
 
 
+def test_what_an_empty_query_is_in_ndcg_where_label_0_has_a_gain() -> None:
+    table = Gain.parse("1,2")
+    assert measured("ranklib", "ndcg,map", [0.0, 0.0], gain=table) == [1.0, 0.0]
+    assert list(ours(ranked([0.0, 0.0]), "ndcg,map", None, gain=table).values()) == [0.0, 0.0]
+
+
 def test_a_query_of_which_nothing_is_retrieved() -> None:
     two = replace(ranked([1.0, 0.0], [1.0, 0.0]), retrieved=np.array([True, True, False, False]))
     assert ours(two, "ndcg,map,judged", None) == {"ndcg": 0.5, "map": 0.5, "judged": 0.5}
@@ -170,6 +176,7 @@ def test_lightgbm_agrees_with_weights_and_a_table_of_gains(ranking: Ranking) -> 
 def test_xgboost_agrees_with_weights_and_with_empty_queries_of_0(ranking: Ranking) -> None:
     pytest.importorskip("xgboost")
     compare(other_tools.xgboost(ranking, minus=True), ranking, "xgboost", 1e-14, empty="zero")
+    compare(other_tools.xgboost(ranking, exp_gain=False), ranking, "xgboost", 1e-14, gain=Gain("linear"))
     weights = np.random.default_rng(7).integers(1, 9, len(ranking.sizes)) / 4
     compare(other_tools.xgboost(ranking, weights=weights), ranking, "xgboost", 1e-6, weights=weights)
 
