@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from helpers.trees import sparse
 
 from lmart.data.dataset import SparseRows
+from lmart.formats.models.model_files import read_model
 from lmart.scoring.ensemble import Ensemble, RankerPart, Tree
 from lmart.scoring.explain import Explainer
 from lmart.scoring.importance import ContributionMeans, split_importance
@@ -121,3 +123,33 @@ def between(rows: SparseRows, start: int, stop: int) -> SparseRows:
 
 def test_without_rows_means_are_0(ensemble: Ensemble) -> None:
     assert ContributionMeans(Explainer(ensemble)).means.tolist() == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.peers
+def test_importance_is_that_of_lightgbm_and_xgboost(tmp_path: Path) -> None:
+    lightgbm, xgboost = pytest.importorskip("lightgbm"), pytest.importorskip("xgboost")
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(600, 5))
+    labels = np.clip(np.round(rows[:, 0] + rows[:, 1] ** 2 / 2), 0, 3)
+    sizes = [20] * 30
+    options = {"objective": "lambdarank", "num_leaves": 7, "verbose": -1, "num_threads": 1, "seed": 0}
+    theirs = lightgbm.train(options, lightgbm.Dataset(rows, labels, group=sizes), num_boost_round=10)
+    theirs.save_model(str(tmp_path / "m.txt"))
+    found = split_importance(read_model(str(tmp_path / "m.txt")))
+    gains = theirs.feature_importance("gain")
+    assert found.splits.tolist() == theirs.feature_importance("split").tolist()
+    assert found.gain_shares is not None
+    assert found.gain_shares.tolist() == pytest.approx(
+        (gains / gains.sum()).tolist(), rel=1e-4
+    )  # six digits in the file
+    data = xgboost.DMatrix(rows, labels)
+    data.set_group(sizes)
+    booster = xgboost.train({"objective": "rank:ndcg", "nthread": 1, "max_leaves": 7}, data, num_boost_round=10)
+    booster.save_model(tmp_path / "m.json")
+    found = split_importance(read_model(str(tmp_path / "m.json")))
+    scores, counts = booster.get_score(importance_type="total_gain"), booster.get_score(importance_type="weight")
+    assert found.gain_shares is not None
+    for column in range(5):
+        assert found.splits[column] == counts.get(f"f{column}", 0)
+        share = scores.get(f"f{column}", 0.0) / sum(scores.values())
+        assert found.gain_shares[column] == pytest.approx(share, rel=1e-5)
