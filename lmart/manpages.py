@@ -16,6 +16,7 @@ from pathlib import Path
 import click
 
 from lmart import __version__
+from lmart.cli import show_keys
 from lmart.cli.main import main as program
 from lmart.cli.measures_page import INTRODUCTION as ON_MEASURES
 from lmart.cli.measures_page import Entry, sections
@@ -27,6 +28,7 @@ FURTHER_PAGES = ("lmart-data(5)", "lmart-model(5)", "lmart-measures(7)")
 FILES = {
     "data": "Judged or unjudged documents: LETOR, CSV, TSV or Parquet, plain or compressed; see lmart-data(5).",
     "model.json": "A model, one JSON document; see lmart-model(5).",
+    "run.json": "A run, one JSON document, as lmart train --report writes it.",
 }
 ENVIRONMENT = {
     "NO_COLOR, TERM": "Without colours, control characters or progress bars on standard error when NO_COLOR is set, or "
@@ -76,6 +78,8 @@ def _command_page(context: click.Context, names: list[str]) -> str:
     lines += [*_options(context), *_examples(command.epilog or "")]
     if context.info_name == "convert":
         lines += _model_formats()
+    if context.info_name == "show":
+        lines += _shown_keys()
     others = [f"lmart-{name}(1)" for name in names if f"lmart-{name}" != own]
     return "\n".join([*lines, *_closing(["lmart(1)", *others])]) + "\n"
 
@@ -153,6 +157,15 @@ def _model_formats() -> Iterator[str]:
         told = {"Features": one.features, "Read": one.read or "no.", "Written": one.written or "no."}
         for what, words in told.items():
             yield from (".RS", ".TP 10", _italic(what), _text(words), ".RE")
+
+
+def _shown_keys() -> Iterator[str]:
+    """Yield the keys of the objects that show prints."""
+    yield from (".SH JSON", *_paragraphs(show_keys.INTRODUCTION))
+    for kind, keys in show_keys.KEYS.items():
+        yield f".SS {_literal(f'Of a {kind}')}"
+        for path, meaning in keys.items():
+            yield from (".TP", _bold(path), _text(meaning))
 
 
 def _closing(others: list[str]) -> Iterator[str]:

@@ -12,10 +12,10 @@ from typing import cast
 
 import numpy as np
 
-from lmart.array_types import Float64Array, Int32Array
+from lmart.array_types import Float64Array, Int32Array, Int64Array
 from lmart.data import frames
 from lmart.data.dataset import SparseRows
-from lmart.errors import DataError, counted
+from lmart.errors import DataError, ModelError, counted
 from lmart.formats.documents.reading import for_models, open_rows
 from lmart.formats.documents.row_blocks import RowBlock, RowReader
 from lmart.formats.models.model_files import read_model
@@ -24,6 +24,7 @@ from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.explain import CHUNK as EXPLAINED
 from lmart.scoring.explain import Explainer, Explanation
 from lmart.scoring.feature_matching import FeatureMatcher, describe_missing
+from lmart.scoring.importance import ContributionMeans, split_importance
 from lmart.scoring.scorer import CHUNK as SCORED
 from lmart.scoring.scorer import Scorer
 from lmart.threads import WorkerPool, available_processors
@@ -137,6 +138,32 @@ class Model:
         rows, column_map = self._rows(features, feature_ids, feature_names, strict)
         with _pool(threads, len(rows), EXPLAINED) as pool:
             return Explanation(explainer.base, explainer.explain(rows, column_map, pool))
+
+    def importance(self, kind: str = "gain", features: object = None) -> dict[str, float]:
+        """Return how much each feature matters in the model, by its name, or its index as text.
+
+        kind     : "gain": share of the split gain, as a mean over the rankers, together 1; "splits": nodes that split
+                   on it; "contributions": mean absolute contribution to the scores of `features`, as `explain` says
+        features : rows, as in `predict`; of kind "contributions" only
+        ValueError when there is no such kind, or `features` are due or idle; ModelError when the model does not say
+        what is asked for, as models of other tools may not.
+        """
+        if kind not in ("gain", "splits", "contributions"):
+            raise ValueError(f"kind is {kind!r}; give 'gain', 'splits' or 'contributions'")
+        if (features is not None) != (kind == "contributions"):
+            raise ValueError("give features with kind='contributions', and with no other")
+        values: Float64Array | Int64Array | None
+        if kind == "contributions":
+            contributions = self.explain(features).contributions
+            means = ContributionMeans(self._explainer or Explainer(self.ensemble))
+            means.add_contributions(contributions)
+            values = means.means
+        else:
+            found = split_importance(self.ensemble)
+            values = found.splits if kind == "splits" else found.gain_shares
+        if values is None:
+            raise ModelError("the model does not say what its splits gained; give kind='splits'")
+        return {self.ensemble.feature_name(column): value for column, value in enumerate(values.tolist())}
 
     def _rows(
         self,

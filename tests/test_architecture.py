@@ -33,12 +33,14 @@ WITHOUT_WORK = [
     (["eval", "--help"], 0),
     (["predict", "--help"], 0),
     (["convert", "--help"], 0),
+    (["show", "--help"], 0),
     (["train", "--learning-rat", "1"], 2),
     (["train", "--data", "x", "--leaves", "1"], 2),
     (["train"], 2),
     (["predict", "--data", "x"], 2),
     (["eval", "--data", "x", "--ties", "best"], 2),
     (["convert", "x"], 2),
+    (["show", "x", "--json", "--tsv"], 2),
     (["nothing"], 2),
 ]
 

@@ -340,3 +340,37 @@ def test_tables_of_arrow() -> None:
     model = Model(sample_model(("a", "b", "c")))
     table = arrow.table({name: BY_NAME[name] for name in "cab"})
     assert model.predict(table).tolist() == model.predict(NAMED_ROWS).tolist()
+
+
+def test_importance_by_kind() -> None:
+    model = Model(sample_model(("a", "b", "c")))
+    assert model.ensemble.trees[0].split_gains is None
+    splits = model.importance("splits")
+    assert list(splits) == ["a", "b", "c"]
+    assert sum(splits.values()) == sum(len(tree.thresholds) for tree in model.ensemble.trees)
+    with pytest.raises(ModelError, match="does not say what its splits gained; give kind='splits'"):
+        model.importance()
+    trained = Model(
+        replace(
+            model.ensemble,
+            trees=tuple(
+                replace(
+                    tree,
+                    split_gains=np.ones(len(tree.thresholds)),
+                    leaf_documents=np.ones(tree.n_leaves, np.int64),
+                )
+                for tree in model.ensemble.trees
+            ),
+        )
+    )
+    total = sum(splits.values())
+    assert trained.importance() == pytest.approx({name: count / total for name, count in splits.items()})
+    rows = [[0.5, -1.0, 2.0], [3.0, 1.0, math.nan]]
+    means = np.abs(trained.explain(rows).contributions).mean(axis=0).tolist()
+    assert list(trained.importance("contributions", rows).values()) == pytest.approx(means)
+
+
+@pytest.mark.parametrize("arguments", [("cover",), ("splits", [[1.0, 2.0, 3.0]]), ("contributions",)])
+def test_other_importance_is_refused(arguments: tuple[Any, ...]) -> None:
+    with pytest.raises(ValueError, match="give"):
+        Model(sample_model()).importance(*arguments)

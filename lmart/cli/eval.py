@@ -53,6 +53,7 @@ Examples:
   lmart predict --data data/sample/test.svm --model model.json --format trec --out test.run
   lmart convert data/sample/test.svm test.qrels
   lmart eval --qrels test.qrels --run test.run --like trec_eval
+  lmart eval --data data/sample/test.svm --model model.json --html page.html --train-report run.json
 """
 
 
@@ -152,6 +153,20 @@ def _names(kind: type[EvalInputs | MeasureOptions | EvalOutput]) -> list[str]:
     help="Refuse data with features that the model does not have, and tables that lack a column of the model.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table; every digit counts.")
+@click.option(
+    "--html",
+    metavar="FILE",
+    default=None,
+    help="Also write a page that needs no other file and no network: the measures with their intervals, NDCG@k by k, "
+    "queries by value, comparisons, groups and conventions, with all numbers as JSON in it. Needs matplotlib "
+    "(pip install 'lmart[report]'). With - it goes to standard output in place of the report.",
+)
+@click.option(
+    "--train-report",
+    metavar="FILE",
+    default=None,
+    help="Show on the page the run of which lmart train --report tells: learning curves and importance of features.",
+)
 @statistics_options
 @data_options
 @threads_option
@@ -179,20 +194,25 @@ def command(
     quiet           : how often --quiet is given
     """
     paths = check_usage(inputs, output, read_options)
-    is_reported = output.per_query != "-"
-    statistics_options.check_usage(len(inputs.systems), is_reported)
+    statistics_options.check_usage(len(inputs.systems), output.is_reported)
     measures = inputs.with_run_conventions(measure_options.measures())
 
     # Only now, as these load numpy and numba.
     from lmart.cli import eval_run
+    from lmart.cli.eval_page import PageRequest
     from lmart.cli.eval_systems import EvalJob
     from lmart.streams import check_output
 
-    for path in dict.fromkeys((output.per_query or "-", "-")):
+    for path in output.paths:
         check_output(path, paths)
     console = Console(quiet)
+    page = None if output.html is None else PageRequest.of(output.html, output.train_report, measures)
     with WorkerPool(thread_count(threads, console.notice)) as pool:
-        job = EvalJob(inputs, measures, measure_options.gain_given, read_options, pool, console)
-        result = eval_run.evaluate(job)
-        statistics = eval_run.draw_statistics(result, statistics_options, pool) if is_reported else None
-    eval_run.write(result, statistics, output)
+        computed = measures if page is None else page.computed
+        job = EvalJob(inputs, computed, measure_options.gain_given, read_options, pool, console)
+        result = whole = eval_run.evaluate(job)
+        if page is not None:
+            result = page.without_cutoffs(whole)
+        statistics = eval_run.draw_statistics(result, statistics_options, pool) if output.is_reported else None
+        html = None if page is None or statistics is None else page.render(whole, result, statistics, pool)
+    eval_run.write(result, statistics, output, html)

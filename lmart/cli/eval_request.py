@@ -128,10 +128,36 @@ class EvalOutput:
 
     per_query : file of the measures of each query
     as_json   : one JSON object in place of the table
+    html      : file of the page
+    train_report : file of the report of the run that trained the model, for the page
     """
 
     per_query: str | None
     as_json: bool
+    html: str | None
+    train_report: str | None
+
+    @property
+    def is_reported(self) -> bool:
+        """Whether there is a report or a page, which intervals and comparisons are part of."""
+        return self.per_query != "-" or self.html is not None
+
+    @property
+    def paths(self) -> list[str]:
+        """All that is written, standard output too."""
+        return list(dict.fromkeys((self.per_query or "-", self.html or "-", "-")))
+
+    def check_usage(self) -> None:
+        """Raise a usage error when the outputs do not go together."""
+        if self.as_json and self.per_query == "-":
+            raise click.UsageError("--json and --per-query - both write to standard output; give --per-query a file")
+        if self.html == "-" and (self.as_json or self.per_query == "-"):
+            other = "--json" if self.as_json else "--per-query -"
+            raise click.UsageError(f"--html - and {other} both write to standard output; give --html a file")
+        if self.html is not None and self.html == self.per_query:
+            raise click.UsageError(f"--html and --per-query both write to {self.html}; give each a file of its own")
+        if self.train_report is not None and self.html is None:
+            raise click.UsageError("--train-report is shown on the page; give --html too")
 
 
 def check_usage(inputs: EvalInputs, output: EvalOutput, read_options: ReadOptions) -> list[str]:
@@ -142,9 +168,9 @@ def check_usage(inputs: EvalInputs, output: EvalOutput, read_options: ReadOption
     read_options : how files are read
     """
     inputs.check_usage()
-    if output.as_json and output.per_query == "-":
-        raise click.UsageError("--json and --per-query - both write to standard output; give --per-query a file")
-    paths = [*inputs.files, *([] if read_options.query_sizes is None else [read_options.query_sizes])]
+    output.check_usage()
+    others = (read_options.query_sizes, output.train_report)
+    paths = [*inputs.files, *(path for path in others if path is not None)]
     refuse_two_standard_inputs(paths)
     return paths
 

@@ -38,25 +38,30 @@ def draw_statistics(result: EvaluationResult, options: StatisticsOptions, pool: 
     return statistics_of(result, options.resampling, pool, options.compare, options.all_pairs)
 
 
-def write(result: EvaluationResult, statistics: SystemStatistics | None, output: EvalOutput) -> None:
-    """Write the measures of each query to their file, and the report to standard output.
+def write(
+    result: EvaluationResult, statistics: SystemStatistics | None, output: EvalOutput, html: str | None = None
+) -> None:
+    """Write the measures of each query and the page to their files, and the report to standard output.
 
     result     : the measures
     statistics : their intervals and comparisons; None when there is no report
     output     : where they go
+    html       : the page; None: none is asked for
     """
     with AtomicOutputs() as files:
         if output.per_query is not None:
             out = files.open(output.per_query)
             for line in per_query_lines(result, output.per_query):
                 out.write(line)
+        if output.html is not None and html is not None:
+            files.open(output.html).write(html)
         # Further reports of `result` come here: files before this line, keys of the JSON and parts of the table below.
         if output.as_json:
             content = result.to_json()
             if statistics is not None:
                 statistics.add_to(content, result)
             click.echo(json.dumps(content, allow_nan=False))
-        elif output.per_query != "-":
+        elif "-" not in (output.per_query, output.html):
             print_result(result, statistics)
             if statistics is not None and statistics.comparisons:
                 print_comparisons(result, statistics)

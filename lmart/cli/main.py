@@ -20,7 +20,7 @@ from lmart.cli.terminal.console import Console, error, write_line
 from lmart.descriptors import forget_what_was_written, what_was_written
 from lmart.errors import DataError, ExitStatus, LmartError, quote
 
-COMMANDS = ("train", "predict", "eval", "convert")
+COMMANDS = ("train", "predict", "eval", "show", "convert")
 PROGRAM = "lmart"
 
 
@@ -202,6 +202,6 @@ def _place(fault: OSError) -> str:
 @click.version_option(__version__, message=f"{PROGRAM} %(version)s")
 @click.pass_context
 def main(context: click.Context) -> None:
-    """Train, score, evaluate and convert LambdaMART ranking models."""
+    """Train, score, evaluate, show and convert LambdaMART ranking models."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())

@@ -228,6 +228,7 @@ def _report(
     result, files, positions = fitted.result, request.files, inputs.metadata.positions
     content = train_report.settings_and_data(result, fitted.settings, inputs.train_set)
     content |= train_report.measures_of_run(result, record.rounds, record.training)
+    content |= train_report.importance(result)
     content["files"] = {
         "data": list(files.data),
         "validation": list(files.valid),

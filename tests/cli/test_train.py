@@ -285,6 +285,10 @@ def test_the_report(usual: Run) -> None:
     assert report["rounds"][-1]["training"] == report["training"] > report["rounds"][0]["training"]
     assert report["files"] == {"data": ["d.svm"], "validation": []}
     assert all(seconds >= 0 for seconds in report["seconds"].values())
+    shares = report["importance"]
+    assert set(shares) <= {str(index) for index in usual.model["feature_ids"]} and len(shares) <= 3
+    assert sum(one["splits"] for one in shares.values()) == sum(len(t["thresholds"]) for t in usual.model["trees"])
+    assert sum(one["gain_share"] for one in shares.values()) == pytest.approx(1.0)
     again = fit(DATA, *SMALL).report
     assert {**again, "seconds": None} == {**report, "seconds": None}
 

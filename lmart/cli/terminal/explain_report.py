@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import click
 import numpy as np
 
 from lmart.array_types import Float64Array, Int32Array
-from lmart.cli.terminal import eval_report
+from lmart.cli.terminal import eval_report, layout
+from lmart.cli.terminal.layout import shortened
 from lmart.data.dataset import SparseRows, join_rows, take_rows
 from lmart.errors import DataError, quote, visible
 from lmart.formats.documents.row_blocks import RowReader
@@ -225,15 +226,27 @@ def format_why(
     return "\n".join([*lines, "", line(HEADER), *map(line, rows), "", *map(line, closing)]) + "\n"
 
 
-def shortened(name: str, room: int) -> str:
-    """Return the name in at most `room` columns of a terminal: its beginning and its end, where it is longer."""
-    from rich.cells import cell_len
+def _folded(rows: Sequence[tuple[str, ...]], closing: Sequence[tuple[str, ...]], width: int) -> Iterator[str]:
+    """Yield the table for a narrow terminal: a column for each document, and three lines for each feature.
 
-    first, last = name, ""
-    while cell_len(first) + cell_len(last) + (3 if len(first) + len(last) < len(name) else 0) > room:
-        kept = len(first) + len(last) - 1
-        first, last = name[: (kept + 1) // 2], name[len(name) - kept // 2 :]
-    return name if first == name else f"{first}...{last}"
+    rows    : of the features
+    closing : the sums
+    width   : of the terminal
+    """
+    numbers = max(len(cell) for row in (*rows, *closing) for cell in row[1:])
+    room = max(width - 2 * (numbers + layout.GAP), SHORTEST_NAME)
+
+    def line(name: str, a: str, b: str) -> str:
+        """Return a line."""
+        first = layout.padded(shortened(name, room), room)
+        return f"{first}{' ' * layout.GAP}{a:>{numbers}}{' ' * layout.GAP}{b:>{numbers}}".rstrip()
+
+    yield line("", "A", "B")
+    for name, value_a, value_b, adds_a, adds_b, difference in (*rows, *closing):
+        if value_a:
+            yield line(name, value_a, value_b)
+        yield line("  adds" if value_a else name, adds_a, adds_b)
+        yield line("  A - B", difference, "")
 
 
 def _print_on_terminal(
@@ -248,6 +261,10 @@ def _print_on_terminal(
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     numbers = list(zip(*((HEADER, *rows, *closing)), strict=True))[1:]
     room = console.width - 2 - sum(max(map(len, cells)) + BETWEEN for cells in numbers)
+    if room < SHORTEST_NAME:
+        told = layout.facts(facts, layout.Sheet(console.width, styled=True))
+        click.echo("\n".join([*told, "", *_folded(rows, closing, console.width)]))
+        return
     table.add_column(HEADER[0], no_wrap=True)
     for name in HEADER[1:]:
         table.add_column(name, justify="right", no_wrap=True)
@@ -261,5 +278,5 @@ def _print_on_terminal(
     width = max(len(name) for name, _ in facts)
     for name, value in facts:
         console.print(Text.assemble((f"{name:<{width}}  ", "dim"), value), soft_wrap=True)
-    # As wide as it needs: a terminal that is narrower still breaks lines, rich would cut numbers.
+    # As wide as it needs: rich would cut numbers.
     Console(highlight=False, width=10_000).print(table, soft_wrap=True)

@@ -288,6 +288,16 @@ def _rankers(result: TrainResult) -> list[dict[str, Any]]:
     return rankers
 
 
+def importance(result: TrainResult) -> dict[str, Any]:
+    """Return the entry of --report for features: the share of split gain and the splits of those that are split on.
+
+    result : of the run
+    """
+    from lmart.scoring.importance import importance_by_name, split_importance
+
+    return {"importance": importance_by_name(result.ensemble, split_importance(result.ensemble))}
+
+
 def optional_entries(result: TrainResult, settings: ResolvedSettings) -> dict[str, Any]:
     """Return the entries of --report that only some runs have: initial scores, expected reciprocal rank.
 

@@ -20,11 +20,7 @@ def read_model(path: str, format: str | None = None) -> Ensemble:
     format : name of its format; None: recognised by its content
     ModelError when it cannot be read, is no sound model, or its format is not read.
     """
-    try:
-        content = _content(path, whole=format is not None)
-    except DataError as fault:
-        raise ModelError(fault.message, fault.path) from None
-    return parse_model(content, path, format)
+    return parse_model(model_content(path, whole=format is not None), path, format)
 
 
 def parse_model(content: bytes, path: str, format: str | None = None) -> Ensemble:
@@ -35,13 +31,25 @@ def parse_model(content: bytes, path: str, format: str | None = None) -> Ensembl
     format  : name of its format; None: recognised by its content
     ModelError when it is no sound model, or its format is not read.
     """
+    return MODEL_FORMATS[format or format_of(content)].load_reader(path, ModelError)(content, path)
+
+
+def format_of(content: bytes) -> str:
+    """Return the name of the format that the content of a model file has; that of lmart where none is recognised.
+
+    content : of the file, decompressed
+    """
     head = content[:LONGEST_START]
-    found = (
-        format
-        or model_format_of(head)
-        or next((one.name for one in MODEL_FORMATS.values() if one.resembles(head)), OWN)
-    )
-    return MODEL_FORMATS[found].load_reader(path, ModelError)(content, path)
+    return model_format_of(head) or next((one.name for one in MODEL_FORMATS.values() if one.resembles(head)), OWN)
+
+
+def is_model(content: bytes) -> bool:
+    """Return whether the content of a file is recognised as that of a model.
+
+    content : of the file, decompressed
+    """
+    head = content[:LONGEST_START]
+    return model_format_of(head) is not None or any(one.resembles(head) for one in MODEL_FORMATS.values())
 
 
 def write_model(
@@ -81,8 +89,20 @@ def write_bytes(content: bytes, path: str) -> None:
         output.write(content)
 
 
+def model_content(path: str, whole: bool = False) -> bytes:
+    """Return the content of a file, decompressed.
+
+    path  : the file; '-' is standard input
+    whole : not only the beginning when that shows already that it is no model
+    ModelError when it cannot be read.
+    """
+    try:
+        return _content(path, whole)
+    except DataError as fault:
+        raise ModelError(fault.message, fault.path) from None
+
+
 def _content(path: str, whole: bool) -> bytes:
-    """Return the content of a file; unless `whole`, only the beginning when that shows already that it is no model."""
     starts = tuple(start for one in MODEL_FORMATS.values() for start in one.starts)
     parts: list[bytes] = []
     begun = whole

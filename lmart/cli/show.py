@@ -1,0 +1,140 @@
+"""lmart show: what is in a model, or how a run went."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import click
+
+from lmart.cli.options.common import quiet_option, thread_count, threads_option
+from lmart.cli.options.data import data_options, refuse_two_standard_inputs
+from lmart.cli.options.packed import given_on_command_line, packed
+from lmart.cli.options.types import Whole
+from lmart.cli.terminal.console import Console
+from lmart.formats.read_options import ReadOptions
+
+EPILOG = """\b
+Examples:
+  lmart show model.json
+  lmart show model.json --data data/sample/test.svm --top 5
+  lmart show model.json --tree 1
+  lmart show model.json --tsv > importance.tsv
+  lmart show run.json
+  lmart show run.json --tsv > curves.tsv
+"""
+
+
+@dataclass(frozen=True)
+class ShowRequest:
+    """What is shown, one field an option.
+
+    file    : a model, or a report of a run
+    top     : features to list; None: all
+    tree    : number of the tree to show, from 1; None: the whole
+    data    : file whose scores are explained; None: none
+    as_tsv  : a table for other programs in place of the text
+    as_json : one JSON object in place of the text
+    strict  : refuse data whose features are not those of the model
+    """
+
+    file: str
+    top: int | None
+    tree: int | None
+    data: str | None
+    as_tsv: bool
+    as_json: bool
+    strict: bool
+
+    def check_usage(self, read_options: ReadOptions) -> None:
+        """Raise a usage error when options do not go together.
+
+        read_options : how data is read
+        """
+        if self.data is None and read_options != ReadOptions():
+            raise click.UsageError("options of reading data have no effect without --data; leave them out, or give it")
+        if self.as_tsv and self.as_json:
+            raise click.UsageError("give one of --tsv and --json, not both")
+        if self.tree is not None:
+            for option, given in {"--tsv": self.as_tsv, "--data": self.data is not None}.items():
+                if given:
+                    raise click.UsageError(f"--tree shows one tree; drop {option}")
+        if given_on_command_line("top") and (self.as_tsv or self.as_json or self.tree is not None):
+            other = "--tree" if self.tree is not None else "--tsv" if self.as_tsv else "--json"
+            raise click.UsageError(f"--top shortens the table of features, and {other} prints none; drop one of them")
+        if self.strict and self.data is None:
+            raise click.UsageError("--strict needs --data: it is about the features of the data")
+        refuse_two_standard_inputs([self.file, self.data])
+
+
+@click.command(short_help="Show what is in a model, or how a run went.", epilog=EPILOG)
+@click.argument("file", metavar="MODEL|REPORT")
+@click.option(
+    "--top",
+    type=Whole(min=1, other="all"),
+    metavar="N|all",
+    default="20",
+    show_default=True,
+    help="List the N most important features; all: every feature that is split on.",
+)
+@click.option(
+    "--tree",
+    type=Whole(min=1),
+    metavar="N",
+    default=None,
+    help="Show tree N of the model as nested conditions. Trees are numbered from 1, as in --report and in messages.",
+)
+@click.option(
+    "--data",
+    metavar="FILE",
+    default=None,
+    help="Explain the scores of the rows of FILE, and list the mean absolute contribution (SHAP) of each feature. Rows "
+    "are read block by block.",
+)
+@click.option(
+    "--tsv",
+    "as_tsv",
+    is_flag=True,
+    help="Print a tab-separated table with every digit: of a model, the importance of all features; of a report, the "
+    "measures of each round.",
+)
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object with all that is shown; every digit counts."
+)
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Refuse data with features that the model does not have, and tables that lack a column of the model.",
+)
+@data_options
+@threads_option
+@quiet_option
+@packed("request", ShowRequest, [one.name for one in fields(ShowRequest)])
+def command(request: ShowRequest, read_options: ReadOptions, threads: int | None, quiet: int) -> None:
+    """Show what is in a model of any format that lmart reads, or how the run went that a --report tells of.
+
+    Of a model: its rankers, trees, leaves and depth, the features that trees split on, the settings that differ from
+    the defaults, and the importance of features. Gain is the share of the split gain that a feature has, within each
+    ranker, as a mean over the rankers (gains of objectives have different scales); splits are the nodes that split on
+    it. With --data it is also the mean absolute contribution of the feature to the scores of those rows, which all
+    features can be compared by; contributions are those of lmart predict --explain. A model that does not say what its
+    splits gained, as those of RankLib and others, has counts only.
+
+    Of a report of lmart train: the data, the measures, the settings, seconds and warnings, the learning curve of each
+    ranker on each data set, and the importance of features.
+
+    On a terminal the text is as wide as the terminal: names are shortened, never numbers. Through a pipe it is the same
+    anywhere, and nothing is shortened.
+    """
+    request.check_usage(read_options)
+
+    # Only now, as these load numpy and numba.
+    from lmart.cli import show_run
+    from lmart.streams import check_output
+
+    check_output("-", [one for one in (request.file, request.data) if one is not None])
+    console = Console(quiet)
+    shown = show_run.read(request)
+    if isinstance(shown, show_run.ShownModel):
+        show_run.show_model(shown, request, read_options, thread_count(threads, console.notice), console)
+    else:
+        show_run.show_report(shown, request)

@@ -1,0 +1,264 @@
+"""Charts as SVG text for a page: drawn by matplotlib, coloured by the variables of the page's style sheet.
+
+The same content gives the same bytes: no dates, no random names, none of the user's own settings of matplotlib.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import re
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from html import escape
+from typing import TYPE_CHECKING, NamedTuple
+
+from lmart.errors import OutputError
+from lmart.reports.page_content import CutoffCurve, Distribution
+from lmart.reports.run_report import RankerRun
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+WIDTH = 4.6  # inches of 72 units; a page shows them from 320 to 640 pixels wide
+SERIES = 6  # colours of the style sheet, used in turn
+DASHES = ("-", "--", ":", "-.")
+MARKERS = ("o", "s", "^", "D", "v", "P")
+# Colours that stand for what the style sheet says; nothing else in a chart has them.
+INK, GRID = "#010203", "#010204"
+COLOURS = tuple(f"#0102{16 + k:02x}" for k in range(SERIES))
+VARIABLES = {INK: "currentColor", GRID: "var(--grid)", **{one: f"var(--s{k + 1})" for k, one in enumerate(COLOURS)}}
+MOST_BANDS = 4  # systems whose intervals are drawn; more would hide each other
+LONGEST_LABEL = 40  # characters of a name in a legend
+SETTINGS = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "lmart",
+    "font.family": "DejaVu Sans",
+    "font.size": 9.5,
+    "text.color": INK,
+    "text.parse_math": False,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": GRID,
+    "axes.facecolor": "none",
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.unicode_minus": False,
+    "axes.formatter.use_locale": False,
+    "figure.facecolor": "none",
+    "grid.color": GRID,
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+    "xtick.color": GRID,
+    "xtick.labelcolor": INK,
+    "ytick.color": GRID,
+    "ytick.labelcolor": INK,
+    "patch.linewidth": 0,
+}
+
+
+class Chart(NamedTuple):
+    """A chart as SVG.
+
+    svg   : the element, to stand in HTML
+    title : what it shows, in a few words
+    """
+
+    svg: str
+    title: str
+
+
+def require_matplotlib(path: str) -> None:
+    """Raise OutputError when charts cannot be drawn.
+
+    path : of the page that was asked for
+    """
+    from importlib.util import find_spec
+
+    if find_spec("matplotlib") is None:
+        raise OutputError("a page needs the package matplotlib: pip install 'lmart[report]'", path)
+
+
+def cutoff_chart(curves: Sequence[CutoffCurve], number: int) -> Chart:
+    """Return NDCG against the cutoff, a line for each system, and of a few systems the bands of their intervals.
+
+    curves : of the systems
+    number : of the chart in the page, by which its parts are named
+    """
+
+    def draw(axes: Axes) -> None:
+        """Draw the lines and bands."""
+        for k, curve in enumerate(curves):
+            points = [(point.cutoff, point.mean) for point in curve.points if point.mean is not None]
+            axes.plot(
+                [cutoff for cutoff, _ in points],
+                [mean for _, mean in points],
+                color=COLOURS[k % SERIES],
+                linestyle=DASHES[k // SERIES % len(DASHES)],
+                marker=MARKERS[k % len(MARKERS)],
+                markersize=3,
+                linewidth=1.6,
+                label=_label(curve.system),
+            )
+            banded = [(point.cutoff, *point.interval) for point in curve.points if point.interval is not None]
+            if banded and len(curves) <= MOST_BANDS:
+                x, low, high = zip(*banded, strict=True)
+                axes.fill_between(
+                    x, low, high, color=COLOURS[k % SERIES], alpha=0.15 if len(curves) == 1 else 0.1, linewidth=0
+                )
+        axes.set_xlabel("k")
+        axes.set_ylabel("NDCG@k")
+        axes.set_xticks([1, 5, 10, 15, 20])
+        _legend(axes, len(curves))
+
+    with_bands = ", with the interval of the mean" if len(curves) <= MOST_BANDS else ""
+    return _chart(draw, f"NDCG at each cutoff{with_bands}", number, 3.0 + 0.2 * len(curves))
+
+
+def distribution_chart(distribution: Distribution, number: int) -> Chart:
+    """Return how many queries have which value, a row of bars for each system.
+
+    distribution : of one measure
+    number       : of the chart in the page, by which its parts are named
+    """
+    n = len(distribution.counts)
+    most = max(map(max, distribution.counts.values()))
+    title = f"Queries by their {distribution.measure}"
+
+    def draw(*rows: Axes) -> None:
+        """Draw the bars of each system."""
+        for k, (axes, (system, counts)) in enumerate(zip(rows, distribution.counts.items(), strict=True)):
+            step = (distribution.high - distribution.low) / len(counts)
+            starts = [distribution.low + step * place for place in range(len(counts))]
+            axes.bar(starts, counts, width=step * 0.92, align="edge", color=COLOURS[k % SERIES])
+            axes.set_xlim(distribution.low, distribution.high)
+            axes.set_ylim(0, most * 1.05)
+            axes.locator_params("y", integer=True, nbins=4)
+            axes.grid(visible=False, axis="x")
+            if n > 1:
+                axes.set_title(_label(system), fontsize=9.5, loc="left")
+        rows[n // 2].set_ylabel("queries")
+        rows[-1].set_xlabel(distribution.measure)
+
+    return _chart(draw, title, number, 2.4 if n == 1 else 0.4 + 1.3 * n, n)
+
+
+def learning_chart(run: RankerRun, metric: str, number: int, title: str) -> Chart:
+    """Return the learning curves of a ranker, a line for each data set, with the last round that was kept.
+
+    run    : of the ranker
+    metric : of the curves
+    number : of the chart in the page, by which its parts are named
+    title  : what the chart shows
+    """
+    shown = [curve for curve in run.curves if any(value is not None for value in curve.values)]
+
+    def draw(axes: Axes) -> None:
+        """Draw the lines and the mark."""
+        for k, curve in enumerate(shown):
+            known = [(x, y) for x, y in zip(run.rounds, curve.values, strict=True) if y is not None]
+            axes.plot(
+                [x for x, _ in known],
+                [y for _, y in known],
+                color=COLOURS[k % SERIES],
+                linestyle=DASHES[k // SERIES % len(DASHES)],
+                marker="o" if len(known) == 1 else None,
+                linewidth=1.6,
+                label=_label(curve.name),
+            )
+        if run.trees:
+            axes.axvline(run.rounds[run.trees - 1], color=INK, linewidth=1, linestyle=":", label="last round kept")
+        axes.locator_params("x", integer=True)
+        axes.set_xlabel("round")
+        axes.set_ylabel(metric)
+        _legend(axes, len(shown) + 1)
+
+    return _chart(draw, title, number, 2.7 + 0.2 * len(shown))
+
+
+def _label(name: str) -> str:
+    """Return a name for a chart: its end, where it is long; what starts with _ would be left out of legends."""
+    text = name if len(name) <= LONGEST_LABEL else f"...{name[3 - LONGEST_LABEL :]}"
+    return f" {text}" if text.startswith("_") else text
+
+
+def _legend(axes: Axes, entries: int) -> None:
+    """Put the legend above the chart, one entry a line, so that it hides nothing.
+
+    axes    : of the chart
+    entries : number of lines
+    """
+    if entries > 1:
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=1, borderaxespad=0.2, handlelength=2.4)
+
+
+def _chart(draw: Callable[..., None], title: str, number: int, height: float, rows: int = 1) -> Chart:
+    """Return what is drawn as SVG.
+
+    draw   : draws on the axes that it is given
+    title  : of the chart, for those who do not see it
+    number : of the chart in the page
+    height : in inches
+    rows   : number of axes, one below the other
+    """
+    with _own_settings():
+        from matplotlib.backends.backend_svg import FigureCanvasSVG
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(WIDTH, height), layout="constrained")
+        canvas = FigureCanvasSVG(figure)
+        draw(*[figure.add_subplot(rows, 1, row + 1) for row in range(rows)])
+        drawn = io.BytesIO()
+        nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        canvas.print_svg(drawn, metadata=nothing)
+    return Chart(_for_page(drawn.getvalue().decode(), title, number), title)
+
+
+@contextmanager
+def _own_settings() -> Iterator[None]:
+    """Have matplotlib's defaults and SETTINGS, whatever its user set, and nothing of it on standard error.
+
+    It would tell of folders that it cannot write, and of letters that its font has not and the page's has.
+    """
+    logger = logging.getLogger("matplotlib")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import matplotlib
+
+            with matplotlib.rc_context():
+                matplotlib.rcdefaults()
+                matplotlib.rcParams.update(SETTINGS)
+                yield
+    finally:
+        logger.setLevel(level)
+
+
+def _for_page(svg: str, title: str, number: int) -> str:
+    """Return a drawing to stand in a page: without a prologue, named, with names of its own, and the page's colours.
+
+    svg    : as it was drawn
+    title  : of the chart
+    number : of the chart in the page
+    """
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>\s*|<style.*?</style>\s*", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'\bid="', f'id="c{number}-', svg)
+    svg = re.sub(r'(xlink:href="#|url\(#)', rf"\1c{number}-", svg)
+    svg = re.sub(r"font-family:[^;\"]*;?|font: ([\d.]+px) [^;\"]*", _font, svg)
+    for colour, variable in VARIABLES.items():
+        svg = svg.replace(colour, variable)
+    label = f'role="img" aria-label="{escape(title)}"'
+    svg = re.sub(r'<svg([^>]*?) width="[^"]*"', r"<svg\1", svg, count=1)
+    svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
+    return svg.replace("<svg", f"<svg {label}", 1).strip()
+
+
+def _font(found: re.Match[str]) -> str:
+    """Return the style of text without a family, which is that of the page."""
+    return f"font-size: {found[1]}" if found[1] else ""

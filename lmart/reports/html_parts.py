@@ -1,0 +1,124 @@
+"""Small parts of HTML: text, numbers that keep every digit, tables with headers that scroll inside themselves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from lmart.errors import visible
+
+NOT_DEFINED = "n/a"
+
+
+def text(content: object) -> str:
+    """Return text for HTML; control characters are escaped as in messages.
+
+    content : of any type
+    """
+    return escape(visible(str(content)))
+
+
+def shown(value: float | None, form: str = ".6f") -> str:
+    """Return a number as the tables of the terminal show it.
+
+    value : the number; None where it is not defined
+    form  : its format; large numbers have nine digits
+    """
+    if value is None:
+        return NOT_DEFINED
+    return f"{value:{form}}" if abs(value) < 1e9 else f"{value:.9g}"
+
+
+def number(value: float | None, form: str = ".6f") -> str:
+    """Return a number as HTML, which also holds every digit of it.
+
+    value : the number; None where it is not defined
+    form  : its format
+    """
+    if value is None:
+        return NOT_DEFINED
+    return f'<data value="{value!r}">{shown(value, form)}</data>'
+
+
+def interval(ends: Sequence[float] | None, form: str = ".4f") -> str:
+    """Return an interval as HTML.
+
+    ends : lower and upper; None where there is none
+    form : of both
+    """
+    return NOT_DEFINED if ends is None else f"{number(ends[0], form)} to {number(ends[1], form)}"
+
+
+def table(
+    caption: str,
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    name: str,
+    best: Collection[tuple[int, int]] = (),
+) -> str:
+    """Return a table that scrolls inside itself where the page is narrow.
+
+    caption : plain text above it
+    header  : plain text, one a column
+    rows    : cells as HTML; the first is the header of its row
+    name    : what the table is called in the page, a word of its own
+    best    : row and column of the cells that stand out, from 0
+    """
+    head = "".join(f'<th scope="col">{text(one)}</th>' for one in header)
+    body = []
+    for place, (first, *cells) in enumerate(rows):
+        others = "".join(
+            cell
+            if cell.startswith("<td")
+            else f'<td class="best">{cell}</td>'
+            if (place, k) in best
+            else f"<td>{cell}</td>"
+            for k, cell in enumerate(cells, 1)
+        )
+        body.append(f'<tr><th scope="row">{first}</th>{others}</tr>')
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{text(caption)}">\n'
+        f'<table id="{name}"><caption>{text(caption)}</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n'
+        + "\n".join(body)
+        + "\n</tbody></table></div>\n"
+    )
+
+
+def folded(summary: str, content: str) -> str:
+    """Return content that is shown on demand.
+
+    summary : plain text, which is always shown
+    content : HTML
+    """
+    return f"<details><summary>{text(summary)}</summary>\n{content}</details>\n"
+
+
+def facts(entries: Iterable[tuple[str, str]]) -> str:
+    """Return a list of names and values.
+
+    entries : both plain text
+    """
+    rows = "".join(f"<dt>{text(name)}</dt><dd>{text(value)}</dd>\n" for name, value in entries)
+    return f"<dl>\n{rows}</dl>\n"
+
+
+def section(name: str, title: str, content: str) -> str:
+    """Return a section with its heading.
+
+    name    : what links call it
+    title   : plain text
+    content : HTML
+    """
+    heading = f'<h2 id="{name}">{text(title)}</h2>'
+    return f'<section aria-labelledby="{name}">\n{heading}\n{content}</section>\n'
+
+
+def embedded(content: Mapping[str, Any]) -> str:
+    """Return JSON that stands in a script element: no text in it can end the element.
+
+    content : plain JSON values
+    """
+    plain = json.dumps(content, allow_nan=False)
+    return plain.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

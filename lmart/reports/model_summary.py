@@ -1,0 +1,250 @@
+"""ModelSummary: what is in a model, as plain values that `lmart show` prints and writes as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from lmart.array_types import Float64Array
+from lmart.reports.tree_shapes import depths, node_documents, steps
+from lmart.scoring.ensemble import Ensemble, RankerPart, Tree
+from lmart.scoring.importance import Importance, importance_order, split_importance, trees_by_ranker
+from lmart.settings import TrainSettings
+
+
+@dataclass(frozen=True)
+class RankerFacts:
+    """The trees of one ranker, or of a model that is no mean of rankers.
+
+    first_tree      : number of its first tree, from 1; None when it has none
+    trees           : number of trees
+    objective       : name of its objective; None when the model does not say
+    tree            : name of the form of its trees; None when the model does not say
+    features        : share of the features that each tree could split on; None when the model does not say
+    leaves          : of all its trees
+    fewest, most    : leaves of a tree
+    depth           : most splits between the root and a leaf of a tree
+    split_features  : number of features that its trees split on
+    """
+
+    first_tree: int | None
+    trees: int
+    objective: str | None
+    tree: str | None
+    features: float | None
+    leaves: int
+    fewest: int
+    most: int
+    depth: int
+    split_features: int
+
+
+@dataclass(frozen=True)
+class FeatureImportance:
+    """How much a feature matters.
+
+    feature      : its name, or its index as text
+    gain_share   : share of the split gain, from 0 to 1; None when the model does not say what its splits gained
+    splits       : nodes that split on it
+    contribution : mean absolute contribution to the scores of some data; None: no data was given
+    """
+
+    feature: str
+    gain_share: float | None
+    splits: int
+    contribution: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ModelSummary:
+    """What is in a model.
+
+    format     : name of the format of its file
+    rankers    : one when it is no mean of several
+    importance : all features, the most important first
+    changed    : settings of lmart that differ from the defaults; of another tool all that the file says
+    documents  : that the trees were grown from, the most of a tree; None when the model does not say
+    leaf_documents : of a leaf, the fewest, the median and the most; None when the model does not say
+    """
+
+    ensemble: Ensemble
+    format: str
+    rankers: tuple[RankerFacts, ...]
+    importance: tuple[FeatureImportance, ...]
+    changed: dict[str, Any]
+    documents: int | None
+    leaf_documents: tuple[int, int, int] | None
+
+    @property
+    def unused(self) -> list[str]:
+        """The features that no tree splits on, in the order of the model."""
+        used = {one.feature for one in self.importance if one.splits}
+        names = (self.ensemble.feature_name(column) for column in range(self.ensemble.n_features))
+        return [name for name in names if name not in used]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the summary as plain JSON values."""
+        model = self.ensemble
+        unused = self.unused
+        known = self.leaf_documents
+        in_leaves = None if known is None else dict(zip(("fewest", "median", "most"), known, strict=True))
+        features = {"model": model.n_features, "split": model.n_features - len(unused), "unused": unused}
+        return {
+            "format": self.format,
+            "trees": len(model.trees),
+            "leaves": sum(one.leaves for one in self.rankers),
+            "depth": max((one.depth for one in self.rankers), default=0),
+            "documents": self.documents,
+            "leaf_documents": in_leaves,
+            "features": features,
+            "base_score": float(model.base_score),
+            "absent": model.absent,
+            "gain": model.gain,
+            "sums": model.sums,
+            "average": model.average,
+            "settings": model.settings,
+            "changed_settings": self.changed,
+            "rankers": [asdict(one) for one in self.rankers],
+            "importance": [asdict(one) for one in self.importance],
+        }
+
+
+def summarize(ensemble: Ensemble, format: str, contributions: Float64Array | None = None) -> ModelSummary:
+    """Return what is in a model.
+
+    ensemble      : the model
+    format        : name of the format of its file
+    contributions : float64[n_features], mean absolute contributions to the scores of some data; None: no data was given
+    """
+    parts: Sequence[RankerPart | None] = ensemble.rankers or [None]
+    groups = trees_by_ranker(ensemble)
+    firsts = np.cumsum([1, *map(len, groups)]).tolist()
+    rankers = [
+        _ranker_facts(part, trees, first, ensemble)
+        for part, trees, first in zip(parts, groups, firsts[:-1], strict=True)
+    ]
+    by_tree = [tree.leaf_documents for tree in ensemble.trees if tree.leaf_documents is not None]
+    documents = max((int(counts.sum()) for counts in by_tree), default=None)
+    every = np.sort(np.concatenate([np.zeros(0, np.int64), *by_tree])).tolist()
+    in_leaves = (int(every[0]), int(every[(len(every) - 1) // 2]), int(every[-1])) if every else None
+    importance = tuple(rank_features(ensemble, split_importance(ensemble), contributions))
+    changed = changed_settings(ensemble.settings)
+    return ModelSummary(ensemble, format, tuple(rankers), importance, changed, documents, in_leaves)
+
+
+def _ranker_facts(part: RankerPart | None, trees: Sequence[Tree], first: int, ensemble: Ensemble) -> RankerFacts:
+    """Return the facts of one ranker; `part` None: the model is no mean of several.
+
+    part     : what the model says of the ranker
+    trees    : of the ranker
+    first    : number of its first tree
+    ensemble : the model
+    """
+    leaves = [tree.n_leaves for tree in trees]
+    columns = {column for tree in trees for column in tree.split_columns.tolist()}
+    said = ensemble.settings
+    texts = {name: said.get(name) if isinstance(said.get(name), str) else None for name in ("objective", "tree")}
+    share = float(said["features"]) if type(said.get("features")) in (int, float) else None
+    return RankerFacts(
+        first if trees else None,
+        len(trees),
+        texts["objective"] if part is None else part.objective,
+        texts["tree"] if part is None else part.tree,
+        share if part is None else part.features,
+        sum(leaves),
+        min(leaves, default=0),
+        max(leaves, default=0),
+        int(depths(trees).max(initial=0)),
+        len(columns),
+    )
+
+
+def rank_features(
+    ensemble: Ensemble, found: Importance, contributions: Float64Array | None = None
+) -> list[FeatureImportance]:
+    """Return all features: by contribution where there is one, else by share of gain where it is known, else by splits.
+
+    ensemble      : the model
+    found         : its importance
+    contributions : float64[n_features], mean absolute contributions; None: no data was given
+    """
+    m = ensemble.n_features
+    shares = [None] * m if found.gain_shares is None else found.gain_shares.tolist()
+    adds = [None] * m if contributions is None else contributions.tolist()
+    splits = found.splits.tolist()
+    return [
+        FeatureImportance(ensemble.feature_name(k), shares[k], splits[k], adds[k])
+        for k in importance_order(found, contributions)
+    ]
+
+
+def changed_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that differ from the defaults of lmart, and those that it does not know.
+
+    settings : as a model file or a report holds them
+    """
+    defaults = TrainSettings().to_json()
+    return {name: value for name, value in settings.items() if name not in defaults or value != defaults[name]}
+
+
+def tree_to_json(ensemble: Ensemble, number: int) -> dict[str, Any]:
+    """Return one tree as plain JSON values: its nodes and leaves, each with its depth, in the order of reading.
+
+    ensemble : the model
+    number   : of the tree, from 1
+    Nodes and leaves have the numbers of the model file; a child is {"node": N} or {"leaf": N}.
+    """
+    tree = ensemble.trees[number - 1]
+    documents = node_documents(tree)
+    nodes, leaves = [], []
+    for step in steps(tree):
+        k = step.number
+        if step.kind == "if":
+            bounds = node_bounds(tree, k)
+            node = {
+                "node": k,
+                "depth": step.depth,
+                "feature": ensemble.feature_name(int(tree.split_columns[k])),
+                "threshold": bounds[0],
+                **({"bounds": bounds[1:]} if len(bounds) > 1 else {}),
+                "missing": "left" if tree.missing_left[k] else "right",
+                "left": _child_to_json(int(tree.left[k])),
+                "right": _child_to_json(int(tree.right[k])),
+                "split_gain": None if tree.split_gains is None else float(tree.split_gains[k]),
+                "documents": None if documents is None else documents[k],
+            }
+            nodes.append(node)
+        elif step.kind == "leaf":
+            counted = None if tree.leaf_documents is None else int(tree.leaf_documents[k])
+            value = float(tree.leaf_values[k])
+            leaves.append({"leaf": k, "depth": step.depth, "value": value, "documents": counted})
+    return {"tree": number, "ranker": ranker_of_tree(ensemble, number), "nodes": nodes, "leaves": leaves}
+
+
+def node_bounds(tree: Tree, node: int) -> list[float]:
+    """Return the threshold of a node and its further bounds, ascending.
+
+    tree : of the node
+    node : its number, from 0
+    """
+    found = [float(tree.thresholds[node])]
+    if tree.bounds is not None and tree.bound_offsets is not None:
+        found += tree.bounds[tree.bound_offsets[node] : tree.bound_offsets[node + 1]].tolist()
+    return found
+
+
+def ranker_of_tree(ensemble: Ensemble, number: int) -> int:
+    """Return the number of the ranker that a tree belongs to, from 1.
+
+    ensemble : the model
+    number   : of the tree, from 1
+    """
+    ends = np.cumsum([len(trees) for trees in trees_by_ranker(ensemble)])
+    return int(np.searchsorted(ends, number)) + 1
+
+
+def _child_to_json(child: int) -> dict[str, int]:
+    return {"node": child} if child >= 0 else {"leaf": ~child}

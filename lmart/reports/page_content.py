@@ -1,0 +1,195 @@
+"""PageContent: all that the page of an evaluation shows, as plain values, which the page also holds as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lmart.array_types import Float64Array
+from lmart.measures.evaluation import EvaluationReport
+from lmart.measures.summary import histogram
+from lmart.measures.system_evaluation import EvaluationResult, QueryGroup, SystemEvaluation
+from lmart.measures.system_statistics import SystemStatistics
+from lmart.measures.values import Measure, parse_measure
+from lmart.reports.run_report import RunReport
+
+CUTOFFS = tuple(range(1, 21))
+BINS = 20
+
+
+class CutoffPoint(NamedTuple):
+    """NDCG at one cutoff.
+
+    cutoff   : number of documents looked at
+    mean     : over the queries; None when no query counts
+    interval : of the mean; None when there is none
+    """
+
+    cutoff: int
+    mean: float | None
+    interval: tuple[float, float] | None
+
+
+class CutoffCurve(NamedTuple):
+    """NDCG of one system by cutoff."""
+
+    system: str
+    points: tuple[CutoffPoint, ...]
+
+
+class Distribution(NamedTuple):
+    """How many queries of each system have which value of a measure.
+
+    measure : its name
+    low     : where the first part of the range begins
+    high    : where the last part ends
+    counts  : by system, queries in each of BINS equal parts of the range; the last part holds `high` itself
+    """
+
+    measure: str
+    low: float
+    high: float
+    counts: Mapping[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class PageContent:
+    """What the page shows.
+
+    evaluation    : the object that `lmart eval --json` prints
+    curves        : NDCG by cutoff, one a system
+    distributions : one a measure
+    version       : of lmart, which makes the page
+    run           : the run that trained the model; None: none was given
+    run_path      : file of its report
+    """
+
+    evaluation: Mapping[str, Any]
+    curves: tuple[CutoffCurve, ...]
+    distributions: tuple[Distribution, ...]
+    version: str
+    run: RunReport | None = None
+    run_path: str = ""
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """The names of the systems, in order."""
+        return tuple(one["name"] for one in self.evaluation["systems"])
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The names of the measures, in order."""
+        return tuple(self.evaluation["systems"][0]["metrics"])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the content as plain JSON values."""
+        curves = [{"system": one.system, "points": [point._asdict() for point in one.points]} for one in self.curves]
+        shares = [one._asdict() | {"counts": dict(one.counts)} for one in self.distributions]
+        content: dict[str, Any] = {
+            "version": self.version,
+            "evaluation": dict(self.evaluation),
+            "ndcg_by_cutoff": curves,
+            "distributions": shares,
+        }
+        if self.run is not None:
+            content["train_report"] = {"file": self.run_path, **self.run.to_json()}
+        return content
+
+
+def with_cutoffs(measures: Sequence[Measure]) -> tuple[Measure, ...]:
+    """Return the measures, then NDCG at each of the CUTOFFS that is not among them.
+
+    measures : of the report, at least one; all with the same conventions
+
+    They come last, as a convention may go by the first NDCG.
+    """
+    conventions = measures[0].conventions
+    curve = (parse_measure(name, conventions) for name in cutoff_names())
+    return tuple(dict.fromkeys([*measures, *curve]))
+
+
+def narrowed(result: EvaluationResult, names: Sequence[str]) -> EvaluationResult:
+    """Return an evaluation with some of its measures only.
+
+    result : the evaluation
+    names  : of the measures that are kept, in their order
+    """
+
+    def only(report: EvaluationReport) -> EvaluationReport:
+        """Return a report with the measures that are kept."""
+        return replace(
+            report,
+            values={name: report.values[name] for name in names},
+            per_query={name: report.per_query[name] for name in names},
+            grade_scales={name: scale for name, scale in report.grade_scales.items() if name in names},
+        )
+
+    def of_group(group: QueryGroup) -> QueryGroup:
+        """Return a group with the measures that are kept."""
+        return replace(group, reports=tuple(map(only, group.reports)))
+
+    def of_system(system: SystemEvaluation) -> SystemEvaluation:
+        """Return a system with the measures that are kept."""
+        return replace(system, report=only(system.report))
+
+    return replace(result, systems=tuple(map(of_system, result.systems)), groups=tuple(map(of_group, result.groups)))
+
+
+def cutoff_names() -> list[str]:
+    """Return the names of NDCG at the CUTOFFS."""
+    return [f"ndcg@{cutoff}" for cutoff in CUTOFFS]
+
+
+def page_content(
+    result: EvaluationResult,
+    statistics: SystemStatistics,
+    curve: EvaluationResult,
+    curve_statistics: SystemStatistics,
+    version: str,
+    run: RunReport | None = None,
+    run_path: str = "",
+) -> PageContent:
+    """Return what the page of an evaluation shows.
+
+    result           : with the measures of the report
+    statistics       : of the result
+    curve            : with NDCG at the CUTOFFS only
+    curve_statistics : of the curve
+    version          : of lmart
+    run              : the run that trained the model; None: none was given
+    run_path         : file of its report
+    """
+    evaluation = result.to_json()
+    statistics.add_to(evaluation, result)
+    curves = [
+        CutoffCurve(system.name, tuple(_point(cutoff, system, summary) for cutoff in CUTOFFS))
+        for system, summary in zip(curve.systems, curve_statistics.summaries, strict=True)
+    ]
+    distributions = [_distribution(result, measure) for measure in result.measures]
+    known = tuple(one for one in distributions if one is not None)
+    return PageContent(evaluation, tuple(curves), known, version, run, run_path)
+
+
+def _point(cutoff: int, system: SystemEvaluation, summary: Mapping[str, Any]) -> CutoffPoint:
+    name = f"ndcg@{cutoff}"
+    return CutoffPoint(cutoff, system.report.values[name], summary[name].interval)
+
+
+def _distribution(result: EvaluationResult, measure: str) -> Distribution | None:
+    """Return how the queries of each system are distributed; None when no query counts.
+
+    result  : the evaluation
+    measure : its name
+
+    The range is 0 to 1; where values lie outside, from -1 or to the largest value.
+    """
+    every: dict[str, Float64Array] = {one.name: one.report.per_query[measure] for one in result.systems}
+    known = np.concatenate([values[~np.isnan(values)] for values in every.values()])
+    if not len(known):
+        return None
+    low, high = (-1.0 if known.min() < 0 else 0.0), max(1.0, float(known.max()))
+    counts = {name: tuple(histogram(values, low, high, BINS).tolist()) for name, values in every.items()}
+    return Distribution(measure, low, high, counts)

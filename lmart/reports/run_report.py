@@ -1,0 +1,271 @@
+"""RunReport: what `train --report` wrote, read back and checked as far as it is shown."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lmart.errors import DataError, quote
+from lmart.reports.model_summary import FeatureImportance, changed_settings
+from lmart.streams import read_all
+
+KEYS = ("settings", "rounds", "rankers", "metric")
+"""What a report holds and no other file of lmart does."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The measure of one data set after each round of a ranker.
+
+    name   : 'training', or the file
+    values : one a round; None where no query counts
+    """
+
+    name: str
+    values: tuple[float | None, ...]
+
+    @property
+    def best(self) -> int | None:
+        """The place of the largest value, the first of equals, from 0; None when there is no value."""
+        known = [(value, -place) for place, value in enumerate(self.values) if value is not None]
+        return -max(known)[1] if known else None
+
+
+@dataclass(frozen=True)
+class RankerRun:
+    """How the training of one ranker went.
+
+    objective, tree : names of its objective and of the form of its trees
+    leaves     : most leaves of a tree
+    features   : share of the features that each tree could split on
+    trees      : that the model holds, those of the first rounds
+    first_tree : number of the first of them in the model, from 1; None when there is none
+    stopped    : 'trees', 'early' or 'split'
+    rounds     : numbers of the rounds
+    curves     : of the training set, then of each validation set
+    """
+
+    objective: str
+    tree: str
+    leaves: int
+    features: float
+    trees: int
+    first_tree: int | None
+    stopped: str
+    rounds: tuple[int, ...]
+    curves: tuple[Curve, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class RunReport:
+    """What is shown of a run.
+
+    content    : the report as it was read
+    metric     : the measure of all curves
+    rankers    : in the order of training
+    measures   : measure of the whole model by set: training, then each validation file
+    importance : features that are split on, the most important first; None in reports without it
+    changed    : settings that differ from the defaults
+    """
+
+    content: Mapping[str, Any]
+    metric: str
+    rankers: tuple[RankerRun, ...]
+    measures: tuple[tuple[str, float | None], ...]
+    importance: tuple[FeatureImportance, ...] | None
+    changed: dict[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what is shown as plain JSON values."""
+        return {
+            "metric": self.metric,
+            "data": self.content.get("data"),
+            "files": self.content.get("files"),
+            "measures": [{"set": name, "value": value} for name, value in self.measures],
+            "stopped": self.content.get("stopped"),
+            "settings": self.content["settings"],
+            "changed_settings": self.changed,
+            "rankers": [_ranker_to_json(one) for one in self.rankers],
+            "importance": None if self.importance is None else [_importance_to_json(one) for one in self.importance],
+            "seconds": self.content.get("seconds"),
+            "warnings": self.content.get("warnings"),
+            **{name: self.content[name] for name in ("cross_validation", "tuning") if name in self.content},
+        }
+
+    def table(self) -> tuple[list[str], list[list[object]]]:
+        """Return the curves as the header and the rows of a table: a row a round, with 1 where the model has its tree.
+
+        None stands where no query counts.
+        """
+        names = [curve.name for curve in self.rankers[0].curves] if self.rankers else []
+        rows: list[list[object]] = []
+        for number, one in enumerate(self.rankers, 1):
+            for place, round_number in enumerate(one.rounds):
+                kept = int(place < one.trees)
+                rows.append([number, round_number, kept, *(curve.values[place] for curve in one.curves)])
+        return ["ranker", "round", "kept", *names], rows
+
+
+def is_report(document: object) -> bool:
+    """Return whether a JSON document is what `train --report` writes.
+
+    document : as it was parsed
+    """
+    return isinstance(document, dict) and all(key in document for key in KEYS)
+
+
+def parse_report(content: bytes) -> dict[str, Any] | None:
+    """Return the JSON object of a report; None when the content is something else.
+
+    content : of a file
+    """
+    try:
+        document = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    return document if is_report(document) else None
+
+
+def load_report(path: str) -> RunReport:
+    """Read the report of a run.
+
+    path : the file, plain or compressed; '-': standard input
+    DataError when it cannot be read, is no report, or damaged.
+    """
+    document = parse_report(read_all(path))
+    if document is None:
+        raise DataError("this is no report of a run; give what lmart train --report wrote", path)
+    return read_report(document, path)
+
+
+def read_report(document: Mapping[str, Any], path: str) -> RunReport:
+    """Return what is shown of a report.
+
+    document : as `parse_report` returns it
+    path     : what to call the file in messages
+    DataError when the report is damaged.
+    """
+    try:
+        return _read(document)
+    except _Damage as fault:
+        raise DataError(f"this report of a run is damaged: {fault}; write it anew with train --report", path) from None
+
+
+class _Damage(Exception):
+    """What is wrong with a report."""
+
+
+def _read(document: Mapping[str, Any]) -> RunReport:
+    settings = _checked(document, "settings", dict)
+    validation = _checked(_checked(document, "files", dict), "validation", list)
+    names = ["training", *map(str, validation)]
+    rounds = _checked(document, "rounds", list)
+    rankers = [
+        _ranker(
+            one, number, [entry for entry in rounds if isinstance(entry, dict) and entry.get("ranker") == number], names
+        )
+        for number, one in enumerate(_checked(document, "rankers", list), 1)
+    ]
+    if sum(len(one.rounds) for one in rankers) != len(rounds):
+        raise _Damage("'rounds' holds one of no ranker")
+    measures = [_measure(document, "training"), *_measures(document, len(validation))]
+    return RunReport(
+        document,
+        str(document["metric"]),
+        tuple(rankers),
+        tuple(zip(names, measures, strict=True)),
+        _importance(document.get("importance")),
+        changed_settings(settings),
+    )
+
+
+def _ranker(one: object, number: int, rounds: Sequence[Mapping[str, Any]], names: Sequence[str]) -> RankerRun:
+    """Return how a ranker went.
+
+    one    : its entry in 'rankers'
+    number : of the ranker, from 1
+    rounds : entries of its rounds
+    names  : of the sets, the training set first
+    """
+    if not isinstance(one, dict):
+        raise _Damage(f"ranker {number} is not an object")
+    values = [[_measure(entry, "training"), *_measures(entry, len(names) - 1)] for entry in rounds]
+    numbers = [_checked(entry, "round", int) for entry in rounds]
+    trees = _checked(one, "trees", int)
+    if not 0 <= trees <= len(numbers):
+        raise _Damage(f"ranker {number} has {trees} trees of {len(numbers)} rounds")
+    first = one.get("first_tree")
+    return RankerRun(
+        _checked(one, "objective", str),
+        _checked(one, "tree", str),
+        _checked(one, "leaves", int),
+        float(_checked(one, "features", (int, float))),
+        trees,
+        first if isinstance(first, int) else None,
+        _checked(one, "stopped", str),
+        tuple(numbers),
+        tuple(Curve(name, tuple(row[place] for row in values)) for place, name in enumerate(names)),
+    )
+
+
+def _checked(entries: Mapping[str, Any], key: str, kind: type | tuple[type, ...]) -> Any:
+    """Return an entry of the type that it must have.
+
+    entries : of a JSON object
+    key     : of the entry
+    kind    : what it must be
+    """
+    value = entries.get(key)
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise _Damage(f"{quote(key)} is {'missing' if key not in entries else 'not what it must be'}")
+    return value
+
+
+def _measures(entries: Mapping[str, Any], n: int) -> list[float | None]:
+    values = _checked(entries, "validation", list)
+    if len(values) != n:
+        raise _Damage(f"'validation' has {len(values)} measures for {n} files")
+    return [_measure({"validation": value}, "validation") for value in values]
+
+
+def _measure(entries: Mapping[str, Any], key: str) -> float | None:
+    value = entries.get(key)
+    if value is None:
+        return None
+    if type(value) not in (int, float) or not math.isfinite(value):
+        raise _Damage(f"{quote(key)} is not a measure")
+    return float(value)
+
+
+def _importance(entries: object) -> tuple[FeatureImportance, ...] | None:
+    if entries is None:
+        return None
+    if not isinstance(entries, dict):
+        raise _Damage("'importance' is not an object")
+    found = []
+    for name, one in entries.items():
+        if not isinstance(one, dict):
+            raise _Damage(f"the importance of {quote(name)} is not an object")
+        found.append(FeatureImportance(name, _measure(one, "gain_share"), _checked(one, "splits", int)))
+    return tuple(found)
+
+
+def _importance_to_json(one: FeatureImportance) -> dict[str, Any]:
+    return {"feature": one.feature, "gain_share": one.gain_share, "splits": one.splits}
+
+
+def _ranker_to_json(one: RankerRun) -> dict[str, Any]:
+    return {
+        "objective": one.objective,
+        "tree": one.tree,
+        "leaves": one.leaves,
+        "features": one.features,
+        "first_tree": one.first_tree,
+        "trees": one.trees,
+        "stopped": one.stopped,
+        "rounds": list(one.rounds),
+        "curves": [{"set": curve.name, "values": list(curve.values)} for curve in one.curves],
+    }
