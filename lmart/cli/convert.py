@@ -10,9 +10,11 @@ from typing import NamedTuple
 import click
 from click.core import ParameterSource
 
+from lmart.cli.help.command import HelpfulCommand
 from lmart.cli.options.common import quiet_option, thread_count, threads_option
 from lmart.cli.options.data import data_options
 from lmart.cli.options.packed import given_on_command_line, packed
+from lmart.cli.options.types import Choice
 from lmart.cli.terminal.console import Console
 from lmart.errors import quote
 from lmart.formats.format_records import DataReader, DataWriter, Format
@@ -21,9 +23,9 @@ from lmart.formats.registry import DATA_FORMATS, FORMATS, MODEL_FORMATS, OWN, An
 
 EPILOG = """\b
 Examples:
-  lmart convert data/sample/test.svm test.csv
-  lmart convert test.csv test.svm
-  lmart convert data/sample/test.svm - --to tsv
+  lmart convert test.svm test.csv
+  lmart convert test.csv again.svm
+  lmart convert test.svm - --to tsv
   lmart convert model.json model.txt --to lightgbm --verify test.svm
   lmart convert model.json model.xml --to ranklib
   lmart convert model.xml again.json
@@ -46,14 +48,14 @@ MODEL_OPTIONS = (
     click.option(
         "--verify",
         metavar="DATA",
-        help="Models: score the rows of DATA, and rows planted on and around each threshold, with both models; print "
-        "the largest difference, and how many rows come to another leaf. Missing values are not planted.",
+        help="Score DATA with both models, and compare.\f The largest difference is told. The rows of DATA, and rows planted on and "
+        "around each threshold; also how many rows come to another leaf. Missing values are not planted.",
     ),
-    click.option("--strict", is_flag=True, help="Models: refuse what the format of DST cannot hold exactly."),
+    click.option("--strict", is_flag=True, help="Refuse what the format of DST cannot hold exactly."),
     click.option(
         "--feature-map",
         metavar="FILE",
-        help="Models: new names of features, 'feature name' on each line of FILE.",
+        help="New names of features, 'feature name' on each line.",
     ),
 )
 
@@ -77,7 +79,7 @@ FORMAT_OPTIONS = (
     click.option(
         "--from",
         "source_format",
-        type=click.Choice(list(FORMATS)),
+        type=Choice(list(FORMATS)),
         metavar="FORMAT",
         default=None,
         show_default="by name, else by content",
@@ -86,7 +88,7 @@ FORMAT_OPTIONS = (
     click.option(
         "--to",
         "target_format",
-        type=click.Choice(list(FORMATS)),
+        type=Choice(list(FORMATS)),
         metavar="FORMAT",
         default=None,
         show_default="by name; standard output: letor, or lmart",
@@ -95,16 +97,16 @@ FORMAT_OPTIONS = (
 )
 
 
-@click.command(short_help="Convert data or models.", epilog=EPILOG)
+@click.command("convert", cls=HelpfulCommand, short_help="Convert data or models.", epilog=EPILOG)
 @click.argument("src")
 @click.argument("dst")
 @packed("chosen", ChosenFormats, ChosenFormats._fields, FORMAT_OPTIONS)
 @click.option(
     "--absent",
-    type=click.Choice(["zero", "missing"]),
+    type=Choice(["zero", "missing"]),
     default="zero",
     show_default=True,
-    help="What an index that is not in a LETOR row means: CSV, TSV and Parquet get 0 for it, or an empty field.",
+    help="What an index that is not in a LETOR row means.\f CSV, TSV and Parquet get 0 for it, or an empty field.",
 )
 @packed("model_options", ModelOptions, ModelOptions._fields, MODEL_OPTIONS)
 @data_options
@@ -122,6 +124,7 @@ def command(
 ) -> None:
     """Convert SRC to DST: data to data, or a model to a model; '-' is standard input or output.
 
+    \f
     Numbers are written in the shortest form that reads back equal. Labels, query ids and document ids are kept where
     SRC has them. LETOR text has numbers for features, not names: columns with names get the numbers from 1 up.
     A model keeps its features by index or name, and every comparison exactly where the format allows it; what could

@@ -11,7 +11,7 @@ from lmart.cli.options.common import definitions, quiet_option, thread_count, th
 from lmart.cli.options.data import data_options
 from lmart.cli.options.multi_file import ManyFilesCommand
 from lmart.cli.options.packed import packed
-from lmart.cli.options.types import GainType
+from lmart.cli.options.types import Choice, GainType, MeasureType
 from lmart.cli.terminal.console import Console
 from lmart.formats.read_options import ReadOptions
 from lmart.measures import EMPTY_CHOICES, KINDS, TIES_CHOICES
@@ -32,10 +32,11 @@ Queries without a relevant document count as --empty says in every measure but {
 
 EPILOG = """\b
 Examples:
-  lmart eval --data data/sample/test.svm --model model.json
-  lmart eval --data data/sample/test.svm --model model.json --metric ndcg@10,err@20 --empty skip --per-query queries.tsv
-  lmart predict --data data/sample/test.svm --model model.json --out scores.txt
-  lmart eval --data data/sample/test.svm --scores scores.txt --ties average --json
+  lmart eval --data test.svm --model model.json
+  lmart eval --data test.svm --model model.json --metric ndcg@10,err@20
+  lmart predict --data test.svm --model model.json --out scores.txt
+  lmart eval --data test.svm --scores scores.txt --ties average --json
+  lmart eval --data test.svm --model model.json --empty skip --per-query q.tsv
 """
 
 
@@ -68,7 +69,7 @@ def _names(kind: type[EvalInputs | MeasureOptions | EvalOutput]) -> list[str]:
     metavar="FILE...",
     required=True,
     multiple=True,
-    help="Judged documents: LETOR, CSV, TSV or Parquet; several files are one data set.",
+    help="Judged documents.\f LETOR, CSV, TSV or Parquet; several files are one data set.",
 )
 @click.option(
     "-m",
@@ -76,64 +77,68 @@ def _names(kind: type[EvalInputs | MeasureOptions | EvalOutput]) -> list[str]:
     metavar="MODEL",
     multiple=True,
     callback=_once,
-    help="Model whose scores are measured; give this or --scores.",
+    help="Model to measure; give this or --scores.",
 )
 @click.option(
     "--scores",
     metavar="FILE",
     multiple=True,
     callback=_once,
-    help="Scores to measure, one number a line, in the order of the rows; give this or --model.",
+    help="Scores to measure, one a line; give this or --model.\f In the order of the rows.",
 )
 @click.option(
     "--metric",
+    type=MeasureType(),
     metavar="LIST",
     default=[DEFAULT_METRICS],
     multiple=True,
     show_default=DEFAULT_METRICS,
-    help="Measures, with commas between them; several lists are one.",
+    help="Measures, with commas between them.\f Several lists are one.",
 )
 @click.option(
     "--gain",
     type=GainType(),
-    metavar="exp2|linear|G0,G1,...",
-    help=f"Gain of a label in {WITH_GAIN}: 2^label - 1, the label, or a table from label 0 up.  "
-    "[default: the model's, else exp2]",
+    metavar="GAIN",
+    show_default="the model's, else exp2",
+    help=f"Gain of a label: exp2, linear, or a table G0,G1,...\f In {WITH_GAIN}: 2^label - 1, the label, or an entry of "
+    "a table, which has them from label 0 up.",
 )
 @click.option(
     "--empty",
-    type=click.Choice(EMPTY_CHOICES),
+    type=Choice(EMPTY_CHOICES),
     default=EMPTY_CHOICES[0],
     show_default=True,
-    help=f"What a query without a relevant document counts, in all measures but {WITHOUT_EMPTY}; skip leaves it out of "
+    help=f"What a query without a relevant document counts.\f In all measures but {WITHOUT_EMPTY}; skip leaves it out of "
     "the mean.",
 )
 @click.option(
     "--ties",
-    type=click.Choice(TIES_CHOICES),
+    type=Choice(TIES_CHOICES),
     default=TIES_CHOICES[0],
     show_default=True,
-    help="Documents of equal score: in the order of the data, or the mean over all their orders, computed exactly.",
+    help="Documents of equal score: as they stand, or the mean.\f In the order of the data, or the mean over all their "
+    "orders, computed exactly.",
 )
 @click.option(
     "--weights",
     metavar="FILE",
     default=None,
-    help="Weights for the mean: one number a query, or one a row (a query takes its rows' mean).",
+    help="Weights for the mean.\f One number a query, or one a row (a query takes its rows' mean).",
 )
 @click.option(
     "--per-query",
     metavar="FILE",
     default=None,
-    help="Write the measures of each query to FILE, tab-separated: a header, then a line a query with its id and each "
+    help="Write the measures of each query to FILE.\f It is tab-separated: a header, then a line a query with its id and each "
     "value, n/a where the query is left out. With - they go to standard output in place of the report.",
 )
 @click.option(
     "--strict",
     is_flag=True,
-    help="Refuse data with features that the model does not have, and tables that lack a column of the model.",
+    help="Refuse data whose features are not those of the model.\f It has features that the model does not have, or is a "
+    "table that lacks a column of the model.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table; every digit counts.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object with every digit, not the table.")
 @data_options
 @threads_option
 @quiet_option

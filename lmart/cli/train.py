@@ -20,11 +20,11 @@ from lmart.formats.read_options import ReadOptions
 from lmart.settings import OBJECTIVES, TrainSettings
 from lmart.settings.recipe import VARIATIONS
 
-HELP = """Learn a ranking model from judged documents and write it as one JSON file.
+HELP = """Train a ranking model from judged documents and write it as one JSON file.
 
 The model is an ensemble of regression trees fitted, one a round, to the gradients that would improve the ranking of
 each query (LambdaMART). The same data and settings give the same bytes, whatever the number of threads.
-
+
 What a better ranking is, --objective says:
 
 \b
@@ -80,19 +80,21 @@ not given; the first trial has what would be chosen without it."""
 
 EPILOG = """\b
 Examples:
-  lmart train --data data/sample/train.svm --out model.json
-  lmart train --data data/sample/train.svm --valid data/sample/vali.svm --early-stop 30 --trees 500
-  lmart train --data data/sample/train.svm --leaves 15 --min-docs 5 --report run.json
-  lmart train --data data/sample/train.svm --monotone 1:+1,2:+1 --trees 50
-  lmart train --data data/sample/train.svm --trees 40 --rankers 1 --out first.json
-  lmart train --data data/sample/train.svm --trees 60 --continue-from first.json
-  lmart train --data data/sample/train.svm --folds 5 --early-stop 20 --oof scores.txt
-  lmart train --data data/sample/train.svm --folds 3 --tune-trials 3 --trees 50 --tune-file trials.jsonl
+  lmart train --data train.svm --out model.json
+  lmart train --data train.svm --valid vali.svm --early-stop 30
+  lmart train --data train.svm --folds 5 --early-stop 20 --oof scores.txt
+  lmart train --data train.svm --leaves 15 --min-docs 5 --report run.json
+  lmart train --data train.svm --monotone 1:+1,2:+1 --trees 50
+  lmart train --data train.svm --trees 40 --rankers 1 --out first.json
+  lmart train --data train.svm --trees 60 --continue-from first.json
+  lmart train --data train.svm --folds 3 --tune-trials 3 --trees 50
 """
 
 
 @click.command(
+    "train",
     cls=ManyFilesCommand,
+    short_help="Train a ranking model from judged documents.",
     many=("--data", "--valid", "--valid-init-scores", "--valid-weights", "--valid-query-sizes"),
     help=HELP.format(
         objectives=definitions({kind.name: kind.help for kind in OBJECTIVES.values()}),
@@ -105,13 +107,13 @@ Examples:
     metavar="FILE...",
     multiple=True,
     required=True,
-    help="Judged documents to learn from: LETOR, CSV, TSV or Parquet; several files are one data set.",
+    help="Judged documents to learn from.\f LETOR, CSV, TSV or Parquet; several files are one data set.",
 )
 @click.option(
     "--valid",
     metavar="FILE...",
     multiple=True,
-    help="Judged documents to measure after each tree; each file is a set of its own, the first one decides.",
+    help="Judged documents to measure after each tree.\f Each file is a set of its own, the first one decides.",
 )
 @click.option(
     "-o", "--out", metavar="MODEL", default="model.json", show_default=True, help="Where the model is written."
@@ -119,19 +121,19 @@ Examples:
 @click.option(
     "--continue-from",
     metavar="MODEL",
-    help="Go on boosting from a model, of lmart or any other format that lmart convert reads: the new model has its "
-    "trees and then the new ones, which --trees counts.",
+    help="Go on boosting from a model.\f It may be of lmart or any other format that lmart convert reads: the new model "
+    "has its trees and then the new ones, which --trees counts.",
 )
 @setting_options
 @metadata_options
 @click.option(
     "--strict",
     is_flag=True,
-    help="Refuse tables of --data that lack a column of the others, and --valid files whose features are not those of "
-    "--data.",
+    help="Refuse files whose columns or features differ.\f These are tables of --data that lack a column of the others, "
+    "and --valid files whose features are not those of --data.",
 )
 @click.option(
-    "--report", metavar="FILE", help="Write the run as JSON: settings, measures of every round, warnings, seconds."
+    "--report", metavar="FILE", help="Write the run as JSON.\f It has settings, measures of every round, warnings, seconds."
 )
 @selection_options
 @data_options

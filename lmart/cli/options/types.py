@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
 
 from lmart.errors import SettingsError, quote
+from lmart.cli.options.foreign_values import measures_for, values_for
 from lmart.gains import Gain
 from lmart.settings import range_in_words
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+GAIN_NAMES = ("exp2", "linear")
 WHOLE = re.compile(r"[+-]?[0-9]+")
 DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
@@ -69,6 +71,37 @@ class Real(click.FloatRange):
         return _words(self)
 
 
+class Choice(click.Choice):  # type: ignore[type-arg]
+    """One of several words; of a word that another tool has in its place, the refusal says which one it is here."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the word that `value` is; a usage error, of `param` in `ctx`, when it is none of them."""
+        text = str(value)
+        if text not in self.choices:
+            listed = ", ".join(map(quote, self.choices))
+            self.fail(f"{quote(text)} is not one of {listed}{perhaps(text, param, self.choices)}", param, ctx)
+        return text
+
+
+class MeasureType(click.ParamType):  # type: ignore[type-arg]
+    """A measure, or several with commas between, as text; only refused here when it is another tool's spelling."""
+
+    name = "measure"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return `value` as it is; a usage error, of `param` in `ctx`, when it has a name that others use."""
+        from lmart.measures import parse_measures
+
+        text = str(value)
+        try:
+            parse_measures(text)
+        except SettingsError as fault:
+            meant = measures_for(text)
+            if meant is not None and meant != text:
+                self.fail(f"{fault.message}; perhaps {quote(meant)}", param, ctx)
+        return text
+
+
 class GainType(click.ParamType):  # type: ignore[type-arg]
     """A gain, as `Gain.parse` reads it."""
 
@@ -79,7 +112,7 @@ class GainType(click.ParamType):  # type: ignore[type-arg]
         try:
             return value if isinstance(value, Gain) else Gain.parse(str(value))
         except SettingsError as fault:
-            self.fail(fault.message, param, ctx)
+            self.fail(fault.message + perhaps(str(value), param, GAIN_NAMES), param, ctx)
 
 
 class Names(click.ParamType):  # type: ignore[type-arg]
@@ -105,10 +138,22 @@ class Names(click.ParamType):  # type: ignore[type-arg]
         for one in named:
             if one not in self.choices:
                 listed = ", ".join(map(quote, (*self.choices, self.other)))
-                self.fail(f"{quote(one)} is not one of {listed}", param, ctx)
+                meant = perhaps(one, param, (*self.choices, self.other))
+                self.fail(f"{quote(one)} is not one of {listed}{meant}", param, ctx)
         if len(set(named)) < len(named):
             self.fail(f"{quote(text)} names one twice", param, ctx)
         return text
+
+
+def perhaps(word: str, parameter: click.Parameter | None, choices: Sequence[str]) -> str:
+    """Return `; perhaps 'x'` for a word that stands for one of the choices of a parameter, else nothing.
+
+    word      : as it was written
+    parameter : of the command; None: not known
+    choices   : what the parameter takes
+    """
+    meant = values_for(word, (parameter.name if parameter is not None else "") or "", choices)
+    return f"; perhaps {' or '.join(map(quote, meant))}" if meant else ""
 
 
 def _inside(number: float, kind: click.IntRange | click.FloatRange) -> bool:
