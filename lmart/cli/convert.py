@@ -21,6 +21,15 @@ from lmart.formats.format_records import DataReader, DataWriter, Format
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import DATA_FORMATS, FORMATS, MODEL_FORMATS, OWN, AnyFormat, format_of_name
 
+HELP = """Convert SRC to DST: data to data, or a model to a model; '-' is standard input or output.
+
+\f
+Numbers are written in the shortest form that reads back equal. Labels, query ids and document ids are kept where
+SRC has them. LETOR text has numbers for features, not names: columns with names get the numbers from 1 up.
+A model keeps its features by index or name, and every comparison exactly where the format allows it; what could
+differ is told as a warning (lmart-convert(1) has the table). Converting a model to its own format checks and
+normalises it."""
+
 EPILOG = """\b
 Examples:
   lmart convert test.svm test.csv
@@ -48,8 +57,9 @@ MODEL_OPTIONS = (
     click.option(
         "--verify",
         metavar="DATA",
-        help="Score DATA with both models, and compare.\f The largest difference is told. The rows of DATA, and rows planted on and "
-        "around each threshold; also how many rows come to another leaf. Missing values are not planted.",
+        help="Score DATA with both models, and compare.\f The largest difference is told. The rows of DATA, and rows "
+        "planted on and around each threshold; also how many rows come to another leaf. Missing values are not "
+        "planted.",
     ),
     click.option("--strict", is_flag=True, help="Refuse what the format of DST cannot hold exactly."),
     click.option(
@@ -97,7 +107,7 @@ FORMAT_OPTIONS = (
 )
 
 
-@click.command("convert", cls=HelpfulCommand, short_help="Convert data or models.", epilog=EPILOG)
+@click.command("convert", cls=HelpfulCommand, short_help="Convert data or models.", help=HELP, epilog=EPILOG)
 @click.argument("src")
 @click.argument("dst")
 @packed("chosen", ChosenFormats, ChosenFormats._fields, FORMAT_OPTIONS)
@@ -122,14 +132,16 @@ def command(
     threads: int | None,
     quiet: int,
 ) -> None:
-    """Convert SRC to DST: data to data, or a model to a model; '-' is standard input or output.
+    """Convert a file; the help text is HELP.
 
-    \f
-    Numbers are written in the shortest form that reads back equal. Labels, query ids and document ids are kept where
-    SRC has them. LETOR text has numbers for features, not names: columns with names get the numbers from 1 up.
-    A model keeps its features by index or name, and every comparison exactly where the format allows it; what could
-    differ is told as a warning (lmart-convert(1) has the table). Converting a model to its own format checks and
-    normalises it.
+    src           : the file that is read
+    dst           : the file that is written
+    chosen        : the formats as given
+    absent        : what an index that is not in a LETOR row means
+    model_options : those for models only
+    read_options  : how files are read
+    threads       : to use; None: all of this process
+    quiet         : how often --quiet is given
     """
     inputs = [src, *model_options.files(), *([read_options.query_sizes] if read_options.query_sizes else [])]
     if inputs.count("-") > 1:

@@ -32,11 +32,11 @@ Queries without a relevant document count as --empty says in every measure but {
 
 EPILOG = """\b
 Examples:
-  lmart eval --data test.svm --model model.json
-  lmart eval --data test.svm --model model.json --metric ndcg@10,err@20
-  lmart predict --data test.svm --model model.json --out scores.txt
+  lmart eval --data test.svm -m model.json
+  lmart eval --data test.svm -m model.json --metric ndcg@10,err@20
+  lmart predict --data test.svm -m model.json --out scores.txt
   lmart eval --data test.svm --scores scores.txt --ties average --json
-  lmart eval --data test.svm --model model.json --empty skip --per-query q.tsv
+  lmart eval --data test.svm -m model.json --empty skip --per-query q.tsv
 """
 
 
@@ -100,16 +100,16 @@ def _names(kind: type[EvalInputs | MeasureOptions | EvalOutput]) -> list[str]:
     type=GainType(),
     metavar="GAIN",
     show_default="the model's, else exp2",
-    help=f"Gain of a label: exp2, linear, or a table G0,G1,...\f In {WITH_GAIN}: 2^label - 1, the label, or an entry of "
-    "a table, which has them from label 0 up.",
+    help=f"Gain of a label: exp2, linear, or a table G0,G1,...\f In {WITH_GAIN}: 2^label - 1, the label, or an entry "
+    "of a table, which has them from label 0 up.",
 )
 @click.option(
     "--empty",
     type=Choice(EMPTY_CHOICES),
     default=EMPTY_CHOICES[0],
     show_default=True,
-    help=f"What a query without a relevant document counts.\f In all measures but {WITHOUT_EMPTY}; skip leaves it out of "
-    "the mean.",
+    help=f"What a query without a relevant document counts.\f In all measures but {WITHOUT_EMPTY}; skip leaves it out "
+    "of the mean.",
 )
 @click.option(
     "--ties",
@@ -129,14 +129,14 @@ def _names(kind: type[EvalInputs | MeasureOptions | EvalOutput]) -> list[str]:
     "--per-query",
     metavar="FILE",
     default=None,
-    help="Write the measures of each query to FILE.\f It is tab-separated: a header, then a line a query with its id and each "
-    "value, n/a where the query is left out. With - they go to standard output in place of the report.",
+    help="Write the measures of each query to FILE.\f It is tab-separated: a header, then a line a query with its id "
+    "and each value, n/a where the query is left out. With - they go to standard output in place of the report.",
 )
 @click.option(
     "--strict",
     is_flag=True,
-    help="Refuse data whose features are not those of the model.\f It has features that the model does not have, or is a "
-    "table that lacks a column of the model.",
+    help="Refuse data whose features are not those of the model.\f It has features that the model does not have, or "
+    "is a table that lacks a column of the model.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object with every digit, not the table.")
 @data_options

@@ -24,6 +24,21 @@ if TYPE_CHECKING:
     from lmart.formats.documents.row_blocks import RowBlock
     from lmart.formats.results.explanations import RowExplanations
 
+HELP = """Score each row of --data with a model, in the order of the rows.
+
+Scores are unbounded numbers, and only comparable within a query: higher ranks first, and rows with equal scores
+keep their order. Labels and query ids may be missing.
+\f
+Rows are read, scored and written block by block, so that
+the data may be larger than memory or come from a pipe; every format but scores holds the rows of one query, or
+with --group-by-qid all of them. A feature that a row does not name counts as it did in training (--absent);
+a column of the model that a table lacks counts so too, with a warning. Features that the model does not know are
+left out, with a warning; of tables only the model's columns and the ids are looked at. Labels are not judged: they
+may be empty, -1, ? or nan.
+
+--explain and --why take scores apart: each feature's contribution is its Shapley value (exact path-dependent
+TreeSHAP), and base is the mean score of the documents that the model was trained on."""
+
 EPILOG = """\b
 Examples:
   lmart predict -m model.json --data test.svm -o scores.txt
@@ -97,6 +112,7 @@ class PredictOutput:
     "predict",
     cls=HelpfulCommand,
     short_help="Score rows with a model.",
+    help=HELP,
     epilog=EPILOG,
 )
 @click.option(
@@ -147,14 +163,14 @@ class PredictOutput:
     nargs=3,
     metavar="QID A B",
     default=None,
-    help="Print why document A of query QID ranks above B.\f Or below it. Instead of scores, a table of the features that "
-    "put it there. A document is its id from the data, or its number in the query, from 1.",
+    help="Print why document A of query QID ranks above B.\f Or below it. Instead of scores, a table of the features "
+    "that put it there. A document is its id from the data, or its number in the query, from 1.",
 )
 @click.option(
     "--strict",
     is_flag=True,
-    help="Refuse data whose features are not those of the model.\f It has features that the model does not have, or is a "
-    "table that lacks a column of the model.",
+    help="Refuse data whose features are not those of the model.\f It has features that the model does not have, or "
+    "is a table that lacks a column of the model.",
 )
 @data_options
 @threads_option
@@ -169,20 +185,15 @@ def command(
     threads: int | None,
     quiet: int,
 ) -> None:
-    """Score each row of --data with a model, in the order of the rows.
+    """Score rows; the help text is HELP.
 
-    Scores are unbounded numbers, and only comparable within a query: higher ranks first, and rows with equal scores
-    keep their order. Labels and query ids may be missing.
-    \f
-    Rows are read, scored and written block by block, so that
-    the data may be larger than memory or come from a pipe; every format but scores holds the rows of one query, or
-    with --group-by-qid all of them. A feature that a row does not name counts as it did in training (--absent);
-    a column of the model that a table lacks counts so too, with a warning. Features that the model does not know are
-    left out, with a warning; of tables only the model's columns and the ids are looked at. Labels are not judged: they
-    may be empty, -1, ? or nan.
-
-    --explain and --why take scores apart: each feature's contribution is its Shapley value (exact path-dependent
-    TreeSHAP), and base is the mean score of the documents that the model was trained on.
+    model        : the model file
+    data         : the file of rows
+    output       : what is written, and where
+    strict       : refuse data whose features are not those of the model
+    read_options : how files are read
+    threads      : to use; None: all of this process
+    quiet        : how often --quiet is given
     """
     output.check_usage()
     inputs = [model, data, *([read_options.query_sizes] if read_options.query_sizes else [])]

@@ -24,7 +24,7 @@ HELP = """Train a ranking model from judged documents and write it as one JSON f
 
 The model is an ensemble of regression trees fitted, one a round, to the gradients that would improve the ranking of
 each query (LambdaMART). The same data and settings give the same bytes, whatever the number of threads.
-
+\f
 What a better ranking is, --objective says:
 
 \b
@@ -121,19 +121,21 @@ Examples:
 @click.option(
     "--continue-from",
     metavar="MODEL",
-    help="Go on boosting from a model.\f It may be of lmart or any other format that lmart convert reads: the new model "
-    "has its trees and then the new ones, which --trees counts.",
+    help="Go on boosting from a model.\f It may be of lmart or any other format that lmart convert reads: the new "
+    "model has its trees and then the new ones, which --trees counts.",
 )
 @setting_options
 @metadata_options
 @click.option(
     "--strict",
     is_flag=True,
-    help="Refuse files whose columns or features differ.\f These are tables of --data that lack a column of the others, "
-    "and --valid files whose features are not those of --data.",
+    help="Refuse files whose columns or features differ.\f These are tables of --data that lack a column of the "
+    "others, and --valid files whose features are not those of --data.",
 )
 @click.option(
-    "--report", metavar="FILE", help="Write the run as JSON.\f It has settings, measures of every round, warnings, seconds."
+    "--report",
+    metavar="FILE",
+    help="Write the run as JSON.\f It has settings, measures of every round, warnings, seconds.",
 )
 @selection_options
 @data_options

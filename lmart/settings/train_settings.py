@@ -42,7 +42,15 @@ def _setting(
     joined    : several of the choices may be named, with + between
     option    : it is an option of `lmart train`; else it follows from the data or from another setting
     """
-    known = {"meaning": meaning, "more": more, "low": low, "high": high, "above": above, "choices": choices, "joined": joined}
+    known = {
+        "meaning": meaning,
+        "more": more,
+        "low": low,
+        "high": high,
+        "above": above,
+        "choices": choices,
+        "joined": joined,
+    }
     known["option"] = option
     return field(default=default, metadata=known)
 
@@ -66,14 +74,14 @@ class TrainSettings:
     tree: str | None = _setting(
         None,
         f"How a tree grows: {either(tuple(TREE_FORMS))}.",
-        more="At the leaf with the highest gain, level by level, or with one split for all leaves of a level. auto: as the table of rankers in lmart-train(1) says, leafwise for a single ranker.",
+        more="At the leaf with the highest gain, level by level, or with one split for all leaves of a level. auto: "
+        "as the table of rankers in lmart-train(1) says, leafwise for a single ranker.",
         choices=tuple(TREE_FORMS),
     )
     leaves: int | None = _setting(
         None,
         "Most leaves of a tree.",
-        more="auto: one for every 32 queries, from 8 to 31; 64 where all leaves of a level "
-        "have one split.",
+        more="auto: one for every 32 queries, from 8 to 31; 64 where all leaves of a level have one split.",
         low=2,
         high=1 << 20,
     )
@@ -101,21 +109,18 @@ class TrainSettings:
         low=0,
     )
     sigma: float = _setting(1.0, "Slope of the pair sigmoid.", above=0, high=1_000_000)
-    normalize: bool = _setting(
-        True, "Normalise the lambdas of each query.", more="As LightGBM's lambdarank_norm does."
-    )
+    normalize: bool = _setting(True, "Normalise the lambdas of each query.", more="As LightGBM's lambdarank_norm does.")
     gain: Gain = _setting(
         Gain(),
         "Gain of a label: exp2 (2^label - 1), linear, or a table.",
         more="A table G0,G1,... has the gains of the labels from 0 up.",
     )
-    metric: str = _setting(
-        "ndcg@10", "Measure to log, validate and stop by.", more="`lmart eval --help` lists them."
-    )
+    metric: str = _setting("ndcg@10", "Measure to log, validate and stop by.", more="`lmart eval --help` lists them.")
     early_stop: int = _setting(
         0,
         "Stop after N trees that are no better; 0: off.",
-        more="Each ranker is stopped by itself, when --metric has not been better for so many trees: on the first --valid file, or in the mean over --folds.",
+        more="Each ranker is stopped by itself, when --metric has not been better for so many trees: on the first "
+        "--valid file, or in the mean over --folds.",
         low=0,
     )
     absent: str = _setting(

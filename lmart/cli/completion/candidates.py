@@ -9,7 +9,7 @@ import click
 
 from lmart.cli.completion import SHELLS
 from lmart.cli.help.pages import short_help
-from lmart.cli.options.types import Choice, GainType, MeasureType, Names, Real, Whole
+from lmart.cli.options.types import GainType, MeasureType, Names, Real, Whole
 from lmart.formats.registry import MODEL_FORMATS
 from lmart.measures import KINDS
 
@@ -73,9 +73,7 @@ def candidates(program: click.Group, words: Sequence[str], current: str) -> Cand
     return _of_command(command, words[place + 1 :], current)
 
 
-def _of_program(
-    program: click.Group, commands: dict[str, click.Command], before: str, current: str
-) -> Candidates:
+def _of_program(program: click.Group, commands: dict[str, click.Command], before: str, current: str) -> Candidates:
     if before == "--completion":
         return Candidates(tuple((shell, "") for shell in SHELLS))
     if current.startswith("-"):

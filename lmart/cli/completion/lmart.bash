@@ -1,4 +1,5 @@
-# Completion of lmart in bash. Installed as share/bash-completion/completions/lmart; or: eval "$(lmart --completion bash)"
+# Completion of lmart in bash. It is installed as share/bash-completion/completions/lmart;
+# else: eval "$(lmart --completion bash)"
 #
 # lmart gets the line up to the cursor, and answers with what kind of words can stand there, then the words, one a line,
 # each with a tab and its meaning.

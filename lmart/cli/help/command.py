@@ -85,10 +85,11 @@ def _refuse_single_dash(command: click.Command, args: Sequence[str]) -> None:
     known = option_names(command)
     for word in args:
         name = word.partition("=")[0]
-        if not re.fullmatch(r"-[A-Za-z][A-Za-z0-9_-]{2,}", name) or name in known:
+        if not re.fullmatch(r"-[A-Za-z][A-Za-z0-9_-]+", name) or name in known:
             continue
         own = f"-{name.replace('_', '-')}"
-        meant = option_for(name, known) or (own if own in known else None)
+        # RankLib's -tree is the number of trees.
+        meant = own if own in known and own != "--tree" else option_for(name, known)
         if meant is not None:
             raise click.UsageError(f"no such option '{name}'; perhaps '{meant}'")
 

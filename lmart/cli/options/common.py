@@ -20,7 +20,7 @@ def definitions(entries: Mapping[str, str]) -> str:
     lines = []
     for name, meaning in entries.items():
         opening = f"  {name}".ljust(column)
-        lines += textwrap.wrap(f"{meaning}.", 74, initial_indent=opening, subsequent_indent=" " * column)
+        lines += textwrap.wrap(f"{meaning}.", 72, initial_indent=opening, subsequent_indent=" " * column)
     return "\n".join(lines)
 
 

@@ -55,7 +55,9 @@ _OPTIONS = (
         show_default=True,
         help="Most faults of the data to list.",
     ),
-    click.option("--allow-inf", is_flag=True, help="Take infinite values as they are.\f Without, such data is refused."),
+    click.option(
+        "--allow-inf", is_flag=True, help="Take infinite values as they are.\f Without, such data is refused."
+    ),
     click.option(
         "--query-sizes",
         metavar="FILE",

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 OURS = {
-    "--valid": "valid-data valid-file validation validate vali eval-set eval-data test-set test-file test-data test dev "
-    "valid-set valid-sets test-path validation-data vali-file watchlist",
-    "--data": "train train-file train-data train-set training-data learn-set input input-file input-path fit trainset "
-    "train-path data-file data-path dataset test test-file test-data test-set test-path eval-set rank",
-    "--model": "model-file model-path input-model load model-in saved-model init-model",
+    "--valid": "valid-data valid-file validation validate vali eval-set eval-data test-set test-file test-data test "
+    "dev valid-set valid-sets test-path validation-data vali-file watchlist",
+    "--data": "train train-file train-data-file data-filename train-data train-set training-data learn-set input "
+    "input-file input-path fit trainset train-path data-file data-path dataset test test-file test-data test-set "
+    "test-path eval-set rank",
+    "--model": "model-file model-path input-model model-input load model-in saved-model init-model",
     "--scores": "score predictions prediction-file score-file predicted",
-    "--out": "output output-model output-result model-out save result-path output-file output-path out-file model "
-    "model-file save-model name-pred",
-    "--trees": "n-estimators num-iterations num-iteration iterations num-trees num-tree num-boost-round num-round "
-    "num-rounds nrounds rounds n-rounds nrounds n-iter max-iter boosting-rounds epochs num-boosting-rounds n-trees "
+    "--out": "output output-model output-result model-out model-output save result-path output-file output-path "
+    "out-file model model-file save-model name-pred",
+    "--trees": "n-estimators num-iterations num-iteration iterations num-trees num-tree tree num-boost-round num-round "
+    "num-rounds nrounds rounds n-rounds n-iter max-iter boosting-rounds epochs num-boosting-rounds n-trees "
     "max-trees",
     "--leaves": "num-leaves num-leaf max-leaves max-leaf leaf max-leaf-nodes n-leaves leafs",
     "--learning-rate": "eta lr shrinkage shrinkage-rate rate step-size",
@@ -30,8 +31,8 @@ OURS = {
     "--normalize": "lambdarank-norm lambdarank-normalization norm normalise",
     "--sigma": "sigmoid",
     "--gain": "label-gain ndcg-exp-gain gains",
-    "--metric": "eval-metric metrics ndcg-eval-at eval-at metric2t metric2t-k measure measures metric-types eval-metrics "
-    "custom-metric ndcg-at eval",
+    "--metric": "eval-metric metrics ndcg-eval-at eval-at metric2t metric2t-k measure measures metric-types "
+    "eval-metrics custom-metric ndcg-at eval",
     "--early-stop": "early-stopping-rounds early-stopping-round early-stopping od-wait estop n-iter-no-change patience "
     "early-stop-rounds",
     "--absent": "missing",
@@ -41,7 +42,8 @@ OURS = {
     "--monotone": "monotone-constraints monotonic-constraints monotonic-cst mc monotone-constraint",
     "--folds": "cv kcv nfold n-folds n-splits num-folds cross-validation k-fold kfold nfolds",
     "--seed": "random-seed random-state rand-seed data-random-seed",
-    "--threads": "jobs n-jobs num-threads nthread nthreads num-thread thread-count thread j workers num-workers n-threads",
+    "--threads": "jobs n-jobs num-threads nthread nthreads num-thread thread-count thread j workers num-workers "
+    "n-threads",
     "--query-sizes": "group group-file query query-file groups group-sizes query-size group-size",
     "--valid-query-sizes": "valid-group eval-group",
     "--label-column": "label target-column label-index target label-name label-col",
@@ -50,7 +52,7 @@ OURS = {
     "--ignore-columns": "ignore-column ignore-features ignore-feature drop-columns",
     "--weights": "weight weight-file sample-weight group-weights query-weights",
     "--valid-weights": "valid-weight eval-sample-weight",
-    "--continue-from": "init-model input-model input-model-file xgb-model model-in load resume warm-start",
+    "--continue-from": "init-model input-model model-input input-model-file xgb-model model-in load resume warm-start",
     "--init-scores": "init-score base-margin baseline initial-scores initscore init-score-file initscore-filename",
     "--valid-init-scores": "valid-init-score valid-initscore valid-data-initscores eval-init-score",
     "--positions": "position position-file",
@@ -66,8 +68,10 @@ OURS = {
     "--per-query": "per-topic q idv print-per-query",
     "--completion": "show-completion install-completion",
 }
-"""By the name of an option here, the names of others, without dashes. A name that stands in several rows means the first
-of them that the command has."""
+"""By the name of an option here, the names of others, without dashes.
+
+A name that stands in several rows means the first of them that the command has.
+"""
 
 
 def options_for(foreign: str) -> Iterator[str]:

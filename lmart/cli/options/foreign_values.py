@@ -1,4 +1,4 @@
-"""Values of options as LightGBM, XGBoost, CatBoost, RankLib and tools of evaluation write them, and what they are here."""
+"""Values of options as other tools write them, for training and for evaluation, and what they are here."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ _PERSISTENCE = re.compile(r"rbp\((?:p=)?([0-9.]+)\)(?:@([0-9]+))?")
 def close_words(word: str, known: Collection[str], most: int = 2, cutoff: float = CUTOFF) -> list[str]:
     """Return the known words that are spelled most like one, best first; none below the cut-off.
 
-    A word of the same letters in another order is like no other.
+    A word with two letters that changed places is like no other.
 
     word   : as it was written
     known  : the words there are
@@ -89,10 +89,19 @@ def close_words(word: str, known: Collection[str], most: int = 2, cutoff: float 
     cutoff : likeness from 0 to 1, as difflib has it
     """
     folded = {one.lower(): one for one in known}
-    swapped = [one for low, one in folded.items() if sorted(low) == sorted(word.lower())]
+    swapped = [one for low, one in folded.items() if _are_swapped(low, word.lower())]
     if swapped:
         return swapped[:most]
     return [folded[one] for one in get_close_matches(word.lower(), folded, most, cutoff)]
+
+
+def _are_swapped(one: str, other: str) -> bool:
+    """Return whether two words differ by two neighbouring letters that changed places."""
+    places = [place for place, letters in enumerate(zip(one, other, strict=False)) if letters[0] != letters[1]]
+    if len(one) != len(other) or len(places) != 2 or places[1] != places[0] + 1:
+        return False
+    first, second = places
+    return one[first] == other[second] and one[second] == other[first]
 
 
 def values_for(foreign: str, parameter: str, choices: Collection[str]) -> list[str]:

@@ -28,8 +28,9 @@ _OPTIONS = (
     click.option(
         "--weights",
         metavar="FILE",
-        help="Weights of queries, or of rows.\f One a line, for each query or for each row; their number decides which. They count in training and "
-        "in every measure of --data that is printed: of training, of --folds and of --tune.",
+        help="Weights of queries, or of rows.\f One a line, for each query or for each row; their number decides "
+        "which. They count in training and in every measure of --data that is printed: of training, of --folds and of "
+        "--tune.",
     ),
     click.option(
         "--valid-weights",
@@ -42,8 +43,8 @@ _OPTIONS = (
         "--valid-query-sizes",
         metavar="FILE...",
         multiple=True,
-        help="The same for the --valid files, a FILE each.\f In the order of the --valid files: what --query-sizes is for "
-        "--data.",
+        help="The same for the --valid files, a FILE each.\f In the order of the --valid files: what --query-sizes is "
+        "for --data.",
     ),
     click.option(
         "--init-scores",

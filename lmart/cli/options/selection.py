@@ -26,15 +26,15 @@ _OPTIONS = (
         "--folds",
         type=Whole(min=2),
         metavar="K",
-        help="Cross-validate first, to choose the number of trees.\f Split the queries into K folds, train K models that "
-        "each leave one fold out, and measure each on the queries it did not see. The model is then trained on all data with the number of trees "
-        "that has the best mean measure over the folds.",
+        help="Cross-validate first, to choose the number of trees.\f Split the queries into K folds, train K models "
+        "that each leave one fold out, and measure each on the queries it did not see. The model is then trained on "
+        "all data with the number of trees that has the best mean measure over the folds.",
     ),
     click.option(
         "--oof",
         metavar="FILE",
-        help="Write the scores that --folds gives each row.\f Each is by the model that did not see its query; one number "
-        "a row, in input order.",
+        help="Write the scores that --folds gives each row.\f Each is by the model that did not see its query; one "
+        "number a row, in input order.",
     ),
     click.option(
         "--tune",
@@ -47,14 +47,14 @@ _OPTIONS = (
         "--tune-trials",
         type=Whole(min=1),
         metavar="N",
-        help="Search for settings until N were tried.\f The result then does not depend on time. With --tune: whichever "
-        "comes first.",
+        help="Search for settings until N were tried.\f The result then does not depend on time. With --tune: "
+        "whichever comes first.",
     ),
     click.option(
         "--tune-file",
         metavar="FILE",
-        help="Keep what was tried in FILE, and go on from there.\f It is kept from trial to trial; the same command goes "
-        "on.",
+        help="Keep what was tried in FILE, and go on from there.\f It is kept from trial to trial; the same command "
+        "goes on.",
     ),
 )
 

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import click
 
-from lmart.errors import SettingsError, quote
 from lmart.cli.options.foreign_values import measures_for, values_for
+from lmart.errors import SettingsError, quote
 from lmart.gains import Gain
 from lmart.settings import range_in_words
 
