@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import fields
 
 import click
@@ -161,6 +162,7 @@ def command(
     threads        : to use; None: all of this process
     quiet          : how often --quiet is given
     """
+    began = time.perf_counter()
     request = TrainRequest(files, settings, metadata_files, selection, read_options).checked()
 
     # Only now, as these load numpy and numba.
@@ -184,4 +186,4 @@ def command(
         fitted = train_run.fit(request, inputs, selected.settings, record, pool, console)
     warn_after_training(fitted.result, fitted.settings, inputs.train_set.n_features, fitted.can_learn, console)
     train_run.write_outputs(request, inputs, selected, fitted, record, console)
-    train_run.report_result(request, inputs, fitted, console)
+    train_run.report_result(request, inputs, fitted, time.perf_counter() - began, console)

@@ -1,8 +1,8 @@
 # Completion of lmart in fish. It is installed as share/fish/vendor_completions.d/lmart.fish;
 # else: lmart --completion fish | source
 #
-# lmart gets the words up to the cursor, and answers with what kind of words can stand there, then the words, one a line,
-# each with a tab and its meaning.
+# lmart gets the words up to the cursor, and answers with what kind of words can stand there, then the words, one a
+# line, each with a tab and its meaning.
 
 function __lmart_complete
     set -l words (commandline -opc)
