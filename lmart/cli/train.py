@@ -61,6 +61,8 @@ Values become small codes while they are read, so the raw data is never all in m
 --folds or --tune it is). Beyond 200,000 rows --data is read twice; what comes through a pipe is kept in a temporary
 file in TMPDIR for that, compressed if it came so.
 
+Queries with constant labels, the same for all of their documents, have no pair to learn from; their number is told.
+
 With --early-stop each ranker holds exactly the trees of its best round on the first --valid file. Measures are means
 over queries, by --weights or --valid-weights where there are some; queries without a relevant document count as 0, ties
 are in file order. The measure and the objective err take the largest label of all --data and --valid files, at least 4,

@@ -75,7 +75,7 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def forget() -> None:
     folders = (code_files.writable_folder, code_files.readable_folders)
-    for cached in (*folders, compiler._source_digest, compiler._sources_digest):
+    for cached in (*folders, compiler.source_digest, compiler.sources_digest):
         cached.cache_clear()
 
 
