@@ -105,11 +105,13 @@ class TrainSettings:
     truncation: int = _setting(
         30,
         "Pairs count with a document among the first N.",
-        more="0: all pairs count. The first N are those of the current order; one of both documents is enough.",
+        more="With 0 all pairs count. The first N are those of the current order; one of both documents is enough.",
         low=0,
     )
     sigma: float = _setting(1.0, "Slope of the pair sigmoid.", above=0, high=1_000_000)
-    normalize: bool = _setting(True, "Normalise the lambdas of each query.", more="As LightGBM's lambdarank_norm does.")
+    normalize: bool = _setting(
+        True, "Normalise the lambdas of each query.", more="LightGBM's lambdarank_norm does the same."
+    )
     gain: Gain = _setting(
         Gain(),
         "Gain of a label: exp2 (2^label - 1), linear, or a table.",
@@ -132,7 +134,7 @@ class TrainSettings:
     sample: float | None = _setting(
         None,
         "Share of documents each tree is grown from; 1: all.",
-        more="They are drawn by gradient, unbiased. auto: 1 up to 200,000 "
+        more="It is drawn by gradient, unbiased. auto: 1 up to 200,000 "
         "documents, beyond that 200,000 of them, but at least 0.3.",
         above=0,
         high=1,
@@ -140,7 +142,7 @@ class TrainSettings:
     features: float | None = _setting(
         None,
         "Share of features each tree may split on; 1: all.",
-        more="They are drawn anew for each tree. auto: as the "
+        more="It is drawn anew for each tree. auto: as the "
         "table of rankers in lmart-train(1) says, 1 for a single ranker.",
         above=0,
         high=1,

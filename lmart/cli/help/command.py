@@ -119,7 +119,7 @@ def _with_options(command: click.Command, context: click.Context, args: Sequence
         if model is not None:
             files.remove(model)
             meant += ["--model", model]
-    if files and (not values.get("data") or getattr(command, "many", ())):
+    if files and (not values.get("data") or hasattr(command, "many")):
         meant += ["--data", *files]
     return shlex.join(meant)
 

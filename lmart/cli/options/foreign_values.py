@@ -119,7 +119,7 @@ def values_for(foreign: str, parameter: str, choices: Collection[str]) -> list[s
 
 
 def measure_for(foreign: str) -> str | None:
-    """Return the measure that other tools write as `NDCG@10`, `ndcg_cut_10`, `PrecisionAt:top=5`; None for others.
+    """Return the measure that other tools write as NDCG@10, ndcg_cut_10 or PrecisionAt:top=5; None for others.
 
     foreign : one measure as it was written
     """

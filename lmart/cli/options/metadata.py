@@ -43,8 +43,7 @@ _OPTIONS = (
         "--valid-query-sizes",
         metavar="FILE...",
         multiple=True,
-        help="The same for the --valid files, a FILE each.\f In the order of the --valid files: what --query-sizes is "
-        "for --data.",
+        help="Like --query-sizes, for the --valid files, a FILE each.\f In the order of the --valid files.",
     ),
     click.option(
         "--init-scores",
@@ -58,7 +57,7 @@ _OPTIONS = (
         "--valid-init-scores",
         metavar="FILE...",
         multiple=True,
-        help="The same for the --valid files, a FILE each.\f In the order of the --valid files.",
+        help="Like --init-scores, for the --valid files, a FILE each.\f In the order of the --valid files.",
     ),
     click.option(
         "--positions",

@@ -24,7 +24,7 @@ class Label(NamedTuple):
 class Row(NamedTuple):
     """The parts of the row of a bar that fit together: how many units are done, columns of the bar, and the label."""
 
-    count: str
+    done: str
     bar: int
     label: str
 

@@ -147,7 +147,7 @@ class TerminalProgress(_Context):
         row = fitted(bar.console.width, counts, forms)
         self._column.bar_width = row.bar
         refresh = not bar.live.auto_refresh and bar.live.is_started
-        bar.update(bar.task_ids[0], description=row.label, count=row.count, refresh=refresh)
+        bar.update(bar.task_ids[0], description=row.label, count=row.done, refresh=refresh)
 
     def print_above(self, text: str) -> bool:
         """Print a line over the bar; False, without printing, when no bar is shown."""

@@ -25,15 +25,15 @@ FORMS = ("ranker 1 of 4, ndcg@10 0.770139 on vali.svm, best 0.770612 at 150, 12 
 @pytest.mark.parametrize("width", range(28, 160))
 def test_the_row_fits(width: int) -> None:
     row = fitted(width, COUNTS, FORMS)
-    assert len(row.count) + row.bar + len(row.label) + TIME + GAPS <= width
-    assert row.label.count("0.770139") == 1 and "162/300" in row.count
+    assert len(row.done) + row.bar + len(row.label) + TIME + GAPS <= width
+    assert row.label.count("0.770139") == 1 and "162/300" in row.done
     assert SMALLEST_BAR <= row.bar <= LARGEST_BAR or width < 30
 
 
 def test_words_go_before_numbers() -> None:
     assert fitted(120, COUNTS, FORMS).label == FORMS[0]
     assert fitted(80, COUNTS, FORMS) == (COUNTS[0], LARGEST_BAR, FORMS[1])
-    assert fitted(40, COUNTS, FORMS).label == FORMS[1] and fitted(40, COUNTS, FORMS).count == COUNTS[1]
+    assert fitted(40, COUNTS, FORMS).label == FORMS[1] and fitted(40, COUNTS, FORMS).done == COUNTS[1]
     assert fitted(30, COUNTS, FORMS).label == FORMS[2]
     assert fitted(1, COUNTS, FORMS) == (COUNTS[1], 1, FORMS[2])
 
