@@ -72,7 +72,7 @@ def program_page(context: click.Context, statuses: dict[int, str]) -> str:
     commands = [(name, one.get_short_help_str(200)) for name, one in found if one is not None]
     lines += [*_columns([*commands, ("help COMMAND", "Show the help of a command, as COMMAND --help.")], width), ""]
     own = [one for one in group.params if isinstance(one, click.Option) and not one.hidden]
-    lines += _columns([(_name(one, context), short_help(one)) for one in own], width)
+    lines += _columns([(_name(one), short_help(one)) for one in own], width)
     told = ", ".join(f"{status} {words}" for status, words in statuses.items())
     last = f"'{context.command_path} COMMAND -h' shows a command on one screen, --help all of it."
     return "\n".join([*lines, "", *_wrapped(f"Exit status: {told}.", width, ""), "", *_wrapped(last, width, "")])
@@ -119,8 +119,8 @@ def _usage(context: click.Context, width: int) -> list[str]:
     pieces = ["[OPTIONS]"]
     for one in context.command.params:
         if isinstance(one, click.Option) and one.required and not one.hidden:
-            pieces.append(f"{max(one.opts, key=len)} {one.make_metavar(context)}")
-    pieces += [one.make_metavar(context) for one in context.command.params if isinstance(one, click.Argument)]
+            pieces.append(f"{max(one.opts, key=len)} {_value(one)}")
+    pieces += [_value(one) for one in context.command.params if isinstance(one, click.Argument)]
     opening = f"Usage: {context.command_path} "
     return _wrapped(" ".join(pieces), width, opening)
 
@@ -152,7 +152,7 @@ def _table(options: Sequence[click.Option], context: click.Context, width: int, 
     width   : of a line
     short   : leave out a default that would need a line of its own
     """
-    names = [_name(one, context) for one in options]
+    names = [_name(one) for one in options]
     fitting = [len(name) for name in names if len(name) <= LONGEST_NAME]
     column = 4 + max(fitting, default=LONGEST_NAME)
     if width < column + 20:
@@ -169,12 +169,21 @@ def _table(options: Sequence[click.Option], context: click.Context, width: int, 
     return lines
 
 
-def _name(option: click.Option, context: click.Context) -> str:
+def _value(parameter: click.Parameter) -> str:
+    """Return the word that stands for a value of a parameter, or its choices; Click's own has brackets around them."""
+    if parameter.metavar is not None:
+        return parameter.metavar
+    if isinstance(parameter.type, click.Choice):
+        return "|".join(map(str, parameter.type.choices))
+    return (parameter.name if isinstance(parameter, click.Argument) else parameter.type.name or "").upper()
+
+
+def _name(option: click.Option) -> str:
     """Return the names of an option with its value, such as `-o, --out MODEL` or `--[no-]normalize`."""
     if option.secondary_opts:
         return f"--[no-]{option.opts[0].removeprefix('--')}"
     names = ", ".join(sorted(option.opts, key=len))
-    value = "" if option.is_flag or option.count else f" {option.make_metavar(context).strip('[]')}"
+    value = "" if option.is_flag or option.count else f" {_value(option)}"
     return names + value
 
 
