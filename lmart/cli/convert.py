@@ -11,10 +11,10 @@ import click
 from click.core import ParameterSource
 
 from lmart.cli.help.command import HelpfulCommand
+from lmart.cli.options.choice import Choice
 from lmart.cli.options.common import quiet_option, thread_count, threads_option
 from lmart.cli.options.data import data_options
 from lmart.cli.options.packed import given_on_command_line, packed
-from lmart.cli.options.types import Choice
 from lmart.cli.terminal.console import Console
 from lmart.errors import quote
 from lmart.formats.format_records import DataReader, DataWriter, Format

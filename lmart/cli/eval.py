@@ -7,11 +7,12 @@ from dataclasses import fields, replace
 import click
 
 from lmart.cli.eval_request import WITH_GAIN, WITHOUT_EMPTY, EvalInputs, EvalOutput, MeasureOptions, check_usage
+from lmart.cli.options.choice import Choice
 from lmart.cli.options.common import definitions, quiet_option, thread_count, threads_option
 from lmart.cli.options.data import data_options
 from lmart.cli.options.multi_file import ManyFilesCommand
 from lmart.cli.options.packed import packed
-from lmart.cli.options.types import Choice, GainType, MeasureType
+from lmart.cli.options.types import GainType, MeasureType
 from lmart.cli.terminal.console import Console
 from lmart.formats.read_options import ReadOptions
 from lmart.measures import EMPTY_CHOICES, KINDS, TIES_CHOICES

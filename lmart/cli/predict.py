@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from lmart.cli.help.command import HelpfulCommand
+from lmart.cli.options.choice import Choice
 from lmart.cli.options.common import quiet_option, thread_count, threads_option
 from lmart.cli.options.data import data_options, refuse_two_standard_inputs
 from lmart.cli.options.packed import given_on_command_line, packed
-from lmart.cli.options.types import Choice, Whole
+from lmart.cli.options.types import Whole
 from lmart.cli.signals import keep_memory_constant
 from lmart.cli.terminal.console import Console
 from lmart.errors import OutputError, either

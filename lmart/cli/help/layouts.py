@@ -5,7 +5,9 @@ An option of no heading stands under "More"; a name that a command does not have
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
 
 _READING = (
     "absent group_by_qid duplicates max_errors allow_inf query_sizes valid_query_sizes label_column query_column "
@@ -14,8 +16,7 @@ _READING = (
 _RUNNING = "seed threads dask checkpoint quiet h help"
 
 
-@dataclass(frozen=True)
-class HelpLayout:
+class HelpLayout(NamedTuple):
     """The layout of the help of a command; options are named as its parameters, with blanks between.
 
     usual  : options of the one screen, in their order, as far as it holds them; none: all
@@ -23,7 +24,7 @@ class HelpLayout:
     """
 
     usual: str = ""
-    groups: dict[str, str] = field(default_factory=dict)
+    groups: Mapping[str, str] = MappingProxyType({})
 
     def all_groups(self) -> dict[str, str]:
         """Return the groups, with those that every command has at the end."""

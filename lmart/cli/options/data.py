@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
+from lmart.cli.options.choice import Choice
 from lmart.cli.options.packed import packed
-from lmart.cli.options.types import Choice, Whole
+from lmart.cli.options.types import Whole
 from lmart.errors import quote
 from lmart.formats.read_options import ReadOptions
 

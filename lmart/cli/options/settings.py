@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
+from lmart.cli.options.choice import Choice
 from lmart.cli.options.packed import packed
-from lmart.cli.options.types import Choice, F, GainType, MeasureType, Names, Real, Whole
+from lmart.cli.options.types import F, GainType, MeasureType, Names, Real, Whole
 from lmart.gains import Gain
 from lmart.settings import AUTO, TrainSettings, options, setting
 

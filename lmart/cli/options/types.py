@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
 
-from lmart.cli.options.foreign_values import measures_for, values_for
+from lmart.cli.options.choice import perhaps
+from lmart.cli.options.foreign_values import measures_for
 from lmart.errors import SettingsError, quote
 from lmart.gains import Gain
 from lmart.settings import range_in_words
@@ -69,18 +70,6 @@ class Real(click.FloatRange):
 
     def _describe_range(self) -> str:
         return _words(self)
-
-
-class Choice(click.Choice):  # type: ignore[type-arg]
-    """One of several words; of a word that another tool has in its place, the refusal says which one it is here."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the word that `value` is; a usage error, of `param` in `ctx`, when it is none of them."""
-        text = str(value)
-        if text not in self.choices:
-            listed = ", ".join(map(quote, self.choices))
-            self.fail(f"{quote(text)} is not one of {listed}{perhaps(text, param, self.choices)}", param, ctx)
-        return text
 
 
 class MeasureType(click.ParamType):  # type: ignore[type-arg]
@@ -143,17 +132,6 @@ class Names(click.ParamType):  # type: ignore[type-arg]
         if len(set(named)) < len(named):
             self.fail(f"{quote(text)} names one twice", param, ctx)
         return text
-
-
-def perhaps(word: str, parameter: click.Parameter | None, choices: Sequence[str]) -> str:
-    """Return `; perhaps 'x'` for a word that stands for one of the choices of a parameter, else nothing.
-
-    word      : as it was written
-    parameter : of the command; None: not known
-    choices   : what the parameter takes
-    """
-    meant = values_for(word, (parameter.name if parameter is not None else "") or "", choices)
-    return f"; perhaps {' or '.join(map(quote, meant))}" if meant else ""
 
 
 def _inside(number: float, kind: click.IntRange | click.FloatRange) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import pytest
 from helpers.commands import run
 
@@ -111,7 +113,7 @@ def test_lists_of_measures() -> None:
 
 
 def test_values_named_exist() -> None:
-    known = {
+    known: dict[str, Collection[str]] = {
         "objective": OBJECTIVES,
         "tree": TREE_FORMS,
         "gain": ("exp2", "linear"),

@@ -29,7 +29,7 @@ from numba.core.errors import TypingError
 
 from lmart.kernels import Messages
 from lmart.kernels.numba_support import code_cache as compiler
-from lmart.kernels.numba_support import code_files, numba_internals
+from lmart.kernels.numba_support import code_files, numba_internals, source_files
 
 TOY = """
 from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
@@ -75,7 +75,7 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def forget() -> None:
     folders = (code_files.writable_folder, code_files.readable_folders)
-    for cached in (*folders, compiler.source_digest, compiler.sources_digest):
+    for cached in (*folders, source_files.source_digest, source_files.sources_digest):
         cached.cache_clear()
 
 
