@@ -54,11 +54,12 @@ LAYOUTS = {
         },
     ),
     "eval": HelpLayout(
-        "data model scores qrels run metric gain empty ties per_query as_json html threads",
+        "data model scores qrels run metric like gain empty ties per_query as_json html threads",
         {
             "Files": "data model scores qrels run weights strict",
-            "Measures": "metric gain empty ties like",
-            "Result": "per_query as_json html",
+            "Measures": "metric like gain discount relevant empty ties missing short p_divisor map_divisor precision",
+            "Comparing": "all_pairs level resamples flips seed",
+            "Result": "by per_query as_json html train_report",
         },
     ),
     "convert": HelpLayout(
@@ -68,5 +69,7 @@ LAYOUTS = {
             "Models": "verify strict feature_map",
         },
     ),
+    "show": HelpLayout("", {"Shown": "top tree data strict tsv as_json"}),
+    "compile": HelpLayout("", {"Compiling": "generic"}),
 }
 """By the name of the command; others show what they have."""

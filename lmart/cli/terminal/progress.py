@@ -24,14 +24,17 @@ Text = str | Label | Callable[[], str | Label]
 
 
 class Progress(Protocol):
-    """Shows how far the work is, and keeps it: `done` of `total` units, and a part of the next one."""
+    """Shows how far the work is, and keeps it: `done` of `total` units."""
 
     total: int
     unit: str
     done: int
 
-    def update(self, done: float, text: Text = "") -> None:
-        """Show that `done` units are done; `text` says how good the result is by now, and is only made when shown."""
+    def update(self, done: int, text: Text = "", part: float = 0.0) -> None:
+        """Show that `done` units are done, and `part` of the next one, from 0 to 1, which only the time left tells.
+
+        `text` says how good the result is by now, and is only made when shown.
+        """
 
 
 class _Context:
@@ -52,9 +55,9 @@ class _Context:
 class NoProgress(_Context):
     """Says nothing."""
 
-    def update(self, done: float, text: Text = "") -> None:
+    def update(self, done: int, text: Text = "", part: float = 0.0) -> None:
         """Note how many units are done."""
-        self.done = int(done)
+        self.done = done
 
 
 class PlainProgress(_Context):
@@ -69,9 +72,9 @@ class PlainProgress(_Context):
         self._start = self._next = clock()
         self._unwritten: tuple[int, Text] | None = None
 
-    def update(self, done: float, text: Text = "") -> None:
+    def update(self, done: int, text: Text = "", part: float = 0.0) -> None:
         """Write a line when one is due."""
-        self.done = done = int(done)
+        self.done = done
         now = self._clock()
         if now < self._next and done < self.total:
             self._unwritten = done, text
@@ -129,12 +132,12 @@ class TerminalProgress(_Context):
         self._bar = bar
         return self
 
-    def update(self, done: float, text: Text = "") -> None:
+    def update(self, done: int, text: Text = "", part: float = 0.0) -> None:
         """Move the bar, and show the text when it may change again."""
-        self.done = int(done)
+        self.done = done
         if self._bar is None:
             return
-        self._bar.update(self._bar.task_ids[0], completed=done)
+        self._bar.update(self._bar.task_ids[0], completed=done + part)
         self._unwritten = text
         now = time.monotonic()
         if now >= self._next or done >= self.total:

@@ -32,8 +32,8 @@ class FoldProgress:
     def on_round(self, fold: int, one: RoundReport) -> None:
         """Take a round of a fold, as `cross_validate` reports it."""
         if not self._side_by_side:
-            done = fold + _part(one, self._settings)
-            self._progress.update(done, lambda: _fold_label(one, self._settings, fold))
+            part = _part(one, self._settings)
+            self._progress.update(fold, lambda: _fold_label(one, self._settings, fold), part)
             return
         if one.round > self._done:  # all folds have had the round before
             self._show_mean()
@@ -118,7 +118,9 @@ class TrialProgress:
         from lmart.training.tuning import best_of
 
         trials = self._trials
-        done = len(trials) + part if self._selection.tune_trials else time.monotonic() - self._began
+        done = len(trials)
+        if not self._selection.tune_trials:
+            done, part = int(time.monotonic() - self._began), 0.0
         best = best_of(trials)
         known = "" if best is None else f"best {self._metric} {trials[best].measure:.6f}"
         number = f"trial {len(trials) + 1}"
@@ -126,4 +128,4 @@ class TrialProgress:
         value = known.rpartition(" ")[2]
         forms = [(text, known), (number, known), (known,), (value,)] if known else [(text,), (number,)]
         joined = tuple(", ".join(filter(None, form)) for form in forms)
-        self._progress.update(min(done, self._progress.total - 0.001), Label(joined[0], joined))
+        self._progress.update(min(done, self._progress.total - 1), Label(joined[0], joined), part)
