@@ -9,21 +9,23 @@ from enum import IntEnum
 class ExitStatus(IntEnum):
     """The exit statuses of every command; the only place where they are listed."""
 
+    brief: str
     description: str
 
-    def __new__(cls, value: int, description: str) -> ExitStatus:
-        """Make a status of its number and the sentence that help and manual pages show."""
+    def __new__(cls, value: int, brief: str, description: str) -> ExitStatus:
+        """Make a status of its number, the words that help shows, and the sentence of manual pages."""
         member = int.__new__(cls, value)
         member._value_ = value
+        member.brief = brief
         member.description = description
         return member
 
-    DONE = 0, "The work is done."
-    FAILED = 1, "The data or a model is wrong, or the work failed."
-    USAGE = 2, "Wrong usage, found before any data is read."
-    INTERRUPTED = 130, "Interrupted (SIGINT)."
-    PIPE_CLOSED = 141, "The reader of the output closed it; nothing is said about it."
-    TERMINATED = 143, "Terminated (SIGTERM)."
+    DONE = 0, "done", "The work is done."
+    FAILED = 1, "failed", "The data or a model is wrong, or the work failed."
+    USAGE = 2, "wrong usage", "Wrong usage, found before any data is read."
+    INTERRUPTED = 130, "interrupted", "Interrupted (SIGINT)."
+    PIPE_CLOSED = 141, "output closed", "The reader of the output closed it; nothing is said about it."
+    TERMINATED = 143, "terminated", "Terminated (SIGTERM)."
 
 
 def input_name(path: str) -> str:

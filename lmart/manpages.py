@@ -30,6 +30,15 @@ FILES = {
     "model.json": "A model, one JSON document; see lmart-model(5).",
     "run.json": "A run, one JSON document, as lmart train --report writes it.",
 }
+COMPLETION = """Commands, options, files, measures, objectives, formats and other words are completed at a TAB in bash,
+zsh and fish. The scripts for it are installed with the program, in share/bash-completion/completions,
+share/zsh/site-functions and share/fish/vendor_completions.d; shells look there when the program is installed for the
+whole system. Otherwise a line in the start file of the shell switches it on:
+
+\b
+~/.bashrc                   eval "$(lmart --completion bash)"
+~/.zshrc                    eval "$(lmart --completion zsh)"
+~/.config/fish/config.fish  lmart --completion fish | source"""
 ENVIRONMENT = {
     "NO_COLOR, TERM": "Without colours, control characters or progress bars on standard error when NO_COLOR is set, or "
     "TERM is dumb or unset. When standard error is no terminal there are none anyway.",
@@ -61,13 +70,16 @@ def _program_page(context: click.Context, commands: dict[str, click.Command]) ->
         ".SH SYNOPSIS",
         r"\fBlmart\fR \fICOMMAND\fR [\fIOPTION\fR...]",
         ".br",
-        r"\fBlmart\fR \-\-help | \-\-version",
+        r"\fBlmart\fR \-\-help | \-\-version | \-\-completion \fISHELL\fR",
+        ".br",
+        r"\fBlmart\fR help [\fICOMMAND\fR]",
     ]
     lines += [".SH DESCRIPTION", *_paragraphs(program.help or "")]
     lines += [".SH COMMANDS"]
     for name, command in commands.items():
         lines += [".TP", rf"\fBlmart {name}\fR", _text(f"{command.get_short_help_str(200)} See lmart-{name}(1).")]
-    lines += [*_options(context), *_closing([f"lmart-{name}(1)" for name in commands])]
+    lines += [*_options(context), ".SH COMPLETION", *_paragraphs(COMPLETION)]
+    lines += [*_closing([f"lmart-{name}(1)" for name in commands])]
     return "\n".join(lines) + "\n"
 
 
@@ -188,8 +200,11 @@ def _also(others: list[str]) -> list[str]:
 
 
 def _paragraphs(text: str) -> Iterator[str]:
-    r"""Yield a help text as roff; a paragraph that Click is told not to fill, by a line `\b`, stays as it is."""
-    for number, paragraph in enumerate(re.split(r"\n\s*\n", cleandoc(text))):
+    r"""Yield a help text as roff; a paragraph that Click is told not to fill, by a line `\b`, stays as it is.
+
+    A form feed ends what --help shows, and a paragraph.
+    """
+    for number, paragraph in enumerate(re.split(r"\n\s*\n", cleandoc(text.replace("\f", "")))):
         if number:
             yield ".PP"
         lines = paragraph.splitlines()

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import pytest
 from helpers.commands import run_lines
-from helpers.paths import ROOT
+from helpers.paths import ROOT, SAMPLE
 
 from lmart import __version__
 from lmart.cli.main import COMMANDS, main
@@ -64,7 +64,7 @@ def test_every_option_is_explained(name: str) -> None:
 def test_pages_say_all_that_a_page_must(name: str) -> None:
     text = pages()[name]
     sections = re.findall(r"^\.SH (.*)$", text, re.MULTILINE)
-    own = ["COMMANDS", "OPTIONS"] if name == "lmart.1" else ["OPTIONS", "EXAMPLES"]
+    own = ["COMMANDS", "OPTIONS", "COMPLETION"] if name == "lmart.1" else ["OPTIONS", "EXAMPLES"]
     closing = ["EXIT STATUS", "FILES", "ENVIRONMENT", "SEE ALSO"]
     own += ["FORMATS OF MODELS"] if name == "lmart-convert.1" else []
     own += ["JSON"] if name == "lmart-show.1" else []
@@ -102,6 +102,8 @@ def test_examples_run(name: str, tmp_path: Path) -> None:
     assert lines
     if find_spec("matplotlib") is None:
         lines = [line for line in lines if "--html" not in line]
+    for sample in SAMPLE.glob("*.svm"):
+        (tmp_path / sample.name).symlink_to(sample)
     needs_model = name != "train" and any("model.json" in line for line in lines)
     first = (
         ["lmart train --data data/sample/train.svm --trees 5 --out model.json --report run.json"] if needs_model else []
@@ -117,6 +119,14 @@ def test_roff_is_well_formed(page: str) -> None:
         ["groff", "-man", "-ww", "-z", "-Tutf8", MAN / page], capture_output=True, text=True, check=True
     )
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_lines_that_are_not_filled_fit_80_columns(name: str) -> None:
+    """Behind the indent of 7 that pages have."""
+    for block in re.findall(r"^\.nf\n(.*?)^\.fi$", pages()[name], re.MULTILINE | re.DOTALL):
+        for line in block.splitlines():
+            assert len(re.sub(r"\\&|\\(?=-)|\\\((?:aq|ga)", "", line).replace("\\e", " ")) <= 73, line
 
 
 def test_both_formats_have_a_page() -> None:

@@ -10,6 +10,8 @@ from typing import NamedTuple
 import click
 from click.core import ParameterSource
 
+from lmart.cli.help.command import HelpfulCommand
+from lmart.cli.options.choice import Choice
 from lmart.cli.options.common import quiet_option, thread_count, threads_option
 from lmart.cli.options.data import data_options
 from lmart.cli.options.packed import given_on_command_line, packed
@@ -19,12 +21,22 @@ from lmart.formats.format_records import DataReader, DataWriter, Format
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import DATA_FORMATS, FORMATS, MODEL_FORMATS, OWN, AnyFormat, format_of_name
 
+HELP = """Convert SRC to DST: data to data, or a model to a model; '-' is standard input or output.
+
+\f
+Numbers are written in the shortest form that reads back equal. Labels, query ids and document ids are kept where
+SRC has them. LETOR text has numbers for features, not names: columns with names get the numbers from 1 up.
+TREC qrels have labels and ids alone.
+A model keeps its features by index or name, and every comparison exactly where the format allows it; what could
+differ is told as a warning (lmart-convert(1) has the table). Converting a model to its own format checks and
+normalises it."""
+
 EPILOG = """\b
 Examples:
-  lmart convert data/sample/test.svm test.csv
-  lmart convert test.csv test.svm
-  lmart convert data/sample/test.svm - --to tsv
-  lmart convert data/sample/test.svm test.qrels
+  lmart convert test.svm test.csv
+  lmart convert test.csv again.svm
+  lmart convert test.svm - --to tsv
+  lmart convert test.svm test.qrels
   lmart convert model.json model.txt --to lightgbm --verify test.svm
   lmart convert model.json model.xml --to ranklib
   lmart convert model.xml again.json
@@ -47,14 +59,15 @@ MODEL_OPTIONS = (
     click.option(
         "--verify",
         metavar="DATA",
-        help="Models: score the rows of DATA, and rows planted on and around each threshold, with both models; print "
-        "the largest difference, and how many rows come to another leaf. Missing values are not planted.",
+        help="Score DATA with both models, and compare.\f The largest difference is told. The rows of DATA, and rows "
+        "planted on and around each threshold; also how many rows come to another leaf. Missing values are not "
+        "planted.",
     ),
-    click.option("--strict", is_flag=True, help="Models: refuse what the format of DST cannot hold exactly."),
+    click.option("--strict", is_flag=True, help="Refuse what the format of DST cannot hold exactly."),
     click.option(
         "--feature-map",
         metavar="FILE",
-        help="Models: new names of features, 'feature name' on each line of FILE.",
+        help="New names of features, 'feature name' on each line.",
     ),
 )
 
@@ -78,7 +91,7 @@ FORMAT_OPTIONS = (
     click.option(
         "--from",
         "source_format",
-        type=click.Choice(list(FORMATS)),
+        type=Choice(list(FORMATS)),
         metavar="FORMAT",
         default=None,
         show_default="by name, else by content",
@@ -87,7 +100,7 @@ FORMAT_OPTIONS = (
     click.option(
         "--to",
         "target_format",
-        type=click.Choice(list(FORMATS)),
+        type=Choice(list(FORMATS)),
         metavar="FORMAT",
         default=None,
         show_default="by name; standard output: letor, or lmart",
@@ -96,16 +109,16 @@ FORMAT_OPTIONS = (
 )
 
 
-@click.command(short_help="Convert data or models.", epilog=EPILOG)
+@click.command("convert", cls=HelpfulCommand, short_help="Convert data or models.", help=HELP, epilog=EPILOG)
 @click.argument("src")
 @click.argument("dst")
 @packed("chosen", ChosenFormats, ChosenFormats._fields, FORMAT_OPTIONS)
 @click.option(
     "--absent",
-    type=click.Choice(["zero", "missing"]),
+    type=Choice(["zero", "missing"]),
     default="zero",
     show_default=True,
-    help="What an index that is not in a LETOR row means: CSV, TSV and Parquet get 0 for it, or an empty field.",
+    help="What an index that is not in a LETOR row means.\f CSV, TSV and Parquet get 0 for it, or an empty field.",
 )
 @packed("model_options", ModelOptions, ModelOptions._fields, MODEL_OPTIONS)
 @data_options
@@ -121,14 +134,16 @@ def command(
     threads: int | None,
     quiet: int,
 ) -> None:
-    """Convert SRC to DST: data to data, or a model to a model; '-' is standard input or output.
+    """Convert a file; the help text is HELP.
 
-    Numbers are written in the shortest form that reads back equal. Labels, query ids and document ids are kept where
-    SRC has them. LETOR text has numbers for features, not names: columns with names get the numbers from 1 up.
-    TREC qrels have labels and ids alone.
-    A model keeps its features by index or name, and every comparison exactly where the format allows it; what could
-    differ is told as a warning (lmart-convert(1) has the table). Converting a model to its own format checks and
-    normalises it.
+    src           : the file that is read
+    dst           : the file that is written
+    chosen        : the formats as given
+    absent        : what an index that is not in a LETOR row means
+    model_options : those for models only
+    read_options  : how files are read
+    threads       : to use; None: all of this process
+    quiet         : how often --quiet is given
     """
     inputs = [src, *model_options.files(), *([read_options.query_sizes] if read_options.query_sizes else [])]
     if inputs.count("-") > 1:

@@ -7,12 +7,14 @@ from dataclasses import fields
 import click
 
 from lmart.cli.eval_request import EvalInputs, EvalOutput, MeasureOptions, check_usage
+from lmart.cli.options.choice import Choice
 from lmart.cli.options.common import definitions, quiet_option, thread_count, threads_option
 from lmart.cli.options.conventions import WITHOUT_EMPTY, convention_options
 from lmart.cli.options.data import data_options
 from lmart.cli.options.packed import packed
 from lmart.cli.options.statistics import StatisticsOptions, statistics_options
 from lmart.cli.options.systems import SystemsCommand
+from lmart.cli.options.types import MeasureType
 from lmart.cli.terminal.console import Console
 from lmart.formats.read_options import ReadOptions
 from lmart.measures import KINDS
@@ -22,16 +24,17 @@ DEFAULT_METRICS = "ndcg@1,ndcg@3,ndcg@5,ndcg@10,map,mrr"
 
 HELP = """Measure how well models, scores from elsewhere or TREC runs rank judged queries.
 
-Several models and files of scores, or several runs, are measured side by side, over data that is read once. Queries and
-documents of runs are found by their ids; documents of equal score then stand by document id, the last first, unless
---ties or --like says otherwise.
-
 The report goes to standard output: the mean of each measure over the queries, with the conventions it depends on.
 Higher scores rank first; a document is relevant when its label is above 0; ranks count from 1. The measures, in which k
 is any number from 1; without [@k] the whole list counts:
 
 \b
 {measures}
+
+\f
+Several models and files of scores, or several runs, are measured side by side, over data that is read once. Queries and
+documents of runs are found by their ids; documents of equal score then stand by document id, the last first, unless
+--ties or --like says otherwise.
 
 A level of relevance goes in brackets, as in p@5(rel=2) and map(rel=2). Queries without a relevant document count as
 --empty says in every measure but {without_empty}. Equations, sources and the conventions of other tools (--like) are in
@@ -43,17 +46,19 @@ and lost most; lmart-measures(7) says how. The same --seed gives the same digits
 
 EPILOG = """\b
 Examples:
-  lmart eval --data data/sample/test.svm --model model.json
-  lmart eval --data data/sample/test.svm --model model.json --metric ndcg@10,err@20 --empty skip --per-query queries.tsv
-  lmart predict --data data/sample/test.svm --model model.json --out scores.txt
-  lmart eval --data data/sample/test.svm --scores scores.txt --ties average --json
-  lmart eval --data data/sample/test.svm --scores scores.txt --like trec_eval --metric "ndcg@10,map,p@5(rel=2),bpref"
-  lmart eval --data data/sample/test.svm --model model.json --scores scores.txt --metric ndcg@10 --level 0.99 --seed 7
-  lmart eval --data data/sample/test.svm --model model.json --scores scores.txt --per-query queries.jsonl
-  lmart predict --data data/sample/test.svm --model model.json --format trec --out test.run
-  lmart convert data/sample/test.svm test.qrels
+  lmart eval --data test.svm -m model.json
+  lmart predict --data test.svm -m model.json --out scores.txt
+  lmart eval --data test.svm -m model.json --scores scores.txt
+  lmart eval --data test.svm --scores scores.txt --ties average --json
+  lmart eval --data test.svm -m model.json --metric ndcg@10,err@20
+  lmart eval --data test.svm -m model.json --empty skip --per-query q.tsv
+  lmart eval --data test.svm --scores scores.txt --like trec_eval
+  lmart eval --data test.svm -m model.json --metric "map(rel=2),bpref"
+  lmart eval --data test.svm -m model.json --level 0.99 --seed 7
+  lmart predict --data test.svm -m model.json --format trec --out test.run
+  lmart convert test.svm test.qrels
   lmart eval --qrels test.qrels --run test.run --like trec_eval
-  lmart eval --data data/sample/test.svm --model model.json --html page.html --train-report run.json
+  lmart eval --data test.svm -m model.json --html page.html
 """
 
 
@@ -78,7 +83,7 @@ def _names(kind: type[EvalInputs | MeasureOptions | EvalOutput]) -> list[str]:
     "--data",
     metavar="FILE...",
     multiple=True,
-    help="Judged documents: LETOR, CSV, TSV or Parquet; several files are one data set.",
+    help="Judged documents.\f LETOR, CSV, TSV or Parquet; several files are one data set.",
 )
 @click.option(
     "-m",
@@ -86,86 +91,89 @@ def _names(kind: type[EvalInputs | MeasureOptions | EvalOutput]) -> list[str]:
     metavar="MODEL...",
     multiple=True,
     expose_value=False,
-    help="Model whose scores are measured; of several models and files of scores each is a system.",
+    help="Model to measure; each of several is a system.",
 )
 @click.option(
     "--scores",
     metavar="FILE...",
     multiple=True,
     expose_value=False,
-    help="Scores to measure, one number a line, in the order of the rows.",
+    help="Scores to measure, one a line.\f In the order of the rows; each of several files is a system.",
 )
 @click.option(
     "--qrels",
     metavar="FILE",
     default=None,
-    help="Judged documents as TREC qrels, in place of --data: 'qid iter docno label' on each line; documents with a "
-    "label below 0 are unjudged.",
+    help="Judged documents as TREC qrels, not --data.\f 'qid iter docno label' on each line; documents with a label "
+    "below 0 are unjudged.",
 )
 @click.option(
     "--run",
     metavar="FILE...",
     multiple=True,
     expose_value=False,
-    help="Ranking to measure as a TREC run, 'qid Q0 docno rank score tag' on each line, with --qrels, or with --data "
-    "that has document ids. The scores order it, not the ranks.",
+    help="TREC run to measure.\f 'qid Q0 docno rank score tag' on each line, with --qrels, or with --data that has "
+    "document ids. The scores order it, not the ranks.",
 )
 @click.option(
     "--missing",
-    type=click.Choice(["zero", "skip"]),
+    type=Choice(["zero", "skip"]),
     default=None,
-    help="What a judged query that a run lacks counts: as if no document were found, or left out of the mean.  "
-    "[default: zero]",
+    show_default="zero",
+    help="What a judged query that a run lacks counts.\f As if no document were found, or it is left out of the mean.",
 )
 @click.option(
     "--metric",
+    type=MeasureType(),
     metavar="LIST",
     default=[DEFAULT_METRICS],
     multiple=True,
     show_default=DEFAULT_METRICS,
-    help="Measures, with commas between them; several lists are one.",
+    help="Measures, with commas between them.\f Several lists are one.",
 )
 @convention_options
 @click.option(
     "--weights",
     metavar="FILE",
     default=None,
-    help="Weights for the mean: one number a query, or one a row (a query takes its rows' mean).",
+    help="Weights for the mean.\f One number a query, or one a row (a query takes its rows' mean).",
 )
 @click.option(
     "--per-query",
     metavar="FILE",
     default=None,
-    help="Write the measures of each query to FILE, tab-separated: a header, then a line a query with its id and each "
-    "value, n/a where the query is left out; of several systems with the name of the system first. Names that end in "
-    ".jsonl or .ndjson: one JSON object a line. With - they go to standard output in place of the report.",
+    help="Write the measures of each query to FILE.\f It is tab-separated: a header, then a line a query with its id "
+    "and each value, n/a where the query is left out; of several systems with the name of the system first. Names that "
+    "end in .jsonl or .ndjson: one JSON object a line. With - they go to standard output in place of the report.",
 )
 @click.option(
     "--by",
     "groups",
     metavar="FILE",
     default=None,
-    help="Also measure groups of queries by themselves: 'qid TAB group' on each line of FILE.",
+    help="Also measure groups of queries.\f 'qid TAB group' on each line of FILE.",
 )
 @click.option(
     "--strict",
     is_flag=True,
-    help="Refuse data with features that the model does not have, and tables that lack a column of the model.",
+    help="Refuse data whose features are not those of the model.\f It has features that the model does not have, or "
+    "is a table that lacks a column of the model.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table; every digit counts.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object with every digit, not the table.")
 @click.option(
     "--html",
     metavar="FILE",
     default=None,
-    help="Also write a page that needs no other file and no network: the measures with their intervals, NDCG@k by k, "
-    "queries by value, comparisons, groups and conventions, with all numbers as JSON in it. Needs matplotlib "
-    "(pip install 'lmart[report]'). With - it goes to standard output in place of the report.",
+    help="Also write a page for a browser.\f It needs no other file and no network: the measures with their intervals, "
+    "NDCG@k by k, queries by value, comparisons, groups and conventions, with all numbers as JSON in it. Needs "
+    "matplotlib (pip install 'lmart[report]'). With - it goes to standard output in place of the report.",
 )
 @click.option(
     "--train-report",
     metavar="FILE",
     default=None,
-    help="Show on the page the run of which lmart train --report tells: learning curves and importance of features.",
+    help="Show a training run on the page.\f The run of which lmart train --report tells: learning curves and "
+    "importance of features.",
 )
 @statistics_options
 @data_options

@@ -14,18 +14,32 @@ import click
 
 from lmart import __version__
 from lmart.cli import signals
-from lmart.cli.options.foreign_names import option_for
+from lmart.cli.completion import ASKED, SHELLS, script_of, split_line
+from lmart.cli.foreign_commands import commands_for
+from lmart.cli.help.command import option_names
+from lmart.cli.help.pages import program_page
+from lmart.cli.options.choice import Choice
+from lmart.cli.options.foreign_names import option_for, options_for
+from lmart.cli.options.foreign_values import close_words
 from lmart.cli.options.repeated import refuse_repeated
 from lmart.cli.terminal.console import Console, error, write_line
 from lmart.descriptors import forget_what_was_written, what_was_written
-from lmart.errors import DataError, ExitStatus, LmartError, quote
+from lmart.errors import DataError, ExitStatus, LmartError, either, quote
 
+OPTION_CUTOFF = 0.84  # of the likeness of misspelled options, two dashes included
 COMMANDS = ("train", "predict", "eval", "show", "convert")
 PROGRAM = "lmart"
 
 
 class LmartGroup(click.Group):
     """Imports a command's file when it is called or listed, and is the one place where errors become lines."""
+
+    def get_help(self, ctx: click.Context) -> str:
+        """Return the help of the program.
+
+        ctx : of the program
+        """
+        return program_page(ctx, {int(one): one.brief for one in ExitStatus})
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands, in the order of the help."""
@@ -42,6 +56,11 @@ class LmartGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command that the arguments name; a usage error when one of its options is repeated."""
+        word = args[0]
+        if word not in COMMANDS and not word.startswith("-") and not ctx.resilient_parsing:
+            meant = [f"lmart {one}" for one in commands_for(word, COMMANDS)]
+            hint = f"; perhaps {' or '.join(map(quote, meant))}" if meant else ""
+            raise click.UsageError(f"no such command {quote(word)}{hint}", ctx)
         name, found, rest = super().resolve_command(ctx, args)
         if found is not None and not ctx.resilient_parsing:
             refuse_repeated(found, ctx, rest)
@@ -59,10 +78,13 @@ class LmartGroup(click.Group):
     ) -> Any:
         """Run the command line and raise SystemExit with the status."""
         arguments = list(sys.argv[1:] if args is None else args)
+        asking = os.environ.get(ASKED)
+        if not asking:
+            arguments = _without_words(arguments)
         Console.newest = None
         forget_what_was_written()
         try:
-            status = self._run(arguments, extra, complete_var)
+            status = _complete(self, asking, arguments) if asking else self._run(arguments, extra)
             signals.flush_output()
         except (Exception, KeyboardInterrupt) as fault:
             interrupt = signals.interrupt_behind(fault)
@@ -72,16 +94,34 @@ class LmartGroup(click.Group):
                 status = _report_interrupt(interrupt, arguments)
         sys.exit(status)
 
-    def _run(self, arguments: list[str], extra: dict[str, Any], complete_var: str | None) -> int:
+    def _run(self, arguments: list[str], extra: dict[str, Any]) -> int:
         try:
-            self._main_shell_completion(extra, PROGRAM, complete_var)
             with self.make_context(PROGRAM, arguments, **extra) as context:
                 self.invoke(context)
         except click.exceptions.Exit as ending:  # --help and --version
             return ending.exit_code
-        except SystemExit as ending:  # completion
-            return ending.code if isinstance(ending.code, int) else ExitStatus.FAILED
         return ExitStatus.DONE
+
+
+def _complete(program: click.Group, shell: str, arguments: list[str]) -> int:
+    """Print what may stand at the cursor, for the script of a shell, and return the exit status.
+
+    bash gives the line as one argument, as it cuts words at @ and = and :; the others give the words.
+    """
+    from lmart.cli.completion.candidates import candidates
+
+    words = split_line(arguments[0] if arguments else "") if shell == "bash" else arguments
+    *before, current = words or [""]
+    click.echo(candidates(program, before, current).lines(), nl=False)
+    return ExitStatus.DONE
+
+
+def _without_words(arguments: list[str]) -> list[str]:
+    """Return the arguments with `help`, `help COMMAND` and `version` written as the options that they stand for."""
+    word, *rest = arguments or [""]
+    if word == "help":
+        return [*[one for one in rest[:1] if not one.startswith("-")], "--help"]
+    return ["--version", *rest] if word == "version" else arguments
 
 
 def _report_interrupt(interrupt: KeyboardInterrupt, arguments: list[str]) -> int:
@@ -169,20 +209,25 @@ def _see_help(arguments: list[str]) -> str:
 
 def _usage_message(fault: click.ClickException) -> str:
     """Return Click's message as one clause: no line breaks, no capital, no full stop."""
-    message, meant = fault.format_message(), getattr(fault, "possibilities", None)
+    message = fault.format_message()
     if isinstance(fault, click.NoSuchOption):
         meant = _options_meant(fault)
-    if meant:
-        message = f"{fault.message.rstrip('.')}; perhaps {' or '.join(map(quote, meant))}"
+        message = f"no such option {quote(fault.option_name)}"
+        if meant:
+            message += f"; perhaps {' or '.join(map(quote, meant))}"
     message = re.sub(r"\s*\n\s*", " ", message).rstrip(". ")
     return message[:1].lower() + message[1:]
 
 
 def _options_meant(fault: click.NoSuchOption) -> list[str]:
-    """Return the option that another tool's name stands for, else the two that are spelled most alike."""
-    ours = option_for(fault.option_name)
-    known = [] if fault.ctx is None else [name for one in fault.ctx.command.params for name in one.opts]
-    return [ours] if ours in known else list(fault.possibilities or ())[:2]
+    """Return the option that another tool's name stands for, else at most two that are spelled much like it."""
+    known = [] if fault.ctx is None else option_names(fault.ctx.command)
+    if ours := option_for(fault.option_name, known):
+        return [ours]
+    if next(options_for(fault.option_name), None) is not None:  # what it stands for, this command does not have
+        return []
+    long = [name for name in known if name.startswith("--")]
+    return close_words(fault.option_name.replace("_", "-"), long, cutoff=OPTION_CUTOFF)
 
 
 def _place(fault: OSError) -> str:
@@ -192,16 +237,22 @@ def _place(fault: OSError) -> str:
     return "standard output: " if fault.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EBADF) else ""
 
 
-@click.group(
-    PROGRAM,
-    cls=LmartGroup,
-    invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit status: " + " ".join(f"{int(one)}: {one.description}" for one in ExitStatus),
+@click.group(PROGRAM, cls=LmartGroup, invoke_without_command=True, add_help_option=False)
+@click.option(
+    "--completion",
+    "shell",
+    type=Choice(SHELLS),
+    metavar="SHELL",
+    help=f"Print the script that completes commands in {either(SHELLS)}.",
 )
-@click.version_option(__version__, message=f"{PROGRAM} %(version)s")
+@click.version_option(__version__, "-V", "--version", message=f"{PROGRAM} %(version)s", help="Show the version.")
+@click.help_option("-h", "--help", help="Show this help.")
 @click.pass_context
-def main(context: click.Context) -> None:
+def main(context: click.Context, shell: str | None) -> None:
     """Train, score, evaluate, show and convert LambdaMART ranking models."""
-    if context.invoked_subcommand is None:
+    if shell is not None:
+        if context.invoked_subcommand is not None:
+            raise click.UsageError("--completion prints a script and takes no command")
+        click.echo(script_of(shell), nl=False)
+    elif context.invoked_subcommand is None:
         click.echo(context.get_help())

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lmart.cli.help.command import HelpfulCommand
+from lmart.cli.options.choice import Choice
 from lmart.cli.options.common import quiet_option, thread_count, threads_option
 from lmart.cli.options.data import data_options, refuse_two_standard_inputs
 from lmart.cli.options.packed import given_on_command_line, packed
@@ -23,13 +25,28 @@ if TYPE_CHECKING:
     from lmart.formats.documents.row_blocks import RowBlock
     from lmart.formats.results.explanations import RowExplanations
 
+HELP = """Score each row of --data with a model, in the order of the rows.
+
+Scores are unbounded numbers, and only comparable within a query: higher ranks first, and rows with equal scores
+keep their order. Labels and query ids may be missing.
+\f
+Rows are read, scored and written block by block, so that
+the data may be larger than memory or come from a pipe; every format but scores holds the rows of one query, or
+with --group-by-qid all of them. A feature that a row does not name counts as it did in training (--absent);
+a column of the model that a table lacks counts so too, with a warning. Features that the model does not know are
+left out, with a warning; of tables only the model's columns and the ids are looked at. Labels are not judged: they
+may be empty, -1, ? or nan.
+
+--explain and --why take scores apart: each feature's contribution is its Shapley value (exact path-dependent
+TreeSHAP), and base is the mean score of the documents that the model was trained on."""
+
 EPILOG = """\b
 Examples:
-  lmart predict -m model.json --data data/sample/test.svm -o scores.txt
-  lmart predict -m model.json --data data/sample/test.svm --format tsv --top 3
-  lmart predict -m model.json --data data/sample/test.svm --format trec -o run.txt
-  lmart predict -m model.json --data - --format jsonl --explain < data/sample/test.svm
-  lmart predict -m model.json --data data/sample/test.svm --why 161 1 2
+  lmart predict -m model.json --data test.svm -o scores.txt
+  lmart predict -m model.json --data test.svm --format tsv --top 3
+  lmart predict -m model.json --data test.svm --format trec -o run.txt
+  lmart predict -m model.json --data - --format jsonl --explain < test.svm
+  lmart predict -m model.json --data test.svm --why 161 1 2
 """
 
 
@@ -93,7 +110,10 @@ class PredictOutput:
 
 
 @click.command(
+    "predict",
+    cls=HelpfulCommand,
     short_help="Score rows with a model.",
+    help=HELP,
     epilog=EPILOG,
 )
 @click.option(
@@ -114,10 +134,11 @@ class PredictOutput:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(list(RESULT_FORMATS)),
+    type=Choice(list(RESULT_FORMATS)),
     default="scores",
     show_default=True,
-    help=" ".join(f"{one.name}: {one.summary}" for one in RESULT_FORMATS.values())
+    help="How scores are written.\f "
+    + " ".join(f"{one.name}: {one.summary}" for one in RESULT_FORMATS.values())
     + " A document is its id from the data, else its number in the query, from 1; "
     "one that a query names twice is refused in trec, and warned of in tsv and jsonl.",
 )
@@ -127,7 +148,7 @@ class PredictOutput:
     metavar="K",
     default=None,
     show_default="all",
-    help="Write only the best K rows of each query; not with --format scores.",
+    help="Write only the best K rows of each query.\f Not with --format scores.",
 )
 @click.option(
     "--tag", metavar="NAME", default="lmart", show_default=True, callback=_tag, help="Name of the run in --format trec."
@@ -135,21 +156,22 @@ class PredictOutput:
 @click.option(
     "--explain",
     is_flag=True,
-    help="Add to each row of --format jsonl a base, the same for all rows, and contributions by feature, those of 0 "
-    "left out; together they are the score.",
+    help="Add what each feature contributes; with --format jsonl.\f Each row gets a base, the same for all rows, and "
+    "contributions by feature, those of 0 left out; together they are the score.",
 )
 @click.option(
     "--why",
     nargs=3,
     metavar="QID A B",
     default=None,
-    help="Print, instead of scores, a table of the features that put document A of query QID above document B, or "
-    "below it. A document is its id from the data, or its number in the query, from 1.",
+    help="Print why document A of query QID ranks above B.\f Or below it. Instead of scores, a table of the features "
+    "that put it there. A document is its id from the data, or its number in the query, from 1.",
 )
 @click.option(
     "--strict",
     is_flag=True,
-    help="Refuse data with features that the model does not have, and tables that lack a column of the model.",
+    help="Refuse data whose features are not those of the model.\f It has features that the model does not have, or "
+    "is a table that lacks a column of the model.",
 )
 @data_options
 @threads_option
@@ -164,18 +186,15 @@ def command(
     threads: int | None,
     quiet: int,
 ) -> None:
-    """Score each row of --data with a model and write the scores, in the order of the rows.
+    """Score rows; the help text is HELP.
 
-    Scores are unbounded numbers, and only comparable within a query: higher ranks first, and rows with equal scores
-    keep their order. Labels and query ids may be missing. Rows are read, scored and written block by block, so that
-    the data may be larger than memory or come from a pipe; every format but scores holds the rows of one query, or
-    with --group-by-qid all of them. A feature that a row does not name counts as it did in training (--absent);
-    a column of the model that a table lacks counts so too, with a warning. Features that the model does not know are
-    left out, with a warning; of tables only the model's columns and the ids are looked at. Labels are not judged: they
-    may be empty, -1, ? or nan.
-
-    --explain and --why take scores apart: each feature's contribution is its Shapley value (exact path-dependent
-    TreeSHAP), and base is the mean score of the documents that the model was trained on.
+    model        : the model file
+    data         : the file of rows
+    output       : what is written, and where
+    strict       : refuse data whose features are not those of the model
+    read_options : how files are read
+    threads      : to use; None: all of this process
+    quiet        : how often --quiet is given
     """
     output.check_usage()
     inputs = [model, data, *([read_options.query_sizes] if read_options.query_sizes else [])]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 
 import click
 
+from lmart.cli.help.command import HelpfulCommand
 from lmart.cli.options.common import quiet_option, thread_count, threads_option
 from lmart.cli.options.data import data_options, refuse_two_standard_inputs
 from lmart.cli.options.packed import given_on_command_line, packed
@@ -66,7 +67,7 @@ class ShowRequest:
         refuse_two_standard_inputs([self.file, self.data])
 
 
-@click.command(short_help="Show what is in a model, or how a run went.", epilog=EPILOG)
+@click.command("show", cls=HelpfulCommand, short_help="Show what is in a model, or how a run went.", epilog=EPILOG)
 @click.argument("file", metavar="MODEL|REPORT")
 @click.option(
     "--top",
@@ -74,36 +75,35 @@ class ShowRequest:
     metavar="N|all",
     default="20",
     show_default=True,
-    help="List the N most important features; all: every feature that is split on.",
+    help="List the N most important features.\f all: every feature that is split on.",
 )
 @click.option(
     "--tree",
     type=Whole(min=1),
     metavar="N",
     default=None,
-    help="Show tree N of the model as nested conditions. Trees are numbered from 1, as in --report and in messages.",
+    help="Show tree N of the model as nested conditions.\f Trees are numbered from 1, as in --report and in messages.",
 )
 @click.option(
     "--data",
     metavar="FILE",
     default=None,
-    help="Explain the scores of the rows of FILE, and list the mean absolute contribution (SHAP) of each feature. Rows "
+    help="List mean contributions (SHAP) in the rows of FILE.\f The mean absolute contribution of each feature. Rows "
     "are read block by block.",
 )
 @click.option(
     "--tsv",
     "as_tsv",
     is_flag=True,
-    help="Print a tab-separated table with every digit: of a model, the importance of all features; of a report, the "
+    help="Print a tab-separated table with every digit.\f Of a model, the importance of all features; of a report, the "
     "measures of each round.",
 )
-@click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON object with all that is shown; every digit counts."
-)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object with every digit.")
 @click.option(
     "--strict",
     is_flag=True,
-    help="Refuse data with features that the model does not have, and tables that lack a column of the model.",
+    help="Refuse data whose features are not those of the model.\f It has features that the model does not have, or "
+    "is a table that lacks a column of the model.",
 )
 @data_options
 @threads_option

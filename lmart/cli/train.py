@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import fields
 
 import click
@@ -20,11 +21,11 @@ from lmart.formats.read_options import ReadOptions
 from lmart.settings import OBJECTIVES, TrainSettings
 from lmart.settings.recipe import VARIATIONS
 
-HELP = """Learn a ranking model from judged documents and write it as one JSON file.
+HELP = """Train a ranking model from judged documents and write it as one JSON file.
 
 The model is an ensemble of regression trees fitted, one a round, to the gradients that would improve the ranking of
 each query (LambdaMART). The same data and settings give the same bytes, whatever the number of threads.
-
+\f
 What a better ranking is, --objective says:
 
 \b
@@ -62,6 +63,8 @@ Values become small codes while they are read, so the raw data is never all in m
 --folds or --tune it is). Beyond 200,000 rows --data is read twice; what comes through a pipe is kept in a temporary
 file in TMPDIR for that, compressed if it came so.
 
+Queries with constant labels, the same for all of their documents, have no pair to learn from; their number is told.
+
 With --early-stop each ranker holds exactly the trees of its best round on the first --valid file. Measures are means
 over queries, by --weights or --valid-weights where there are some; queries without a relevant document count as 0, ties
 are in file order. The measure and the objective err take the largest label of all --data and --valid files, at least 4,
@@ -82,19 +85,21 @@ not given; the first trial has what would be chosen without it."""
 
 EPILOG = """\b
 Examples:
-  lmart train --data data/sample/train.svm --out model.json
-  lmart train --data data/sample/train.svm --valid data/sample/vali.svm --early-stop 30 --trees 500
-  lmart train --data data/sample/train.svm --leaves 15 --min-docs 5 --report run.json
-  lmart train --data data/sample/train.svm --monotone 1:+1,2:+1 --trees 50
-  lmart train --data data/sample/train.svm --trees 40 --rankers 1 --out first.json
-  lmart train --data data/sample/train.svm --trees 60 --continue-from first.json
-  lmart train --data data/sample/train.svm --folds 5 --early-stop 20 --oof scores.txt
-  lmart train --data data/sample/train.svm --folds 3 --tune-trials 3 --trees 50 --tune-file trials.jsonl
+  lmart train --data train.svm --out model.json
+  lmart train --data train.svm --valid vali.svm --early-stop 30
+  lmart train --data train.svm --folds 5 --early-stop 20 --oof scores.txt
+  lmart train --data train.svm --leaves 15 --min-docs 5 --report run.json
+  lmart train --data train.svm --monotone 1:+1,2:+1 --trees 50
+  lmart train --data train.svm --trees 40 --rankers 1 --out first.json
+  lmart train --data train.svm --trees 60 --continue-from first.json
+  lmart train --data train.svm --folds 3 --tune-trials 3 --trees 50
 """
 
 
 @click.command(
+    "train",
     cls=ManyFilesCommand,
+    short_help="Train a ranking model from judged documents.",
     many=("--data", "--valid", "--valid-init-scores", "--valid-weights", "--valid-query-sizes"),
     help=HELP.format(
         objectives=definitions({kind.name: kind.help for kind in OBJECTIVES.values()}),
@@ -107,13 +112,13 @@ Examples:
     metavar="FILE...",
     multiple=True,
     required=True,
-    help="Judged documents to learn from: LETOR, CSV, TSV or Parquet; several files are one data set.",
+    help="Judged documents to learn from.\f LETOR, CSV, TSV or Parquet; several files are one data set.",
 )
 @click.option(
     "--valid",
     metavar="FILE...",
     multiple=True,
-    help="Judged documents to measure after each tree; each file is a set of its own, the first one decides.",
+    help="Judged documents to measure after each tree.\f Each file is a set of its own, the first one decides.",
 )
 @click.option(
     "-o", "--out", metavar="MODEL", default="model.json", show_default=True, help="Where the model is written."
@@ -121,19 +126,21 @@ Examples:
 @click.option(
     "--continue-from",
     metavar="MODEL",
-    help="Go on boosting from a model, of lmart or any other format that lmart convert reads: the new model has its "
-    "trees and then the new ones, which --trees counts.",
+    help="Go on boosting from a model.\f It may be of lmart or any other format that lmart convert reads: the new "
+    "model has its trees and then the new ones, which --trees counts.",
 )
 @setting_options
 @metadata_options
 @click.option(
     "--strict",
     is_flag=True,
-    help="Refuse tables of --data that lack a column of the others, and --valid files whose features are not those of "
-    "--data.",
+    help="Refuse files whose columns or features differ.\f These are tables of --data that lack a column of the "
+    "others, and --valid files whose features are not those of --data.",
 )
 @click.option(
-    "--report", metavar="FILE", help="Write the run as JSON: settings, measures of every round, warnings, seconds."
+    "--report",
+    metavar="FILE",
+    help="Write the run as JSON.\f It has settings, measures of every round, warnings, seconds.",
 )
 @selection_options
 @data_options
@@ -159,6 +166,7 @@ def command(
     threads        : to use; None: all of this process
     quiet          : how often --quiet is given
     """
+    began = time.perf_counter()
     request = TrainRequest(files, settings, metadata_files, selection, read_options).checked()
 
     # Only now, as these load numpy and numba.
@@ -182,4 +190,4 @@ def command(
         fitted = train_run.fit(request, inputs, selected.settings, record, pool, console)
     warn_after_training(fitted.result, fitted.settings, inputs.train_set.n_features, fitted.can_learn, console)
     train_run.write_outputs(request, inputs, selected, fitted, record, console)
-    train_run.report_result(request, inputs, fitted, console)
+    train_run.report_result(request, inputs, fitted, time.perf_counter() - began, console)

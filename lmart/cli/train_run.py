@@ -6,12 +6,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from lmart.cli.model_selection import SelectedSettings, select_settings, selection_data, trial_patience
 from lmart.cli.signals import flush_output
 from lmart.cli.terminal import model_selection_report, train_report
 from lmart.cli.terminal.console import Console
+from lmart.cli.terminal.round_progress import RoundProgress
 from lmart.cli.train_inputs import TrainingInputs
 from lmart.cli.train_request import TrainRequest
 from lmart.formats.models.lmart_json import model_to_json
@@ -166,12 +166,12 @@ def fit(
         given = {"the model": run.continuation, "the initial scores": inputs.metadata.init_scores}
         started = " and ".join(what for what, one in given.items() if one is not None)
         console.notice(f"{started} alone: {settings.measure} {measures}")
-    before = [sum(one.trees for one in settings.rankers[:k]) for k in range(len(settings.rankers))]
+    start = run.start.validation[0] if run.start is not None and run.start.validation else None
     with console.progress(settings.trees) as progress:
-        for grown, one in enumerate(run.rounds(), 1):
+        shown = RoundProgress(progress, settings, valid, start)
+        for one in run.rounds():
             record.add(one, in_detail=request.files.report is not None)
-            done = grown if settings.shares_trees else before[one.ranker - 1] + one.round
-            progress.update(done, partial(train_report.round_progress, one, settings, valid))
+            shown.on_round(one)
     result = run.finish()
     return FittedModel(result, run.settings, run.can_learn, tuple(one.text for one in run.differences))
 
@@ -207,16 +207,19 @@ def write_outputs(
         flush_output()
 
 
-def report_result(request: TrainRequest, inputs: TrainingInputs, fitted: FittedModel, console: Console) -> None:
+def report_result(
+    request: TrainRequest, inputs: TrainingInputs, fitted: FittedModel, seconds: float, console: Console
+) -> None:
     """Report what was written, after all outputs are complete.
 
     request : what the command line asks for
     inputs  : what was read
     fitted  : the result of the training
+    seconds : since the command began
     console : where messages go
     """
     files = request.files
-    console.notice(train_report.summary(fitted.result, fitted.settings, files.valid, files.out))
+    console.notice(train_report.summary(fitted.result, fitted.settings, files.valid, files.out, seconds))
     if inputs.metadata.init_scores is not None:
         console.notice("measures are of the initial scores and the trees together; the model holds the trees alone")
 

@@ -9,7 +9,7 @@ import math
 from dataclasses import Field, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
-from lmart.errors import SettingsError, quote
+from lmart.errors import SettingsError, either, quote
 from lmart.gains import Gain
 from lmart.settings.kinds import OBJECTIVES, TREE_FORMS, ObjectiveKind, check_positions
 
@@ -23,6 +23,7 @@ def _setting(
     default: object,
     meaning: str,
     *,
+    more: str = "",
     low: float | None = None,
     high: float | None = None,
     above: float | None = None,
@@ -34,13 +35,22 @@ def _setting(
 
     default   : the default value
     meaning   : one line for help
+    more      : further sentences for the manual page
     low, high : smallest and largest number, allowed themselves
     above     : a number that all are above
     choices   : all words that are allowed
     joined    : several of the choices may be named, with + between
     option    : it is an option of `lmart train`; else it follows from the data or from another setting
     """
-    known = {"meaning": meaning, "low": low, "high": high, "above": above, "choices": choices, "joined": joined}
+    known = {
+        "meaning": meaning,
+        "more": more,
+        "low": low,
+        "high": high,
+        "above": above,
+        "choices": choices,
+        "joined": joined,
+    }
     known["option"] = option
     return field(default=default, metadata=known)
 
@@ -49,28 +59,30 @@ def _setting(
 class TrainSettings:
     """How to train; raises SettingsError when a value is of another type or outside its range."""
 
-    trees: int = _setting(300, "Number of trees, one a round; the most of all rankers together.", low=1)
+    trees: int = _setting(300, "Most trees, of all rankers together.", more="One is grown a round.", low=1)
     rankers: int | None = _setting(
         None,
-        "Number of rankers that the model is the mean of; each has an even share of --trees. They differ in objective, "
+        "Rankers that the model is the mean of; 1: a plain one.",
+        more="Each has an even share of --trees. They differ in objective, "
         "form of tree, drawn features and seed, as far as these are not given. auto: up to 4. With --early-stop and "
         "--valid, another one begins while as many trees are left as the largest one holds; else each has "
         "enough trees for the data: its trees x learning rate is at least 2, and the square root of queries x "
         "documents, divided by 350. As many as there are objectives where --objective is given; 1 with --positions. "
-        "1: one plain ranker. Above 8 only where all draw something by chance, as with --features below 1.",
+        "Above 8 only where all draw something by chance, as with --features below 1.",
         low=1,
         high=64,
     )
     tree: str | None = _setting(
         None,
-        "How a tree grows: at the leaf with the highest gain, level by level, or with one split for all leaves of a "
-        "level. auto: as the table of rankers in lmart-train(1) says, leafwise for a single ranker.",
+        f"How a tree grows: {either(tuple(TREE_FORMS))}.",
+        more="At the leaf with the highest gain, level by level, or with one split for all leaves of a level. auto: "
+        "as the table of rankers in lmart-train(1) says, leafwise for a single ranker.",
         choices=tuple(TREE_FORMS),
     )
     leaves: int | None = _setting(
         None,
-        "Most leaves a tree may have; auto: one for every 32 queries, from 8 to 31; 64 where all leaves of a level "
-        "have one split.",
+        "Most leaves of a tree.",
+        more="auto: one for every 32 queries, from 8 to 31; 64 where all leaves of a level have one split.",
         low=2,
         high=1 << 20,
     )
@@ -78,13 +90,14 @@ class TrainSettings:
     max_depth: int = _setting(0, "Most splits between root and leaf; 0: no limit.", low=0)
     min_docs: int = _setting(20, "Fewest documents in a leaf, counted exactly.", low=1)
     min_hessian: float = _setting(0.001, "Least sum of hessians in a leaf.", low=0)
-    l2: float = _setting(0.0, "Added to the hessian sum of a leaf (L2 regularisation).", low=0)
+    l2: float = _setting(0.0, "Added to a leaf's hessian sum (L2 regularisation).", low=0)
     max_bins: int = _setting(
-        255, "Most histogram bins of a feature, besides the one for missing values.", low=2, high=255
+        255, "Most histogram bins of a feature.", more="One more is for missing values.", low=2, high=255
     )
     objective: str | None = _setting(
         None,
-        "What trees are fitted to; several are taken in turn by the rankers. auto: yetirank and lambdamart for "
+        f"Fit {either(tuple(OBJECTIVES))}, or several with +.",
+        more="Trees are fitted to it; several are taken in turn by the rankers. auto: yetirank and lambdamart for "
         "several rankers, lambdamart for --rankers 1 and for few trees (trees x learning rate below 4), yetirank for a "
         "single ranker of large data.",
         choices=tuple(OBJECTIVES),
@@ -92,47 +105,56 @@ class TrainSettings:
     )
     truncation: int = _setting(
         30,
-        "A pair counts when at least one of its documents is among the first N of the current order; 0: all pairs.",
+        "Pairs count with a document among the first N.",
+        more="With 0 all pairs count. The first N are those of the current order; one of both documents is enough.",
         low=0,
     )
     sigma: float = _setting(1.0, "Slope of the pair sigmoid.", above=0, high=1_000_000)
-    normalize: bool = _setting(True, "Normalise the lambdas of each query, as LightGBM's lambdarank_norm does.")
-    gain: Gain = _setting(Gain(), "Gain of a label: exp2 (2^label - 1), linear, or a table G0,G1,... from label 0 up.")
-    metric: str = _setting(
-        "ndcg@10", "Measure for the log, for validation and for early stopping; `lmart eval --help` lists them."
+    normalize: bool = _setting(
+        True, "Normalise the lambdas of each query.", more="LightGBM's lambdarank_norm does the same."
     )
+    gain: Gain = _setting(
+        Gain(),
+        "Gain of a label: exp2 (2^label - 1), linear, or a table.",
+        more="A table G0,G1,... has the gains of the labels from 0 up.",
+    )
+    metric: str = _setting("ndcg@10", "Measure to log, validate and stop by.", more="`lmart eval --help` lists them.")
     early_stop: int = _setting(
         0,
-        "Stop a ranker after this many trees without a better measure on the first "
-        "--valid file, or in the mean over --folds; 0: off.",
+        "Stop after N trees that are no better; 0: off.",
+        more="Each ranker is stopped by itself, when --metric has not been better for so many trees: on the first "
+        "--valid file, or in the mean over --folds.",
         low=0,
     )
     absent: str = _setting(
         "zero",
-        "What an index that is not in the row means; an explicit nan is always missing.",
+        "What an index that is not in the row means.",
+        more="An explicit nan is always missing.",
         choices=("zero", "missing"),
     )
     sample: float | None = _setting(
         None,
-        "Share of documents each tree is grown from, drawn by gradient, unbiased; 1: all; auto: 1 up to 200,000 "
+        "Share of documents each tree is grown from; 1: all.",
+        more="It is drawn by gradient, unbiased. auto: 1 up to 200,000 "
         "documents, beyond that 200,000 of them, but at least 0.3.",
         above=0,
         high=1,
     )
     features: float | None = _setting(
         None,
-        "Share of features each tree may split on, drawn anew for each. auto: as the "
+        "Share of features each tree may split on; 1: all.",
+        more="It is drawn anew for each tree. auto: as the "
         "table of rankers in lmart-train(1) says, 1 for a single ranker.",
         above=0,
         high=1,
     )
     monotone: str = _setting(
         "",
-        "Features that the score may only rise with (+1) or only fall with (-1), by index or column name: a list "
-        "FEATURE:+1,FEATURE:-1,... or a FILE of such lines.",
+        "Features the score only rises (+1) or falls (-1) with.",
+        more="They are given by index or column name: a list FEATURE:+1,FEATURE:-1,... or a FILE of such lines.",
     )
     position_bias_reg: float = _setting(
-        0.0, "L2 regularisation of the bias of each document's position; with --positions only.", low=0, high=1e100
+        0.0, "L2 regularisation of the bias of each position.", more="With --positions only.", low=0, high=1e100
     )
     seed: int = _setting(0, "Seed of everything random.", low=0, high=2**63 - 1)
     largest_label: int | None = _setting(

@@ -154,7 +154,7 @@ class TestUsage:
         assert result.stderr.endswith(f"; see '{command} --help'\n")
 
     def test_lmart_alone_shows_the_help(self) -> None:
-        assert run().stdout == run("--help").stdout == run("-h").stdout
+        assert run().stdout == run("--help").stdout == run("-h").stdout == run("help").stdout
         assert all(name in run().stdout for name in COMMANDS)
 
     @pytest.mark.parametrize("name", COMMANDS)
@@ -231,8 +231,8 @@ class TestStreams:
         assert os.listdir(tmp_path) == ["full"]
 
     def test_completion_that_does_not_fit_is_an_error(self, tmp_path: Path) -> None:
-        environment = {"_LMART_COMPLETE": "bash_source", "PYTHONUNBUFFERED": "1"}
-        done = shell("lmart > /dev/full", tmp_path, environment)
+        environment = {"_LMART_COMPLETE": "zsh", "PYTHONUNBUFFERED": "1"}
+        done = shell("lmart train -- > /dev/full", tmp_path, environment)
         assert (done.returncode, done.stderr) == (1, b"lmart: error: standard output: No space left on device\n")
 
     @pytest.mark.parametrize("arguments", [("train", "--help"), ("convert", TRAIN, "-")])
@@ -447,7 +447,7 @@ class TestProgress:
     @pytest.mark.parametrize("name", COMMANDS)
     def test_every_command_says_what_quiet_means(self, name: str) -> None:
         said = " ".join(run(name, "--help").stdout.split())
-        assert "Say nothing but warnings and errors; twice (-qq): nothing but errors." in said
+        assert "Say nothing but warnings and errors; twice (-qq): errors." in said
 
     def test_plain_lines_grow_rare(self) -> None:
         lines: list[str] = []
@@ -521,9 +521,19 @@ class TestConsole:
         assert "lmart: after\r\n" in shown
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_a_command_is_found_by_habit(command: str) -> None:
+    assert run("help", command).stdout == run(command, "--help").stdout
+
+
+def test_version_is_found_by_habit() -> None:
+    assert run("version").stdout == run("-V").stdout == run("--version").stdout
+    assert "perhaps 'lmart train'" in run("help", "trian", status=2).stderr
+
+
 def test_completion_is_offered() -> None:
-    environment = {**os.environ, "_LMART_COMPLETE": "bash_complete", "COMP_WORDS": "lmart tr", "COMP_CWORD": "1"}
-    done = subprocess.run(PROGRAM, env=environment, capture_output=True, check=True)
+    environment = {**os.environ, "_LMART_COMPLETE": "bash"}
+    done = subprocess.run([*PROGRAM, "lmart tr"], env=environment, capture_output=True, check=True)
     assert b"train" in done.stdout
 
 

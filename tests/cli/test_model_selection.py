@@ -142,8 +142,26 @@ def test_results_go_beside_an_output_on_standard_output() -> None:
 def test_a_narrow_terminal_cuts_no_number(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(table, "is_terminal", lambda: True)
     monkeypatch.setenv("COLUMNS", "20")
-    table.print_table(["measure"] * 5, [["0.123456789"] * 5])
-    assert capsys.readouterr().out.count("0.123456789") == 5
+    numbers = [f"0.12345678{digit}" for digit in range(5)]
+    table.print_table(["measure"] * 5, [numbers])
+    shown = capsys.readouterr().out
+    assert all(number in shown for number in numbers)
+    assert max(map(len, shown.splitlines())) <= 27  # two columns are the fewest
+
+
+def test_a_table_that_is_too_wide_stands_in_blocks(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(table, "is_terminal", lambda: True)
+    monkeypatch.setenv("COLUMNS", "40")
+    names = ["trial", "ndcg@10", "learning-rate", "leaves", "truncation", "l2"]
+    rows = [["1", "0.123456", "0.05", "31", "30", "0.0"], ["* 2", "0.223456", "0.15", "8", "10", "86.3"]]
+    table.print_table(names, rows)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 40
+    words = " ".join(lines).split()
+    assert all(word in words for word in (*names, *rows[0], "0.223456", "86.3"))
+    assert words.count("trial") == 2 and words.count("ndcg@10") == 1
 
 
 def test_refusals() -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
+import sys
+import zipapp
 from pathlib import Path
 
 import pytest
@@ -91,3 +94,24 @@ def test_openblas_starts_no_threads_unless_it_is_told_to(
     (tmp_path / "numpy.py").write_text("import os\nraise ImportError(os.environ['OPENBLAS_NUM_THREADS'] + ' threads')")
     done = predict(tmp_path, **({} if given is None else {"OPENBLAS_NUM_THREADS": given}))
     assert f"({given or 1} threads)" in done.stderr
+
+
+@pytest.mark.slow
+def test_an_archive_runs_as_the_program_and_keeps_its_machine_code(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    shutil.copytree(ROOT / "lmart", source / "lmart", ignore=shutil.ignore_patterns("__pycache__"))
+    zipapp.create_archive(source, tmp_path / "lmart.pyz", main="lmart.__main__:run")
+    (tmp_path / "cache").mkdir(0o700)
+    (tmp_path / "scores").write_text("0.5\n" * 600)
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": ""}
+    said = []
+    for _ in range(2):
+        line = [sys.executable, "lmart.pyz", "eval", "--data", str(SAMPLE / "test.svm"), "--scores", "scores"]
+        done = subprocess.run(line, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+        assert "ndcg@10" in done.stdout and "cannot" not in done.stderr
+        said.append(done.stderr)
+    assert said[1] == ""
+    printed = [sys.executable, "lmart.pyz", "--completion", "fish"]
+    assert (
+        "__lmart_complete" in subprocess.run(printed, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    )

@@ -15,6 +15,7 @@ import pytest
 from helpers.commands import run, start
 from helpers.training_runs import fit, learnable, refused
 
+from lmart.manpages import pages
 from lmart.settings import TrainSettings
 from lmart.training.search_space import DIMENSIONS, dimensions
 from lmart.training.tuning import Trial, best_of, propose
@@ -305,8 +306,9 @@ def test_ranges_are_inside_those_of_the_settings() -> None:
             TrainSettings(**{one.name: value})  # type: ignore[arg-type]
 
 
-def test_the_help_names_all_that_is_searched() -> None:
-    told = " ".join(run("train", "--help").stdout.split()).partition("--tune searches ")[2].partition(", as far")[0]
+def test_the_manual_names_all_that_is_searched() -> None:
+    page = " ".join(pages()["lmart-train.1"].replace("\\-", "-").split())
+    told = page.partition("--tune searches ")[2].partition(", as far")[0]
     assert told.replace(" and ", ", ").split(", ") == [one.name.replace("_", "-") for one in DIMENSIONS]
 
 

@@ -20,7 +20,7 @@ def definitions(entries: Mapping[str, str]) -> str:
     lines = []
     for name, meaning in entries.items():
         opening = f"  {name}".ljust(column)
-        lines += textwrap.wrap(f"{meaning}.", 74, initial_indent=opening, subsequent_indent=" " * column)
+        lines += textwrap.wrap(f"{meaning}.", 72, initial_indent=opening, subsequent_indent=" " * column)
     return "\n".join(lines)
 
 
@@ -34,8 +34,8 @@ def threads_option(function: F) -> F:
         type=Whole(min=1),
         metavar="N",
         default=None,
-        show_default="all processors this process may use",
-        help="Threads to use. The result never depends on it.",
+        show_default="all there are",
+        help="Threads to use.\f All processors this process may use, unless given. The result never depends on it.",
     )(function)
 
 
@@ -44,7 +44,7 @@ def quiet_option(function: F) -> F:
 
     function : the command
     """
-    what = "Say nothing but warnings and errors; twice (-qq): nothing but errors."
+    what = "Say nothing but warnings and errors; twice (-qq): errors."
     return click.option("-q", "--quiet", count=True, help=what)(function)
 
 

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
+from lmart.cli.options.choice import Choice
 from lmart.cli.options.types import GainType, Real
 from lmart.measures.conventions import CHOICES, LARGEST_LEVEL
 from lmart.measures.kinds import KINDS
@@ -22,78 +23,96 @@ OPTION_NAMES = ("discount", "empty", "ties", "short", "p_divisor", "map_divisor"
 """The conventions of CHOICES that are options."""
 
 
-def _words(name: str) -> click.Choice[str]:
-    return click.Choice(tuple(CHOICES[name]))
+def _words(name: str) -> Choice:
+    return Choice(tuple(CHOICES[name]))
 
 
 def _default(name: str) -> str:
-    return f"  [default: {next(iter(CHOICES[name]))}]"
+    return next(iter(CHOICES[name]))
 
 
 _OPTIONS = (
     click.option(
         "--like",
-        type=click.Choice(tuple(PRESETS)),
+        type=Choice(tuple(PRESETS)),
+        metavar="TOOL",
         default=None,
-        help="Take on the conventions of another tool, so that the same scores get its numbers; the options below then "
-        "change single ones. See lmart-measures(7).",
+        help="Take on the conventions of another tool.\f "
+        "The same scores then get its numbers; the options below change "
+        f"single ones. The tools are {', '.join(PRESETS)}; see lmart-measures(7).",
     ),
     click.option(
         "--gain",
         type=GainType(),
-        metavar="exp2|linear|G0,G1,...",
-        help=f"Gain of a label in {WITH_GAIN}: 2^label - 1, the label, or a table from label 0 up.  "
-        "[default: the model's, else exp2]",
+        metavar="GAIN",
+        show_default="the model's, else exp2",
+        help=f"Gain of a label: exp2, linear, or a table G0,G1,...\f "
+        f"In {WITH_GAIN}: 2^label - 1, the label, or an entry "
+        "of a table, which has them from label 0 up.",
     ),
     click.option(
         "--discount",
         type=_words("discount"),
-        help=f"Discount of a rank in {WITH_GAIN}: 1 / log2(rank + 1), or that of LETOR, 1 at ranks 1 and 2, then 1 / "
-        f"log2(rank).{_default('discount')}",
+        show_default=_default("discount"),
+        help=f"Discount of a rank.\f "
+        f"In {WITH_GAIN}: 1 / log2(rank + 1), or that of LETOR, 1 at ranks 1 and 2, then 1 / "
+        "log2(rank).",
     ),
     click.option(
         "--relevant",
         metavar="LABEL",
         type=Real(min=0, max=LARGEST_LEVEL, min_open=True),
         default=None,
-        help="Least label of a relevant document in binary measures that have no rel= of their own, as in p@5(rel=2).  "
-        "[default: any above 0]",
+        show_default="any above 0",
+        help="Least label of a relevant document.\f "
+        "In binary measures that have no rel= of their own, as in p@5(rel=2).",
     ),
     click.option(
         "--empty",
         type=_words("empty"),
-        help=f"What a query without a relevant document counts, in all measures but {WITHOUT_EMPTY}; skip leaves it "
-        f"out of the mean.{_default('empty')}",
+        show_default=_default("empty"),
+        help=f"What a query without a relevant document counts.\f "
+        f"In all measures but {WITHOUT_EMPTY}; skip leaves it out "
+        "of the mean.",
     ),
     click.option(
         "--ties",
         type=_words("ties"),
-        help="Documents of equal score: in the order of the data, in its reverse, by document id from the last to the "
-        f"first, or the mean over all their orders, computed exactly.{_default('ties')}",
+        metavar="ORDER",
+        show_default=_default("ties"),
+        help="Order of equal scores: input, reverse, docid or average.\f That of the data, its reverse, by document id "
+        "from the last to the first, or the mean over all their orders, computed exactly.",
     ),
     click.option(
         "--short",
         type=_words("short"),
-        help="What ndcg@k is of a query with fewer than k documents: that of the whole query, or 0, as in LETOR."
-        f"{_default('short')}",
+        show_default=_default("short"),
+        help="What ndcg@k is of a shorter query.\f "
+        "Of one with fewer than k documents: that of the whole query, or 0, as "
+        "in LETOR.",
     ),
     click.option(
         "--p-divisor",
         type=_words("p_divisor"),
-        help="What p@k is divided by in a query with fewer than k documents: k, or their number (length)."
-        f"{_default('p_divisor')}",
+        show_default=_default("p_divisor"),
+        help="What p@k is divided by in a shorter query.\f In one with fewer than k documents: k, or their number "
+        "(length).",
     ),
     click.option(
         "--map-divisor",
         type=_words("map_divisor"),
-        help="What map@k is divided by: the relevant documents of the query, at most k of them, or at most as many as "
-        f"are looked at (length).{_default('map_divisor')}",
+        metavar="DIVISOR",
+        show_default=_default("map_divisor"),
+        help="What map@k is divided by: relevant, k or length.\f "
+        "The relevant documents of the query, at most k of them, "
+        "or at most as many as are looked at (length).",
     ),
     click.option(
         "--precision",
         type=_words("precision"),
-        help="Scores are compared as they are, in 64 bits, or rounded to 32 bits (single), which makes some of them "
-        f"equal.{_default('precision')}",
+        show_default=_default("precision"),
+        help="Bits in which scores are compared.\f They are as they are, in 64 bits, or rounded to 32 bits (single), "
+        "which makes some of them equal.",
     ),
 )
 

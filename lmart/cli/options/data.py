@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from lmart.cli.options.choice import Choice
 from lmart.cli.options.packed import packed
 from lmart.cli.options.types import Whole
 from lmart.errors import quote
@@ -38,14 +39,14 @@ _OPTIONS = (
     click.option(
         "--group-by-qid",
         is_flag=True,
-        help="Collect the rows of a query that comes back, instead of refusing the data.",
+        help="Collect the rows of a query that comes back.\f Without, such data is refused.",
     ),
     click.option(
         "--duplicates",
-        type=click.Choice(["error", "last"]),
+        type=Choice(["error", "last"]),
         default="error",
         show_default=True,
-        help="What to do when an index stands twice in a row: refuse the data, or take the last value.",
+        help="What an index twice in a row is: an error, or the last.",
     ),
     click.option(
         "--max-errors",
@@ -53,42 +54,44 @@ _OPTIONS = (
         metavar="N",
         default=10,
         show_default=True,
-        help="List at most this many faults of the data before giving up.",
+        help="Most faults of the data to list.",
     ),
-    click.option("--allow-inf", is_flag=True, help="Take infinite values as they are, instead of refusing the data."),
+    click.option(
+        "--allow-inf", is_flag=True, help="Take infinite values as they are.\f Without, such data is refused."
+    ),
     click.option(
         "--query-sizes",
         metavar="FILE",
         default=None,
-        help="Take the queries from FILE, the number of rows of each on a line, for data without query ids.",
+        help="Rows of each query, for data without query ids.\f One number a line, in the order of the rows.",
     ),
     click.option(
         "--label-column",
         metavar="NAME",
         default=None,
         show_default="label, relevance, rel, target or y",
-        help="Column of the labels in CSV, TSV or Parquet.",
+        help="Column of the labels.\f In CSV, TSV and Parquet.",
     ),
     click.option(
         "--query-column",
         metavar="NAME",
         default=None,
         show_default="qid, query_id, query, group or srch_id",
-        help="Column of the query ids in CSV, TSV or Parquet.",
+        help="Column of the query ids.\f In CSV, TSV and Parquet.",
     ),
     click.option(
         "--document-column",
         metavar="NAME",
         default=None,
         show_default="docid, doc_id, document_id or docno",
-        help="Column of the document ids in CSV, TSV or Parquet.",
+        help="Column of the document ids.\f In CSV, TSV and Parquet.",
     ),
     click.option(
         "--ignore-columns",
-        metavar="NAME,...",
+        metavar="NAMES",
         multiple=True,
         callback=_columns,
-        help="Columns of CSV, TSV or Parquet to leave out; in LETOR text, indices. A name may stand in double quotes, "
+        help="Columns to leave out; in LETOR text, indices.\f A name may stand in double quotes, "
         "as in CSV: '\"a,b\",c'; '\"\"' is the column without a name.",
     ),
 )

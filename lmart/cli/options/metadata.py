@@ -28,27 +28,27 @@ _OPTIONS = (
     click.option(
         "--weights",
         metavar="FILE",
-        help="One weight a query, or one a row, on a line each; their number decides which. They count in training and "
-        "in every measure of --data that is printed: of training, of --folds and of --tune.",
+        help="Weights of queries, or of rows.\f One a line, for each query or for each row; their number decides "
+        "which. They count in training and in every measure of --data that is printed: of training, of --folds and of "
+        "--tune.",
     ),
     click.option(
         "--valid-weights",
         metavar="FILE...",
         multiple=True,
-        help="The same for the measures of the --valid files, one FILE for each, in their order. Without, their "
+        help="Weights for the measures of --valid, a FILE each.\f In the order of the --valid files. Without, their "
         "queries all count the same.",
     ),
     click.option(
         "--valid-query-sizes",
         metavar="FILE...",
         multiple=True,
-        help="What --query-sizes is for --data: the number of rows of each query of the --valid files, one FILE for "
-        "each, in their order.",
+        help="Like --query-sizes, for the --valid files, a FILE each.\f In the order of the --valid files.",
     ),
     click.option(
         "--init-scores",
         metavar="FILE",
-        help="Start from these scores instead of 0, one number a row of --data, a line each. They are not in the "
+        help="Start from these scores instead of 0.\f One number a row of --data, a line each. They are not in the "
         "model: what lmart predict gives is to be added to the same scores of new documents. With --early-stop and "
         "--folds the model holds no tree when no round is better than these scores alone. To go on from a model "
         "use --continue-from; with its scores here, give another --seed, as what is drawn by chance begins anew.",
@@ -57,12 +57,12 @@ _OPTIONS = (
         "--valid-init-scores",
         metavar="FILE...",
         multiple=True,
-        help="The same for the --valid files, one FILE for each, in their order.",
+        help="Like --init-scores, for the --valid files, a FILE each.\f In the order of the --valid files.",
     ),
     click.option(
         "--positions",
         metavar="FILE",
-        help="Where each row of --data was shown when it was clicked or not: any word, one a row, a line each. What "
+        help="Where each row was shown when clicked or not.\f Any word, one a row of --data, a line each. What "
         "positions add to clicks is then learned together with the model but kept out of it; --report lists it (of "
         "several rankers the first one's). With "
         f"--objective {' or '.join(WITH_POSITIONS)}, which auto takes then.",

@@ -6,8 +6,10 @@ from typing import Any
 
 import click
 
+from lmart.cli.help.command import HelpfulCommand
 
-class ManyFilesCommand(click.Command):
+
+class ManyFilesCommand(HelpfulCommand):
     """A command without arguments, in which a file after a file of one of the options `many` belongs to it too."""
 
     def __init__(self, *args: Any, many: tuple[str, ...], **named: Any) -> None:

@@ -26,34 +26,35 @@ _OPTIONS = (
         "--folds",
         type=Whole(min=2),
         metavar="K",
-        help="Cross-validate first: split the queries into K folds, train K models that each leave one fold out, and "
-        "measure each on the queries it did not see. The model is then trained on all data with the number of trees "
-        "that has the best mean measure over the folds.",
+        help="Cross-validate first, to choose the number of trees.\f Split the queries into K folds, train K models "
+        "that each leave one fold out, and measure each on the queries it did not see. The model is then trained on "
+        "all data with the number of trees that has the best mean measure over the folds.",
     ),
     click.option(
         "--oof",
         metavar="FILE",
-        help="Write what --folds gives each row: the score by the model that did not see its query, one number a row, "
-        "in input order.",
+        help="Write the scores that --folds gives each row.\f Each is by the model that did not see its query; one "
+        "number a row, in input order.",
     ),
     click.option(
         "--tune",
         type=Real(min=0, min_open=True),
         metavar="MINUTES",
-        help="Search for settings first, for so long, by the measure of --folds, or of the first --valid file. "
+        help="Search for settings first, for so long.\f They are measured by --folds, or by the first --valid file. "
         "Settings given on the command line stay as they are; --trees is the most that a trial may grow.",
     ),
     click.option(
         "--tune-trials",
         type=Whole(min=1),
         metavar="N",
-        help="Search until N settings were tried; the result then does not depend on time. With --tune: whichever "
-        "comes first.",
+        help="Search for settings until N were tried.\f The result then does not depend on time. With --tune: "
+        "whichever comes first.",
     ),
     click.option(
         "--tune-file",
         metavar="FILE",
-        help="Keep what was tried in FILE, from trial to trial; the same command goes on from there.",
+        help="Keep what was tried in FILE, and go on from there.\f It is kept from trial to trial; the same command "
+        "goes on.",
     ),
 )
 

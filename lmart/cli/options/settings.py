@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
+from lmart.cli.options.choice import Choice
 from lmart.cli.options.packed import packed
-from lmart.cli.options.types import F, GainType, Names, Real, Whole
+from lmart.cli.options.types import F, GainType, MeasureType, Names, Real, Whole
 from lmart.gains import Gain
 from lmart.settings import AUTO, TrainSettings, options, setting
 
@@ -22,7 +23,8 @@ def setting_option(name: str, metavar: str | None = None) -> Callable[[F], F]:
     one = setting(name)
     flag = "--" + name.replace("_", "-")
     low, high, above = (one.metadata[key] for key in ("low", "high", "above"))
-    shown: dict[str, Any] = {"default": one.default, "show_default": True, "help": one.metadata["meaning"]}
+    shown: dict[str, Any] = {"default": one.default, "show_default": True}
+    shown["help"] = "\f ".join(filter(None, (one.metadata["meaning"], one.metadata["more"])))
     if isinstance(one.default, bool):
         return click.option(f"{flag}/--no-{flag[2:]}", **shown)
     if isinstance(one.default, Gain):
@@ -42,20 +44,22 @@ def setting_option(name: str, metavar: str | None = None) -> Callable[[F], F]:
     if one.default == "":
         shown |= {"show_default": "none"}
     if one.metadata["choices"]:
-        return click.option(flag, type=click.Choice(one.metadata["choices"]), **shown)
+        return click.option(flag, type=Choice(one.metadata["choices"]), **shown)
+    if name == "metric":
+        return click.option(flag, type=MeasureType(), metavar=metavar or "MEASURE", **shown)
     return click.option(flag, metavar=metavar or "TEXT", **shown)
 
 
 METAVARS = {
-    "gain": "exp2|linear|G0,G1,...",
+    "gain": "GAIN",
     "metric": "MEASURE",
     "leaves": "N|auto",
     "sample": "R|auto",
     "features": "R|auto",
     "rankers": "N|auto",
-    "tree": "leafwise|depthwise|oblivious|auto",
+    "tree": "FORM|auto",
     "monotone": "LIST|FILE",
-    "objective": "NAME[+NAME...]|auto",
+    "objective": "NAME|auto",
 }
 
 

@@ -71,7 +71,7 @@ statistics_options = packed(
             "--compare/--no-compare",
             default=True,
             show_default=True,
-            help="Compare the systems after the first with it, query by query, in each measure.",
+            help="Compare the systems with the first.\f The others, query by query, in each measure.",
         ),
         click.option("--all-pairs", is_flag=True, help="Compare each system with each one before it."),
         click.option(
@@ -80,7 +80,7 @@ statistics_options = packed(
             metavar="R",
             default=DEFAULT_LEVEL,
             show_default=True,
-            help="Probability that an interval holds the mean, or the difference of means.",
+            help="Probability that an interval holds the mean.\f Or the difference of means.",
         ),
         click.option(
             "--resamples",
@@ -88,7 +88,7 @@ statistics_options = packed(
             metavar="N|auto",
             default="auto",
             show_default=True,
-            help="Resamples of the queries that intervals are taken from (bootstrap).  auto: "
+            help="Bootstrap resamples for intervals.\f Of the queries.  auto: "
             f"{MOST_RESAMPLES}, of more than 50,000 queries fewer, but {LEAST_RESAMPLES} at least.",
         ),
         click.option(
@@ -97,7 +97,7 @@ statistics_options = packed(
             metavar="N",
             default=DEFAULT_FLIPS,
             show_default=True,
-            help="Choices of signs that a randomization test tries; where at most "
+            help="Choices of signs that a randomization test tries.\f Where at most "
             f"{EXACT_UP_TO} queries differ it tries all.",
         ),
         click.option(

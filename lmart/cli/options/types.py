@@ -9,12 +9,15 @@ from typing import Any, TypeVar
 
 import click
 
+from lmart.cli.options.choice import perhaps
+from lmart.cli.options.foreign_values import measures_for
 from lmart.errors import SettingsError, quote
 from lmart.gains import Gain
 from lmart.settings import range_in_words
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+GAIN_NAMES = ("exp2", "linear")
 WHOLE = re.compile(r"[+-]?[0-9]+")
 DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
@@ -69,6 +72,25 @@ class Real(click.FloatRange):
         return _words(self)
 
 
+class MeasureType(click.ParamType):  # type: ignore[type-arg]
+    """A measure, or several with commas between, as text; only refused here when it is another tool's spelling."""
+
+    name = "measure"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return `value` as it is; a usage error, of `param` in `ctx`, when it has a name that others use."""
+        from lmart.measures import parse_measures
+
+        text = str(value)
+        try:
+            parse_measures(text)
+        except SettingsError as fault:
+            meant = measures_for(text)
+            if meant is not None and meant != text:
+                self.fail(f"{fault.message}; perhaps {quote(meant)}", param, ctx)
+        return text
+
+
 class GainType(click.ParamType):  # type: ignore[type-arg]
     """A gain, as `Gain.parse` reads it."""
 
@@ -79,7 +101,7 @@ class GainType(click.ParamType):  # type: ignore[type-arg]
         try:
             return value if isinstance(value, Gain) else Gain.parse(str(value))
         except SettingsError as fault:
-            self.fail(fault.message, param, ctx)
+            self.fail(fault.message + perhaps(str(value), param, GAIN_NAMES), param, ctx)
 
 
 class Names(click.ParamType):  # type: ignore[type-arg]
@@ -105,7 +127,8 @@ class Names(click.ParamType):  # type: ignore[type-arg]
         for one in named:
             if one not in self.choices:
                 listed = ", ".join(map(quote, (*self.choices, self.other)))
-                self.fail(f"{quote(one)} is not one of {listed}", param, ctx)
+                meant = perhaps(one, param, (*self.choices, self.other))
+                self.fail(f"{quote(one)} is not one of {listed}{meant}", param, ctx)
         if len(set(named)) < len(named):
             self.fail(f"{quote(text)} names one twice", param, ctx)
         return text

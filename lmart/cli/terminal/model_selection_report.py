@@ -139,6 +139,10 @@ def print_results(selected: SelectedSettings, console: Console, to_output: bool)
         if folds is not None:
             lines([""])
         table(*_trial_table(selected, metric))
+        if alike := [one.name for one in selected.space if one.name not in _varying(selected)]:
+            values = selected.trials[0].values
+            told = ", ".join(f"{name.replace('_', '-')} {_cell(values[name])}" for name in alike)
+            lines(["", f"in all trials: {told}"])
         none_needed = "no settings are better than the initial scores alone"
         lines(["", command_line(selected) if selected.winner.trees else none_needed])
 
@@ -176,7 +180,7 @@ def _trial_table(selected: SelectedSettings, metric: str) -> tuple[list[str], li
     from lmart.training.tuning import best_of
 
     best = best_of(selected.trials)
-    names = [one.name for one in selected.space]
+    names = _varying(selected)
     rows = [
         [
             f"{'* ' if place == best else ''}{place + 1}",
@@ -187,6 +191,12 @@ def _trial_table(selected: SelectedSettings, metric: str) -> tuple[list[str], li
         for place, one in enumerate(selected.trials)
     ]
     return ["trial", metric, "trees", *(name.replace("_", "-") for name in names)], rows
+
+
+def _varying(selected: SelectedSettings) -> list[str]:
+    """Return the searched settings that are not the same in all trials."""
+    names = [one.name for one in selected.space]
+    return [name for name in names if len({_cell(one.values[name]) for one in selected.trials}) > 1]
 
 
 def _cell(value: object) -> str:

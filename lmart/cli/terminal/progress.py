@@ -8,16 +8,19 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
+from lmart.cli.terminal.label import SMALLEST_BAR, Label, fitted
 from lmart.errors import visible
 from lmart.threads import threads_can_start
 
 if TYPE_CHECKING:
+    from rich.progress import BarColumn
     from rich.progress import Progress as RichProgress
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # seconds between plain lines; in between a tenth of the time gone by
 BAR_PAUSE = 0.2  # seconds between texts next to the bar
+SPEED_PERIOD = 120.0  # seconds by which the time left is estimated
 
-Text = str | Callable[[], str]
+Text = str | Label | Callable[[], str | Label]
 
 
 class Progress(Protocol):
@@ -27,8 +30,11 @@ class Progress(Protocol):
     unit: str
     done: int
 
-    def update(self, done: int, text: Text = "") -> None:
-        """Show that `done` units are done; `text` says how good the result is by now, and is only made when shown."""
+    def update(self, done: int, text: Text = "", part: float = 0.0) -> None:
+        """Show that `done` units are done, and `part` of the next one, from 0 to 1, which only the time left tells.
+
+        `text` says how good the result is by now, and is only made when shown.
+        """
 
 
 class _Context:
@@ -49,7 +55,7 @@ class _Context:
 class NoProgress(_Context):
     """Says nothing."""
 
-    def update(self, done: int, text: Text = "") -> None:
+    def update(self, done: int, text: Text = "", part: float = 0.0) -> None:
         """Note how many units are done."""
         self.done = done
 
@@ -66,7 +72,7 @@ class PlainProgress(_Context):
         self._start = self._next = clock()
         self._unwritten: tuple[int, Text] | None = None
 
-    def update(self, done: int, text: Text = "") -> None:
+    def update(self, done: int, text: Text = "", part: float = 0.0) -> None:
         """Write a line when one is due."""
         self.done = done
         now = self._clock()
@@ -78,7 +84,7 @@ class PlainProgress(_Context):
         self._next = now + min(max(SHORTEST_PAUSE, (now - self._start) / 10), LONGEST_PAUSE)
 
     def _say(self, done: int, text: Text) -> None:
-        shown = _made(text)
+        shown = _made(text).plain
         self._write(f"{done}/{self.total} {self.unit}" + (f", {shown}" if shown else ""))
 
     def __exit__(
@@ -89,11 +95,12 @@ class PlainProgress(_Context):
 
 
 class TerminalProgress(_Context):
-    """A bar with the units done, the text and the time left. Rich is imported only for it."""
+    """A bar with the units done, the text and the time left, which is never cut. Rich is imported only for it."""
 
     def __init__(self, total: int, unit: str) -> None:
         super().__init__(total, unit)
         self._bar: RichProgress | None = None
+        self._column: BarColumn
         self._next = 0.0
         self._unwritten: Text = ""
 
@@ -101,27 +108,36 @@ class TerminalProgress(_Context):
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+        self._column = BarColumn(bar_width=SMALLEST_BAR)
         columns = (
-            TextColumn("{task.completed}/{task.total} {task.fields[unit]}", markup=False),
-            BarColumn(bar_width=30),
+            TextColumn("{task.fields[count]}", markup=False),
+            self._column,
             TextColumn("{task.description}", markup=False),
             TimeRemainingColumn(compact=True, elapsed_when_finished=True),
         )
         console = Console(file=sys.stderr, highlight=False)
         # Rich draws the bar again from a thread of its own; where none can be started, each new text does.
         threads = threads_can_start()
-        bar = Progress(*columns, console=console, redirect_stdout=False, redirect_stderr=False, auto_refresh=threads)
-        bar.add_task("", total=self.total, unit=self.unit)
+        bar = Progress(
+            *columns,
+            console=console,
+            redirect_stdout=False,
+            redirect_stderr=False,
+            auto_refresh=threads,
+            speed_estimate_period=SPEED_PERIOD,
+        )
+        bar.add_task("", total=self.total, count="")
+        self._show_text(bar)
         bar.start()
         self._bar = bar
         return self
 
-    def update(self, done: int, text: Text = "") -> None:
+    def update(self, done: int, text: Text = "", part: float = 0.0) -> None:
         """Move the bar, and show the text when it may change again."""
         self.done = done
         if self._bar is None:
             return
-        self._bar.update(self._bar.task_ids[0], completed=done)
+        self._bar.update(self._bar.task_ids[0], completed=done + part)
         self._unwritten = text
         now = time.monotonic()
         if now >= self._next or done >= self.total:
@@ -129,7 +145,12 @@ class TerminalProgress(_Context):
             self._next = now + BAR_PAUSE
 
     def _show_text(self, bar: RichProgress) -> None:
-        bar.update(bar.task_ids[0], description=visible(_made(self._unwritten)), refresh=not bar.live.auto_refresh)
+        counts = f"{self.done}/{self.total} {self.unit}", f"{self.done}/{self.total}"
+        forms = [visible(form) for form in _made(self._unwritten).forms]
+        row = fitted(bar.console.width, counts, forms)
+        self._column.bar_width = row.bar
+        refresh = not bar.live.auto_refresh and bar.live.is_started
+        bar.update(bar.task_ids[0], description=row.label, count=row.done, refresh=refresh)
 
     def print_above(self, text: str) -> bool:
         """Print a line over the bar; False, without printing, when no bar is shown."""
@@ -151,5 +172,6 @@ class TerminalProgress(_Context):
         bar.stop()
 
 
-def _made(text: Text) -> str:
-    return text if isinstance(text, str) else text()
+def _made(text: Text) -> Label:
+    made = text() if callable(text) else text
+    return Label(made, (made,)) if isinstance(made, str) else made

@@ -6,6 +6,8 @@ import time
 from typing import TYPE_CHECKING
 
 from lmart.cli.options.selection import SelectionOptions
+from lmart.cli.terminal.label import Label
+from lmart.cli.terminal.round_progress import BestSoFar, shown
 from lmart.errors import counted
 
 if TYPE_CHECKING:
@@ -25,11 +27,13 @@ class FoldProgress:
         self._side_by_side = settings.patience is not None
         self._done = 0  # rounds that all folds have had, but for the latest
         self._latest: dict[int, float] = {}  # measure by fold
+        self._best = BestSoFar()
 
     def on_round(self, fold: int, one: RoundReport) -> None:
         """Take a round of a fold, as `cross_validate` reports it."""
         if not self._side_by_side:
-            self._progress.update(fold, lambda: _fold_state(one, self._settings, fold))
+            part = _part(one, self._settings)
+            self._progress.update(fold, lambda: _fold_label(one, self._settings, fold), part)
             return
         if one.round > self._done:  # all folds have had the round before
             self._show_mean()
@@ -47,7 +51,11 @@ class FoldProgress:
     def _show_mean(self) -> None:
         if self._done:
             mean = sum(self._latest.values()) / max(1, len(self._latest))
-            self._progress.update(self._done, f"mean {self._settings.measure} {mean:.6f} over folds")
+            self._best.update(self._done, mean)
+            text, best = f"mean {self._settings.measure} {mean:.6f}", self._best.told(self._done)
+            short = self._best.told(self._done, where=False)
+            forms = f"{text} over folds{best}", f"{text}{best}", f"{text}{short}", f"{mean:.6f}{short}", text
+            self._progress.update(self._done, Label(forms[0], (*forms, f"{mean:.6f}")))
 
 
 def of_each_ranker(settings: ResolvedSettings) -> str:
@@ -55,13 +63,16 @@ def of_each_ranker(settings: ResolvedSettings) -> str:
     return " of each ranker" if len(settings.rankers) > 1 else ""
 
 
-def _shown(value: float | None) -> str:
-    return "n/a" if value is None else f"{value:.6f}"
+def _part(one: RoundReport, settings: ResolvedSettings) -> float:
+    """Return which part of its fold or trial is done after a round, below 1; early stopping may end it sooner."""
+    return min(one.round / max(settings.rounds, 1), 0.999)
 
 
-def _fold_state(one: RoundReport, settings: ResolvedSettings, fold: int) -> str:
-    value = _shown(one.validation[0])
-    return f"fold {fold + 1} at {counted(one.round, 'tree')}{of_each_ranker(settings)}, {settings.measure} {value}"
+def _fold_label(one: RoundReport, settings: ResolvedSettings, fold: int) -> Label:
+    value, trees = shown(one.validation[0]), counted(one.round, "tree")
+    plain = f"fold {fold + 1} at {trees}{of_each_ranker(settings)}, {settings.measure} {value}"
+    short = f"{settings.measure} {value}"
+    return Label(plain, (plain, f"fold {fold + 1} at {trees}, {short}", f"fold {fold + 1}, {short}", short, value))
 
 
 class TrialProgress:
@@ -91,21 +102,30 @@ class TrialProgress:
         self._trials.append(trial)
         if self._file is not None:
             self._file.append(trial.to_json())
-        self._show("")
+        self._show("", 0.0)
 
     def on_round(self, settings: ResolvedSettings, fold: int, one: RoundReport) -> None:
         """Take a round of the current trial, as `search` reports it; `settings` are those that it started from."""
         if self._selection.folds is not None:
-            self._show(f"fold {fold + 1}, round {one.round:,}, {settings.measure} {_shown(one.validation[0])}")
+            state = f"fold {fold + 1}, round {one.round:,}, {settings.measure} {shown(one.validation[0])}"
+            self._show(state, _part(one, settings))
         else:
-            self._show(f"ranker {one.ranker} with {counted(one.round, 'tree')}")
+            before = one.ranker - 1 if len(settings.rankers) > 1 else 0
+            part = (before + _part(one, settings)) / max(len(settings.rankers), before + 1)
+            self._show(f"ranker {one.ranker} with {counted(one.round, 'tree')}", part)
 
-    def _show(self, state: str) -> None:
+    def _show(self, state: str, part: float) -> None:
         from lmart.training.tuning import best_of
 
         trials = self._trials
-        done = len(trials) if self._selection.tune_trials else round(time.monotonic() - self._began)
+        done = len(trials)
+        if not self._selection.tune_trials:
+            done, part = int(time.monotonic() - self._began), 0.0
         best = best_of(trials)
         known = "" if best is None else f"best {self._metric} {trials[best].measure:.6f}"
-        text = f"trial {len(trials) + 1}" + (f" {state}" if state else "")
-        self._progress.update(min(done, self._progress.total - 1), ", ".join(filter(None, (text, known))))
+        number = f"trial {len(trials) + 1}"
+        text = number + (f" {state}" if state else "")
+        value = known.rpartition(" ")[2]
+        forms = [(text, known), (number, known), (known,), (value,)] if known else [(text,), (number,)]
+        joined = tuple(", ".join(filter(None, form)) for form in forms)
+        self._progress.update(min(done, self._progress.total - 1), Label(joined[0], joined), part)

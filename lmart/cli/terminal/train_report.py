@@ -71,22 +71,6 @@ def stopping_probability(settings: ResolvedSettings) -> str:
     return f"(2^label - 1) / 2^{settings.largest_label}"
 
 
-def round_progress(one: RoundReport, settings: ResolvedSettings, valid: Sequence[str]) -> str:
-    """Return the measures after a round, and which of several rankers it belongs to.
-
-    one      : the round
-    settings : of the run
-    valid    : the validation files
-    """
-    n_rankers = len(settings.rankers)
-    most = f"up to {n_rankers}" if settings.shares_trees else n_rankers
-    ranker = f"ranker {one.ranker} of {most}, " if n_rankers > 1 else ""
-    if not valid:
-        return f"{ranker}training {settings.measure} {_shown(one.measure_training())}"
-    measures = ", ".join(f"{_shown(value)} on {path}" for value, path in zip(one.validation, valid, strict=True))
-    return f"{ranker}{settings.measure} {measures}"
-
-
 def measures_by_set(training: float | None, validation: Sequence[float | None], valid: Sequence[str]) -> str:
     """Return the measure of the training set and of each validation set.
 
@@ -98,13 +82,14 @@ def measures_by_set(training: float | None, validation: Sequence[float | None], 
     return ", ".join(f"{_shown(value)} on {name}" for name, value in sets)
 
 
-def summary(result: TrainResult, settings: ResolvedSettings, valid: Sequence[str], out: str) -> str:
-    """Return how many trees were written, and their measures.
+def summary(result: TrainResult, settings: ResolvedSettings, valid: Sequence[str], out: str, seconds: float) -> str:
+    """Return how many trees were written, how long it took, and their measures.
 
     result   : of the run
     settings : of the run
     valid    : the validation files
     out      : the file of the model
+    seconds  : since the command began
     """
     measures = measures_by_set(result.training, result.validation, valid)
     trees = counted(len(result.ensemble.trees), "tree")
@@ -113,7 +98,18 @@ def summary(result: TrainResult, settings: ResolvedSettings, valid: Sequence[str
         best = f" of {len(result.rankers)} rankers" + (best and f" (of {result.rounds} grown)")
     if result.continued_from is not None:
         best = f", {result.best_round:,} of them new{best}"
-    return f"wrote {trees}{best} to {out}; {settings.measure} {measures}"
+    return f"wrote {trees}{best} to {out} in {duration(seconds)}; {settings.measure} {measures}"
+
+
+def duration(seconds: float) -> str:
+    """Return a time as it is told, such as `12.3 s`, `5 min 7 s` or `2 h 0 min`.
+
+    seconds : of it
+    """
+    if seconds < 99.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def continuing(continuation: Continuation, differences: Sequence[Difference]) -> str:

@@ -19,7 +19,7 @@ import pickle
 import sys
 import threading
 from collections.abc import Callable
-from functools import cache, partial, wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -48,6 +48,7 @@ from lmart.kernels.numba_support.numba_internals import (
     rebuild,
     without_literals,
 )
+from lmart.kernels.numba_support.source_files import source_digest, sources_digest
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -199,7 +200,7 @@ class KernelCache(CacheBase):  # type: ignore[misc, valid-type]  # known at run 
         None, reported, when the source cannot be read, as in an installation of compiled Python files only.
         """
         try:
-            sources = (_source_digest(self._source), _sources_digest(KERNELS))
+            sources = (source_digest(self._source), sources_digest(KERNELS))
         except OSError as error:
             messages.warning(
                 f"machine code cannot be kept: '{error.filename}' cannot be read ({_reason(error)}), so every run "
@@ -267,19 +268,6 @@ def _in_turn(compile_signature: Callable[[Any], Any], own_cache: KernelCache) ->
         return entry
 
     return compile_and_end
-
-
-@cache
-def _source_digest(source: Path) -> str:
-    return hashlib.sha256(source.read_bytes()).hexdigest()
-
-
-@cache
-def _sources_digest(folder: Path) -> str:
-    """Return a digest of all Python files below a folder, their names included."""
-    sources = sorted(folder.rglob("*.py"))
-    named = [(source.relative_to(folder).as_posix(), _source_digest(source)) for source in sources]
-    return hashlib.sha256(repr(named).encode()).hexdigest()
 
 
 def _reason(error: Exception) -> str:

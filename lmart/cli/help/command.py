@@ -1,0 +1,127 @@
+"""The kind that every command is: its -h and --help, and what it says to files without an option."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from lmart.cli.help.pages import full_page, one_screen
+from lmart.cli.options.foreign_names import option_for
+
+
+def _screen(context: click.Context, parameter: click.Parameter, asked: bool) -> None:
+    if asked and not context.resilient_parsing:
+        click.echo(one_screen(context), color=context.color)
+        context.exit()
+
+
+def _full(context: click.Context, parameter: click.Parameter, asked: bool) -> None:
+    if asked and not context.resilient_parsing:
+        click.echo(full_page(context), color=context.color)
+        context.exit()
+
+
+def help_options() -> list[click.Option]:
+    """Return the options -h and --help, in place of Click's one."""
+    shared: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False}
+    return [
+        click.Option(["-h"], callback=_screen, help="Show the options that are needed most, on one screen.", **shared),
+        click.Option(["--help"], callback=_full, help="Show all options.", **shared),
+    ]
+
+
+class HelpfulCommand(click.Command):
+    """A command with one screen of help for -h, and all options in groups for --help.
+
+    In the help of an option or of the command, what stands after a form feed is for the manual page only; of an option
+    without one, --help has the first sentence.
+    """
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **{"add_help_option": False, **named})
+        self.params += help_options()
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse as Click does; a usage error says what to type for words without an option, and for -long options.
+
+        ctx  : of the command
+        args : as they were written
+        """
+        _refuse_single_dash(self, args)
+        given = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as fault:
+            # Missing options and words too many; other refusals have nothing to do with files.
+            is_due = isinstance(fault, click.MissingParameter) or type(fault) is click.UsageError
+            meant = _with_options(self, ctx, given) if is_due else ""
+            if not meant:
+                raise
+            message = re.sub(r"\.$", "", fault.format_message())
+            raise click.UsageError(f"{message}; perhaps {meant}", ctx) from None
+
+    def get_help(self, ctx: click.Context) -> str:
+        """Return what --help prints.
+
+        ctx : of the command
+        """
+        return full_page(ctx)
+
+
+def option_names(command: click.Command) -> list[str]:
+    """Return all names of the options of a command, long and short.
+
+    command : which has them
+    """
+    return [name for one in command.params for name in (*one.opts, *one.secondary_opts) if name.startswith("-")]
+
+
+def _refuse_single_dash(command: click.Command, args: Sequence[str]) -> None:
+    """Refuse `-train` and the like, which RankLib has, and of which Click would take `-output` as `-o utput`."""
+    known = option_names(command)
+    for word in args:
+        name = word.partition("=")[0]
+        if not re.fullmatch(r"-[A-Za-z][A-Za-z0-9_-]+", name) or name in known:
+            continue
+        own = f"-{name.replace('_', '-')}"
+        # RankLib's -tree is the number of trees.
+        meant = own if own in known and own != "--tree" else option_for(name, known)
+        if meant is not None:
+            raise click.UsageError(f"no such option '{name}'; perhaps '{meant}'")
+
+
+def _with_options(command: click.Command, context: click.Context, args: Sequence[str]) -> str:
+    """Return the words that stand without an option together with the option that they are meant for; may be empty.
+
+    A word `name=value`, as LightGBM and XGBoost have them, is that option; of the others, one that is called like a
+    model is the model, if the command needs one, and the rest is the data.
+    """
+    known = option_names(command)
+    if "--data" not in known:
+        return ""
+    own = click.Context(command, info_name=command.name, parent=context.parent, resilient_parsing=True)
+    values, left, _ = command.make_parser(own).parse_args(args=list(args))
+    meant: list[str] = []
+    files = []
+    for word in left:
+        name, sign, value = word.partition("=")
+        option = option_for(name, known) or (f"--{name}" if f"--{name}" in known else None)
+        if sign and option is not None:
+            meant += [option, value]
+        else:
+            files.append(word)
+    if files and "--model" in known and not values.get("model") and not values.get("scores"):
+        model = next((one for one in files if _MODEL_NAME.search(one)), None)
+        if model is not None:
+            files.remove(model)
+            meant += ["--model", model]
+    if files and (not values.get("data") or hasattr(command, "many")):
+        meant += ["--data", *files]
+    return shlex.join(meant)
+
+
+_MODEL_NAME = re.compile(r"\.(json|ubj|xml|model|onnx)(\.gz|\.zst)?$")

@@ -1,0 +1,210 @@
+"""The texts of -h and --help, made from the options of a command and its layout."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import textwrap
+from collections.abc import Iterator, Sequence
+from inspect import cleandoc
+
+import click
+
+from lmart.cli.help.layouts import LAYOUTS, HelpLayout
+
+WIDEST = 80  # columns; a terminal that is wider does not make lines longer
+NARROWEST = 40
+LONGEST_NAME = 24  # of an option with its value; what is longer has a line of its own
+EXAMPLES_ON_SCREEN = 3
+SCREEN = 24  # lines
+
+_SENTENCE_END = re.compile(r"(?<=[^.]\.)\s+(?=[^a-z])")
+
+
+def one_screen(context: click.Context) -> str:
+    """Return the text of -h: usage, what the command does, the options needed most, and examples.
+
+    context : of the command
+    """
+    command, width = context.command, _width()
+    own = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
+    usual = [one for name in _layout(command).usual.split() for one in own if one.name == name]
+    usual = usual or [one for one in own if one.name not in ("h", "help")]
+    opening = [*_usage(context, width), "", *_wrapped(_paragraphs(command)[0], width, ""), ""]
+    closing = ["", f"'{context.command_path} --help' tells everything."]
+    if examples := _examples(command)[:EXAMPLES_ON_SCREEN]:
+        closing = ["", "Examples:", *(f"  {line}" for line in examples), *closing]
+    table = _table(usual, context, width, short=True)
+    while usual and len(opening) + len(table) + len(closing) > SCREEN:
+        usual.pop()
+        table = _table(usual, context, width, short=True)
+    return "\n".join([*opening, *table, *closing])
+
+
+def full_page(context: click.Context) -> str:
+    """Return the text of --help: what the command does, all options in their groups, and examples.
+
+    context : of the command
+    """
+    command, width = context.command, _width()
+    lines = [*_usage(context, width), ""]
+    for paragraph in _paragraphs(command):
+        lines += [*_wrapped(paragraph, width, ""), ""]
+    for heading, options in _grouped(command):
+        lines += [f"{heading}:", *_table(options, context, width), ""]
+    if examples := _examples(command):
+        lines += ["Examples:", *(f"  {line}" for line in examples), ""]
+    page = context.command_path.replace(" ", "-")
+    last = f"What stands in brackets is the default. 'man {page}' tells more of each option."
+    return "\n".join([*lines, *_wrapped(last, width, "")])
+
+
+def program_page(context: click.Context, statuses: dict[int, str]) -> str:
+    """Return the help of the program: its commands, its options, and the exit statuses of all commands.
+
+    context  : of the program
+    statuses : a word or two for each exit status
+    """
+    group, width = context.command, _width()
+    assert isinstance(group, click.Group)
+    lines = [f"Usage: {context.command_path} COMMAND [OPTIONS]", "", *_wrapped(_paragraphs(group)[0], width, ""), ""]
+    found = [(name, group.get_command(context, name)) for name in group.list_commands(context)]
+    commands = [(name, one.get_short_help_str(200)) for name, one in found if one is not None]
+    lines += [*_columns([*commands, ("help COMMAND", "Show the help of a command, as COMMAND --help.")], width), ""]
+    own = [one for one in group.params if isinstance(one, click.Option) and not one.hidden]
+    lines += _columns([(_name(one), short_help(one)) for one in own], width)
+    told = ", ".join(f"{status} {words}" for status, words in statuses.items())
+    last = f"'{context.command_path} COMMAND -h' shows a command on one screen, --help all of it."
+    return "\n".join([*lines, "", *_wrapped(f"Exit status: {told}.", width, ""), "", *_wrapped(last, width, "")])
+
+
+def _columns(entries: Sequence[tuple[str, str]], width: int) -> list[str]:
+    column = 4 + max(len(name) for name, _ in entries)
+    return [line for name, text in entries for line in _wrapped(text, width, f"  {name}".ljust(column))]
+
+
+def short_help(option: click.Option) -> str:
+    """Return the short help of an option: what stands before a form feed, else the first sentence.
+
+    option : of a command
+    """
+    text = option.help or ""
+    short = text.partition("\f")[0] if "\f" in text else _SENTENCE_END.split(text, maxsplit=1)[0]
+    return " ".join(short.split())
+
+
+def _width() -> int:
+    return min(max(shutil.get_terminal_size().columns, NARROWEST), WIDEST) - 1
+
+
+def _layout(command: click.Command) -> HelpLayout:
+    return LAYOUTS.get(command.name or "", HelpLayout())
+
+
+def _grouped(command: click.Command) -> Iterator[tuple[str, list[click.Option]]]:
+    """Yield each heading with its options; what has none comes before the last heading."""
+    left = {one.name: one for one in command.params if isinstance(one, click.Option) and not one.hidden}
+    groups = {
+        heading: [left.pop(name) for name in names.split() if name in left]
+        for heading, names in _layout(command).all_groups().items()
+    }
+    *first, last = groups.items()
+    only = not any(options for _, options in first)
+    for heading, options in (*first, ("Options" if only else "More", list(left.values())), last):
+        if options:
+            yield heading, options
+
+
+def _usage(context: click.Context, width: int) -> list[str]:
+    pieces = ["[OPTIONS]"]
+    for one in context.command.params:
+        if isinstance(one, click.Option) and one.required and not one.hidden:
+            pieces.append(f"{max(one.opts, key=len)} {_value(one)}")
+    pieces += [_value(one) for one in context.command.params if isinstance(one, click.Argument)]
+    opening = f"Usage: {context.command_path} "
+    return _wrapped(" ".join(pieces), width, opening)
+
+
+def _paragraphs(command: click.Command) -> list[str]:
+    """Return the paragraphs of the help of a command, up to a form feed."""
+    text = cleandoc((command.help or "").partition("\f")[0]).strip()
+    return re.split(r"\n\s*\n", text)
+
+
+def _wrapped(text: str, width: int, opening: str) -> list[str]:
+    r"""Return a paragraph broken into lines of `width`, unless it begins with a line `\b`; `opening` comes first."""
+    first, _, rest = text.partition("\n")
+    if first.strip() == "\b":
+        return rest.splitlines()
+    indent = " " * len(opening)
+    words = " ".join(text.split())
+    lines = textwrap.wrap(
+        words, width, initial_indent=opening, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
+    )
+    return lines or [opening.rstrip()]
+
+
+def _table(options: Sequence[click.Option], context: click.Context, width: int, short: bool = False) -> list[str]:
+    """Return the options, each with its short help beside its name, or below a long one.
+
+    options : in their order
+    context : of the command
+    width   : of a line
+    short   : leave out a default that would need a line of its own
+    """
+    names = [_name(one) for one in options]
+    fitting = [len(name) for name in names if len(name) <= LONGEST_NAME]
+    column = 4 + max(fitting, default=LONGEST_NAME)
+    if width < column + 20:
+        column = 6
+    lines = []
+    for one, name in zip(options, names, strict=True):
+        opening = f"  {name}"
+        if len(opening) + 2 > column:
+            lines.append(opening)
+            opening = ""
+        described = _wrapped(_described(one, context), width, opening.ljust(column))
+        plain = _wrapped(short_help(one), width, opening.ljust(column))
+        lines += plain if short and len(plain) < len(described) else described
+    return lines
+
+
+def _value(parameter: click.Parameter) -> str:
+    """Return the word that stands for a value of a parameter, or its choices; Click's own has brackets around them."""
+    if parameter.metavar is not None:
+        return parameter.metavar
+    if isinstance(parameter.type, click.Choice):
+        return "|".join(map(str, parameter.type.choices))
+    return (parameter.name if isinstance(parameter, click.Argument) else parameter.type.name or "").upper()
+
+
+def _name(option: click.Option) -> str:
+    """Return the names of an option with its value, such as `-o, --out MODEL` or `--[no-]normalize`."""
+    if option.secondary_opts:
+        return f"--[no-]{option.opts[0].removeprefix('--')}"
+    names = ", ".join(sorted(option.opts, key=len))
+    value = "" if option.is_flag or option.count else f" {_value(option)}"
+    return names + value
+
+
+def _described(option: click.Option, context: click.Context) -> str:
+    """Return the short help of an option, and in brackets its default or that it is required."""
+    text, default = short_help(option), _default(option, context)
+    if option.required:
+        return f"{text} (required)"
+    return f"{text} [{default}]" if default and not option.is_flag else text
+
+
+def _default(option: click.Option, context: click.Context) -> str:
+    """Return the default of an option as it is shown, without its range; empty when none is."""
+    record = option.get_help_record(context)
+    extra = record[1][len(option.help or "") :].strip() if record is not None else ""
+    shown = extra.removeprefix("[").removesuffix("]").partition("default: ")[2].removesuffix("; required")
+    if isinstance(option.type, click.IntRange | click.FloatRange):
+        shown = shown.removesuffix(f"; {option.type._describe_range()}")
+    return shown[1:-1] if shown.startswith("(") and shown.endswith(")") else shown
+
+
+def _examples(command: click.Command) -> list[str]:
+    """Return the lines of the examples of a command, one that is broken by a backslash with its further lines."""
+    return [line.strip() for line in (command.epilog or "").splitlines() if line.strip().startswith("lmart ")]

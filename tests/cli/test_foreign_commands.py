@@ -1,0 +1,77 @@
+"""Commands by habit, misspelled, and files without their options."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.commands import run
+
+from lmart.cli.foreign_commands import OURS, commands_for
+from lmart.cli.main import COMMANDS
+
+
+@pytest.mark.parametrize(
+    ("word", "ours"),
+    [
+        ("trian", "lmart train"),
+        ("Train", "lmart train"),
+        ("fit", "lmart train"),
+        ("evaluate", "lmart eval"),
+        ("test", "lmart eval"),
+        ("evla", "lmart eval"),
+        ("score", "lmart predict"),
+        ("predit", "lmart predict"),
+        ("cv", "lmart train --folds K"),
+        ("tune", "lmart train --tune MINUTES"),
+        ("explain", "lmart predict --explain"),
+        ("export", "lmart convert"),
+        ("completion", "lmart --completion SHELL"),
+        ("verison", "lmart version"),
+    ],
+)
+def test_a_command_by_habit_leads_to_ours(word: str, ours: str) -> None:
+    said = run(word, "x", status=2).stderr
+    assert said == f"lmart: error: no such command '{word}'; perhaps '{ours}'; see 'lmart --help'\n"
+
+
+def test_commands_that_are_not_there_are_not_named() -> None:
+    assert commands_for("info", ["train", "show"]) == ["show"]
+    assert commands_for("info", ["train"]) == []
+    for word in ("foo", "data.svm", "x", "nothing"):
+        assert "perhaps" not in run(word, status=2).stderr
+
+
+def test_no_word_is_listed_twice_or_a_command() -> None:
+    words = " ".join(OURS.values()).split()
+    assert len(set(words)) == len(words)
+    assert not set(words) & set(COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("line", "meant"),
+    [
+        ("train data.svm", "--data data.svm"),
+        ("train a.svm b.svm --trees 3", "--data a.svm b.svm"),
+        ("train --data a.svm --trees 3 b.svm", "--data b.svm"),
+        ("train --trees 3 my.svm --valid v.svm", "--data my.svm"),
+        ("train data=t.svm num_leaves=31 eta=0.1", "--data t.svm --leaves 31 --learning-rate 0.1"),
+        ("predict model.json test.svm", "--model model.json --data test.svm"),
+        ("predict test.svm model.json", "--model model.json --data test.svm"),
+        ("predict -m model.json test.svm", "--data test.svm"),
+        ("predict --data test.svm model.json", "--model model.json"),
+        ("eval model.json test.svm", "--model model.json --data test.svm"),
+        ("eval --scores s.txt test.svm", "--data test.svm"),
+    ],
+)
+def test_files_without_an_option_are_told_theirs(line: str, meant: str) -> None:
+    said = run(*line.split(), status=2).stderr
+    assert f"; perhaps {meant}; see 'lmart {line.split(maxsplit=1)[0]} --help'\n" in said
+
+
+def test_names_are_quoted_for_the_shell() -> None:
+    assert "perhaps --data 'my data.svm';" in run("train", "my data.svm", status=2).stderr
+
+
+def test_other_refusals_say_nothing_of_files() -> None:
+    assert "perhaps" not in run("train", "x.svm", "--trees", "0", status=2).stderr
+    assert "perhaps" not in run("convert", "a", "b", "c", status=2).stderr
+    assert "perhaps" not in run("train", status=2).stderr
