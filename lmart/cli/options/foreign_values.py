@@ -73,6 +73,9 @@ _MEASURES = {
     "recall": "recall r recallat recall_at",
     "err": "err expected_reciprocal_rank",
     "rbp": "rbp rank_biased_precision",
+    "bpref": "bpref binary_preference",
+    "kendall": "kendall tau kendall_tau kendalltau kendall_tau_b",
+    "judged": "judged judged_at",
 }
 _WITH_CUTOFF = re.compile(r"([a-z_]+?)(?:[@_:](?:top=)?([0-9]+))?-?(?:;.*)?")
 _PERSISTENCE = re.compile(r"rbp\((?:p=)?([0-9.]+)\)(?:@([0-9]+))?")
