@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from numbers import Integral
-from operator import index
 from typing import cast
 
 import numpy as np
@@ -26,7 +25,7 @@ from lmart.scoring.explain import Explainer, Explanation
 from lmart.scoring.feature_matching import FeatureMatcher, describe_missing
 from lmart.scoring.scorer import CHUNK as SCORED
 from lmart.scoring.scorer import Scorer
-from lmart.threads import WorkerPool, available_processors
+from lmart.threads import WorkerPool, threads_to_use
 
 PATIENCE = 10_000  # rows held back until a feature of the model occurs; if none does, the data is refused
 UNKNOWN = -1  # as the id of a column whose name is no index
@@ -224,7 +223,7 @@ class Model:
         options = for_models(options, [self.ensemble])
         parts = [np.zeros(0)]
         name = os.fspath(path)
-        with WorkerPool(_threads(threads)) as pool, open_rows(name, options, pool) as reader:
+        with WorkerPool(threads_to_use(threads)) as pool, open_rows(name, options, pool) as reader:
             matcher = FeatureMatcher(self.ensemble)
             parts += [scores for _, scores in score_stream(self._scorer, matcher, reader, pool, strict)]
         for text in matcher.warnings(name):
@@ -240,20 +239,13 @@ def _is_index(text: str) -> bool:
 def _pool(threads: int | None, n_rows: int, at_once: int) -> Iterator[WorkerPool | None]:
     """Give a pool of threads, None where the rows are one piece of work for one thread."""
     if threads is not None:
-        threads = _threads(threads)
+        threads = threads_to_use(threads)
     pieces = -(-n_rows // at_once)
-    if pieces <= 1 or threads == 1 or (count := min(pieces, _threads(threads))) == 1:
+    if pieces <= 1 or threads == 1 or (count := min(pieces, threads_to_use(threads))) == 1:
         yield None
     else:
         with WorkerPool(count) as pool:
             yield pool
-
-
-def _threads(asked: int | None) -> int:
-    """Return how many threads to use, at most as many as this process may. ValueError when fewer than one is asked."""
-    if asked is not None and index(asked) < 1:
-        raise ValueError(f"threads is {asked}; give a number from 1 up, or None for all that this process may use")
-    return available_processors() if asked is None else min(index(asked), available_processors())
 
 
 def load(path: str | os.PathLike[str]) -> Model:

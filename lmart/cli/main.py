@@ -14,11 +14,11 @@ import click
 
 from lmart import __version__
 from lmart.cli import signals
-from lmart.cli.options.foreign_names import option_for
 from lmart.cli.options.repeated import refuse_repeated
 from lmart.cli.terminal.console import Console, error, write_line
 from lmart.descriptors import forget_what_was_written, what_was_written
 from lmart.errors import DataError, ExitStatus, LmartError, quote
+from lmart.settings.foreign_names import option_for
 
 COMMANDS = ("train", "predict", "eval", "convert")
 PROGRAM = "lmart"

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 from lmart.cli.options.data import refuse_two_standard_inputs
-from lmart.cli.options.idle import idle_options
 from lmart.cli.options.metadata import MetadataFiles
 from lmart.cli.options.packed import given_on_command_line
 from lmart.cli.options.selection import SelectionOptions, check_usage
@@ -19,6 +18,7 @@ from lmart.constraints import MonotoneConstraints, is_list
 from lmart.errors import ModelError, input_name, quote
 from lmart.formats.read_options import ReadOptions
 from lmart.settings import OBJECTIVES, TrainSettings
+from lmart.settings.idle import idle_options
 from lmart.settings.recipe import check_rankers
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lmart.cli.options.idle import without_meaning
 from lmart.cli.options.packed import given_on_command_line, packed
 from lmart.cli.options.types import Real, Whole
 from lmart.settings import TrainSettings
 from lmart.settings import options as setting_fields
+from lmart.settings.idle import without_meaning
 
 if TYPE_CHECKING:
     from lmart.training.search_space import Dimension
