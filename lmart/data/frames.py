@@ -92,7 +92,7 @@ def rows_of_sparse(features: SparseMatrix) -> tuple[SparseRows, int]:
         matrix = matrix.copy()
         matrix.sum_duplicates()  # sorts too
     n_rows, n_columns = (int(n) for n in matrix.shape)
-    offsets = _whole(matrix.indptr)
+    offsets = np.array(_whole(matrix.indptr))
     columns, values = _whole(matrix.indices), as_floats(matrix.data, "features")
     if len(offsets) != n_rows + 1 or offsets[0] != 0 or (np.diff(offsets) < 0).any():
         raise ArrayError("features is no sound sparse matrix: its row offsets do not fit its shape")
@@ -171,7 +171,7 @@ def as_floats(values: object, what: str) -> Float64Array:
         numbers = _numbers_of_objects(array, what)
     if isinstance(values, np.ma.MaskedArray):
         numbers = np.where(np.ma.getmaskarray(values), np.nan, numbers)
-    return numbers
+    return numbers if numbers.flags.writeable else numbers.copy()  # kernels are compiled for the usual arrays
 
 
 def _numbers_of_objects(array: npt.NDArray[np.object_], what: str) -> Float64Array:

@@ -91,7 +91,7 @@ class Dataset:
         self._judged: RankingDataset | ArrayDataset = ArrayDataset(
             given.rows, given.ids, labels, offsets, ids, given.names, table_features=tables
         )
-        self._by_place = not given.by_label
+        self.by_place = not given.by_label
         self._weights: Weights | None = None
         self._init_scores: Float64Array | None = None
         self._positions: Positions | None = None
@@ -101,7 +101,7 @@ class Dataset:
     def _of_files(cls, judged: RankingDataset) -> Dataset:
         """Return what was read from files."""
         made = cls.__new__(cls)
-        made._judged, made._by_place = judged, False
+        made._judged, made.by_place = judged, False
         made._weights = made._init_scores = made._positions = None
         return made
 
@@ -118,7 +118,7 @@ class Dataset:
         <lmart.Dataset: 1,760 documents of 120 queries, 20 features, weights>
         """
         made = Dataset._of_files(self._judged)  # type: ignore[arg-type]  # either kind
-        made._by_place = self._by_place
+        made.by_place = self.by_place
         made._weights, made._init_scores, made._positions = self._weights, self._init_scores, self._positions
         made._add_metadata(weights, init_scores, positions)
         return made
@@ -220,7 +220,7 @@ class Dataset:
         other  : the other data set
         source : what messages call it
         """
-        if self._by_place and other._by_place and self.n_features != other.n_features:
+        if self.by_place and other.by_place and self.n_features != other.n_features:
             theirs, ours = counted(other.n_features, "column"), self.n_features
             raise ArrayError(f"it has {theirs}, but X has {ours}; give the same features in the same order", source)
 

@@ -53,7 +53,7 @@ def train(
     >>> import lmart
     >>> model = lmart.train(lmart.read("data/sample/train.svm"), rankers=1, trees=20)
     >>> model
-    <lmart.Model: 20 trees, 20 features>
+    <lmart.Model: 20 trees of 1 ranker, 20 features>
     >>> X, y, qid = [[0.0, 1.0], [2.0, 0.0], [1.0, 1.0], [0.0, 3.0]], [0, 1, 1, 0], [7, 7, 8, 8]
     >>> lmart.train(X, y, qid, trees=2, rankers=1, min_docs=1).n_trees
     2
@@ -64,7 +64,7 @@ def train(
     chosen = settings_of(given, tuple(TrainArguments.__annotations__))
     sets = _validation_sets(valid)
     names = [name for name in given if name != FROM_DATA]
-    told = check_together(chosen, names, bool(sets), train_set._positions is not None)
+    told = check_together(chosen, names, bool(sets), train_set.training_metadata().positions is not None)
     with safe_interrupts(), WorkerPool(threads_to_use(run.threads)) as pool:
         ensemble, more = _fit(train_set, sets, chosen, run, pool)
     for text in (*told, *more):

@@ -10,7 +10,7 @@ from lmart.settings.foreign_names import option_for
 
 
 def perhaps(unknown: str, known: Sequence[str]) -> str:
-    """Return `; perhaps 'trees'` for a name that nobody knows, such as `n_estimators`; empty when none is like it.
+    """Return "; perhaps 'trees'" for a name that nobody knows, such as n_estimators; empty when none is like it.
 
     unknown : the name
     known   : all names there are
