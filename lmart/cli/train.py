@@ -13,6 +13,7 @@ from lmart.cli.options.multi_file import ManyFilesCommand
 from lmart.cli.options.packed import packed
 from lmart.cli.options.selection import SelectionOptions, selection_options
 from lmart.cli.options.settings import setting_options
+from lmart.cli.options.settings_file import origin, settings_file_option
 from lmart.cli.signals import keep_memory_constant
 from lmart.cli.terminal.console import Console
 from lmart.cli.train_request import TrainFiles, TrainRequest
@@ -86,6 +87,7 @@ Examples:
   lmart train --data data/sample/train.svm --monotone 1:+1,2:+1 --trees 50
   lmart train --data data/sample/train.svm --trees 40 --rankers 1 --out first.json
   lmart train --data data/sample/train.svm --trees 60 --continue-from first.json
+  lmart train --data data/sample/train.svm --settings run.json --seed 1
   lmart train --data data/sample/train.svm --folds 5 --early-stop 20 --oof scores.txt
   lmart train --data data/sample/train.svm --folds 3 --tune-trials 3 --trees 50 --tune-file trials.jsonl
 """
@@ -122,6 +124,7 @@ Examples:
     help="Go on boosting from a model, of lmart or any other format that lmart convert reads: the new model has its "
     "trees and then the new ones, which --trees counts.",
 )
+@settings_file_option
 @setting_options
 @metadata_options
 @click.option(
@@ -169,6 +172,8 @@ def command(
     request = request.with_constraints_read()
     keep_memory_constant()
     console = Console(quiet)
+    if (told := origin(click.get_current_context())) is not None:
+        console.notice(told)
     request = request.with_messages_to(console).with_model_read(console)
     record = train_run.RunRecord()
     with WorkerPool(thread_count(threads, console.notice)) as pool:

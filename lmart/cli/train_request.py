@@ -35,6 +35,7 @@ class TrainFiles:
     report : where the report is written; None: nowhere
     strict : refuse files whose columns or features are not those of the others, instead of a warning
     continue_from : model to go on from; None: from none
+    settings_file : where settings are taken from; None: nowhere
     """
 
     data: Sequence[str]
@@ -43,6 +44,7 @@ class TrainFiles:
     report: str | None
     strict: bool
     continue_from: str | None
+    settings_file: str | None
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,10 @@ class TrainRequest:
     @property
     def inputs(self) -> list[str]:
         """All files that are read."""
-        optional = filter(None, [self.read_options.query_sizes, self.constraints_file, self.files.continue_from])
+        files = self.files
+        optional = filter(
+            None, [self.read_options.query_sizes, self.constraints_file, files.continue_from, files.settings_file]
+        )
         return [*self.files.data, *self.files.valid, *self.metadata_files.paths, *optional]
 
     @property
@@ -174,6 +179,6 @@ class TrainRequest:
 
     def with_messages_to(self, console: Console) -> TrainRequest:
         """Return the request with what readers report going to the console; warn of settings without effect."""
-        for text in idle_options(self.settings, self.selection.given):
+        for text in idle_options(self.settings, self.selection.on_command_line):
             console.warning(text)
         return replace(self, read_options=self.read_options.telling(console.notice, console.warning))
