@@ -30,11 +30,11 @@ def command(name: str) -> click.Command:
     return found
 
 
-def test_there_is_a_page_for_every_command() -> None:
-    assert list(pages()) == NAMES
+def test_there_is_a_page_for_every_command_and_for_the_report() -> None:
+    assert list(pages()) == [*NAMES, "lmart-report.5"]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, "lmart-report.5"])
 def test_committed_pages_are_current(name: str) -> None:
     assert (MAN / name).read_text("ascii") == pages()[name], "run: python -m lmart.manpages man/"
 
@@ -96,5 +96,12 @@ def test_roff_is_well_formed(page: str) -> None:
     assert done.stderr == ""
 
 
-def test_both_formats_have_a_page() -> None:
-    assert {"lmart-data.5", "lmart-model.5"} <= {path.name for path in MAN.iterdir()}
+def test_all_formats_have_a_page() -> None:
+    assert {"lmart-data.5", "lmart-model.5", "lmart-report.5"} <= {path.name for path in MAN.iterdir()}
+
+
+@pytest.mark.slow
+def test_the_examples_of_the_report_run(tmp_path: Path) -> None:
+    lines = example_lines(pages()["lmart-report.5"].replace("\\-", "-"))
+    run_lines(lines, tmp_path)
+    assert (tmp_path / "model.json").read_bytes() == (tmp_path / "again.json").read_bytes()

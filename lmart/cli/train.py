@@ -134,7 +134,9 @@ Examples:
     "--data.",
 )
 @click.option(
-    "--report", metavar="FILE", help="Write the run as JSON: settings, measures of every round, warnings, seconds."
+    "--report",
+    metavar="FILE",
+    help="Write the run as JSON: settings, measures of every round, warnings, seconds; see lmart-report(5).",
 )
 @selection_options
 @data_options

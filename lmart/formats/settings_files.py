@@ -52,9 +52,8 @@ def read_settings(path: str) -> SettingsFile:
     if found.get("format") == MODEL or isinstance(found.get("settings"), dict):
         settings = found.get("settings")
         if not isinstance(settings, dict) or not settings:
-            raise DataError(
-                "the model holds no settings, as one of another tool; give a model that lmart trained", path
-            )
+            what = "the model holds no settings, as those of other tools"
+            raise DataError(f"{what}; give a model that lmart trained", path)
         return SettingsFile(_named(settings), True)
     if not found:
         raise DataError(f"holds no settings; {GIVE}", path)
