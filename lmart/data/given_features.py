@@ -43,8 +43,7 @@ def features_of(features: object, feature_names: Sequence[str] | None = None) ->
     and no names, as in CSV; the columns 0, 1, 2, ... of a DataFrame without names are 1, 2, ..., as those of an array.
     ArrayError when features have another shape or hold no numbers, or names are missing, repeated or no text.
     """
-    if isinstance(features, str | bytes) or hasattr(features, "__fspath__"):
-        raise ArrayError(f"X is a path; give lmart.read({str(features)!r})")
+    refuse_path(features)
     labels = None if is_sparse(features) else column_labels(features)
     if labels is not None:
         columns = [numbers_of_column(cast(Frame, features)[label], f"column {quote(str(label))}") for label in labels]
@@ -64,6 +63,15 @@ def features_of(features: object, feature_names: Sequence[str] | None = None) ->
     if numbered or labels is None:
         return GivenFeatures(rows, np.arange(1, m + 1), None, False)
     return _named(rows, [_checked_name(one) for one in labels], labels)
+
+
+def refuse_path(features: object) -> None:
+    """Raise ArrayError when features are the path of a file.
+
+    features : as a program gives them
+    """
+    if isinstance(features, str | bytes) or hasattr(features, "__fspath__"):
+        raise ArrayError(f"X is a path; give lmart.read({str(features)!r})")
 
 
 def _named(rows: Rows, names: list[str], labels: Sequence[Hashable]) -> GivenFeatures:

@@ -21,14 +21,8 @@ def cells_of(values: object, what: str) -> npt.NDArray[np.generic]:
 
     ArrayError when it has another number of dimensions.
     """
-    if not isinstance(values, np.ndarray):
-        if hasattr(values, "to_numpy"):  # pandas, polars, pyarrow
-            values = values.to_numpy()
-        elif isinstance(values, list | tuple) and any(isinstance(one, list | tuple) for one in values):
-            listed, values = values, np.empty(len(values), np.object_)
-            values[:] = listed
-        elif isinstance(values, list | tuple) and len({type(one) for one in values}) > 1:
-            values = np.array(values, np.object_)  # numbers and texts stay what they are
+    if not isinstance(values, np.ndarray) and hasattr(values, "to_numpy"):  # pandas, polars, pyarrow
+        values = values.to_numpy()
     array = np.asarray(values)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
@@ -45,6 +39,10 @@ def offsets_of_ids(qid: object, n: int) -> tuple[Int64Array, list[str]]:
 
     ArrayError names the rows when there are others than n, one is missing, or a query comes back.
     """
+    kinds = {type(one) for one in qid} if isinstance(qid, list | tuple) else set()
+    if isinstance(qid, list | tuple) and (len(kinds) > 1 or kinds & {list, tuple}):
+        listed, qid = qid, np.empty(len(qid), np.object_)  # numbers, texts and tuples stay what they are
+        qid[:] = listed
     ids = cells_of(qid, "qid")
     if len(ids) != n:
         rows = counted(n, "row")

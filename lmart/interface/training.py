@@ -10,6 +10,7 @@ from typing import Any, Unpack
 from lmart.binning.binned_features import BinnedDataset, bin_dataset
 from lmart.binning.validation_set import CodedDataset, code_dataset
 from lmart.data.dataset import Unbinned
+from lmart.data.given_features import refuse_path
 from lmart.data.python_dataset import Dataset
 from lmart.errors import ArrayError, DataError, input_name
 from lmart.interface.arguments import FROM_DATA, Run, TrainArguments, check_together, run_of, settings_of
@@ -64,6 +65,7 @@ def train(
     chosen = settings_of(given, tuple(TrainArguments.__annotations__))
     sets = _validation_sets(valid)
     names = [name for name in given if name != FROM_DATA]
+    _check_starts(train_set, sets)
     told = check_together(chosen, names, bool(sets), train_set.training_metadata().positions is not None)
     with safe_interrupts(), WorkerPool(threads_to_use(run.threads)) as pool:
         ensemble, more = _fit(train_set, sets, chosen, run, pool)
@@ -76,6 +78,7 @@ def _training_set(X: object, y: object, qid: object, given: Mapping[str, Any]) -
     metadata = {name: given.get(name) for name in _METADATA}
     of_arrays = {name: given.get(name) for name in _OF_ARRAYS}
     if not isinstance(X, Dataset):
+        refuse_path(X)
         if y is None:
             raise ArrayError("there are no labels; give y, one label a row, or a lmart.Dataset")
         return Dataset(X, y, qid, **of_arrays, **metadata)
@@ -99,6 +102,14 @@ def _validation_sets(valid: object) -> list[Dataset]:
             what = f"a tuple of {len(one)}" if isinstance(one, tuple) else f"a {type(one).__name__}"
             raise ArrayError(f"valid is {what}; give (X, y, qid), a lmart.Dataset, or a list of these")
     return sets
+
+
+def _check_starts(train_set: Dataset, sets: Sequence[Dataset]) -> None:
+    """Raise ArrayError when some of the sets start from initial scores and others do not."""
+    starts = [one.validation_metadata().init_scores is not None for one in (train_set, *sets)]
+    if any(starts) and not all(starts):
+        how = "valid=lmart.Dataset(X, y, qid, init_scores=...)"
+        raise ArrayError(f"init_scores are given for some of X and valid; give them for all: {how}")
 
 
 def _fit(
