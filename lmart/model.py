@@ -81,6 +81,9 @@ class Model:
         self._scorer = Scorer(ensemble)
         self._explainer: Explainer | None = None
 
+    def __reduce__(self) -> tuple[type[Model], tuple[Ensemble]]:
+        return Model, (self.ensemble,)
+
     def __repr__(self) -> str:
         rankers = counted(max(1, len(self.ensemble.rankers)), "ranker")
         features = counted(self.ensemble.n_features, "feature")
