@@ -11,6 +11,7 @@ from lmart.errors import ArrayError, DataError, LmartError, ModelError, OutputEr
 TYPE_CHECKING = False  # not from typing: an interrupt that comes before `run` is met with a traceback
 if TYPE_CHECKING:
     from lmart.data.python_dataset import Dataset
+    from lmart.interface.arguments import Settings
     from lmart.interface.reading import read
     from lmart.interface.training import train
     from lmart.model import Model, load
@@ -29,6 +30,7 @@ __all__ = [
     "ModelError",
     "OutputError",
     "RoundReport",
+    "Settings",
     "SettingsError",
     "__version__",
     "load",
@@ -42,19 +44,22 @@ _LATER = {
     "Explanation": "scoring.explain",
     "Model": "model",
     "RoundReport": "training.rankers",
+    "Settings": "interface.arguments",
     "load": "model",
     "read": "interface.reading",
     "train": "interface.training",
 }
 
 
-def __getattr__(name: str) -> object:
-    if name in _LATER:
-        from importlib import import_module
+if not TYPE_CHECKING:  # to which a misspelled name is an error
 
-        found: object = getattr(import_module(f"lmart.{_LATER[name]}"), name)
-        return found
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> object:
+        if name in _LATER:
+            from importlib import import_module
+
+            found: object = getattr(import_module(f"lmart.{_LATER[name]}"), name)
+            return found
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -164,8 +164,8 @@ def _report_page() -> str:
             "lmart train --data data/sample/train.svm --settings run.json --out again.json",
         ),
     )
-    also = ["lmart(1)", "lmart-train(1)", *(page for page in PAGES_ON_FORMATS if page != "lmart-report(5)")]
-    lines += [".fi", ".SH SEE ALSO", _see_also(also)]
+    others = ["lmart(1)", "lmart-train(1)", *(page for page in PAGES_ON_FORMATS if page != "lmart-report(5)")]
+    lines += [".fi", ".SH SEE ALSO", _see_also(others)]
     return "\n".join(lines) + "\n"
 
 

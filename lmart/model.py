@@ -259,6 +259,11 @@ class Model:
         strict  : refuse features that the model does not have, and tables that lack a column of the model, instead of
                   telling by a UserWarning
         DataError, with path and line, when it cannot be read, or is refused.
+
+        >>> import lmart
+        >>> model = lmart.train(lmart.read("data/sample/train.svm"), trees=5)
+        >>> len(model.predict_letor("data/sample/test.svm"))
+        600
         """
         options = ReadOptions(require_labels=False, require_queries=False, use_labels=False)
         options = for_models(options, [self.ensemble])

@@ -38,12 +38,8 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
                    needs to be handed to `fit` and `score` besides X and y, also in cross-validation. None: `fit` and
                    `score` are given `qid`
 
-    Without query ids all rows are one query, which a UserWarning says. After `fit` there are:
-
-    model_               : the lmart.Model
-    n_features_in_       : the number of features
-    feature_names_in_    : their names, when X had names
-    feature_importances_ : float64[n_features_in_], what splits on each feature gained; they add up to 1
+    Without query ids all rows are one query, which a UserWarning says. After `fit` there are `model_`, the lmart.Model;
+    n_features_in_, and feature_names_in_ when X had names; and `feature_importances_`, float64[n_features_in_].
 
     For GroupKFold and GridSearchCV either `query_column` is given, or scikit-learn is told to hand out `qid`:
 
@@ -201,7 +197,8 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         for size in sizes:
             gains = np.zeros(ensemble.n_features)
             for tree in ensemble.trees[first : first + size]:
-                np.add.at(gains, tree.split_columns, tree.split_gains)
+                if tree.split_gains is not None:  # as it is in what lmart trains
+                    np.add.at(gains, tree.split_columns, tree.split_gains)
             first += size
             if (total := gains.sum()) > 0:
                 shares.append(gains / total)

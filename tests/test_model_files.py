@@ -76,7 +76,7 @@ def test_what_a_format_cannot_hold_is_warned_of(tmp_path: Path) -> None:
 def test_measures_are_those_of_eval(options: tuple[str, ...], tmp_path: Path) -> None:
     MODEL.save(tmp_path / "m.json")
     metric = "ndcg@1,ndcg@10,map,mrr,err@5,dcg@3,rbp"
-    arguments = ("--data", SAMPLE / "test.svm", "--metric", metric, "--json", *options)
+    arguments = ("--data", str(SAMPLE / "test.svm"), "--metric", metric, "--json", *options)
     expected = json.loads(run("eval", "-m", tmp_path / "m.json", *arguments).stdout)["metrics"]
     given: Any = dict(zip([one[2:] for one in options[::2]], options[1::2], strict=True))
     assert MODEL.evaluate(TEST, metric=metric, **given) == expected
@@ -87,7 +87,7 @@ def test_weights_of_a_dataset_count_in_measures(tmp_path: Path) -> None:
     weights = [float(q % 3) for q in range(TEST.n_queries)]
     (tmp_path / "w").write_text("".join(f"{one}\n" for one in weights))
     MODEL.save(tmp_path / "m.json")
-    arguments = ("--data", SAMPLE / "test.svm", "--weights", tmp_path / "w", "--metric", "map", "--json")
+    arguments = ("--data", str(SAMPLE / "test.svm"), "--weights", str(tmp_path / "w"), "--metric", "map", "--json")
     expected = json.loads(run("eval", "-m", tmp_path / "m.json", *arguments).stdout)["metrics"]
     assert MODEL.evaluate(TEST.with_metadata(weights=weights), metric="map") == expected
 

@@ -43,11 +43,11 @@ def column_labels(features: object) -> list[Hashable] | None:
 
     ArrayError when two columns have one label, or when the table is yet to be computed.
     """
+    if hasattr(features, "collect"):  # before its columns are asked for, which may be work
+        raise ArrayError(f"features is a {type(features).__name__}, not computed yet; give what its collect() returns")
     labels = getattr(features, "column_names", getattr(features, "columns", None))
     if labels is None or not hasattr(features, "__getitem__"):
         return None
-    if hasattr(features, "collect"):
-        raise ArrayError(f"features is a {type(features).__name__}, not computed yet; give what its collect() returns")
     listed = list(labels)
     seen = set()
     for label in listed:

@@ -33,7 +33,8 @@ def test_what_a_file_says(tmp_path: Path) -> None:
     data = lmart.read(path)
     assert data.feature_ids == [3, 4, 9] and data.qid.tolist() == ["7", "7", "8"]
     assert data.document_ids == ["A", "", ""]
-    assert np.array_equal(data.to_numpy(), [[0.5, 0, math.nan], [0, 2, 0], [1, 0, 0]], equal_nan=True)
+    expected = [[0.5, 0.0, math.nan], [0.0, 2.0, 0.0], [1.0, 0.0, 0.0]]
+    assert np.array_equal(data.to_numpy(), expected, equal_nan=True)
     assert np.isnan(data.to_numpy(absent=math.nan)).sum() == 6
 
 

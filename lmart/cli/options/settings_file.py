@@ -112,4 +112,4 @@ def _of_command(line: str, context: click.Context, path: str) -> dict[str, Any]:
 
 
 def _kind(value: object) -> str:
-    return {dict: "an object", list: "a list"}.get(type(value), "null")
+    return "an object" if isinstance(value, dict) else "a list" if isinstance(value, list) else "null"

@@ -11,7 +11,7 @@ from helpers.commands import run
 from helpers.paths import SAMPLE
 
 TRAIN = ("train", "--data", SAMPLE / "train.svm")
-VALID = ("--valid", SAMPLE / "vali.svm", "--early-stop", "3")
+VALID = ("--valid", str(SAMPLE / "vali.svm"), "--early-stop", "3")
 
 
 @pytest.fixture(scope="module")
@@ -19,8 +19,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a model that was trained with unusual settings, and its report."""
     made = tmp_path_factory.mktemp("settings")
     unusual = ("--trees", "12", "--leaves", "5", "--l2", "0.1", "--no-normalize", "--seed", "7", "--monotone", "3:+1")
-    unusual = (*unusual, "--rankers", "2", "--gain", "0,1,3,6,9", "--sample", "0.8", "--metric", "NDCG@5")
-    run(*TRAIN, *VALID, *unusual, "-o", made / "m.json", "--report", made / "r.json", "-q")
+    more = ("--rankers", "2", "--gain", "0,1,3,6,9", "--sample", "0.8", "--metric", "NDCG@5")
+    run(*TRAIN, *VALID, *unusual, *more, "-o", made / "m.json", "--report", made / "r.json", "-q")
     return made
 
 
@@ -113,8 +113,8 @@ def test_there_must_be_a_file_and_it_is_no_output(folder: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("folds", [("--folds", "2"), VALID[:2]])
 def test_a_search_gives_its_best_settings(tmp_path: Path, folds: tuple[str, ...]) -> None:
-    search = (*folds, "--tune-trials", "3", "--trees", "6", "--tune-file", tmp_path / "t.jsonl", "-o", tmp_path / "m")
-    printed = run(*TRAIN, *search, "--report", tmp_path / "r.json").stdout
+    search = (*folds, "--tune-trials", "3", "--trees", "6", "--tune-file", str(tmp_path / "t.jsonl"))
+    printed = run(*TRAIN, *search, "-o", tmp_path / "m", "--report", tmp_path / "r.json").stdout
     (tmp_path / "printed").write_text(printed)
     valid = folds if folds == VALID[:2] else ()
     for source in ("t.jsonl", "printed", "r.json", "m"):
