@@ -51,9 +51,10 @@ def read_settings(path: str) -> SettingsFile:
     found = _object(text, path)
     if found.get("format") == MODEL or isinstance(found.get("settings"), dict):
         settings = found.get("settings")
-        if not isinstance(settings, dict) or not settings:
-            what = "the model holds no settings, as those of other tools"
-            raise DataError(f"{what}; give a model that lmart trained", path)
+        if not isinstance(settings, dict) or not settings or "source" in settings:
+            made = settings.get("source") if isinstance(settings, dict) else None
+            what = f"the model is one of {quote(str(made))}" if made else "the model is one of another tool"
+            raise DataError(f"{what}, which holds no settings of lmart; give one that lmart trained", path)
         return SettingsFile(_named(settings), True)
     if not found:
         raise DataError(f"holds no settings; {GIVE}", path)

@@ -11,13 +11,11 @@ import numpy as np
 from lmart.constraints import MonotoneConstraints
 from lmart.errors import SettingsError
 from lmart.gains import Gain
-from lmart.settings import AUTO, TrainSettings, options, setting
+from lmart.settings import AUTO, RECORDED, TrainSettings, options, setting
 from lmart.settings.idle import idle_options
 from lmart.settings.recipe import check_rankers
 from lmart.settings.spelling import perhaps
 from lmart.training.rankers import RoundReport
-
-FROM_DATA = "largest_label"  # in the settings of a model, but no option: it follows from the data
 
 
 class Settings(TypedDict, total=False):
@@ -61,7 +59,8 @@ class TrainArguments(Settings, total=False):
     threads: int | None
     verbose: bool
     callback: Callable[[RoundReport], object] | None
-    largest_label: int
+    largest_label: int | None
+    continued_from: int
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ def settings_of(given: Mapping[str, Any], taken: Sequence[str] = ()) -> TrainSet
     known = [one.name for one in options()]
     values: dict[str, Any] = {}
     for name, value in given.items():
-        if name == FROM_DATA:
+        if name in RECORDED:
             continue
         if name not in known:
             raise TypeError(f"there is no setting {name!r}{perhaps(name, [*known, *taken])}")

@@ -13,13 +13,13 @@ from lmart.data.dataset import Unbinned
 from lmart.data.given_features import refuse_path
 from lmart.data.python_dataset import Dataset
 from lmart.errors import ArrayError, DataError, input_name
-from lmart.interface.arguments import FROM_DATA, Run, TrainArguments, check_together, run_of, settings_of
+from lmart.interface.arguments import Run, TrainArguments, check_together, run_of, settings_of
 from lmart.interface.interrupts import safe_interrupts
 from lmart.interface.progress import VerboseProgress
 from lmart.model import Model
 from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.feature_matching import missing_columns
-from lmart.settings import TrainSettings
+from lmart.settings import RECORDED, TrainSettings
 from lmart.threads import WorkerPool, threads_to_use
 from lmart.training import remarks
 from lmart.training.boosting import TrainingRun, without_trees
@@ -64,7 +64,7 @@ def train(
     given = {name: value for name, value in given.items() if name not in (*_METADATA, *_OF_ARRAYS)}
     chosen = settings_of(given, tuple(TrainArguments.__annotations__))
     sets = _validation_sets(valid)
-    names = [name for name in given if name != FROM_DATA]
+    names = [name for name in given if name not in RECORDED]
     _check_starts(train_set, sets)
     told = check_together(chosen, names, bool(sets), train_set.training_metadata().positions is not None)
     with safe_interrupts(), WorkerPool(threads_to_use(run.threads)) as pool:

@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
-from lmart.errors import DataError, SettingsError, quote
-from lmart.settings import AUTO, options, setting
+from lmart.errors import DataError, SettingsError, counted, input_name, quote
+from lmart.settings import AUTO, RECORDED, options, setting
 from lmart.settings.spelling import perhaps
 
 PARAMETER = "settings_file"
 _GIVEN = "lmart.given_by_file"  # in Context.meta: the names of settings that the file gives on purpose
-FROM_DATA = "largest_label"  # in the settings of models, but no option: it follows from the data
+_BEFORE = "lmart.trees_before"  # in Context.meta: the trees of other settings that the model of the file begins with
 
 
 def settings_file_option(function: Any) -> Any:
@@ -62,7 +62,9 @@ def origin(context: click.Context) -> str | None:
                 taken.append(f"{name} {_shown((context.default_map or {})[one.name])}")
     what = ", ".join(taken) or "none but defaults"
     instead = f"; of the command line instead: {', '.join(overridden)}" if overridden else ""
-    return f"settings from {'standard input' if path == '-' else path}: {what}{instead}"
+    before = context.meta.get(_BEFORE)
+    others = f"; the first {counted(before, 'tree')} of that model are of other settings" if before else ""
+    return f"settings from {input_name(path)}: {what}{instead}{others}"
 
 
 def _shown(value: object) -> str:
@@ -83,7 +85,7 @@ def _take(context: click.Context, parameter: click.Parameter, path: str | None) 
     known = [one.name for one in options()]
     converted: dict[str, Any] = {}
     for name, value in values.items():
-        if name == FROM_DATA and found.complete:
+        if name in RECORDED and found.complete:
             continue
         if name not in known:
             raise SettingsError(f"there is no setting {quote(name)}{perhaps(name, known)}", path)
@@ -95,6 +97,7 @@ def _take(context: click.Context, parameter: click.Parameter, path: str | None) 
             raise SettingsError(f"{name}: {fault.message.rstrip('.')}", path) from None
     context.default_map = {**(context.default_map or {}), **converted}
     differ = [name for name, value in converted.items() if value != setting(name).default]
+    context.meta[_BEFORE] = values.get("continued_from")
     context.meta[_GIVEN] = tuple(differ if found.complete else converted)
     return path
 

@@ -94,7 +94,11 @@ def test_wrong_settings_are_one_line_with_file_and_key(tmp_path: Path, content: 
         (b"1 qid:1 1:2\n2 qid:1 1:1\n", ":1: is no JSON (extra data); give a model"),
         (b'{\n"trees": }', ":2: is no JSON (expecting value); give a model"),
         (b"\xff\xfe", ": is no text; give a model"),
-        (b'{"format": "lmart", "settings": {}}', ": the model holds no settings, as those of other tools"),
+        (
+            b'{"format": "lmart", "settings": {}}',
+            ": the model is one of another tool, which holds no settings of lmart",
+        ),
+        (b'{"format": "lmart", "settings": {"source": "LightGBM v4"}}', ": the model is one of 'LightGBM v4', which"),
         (b'{"format": "lmart-trials"}\n{"measure": null}\n', ": holds no trial that has a measure"),
     ],
 )
@@ -108,6 +112,16 @@ def test_there_must_be_a_file_and_it_is_no_output(folder: Path) -> None:
     assert "there is no such file" in run(*TRAIN, "--settings", folder / "none", status=1).stderr
     done = run(*TRAIN, "--settings", folder / "m.json", "--early-stop", "0", "-o", folder / "m.json", status=1)
     assert "m.json" in done.stderr
+
+
+def test_a_model_that_went_on_from_another(tmp_path: Path) -> None:
+    run(*TRAIN, "--trees", "2", "--rankers", "1", "-o", tmp_path / "a", "-q")
+    run(*TRAIN, "--trees", "3", "--l2", "1", "--continue-from", tmp_path / "a", "-o", tmp_path / "b", "-q")
+    said = run(*TRAIN, "--settings", tmp_path / "b", "-o", tmp_path / "c").stderr
+    assert (
+        ", l2 1.0, objective lambdamart, features 1.0; the first 2 trees of that model are of other settings\n" in said
+    )
+    assert json.loads((tmp_path / "c").read_text())["settings"]["trees"] == 5
 
 
 @pytest.mark.slow
