@@ -15,9 +15,9 @@ from lmart.cli.options.packed import given_on_command_line
 from lmart.cli.options.selection import SelectionOptions, check_usage
 from lmart.cli.terminal.console import Console
 from lmart.constraints import MonotoneConstraints, is_list
-from lmart.errors import ModelError, input_name, quote
+from lmart.errors import quote
 from lmart.formats.read_options import ReadOptions
-from lmart.settings import OBJECTIVES, TrainSettings
+from lmart.settings import TrainSettings
 from lmart.settings.idle import idle_options
 from lmart.settings.recipe import check_rankers
 
@@ -149,33 +149,18 @@ class TrainRequest:
         """Return the request with the model to go on from, if there is one, and the meaning of absent cells from it.
 
         console : where what the run cannot keep of it is said
-        ModelError when it cannot be read, or no tree can be added; a usage error when --absent contradicts it.
+        ModelError when it cannot be read, or no tree can be added; SettingsError when --absent contradicts it.
         """
         from lmart.formats.models.model_files import read_model
+        from lmart.training.continuation import prepare
 
-        path, settings = self.files.continue_from, self.settings
+        path = self.files.continue_from
         if path is None:
             return self
-        model = read_model(path)
-        if model.average:
-            what = "the model is an average, to which no tree can be added"
-            raise ModelError(f"{what}; write its scores with 'lmart predict' and give them with --init-scores", path)
-        if model.absent != settings.absent:
-            if given_on_command_line("absent"):
-                what = f"--absent {settings.absent} does not go with a model that says {quote(model.absent)}"
-                raise click.UsageError(f"{what}; leave it out")
-            console.notice(f"an index that is not in the row means {quote(model.absent)}, as in {input_name(path)}")
-            settings = replace(settings, absent=model.absent)
-        if settings.objective is None and not model.rankers and model.settings.get("objective") in OBJECTIVES:
-            settings = replace(settings, objective=model.settings["objective"])  # as one run of all trees would have
-        if model.sums == "float32":
-            console.warning(
-                f"{input_name(path)}: it adds up in float32 and the new model in float64, so the scores of its trees "
-                "differ by rounding"
-            )
-        if settings.monotone and settings.monotone != model.settings.get("monotone"):
-            console.warning(f"--monotone holds for the new trees only: {input_name(path)} does not record the same")
-        return replace(self, settings=settings, model=replace(model, sums="float64"))
+        model, settings, remarks = prepare(read_model(path), path, self.settings, given_on_command_line("absent"))
+        for one in remarks:
+            (console.warning if one.is_warning else console.notice)(one.text)
+        return replace(self, settings=settings, model=model)
 
     def with_messages_to(self, console: Console) -> TrainRequest:
         """Return the request with what readers report going to the console; warn of settings without effect."""

@@ -53,6 +53,7 @@ class TrainArguments(Settings, total=False):
     weights: object
     init_scores: object
     positions: object
+    continue_from: object
     feature_names: Sequence[str] | None
     allow_inf: bool
     strict: bool
@@ -67,6 +68,7 @@ class TrainArguments(Settings, total=False):
 class Run:
     """How a run is made, besides its settings and data.
 
+    continue_from : a Model, or the file of one, to go on boosting from; None: from none
     allow_inf : infinite values of arrays are data
     strict    : features that only one of training and validation sets has are refused, instead of a warning
     threads   : to use; None: all that this process may use
@@ -74,6 +76,7 @@ class Run:
     callback  : called after each round; None: nothing is
     """
 
+    continue_from: object = None
     allow_inf: bool = False
     strict: bool = False
     threads: int | None = None
@@ -131,6 +134,19 @@ def run_of(given: Mapping[str, Any]) -> tuple[Run, dict[str, Any]]:
     own = {one.name for one in fields(Run)}
     run = Run(**{name: value for name, value in given.items() if name in own})
     return run, {name: value for name, value in given.items() if name not in own}
+
+
+def of_one_ranker(settings: TrainSettings, with_positions: bool) -> TrainSettings:
+    """Return the settings of a run that goes on from a model; SettingsError when that cannot be.
+
+    settings       : of the run
+    with_positions : the run learns a bias of positions
+    """
+    if with_positions:
+        raise SettingsError("positions do not go with continue_from: a model holds no bias of positions")
+    if (settings.rankers or 1) > 1 or (settings.rankers is None and len(settings.objectives) > 1):
+        raise SettingsError("continue_from adds the trees of one ranker; give rankers=1 and one objective")
+    return replace(settings, rankers=1)
 
 
 def check_together(settings: TrainSettings, given: Sequence[str], with_valid: bool, with_positions: bool) -> list[str]:

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Unpack
 
 from lmart.binning.binned_features import BinnedDataset, bin_dataset
+from lmart.binning.edge_sample import CHUNK
 from lmart.binning.validation_set import CodedDataset, code_dataset
 from lmart.data.dataset import Unbinned
 from lmart.data.given_features import refuse_path
 from lmart.data.python_dataset import Dataset
 from lmart.errors import ArrayError, DataError, input_name
-from lmart.interface.arguments import Run, TrainArguments, check_together, run_of, settings_of
+from lmart.formats.models.model_files import read_model
+from lmart.interface.arguments import Run, TrainArguments, check_together, of_one_ranker, run_of, settings_of
 from lmart.interface.interrupts import safe_interrupts
 from lmart.interface.progress import VerboseProgress
 from lmart.model import Model
 from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.feature_matching import missing_columns
+from lmart.scoring.model_scores import ModelScores
 from lmart.settings import RECORDED, TrainSettings
-from lmart.threads import WorkerPool, threads_to_use
+from lmart.threads import WorkerPool, chunks, threads_to_use
 from lmart.training import remarks
 from lmart.training.boosting import TrainingRun, without_trees
+from lmart.training.continuation import Continuation, prepare
 from lmart.training.resolving import resolve_for
 
 _METADATA = ("weights", "init_scores", "positions")
@@ -41,7 +46,8 @@ def train(
             first decides on early stopping
     settings : the options of `lmart train`, with underscores: `trees`, `leaves`, `learning_rate`, `objective`,
             `rankers`, `metric`, `early_stop`, `seed`, and all that `lmart train --help` tells; `**model.settings` are
-            those of another model. `monotone` may be a dict, of 1 or -1 by feature, `gain` a list of numbers.
+            those of another model. `monotone` may be a dict, of 1 or -1 by feature, `gain` a list of numbers,
+            `continue_from` a Model or the file of one.
             For the data: `group`, `weights`, `init_scores` and `positions` as in Dataset, `feature_names`, `allow_inf`
             to take infinite values as they are, `strict` to refuse validation sets whose features are not those of X.
             For the run: `threads` (None: all that this process may use; the result never depends on it), `callback`
@@ -66,9 +72,16 @@ def train(
     sets = _validation_sets(valid)
     names = [name for name in given if name not in RECORDED]
     _check_starts(train_set, sets)
+    previous = _model_before(run.continue_from)
+    if previous is not None:
+        chosen = of_one_ranker(chosen, train_set.training_metadata().positions is not None)
     told = check_together(chosen, names, bool(sets), train_set.training_metadata().positions is not None)
     with safe_interrupts(), WorkerPool(threads_to_use(run.threads)) as pool:
-        ensemble, more = _fit(train_set, sets, chosen, run, pool)
+        if previous is not None:
+            model, chosen, remarked = prepare(*previous, chosen, "absent" in names)
+            told += [one.text for one in remarked if one.is_warning]
+            previous = model, previous[1]
+        ensemble, more = _fit(_Given(train_set, sets, previous), chosen, run, pool)
     for text in (*told, *more):
         warnings.warn(text, UserWarning, stacklevel=2)
     return Model(ensemble)
@@ -112,24 +125,63 @@ def _check_starts(train_set: Dataset, sets: Sequence[Dataset]) -> None:
         raise ArrayError(f"init_scores are given for some of X and valid; give them for all: {how}")
 
 
-def _fit(
-    train_set: Dataset, sets: Sequence[Dataset], settings: TrainSettings, run: Run, pool: WorkerPool
-) -> tuple[Ensemble, list[str]]:
+@dataclass(frozen=True, eq=False)
+class _Given:
+    """The data of a run, and the model to go on from with its name."""
+
+    train_set: Dataset
+    valid: Sequence[Dataset]
+    previous: tuple[Ensemble, str] | None
+
+
+def _model_before(given: object) -> tuple[Ensemble, str] | None:
+    """Return the model of `continue_from`, and what to call it."""
+    if given is None:
+        return None
+    if isinstance(given, Model):
+        return given.ensemble, "continue_from"
+    if isinstance(given, str | os.PathLike):
+        return read_model(os.fspath(given)), os.fspath(given)
+    raise ArrayError(f"continue_from is a {type(given).__name__}; give a lmart.Model, or the file of one")
+
+
+def _fit(given: _Given, settings: TrainSettings, run: Run, pool: WorkerPool) -> tuple[Ensemble, list[str]]:
     """Return the model and what to warn of."""
+    train_set, sets = given.train_set, given.valid
     judged = train_set.unbinned("X", run.allow_inf)
     if not len(judged.labels):
         raise ArrayError("X has no rows; give documents to learn from")
     told = list(_columns_not_everywhere(judged, settings, run.strict))
     binned = bin_dataset(judged, settings.max_bins, settings.absent, settings.seed, pool)
     model = without_trees(binned, settings)
-    coded = []
+    every, coded = [judged], []
     for number, one in enumerate(sets):
         source = "valid" if len(sets) == 1 else f"valid[{number}]"
         train_set.refuse_other_width(one, source)
         unbinned = one.unbinned(source, run.allow_inf)
         coded.append(code_dataset(unbinned, model, binned.features.edges, pool, run.strict))
+        every.append(unbinned)
     told += [text for one in coded for text in one.warnings]
-    return _boost(_Sets(train_set, binned, sets, coded), settings, run, pool, told)
+    continuation = None if given.previous is None else _continuation(*given.previous, every, run, pool, told)
+    return _boost(_Sets(train_set, binned, sets, coded), settings, run, pool, told, continuation)
+
+
+def _continuation(
+    model: Ensemble, name: str, sets: Sequence[Unbinned], run: Run, pool: WorkerPool, told: list[str]
+) -> Continuation:
+    """Return the model to go on from with its scores of all sets, the training set first."""
+    scores = []
+    for one in sets:
+        scorer = ModelScores(model, pool)
+        for start, stop in chunks(len(one.labels), CHUNK) or [(0, 0)]:
+            scorer.add([one.features.between(start, stop)], one.feature_ids, one.feature_names)
+        is_training = not scores
+        scores.append(scorer.finish(one.source, one.table_features if is_training else {}, run.strict and is_training))
+        if is_training:
+            told += scorer.matcher.warnings(one.source, "only new trees can split on them")
+    made = Continuation(model, name, scores[0], tuple(scores[1:]))
+    made.check_scores()
+    return made
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,12 +195,17 @@ class _Sets:
 
 
 def _boost(
-    sets: _Sets, settings: TrainSettings, run: Run, pool: WorkerPool, told: list[str]
+    sets: _Sets,
+    settings: TrainSettings,
+    run: Run,
+    pool: WorkerPool,
+    told: list[str],
+    continuation: Continuation | None,
 ) -> tuple[Ensemble, list[str]]:
     metadata = sets.given.training_metadata()
     validation_metadata = [one.validation_metadata() for one in sets.given_valid]
     resolved = resolve_for(settings, sets.binned, sets.coded, metadata.positions is not None)
-    training = TrainingRun(sets.binned, sets.coded, resolved, pool, metadata, validation_metadata)
+    training = TrainingRun(sets.binned, sets.coded, resolved, pool, metadata, validation_metadata, continuation)
     told += [text for text in training.warnings if text not in told]
     weighted = metadata.weights is not None
     told += [one.text for one in remarks.before_training(training, sets.binned, weighted) if one.is_warning]

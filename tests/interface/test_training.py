@@ -416,3 +416,36 @@ def test_no_copy_of_a_large_array_is_made() -> None:
         peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak - before < 2 * 16_384 * 40 * 12  # one piece with its columns, the next one beside it
+
+
+def test_going_on_from_a_model_gives_the_bytes_of_the_command_line(tmp_path: Path) -> None:
+    first = lmart.train(DATA, trees=5, rankers=1, learning_rate=0.2)
+    first.save(tmp_path / "first.json")
+    options = ("--continue-from", tmp_path / "first.json", "--trees", "6", "--valid", VALI, "--early-stop", "3")
+    settings: Any = {"trees": 6, "early_stop": 3}
+    expected = commanded(tmp_path, *options)
+    assert (
+        saved(lmart.train(DATA, valid=VALID, continue_from=tmp_path / "first.json", **settings), tmp_path) == expected
+    )
+    arrays = (XV, YV, QV)
+    assert saved(lmart.train(X, Y, QID, arrays, continue_from=first, **settings), tmp_path) == expected
+    one_run = lmart.train(DATA, trees=9, rankers=1, learning_rate=0.2)
+    rest = lmart.train(DATA, trees=4, learning_rate=0.2, continue_from=first)
+    assert saved(rest, tmp_path) == saved(one_run, tmp_path)
+
+
+def test_what_a_model_to_go_on_from_refuses() -> None:
+    first = lmart.train(DATA, trees=2, rankers=1)
+    for given, message in (
+        ({"rankers": 2}, "continue_from adds the trees of one ranker"),
+        ({"objective": "lambdamart+xendcg"}, "continue_from adds the trees of one ranker"),
+        ({"positions": [0] * len(Y)}, "positions do not go with continue_from"),
+        ({"absent": "missing"}, "--absent missing does not go with a model that says 'zero'"),
+    ):
+        settings: Any = given
+        with pytest.raises(SettingsError, match=message.replace("+", r"\+")):
+            lmart.train(DATA, trees=2, continue_from=first, **settings)
+    with pytest.raises(ArrayError, match="continue_from is a int"):
+        lmart.train(DATA, trees=2, continue_from=3)
+    with pytest.warns(UserWarning, match="--monotone holds for the new trees only"):
+        lmart.train(DATA, trees=2, continue_from=first, monotone={1: 1})
