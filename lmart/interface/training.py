@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Unpack
 
+from lmart.array_types import Float64Array
 from lmart.binning.binned_features import BinnedDataset, bin_dataset
 from lmart.binning.edge_sample import CHUNK
 from lmart.binning.validation_set import CodedDataset, code_dataset
@@ -170,7 +171,7 @@ def _continuation(
     model: Ensemble, name: str, sets: Sequence[Unbinned], run: Run, pool: WorkerPool, told: list[str]
 ) -> Continuation:
     """Return the model to go on from with its scores of all sets, the training set first."""
-    scores = []
+    scores: list[Float64Array] = []
     for one in sets:
         scorer = ModelScores(model, pool)
         for start, stop in chunks(len(one.labels), CHUNK) or [(0, 0)]:
