@@ -2,6 +2,8 @@
 
 `lmart.read(path)` gives a Dataset, `lmart.train` learns a Model from it or from arrays and DataFrames, `Model.save` and
 `lmart.load` write and read it. The commands do the same on files; `lmart.sklearn` has an estimator for scikit-learn.
+
+All that is public stands below by name; what PACKAGE CONTENTS lists besides `lmart.sklearn` is internal.
 """
 
 from __future__ import annotations
