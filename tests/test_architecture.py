@@ -36,6 +36,7 @@ WITHOUT_WORK = [
     (["train", "--learning-rat", "1"], 2),
     (["train", "--data", "x", "--leaves", "1"], 2),
     (["train"], 2),
+    (["train", "--data", "x", "--settings", "no such file"], 1),
     (["predict", "--data", "x"], 2),
     (["eval", "--data", "x", "--ties", "best"], 2),
     (["convert", "x"], 2),

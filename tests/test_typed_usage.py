@@ -27,6 +27,7 @@ def test_usage() -> None:
     assert_type(model.explain(X), lmart.Explanation)
     assert_type(model.evaluate(data), dict[str, float | None])
     assert_type(model.n_trees, int)
+    assert_type(lmart.train(X, y, qid, **model.settings), lmart.Model)
     assert_type(model.feature_names, list[str] | None)
     assert_type(rounds[0].validation, tuple[float | None, ...])
 
