@@ -18,7 +18,7 @@ from lmart.cli.options.repeated import refuse_repeated
 from lmart.cli.terminal.console import Console, error, write_line
 from lmart.descriptors import forget_what_was_written, what_was_written
 from lmart.errors import DataError, ExitStatus, LmartError, quote
-from lmart.settings.foreign_names import option_for
+from lmart.foreign_names import option_for
 
 COMMANDS = ("train", "predict", "eval", "convert")
 PROGRAM = "lmart"

@@ -6,7 +6,7 @@ import pytest
 from helpers.commands import run
 
 from lmart.cli.main import COMMANDS, main
-from lmart.settings.foreign_names import OURS, option_for
+from lmart.foreign_names import OURS, option_for
 
 
 @pytest.mark.parametrize(
