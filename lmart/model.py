@@ -20,6 +20,7 @@ from lmart.formats.models.model_files import read_model, write_model
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import MODEL_FORMATS, OWN, format_of_name
 from lmart.gains import Gain
+from lmart.interrupts import safe_interrupts
 from lmart.measures import Evaluator
 from lmart.measures.values import Conventions, parse_measures
 from lmart.scoring.ensemble import Ensemble
@@ -175,7 +176,7 @@ class Model:
         [0.2, -0.2]
         """
         rows, column_map = match_columns(self.ensemble, features, feature_ids, feature_names, strict)
-        with _pool(threads, len(rows), SCORED) as pool:
+        with safe_interrupts(), _pool(threads, len(rows), SCORED) as pool:
             return self._scorer.score(rows, column_map, pool)
 
     def explain(
@@ -202,7 +203,7 @@ class Model:
         explainer = self._explainer or Explainer(self.ensemble)
         self._explainer = explainer
         rows, column_map = match_columns(self.ensemble, features, feature_ids, feature_names, strict)
-        with _pool(threads, len(rows), EXPLAINED) as pool:
+        with safe_interrupts(), _pool(threads, len(rows), EXPLAINED) as pool:
             return Explanation(explainer.base, explainer.explain(rows, column_map, pool))
 
     def evaluate(
@@ -243,7 +244,7 @@ class Model:
         scale = self.ensemble.settings.get("largest_label")
         if type(scale) is int and data.labels.max(initial=0.0) > scale >= 1:
             scale = None
-        with WorkerPool(threads_to_use(threads)) as pool:
+        with safe_interrupts(), WorkerPool(threads_to_use(threads)) as pool:
             scores = self._scorer.score(rows, column_map, pool)
             evaluator = Evaluator(judged.labels, judged.query_offsets, measures, pool, weights, scale)
             return evaluator.evaluate(scores).values
@@ -269,7 +270,7 @@ class Model:
         options = for_models(options, [self.ensemble])
         parts = [np.zeros(0)]
         name = os.fspath(path)
-        with WorkerPool(threads_to_use(threads)) as pool, open_rows(name, options, pool) as reader:
+        with safe_interrupts(), WorkerPool(threads_to_use(threads)) as pool, open_rows(name, options, pool) as reader:
             matcher = FeatureMatcher(self.ensemble)
             parts += [scores for _, scores in score_stream(self._scorer, matcher, reader, pool, strict)]
         for text in matcher.warnings(name):

@@ -11,6 +11,7 @@ from lmart.data.python_dataset import Dataset
 from lmart.foreign_names import perhaps
 from lmart.formats.documents.reading import read_dataset
 from lmart.formats.read_options import ReadOptions
+from lmart.interrupts import safe_interrupts
 from lmart.threads import WorkerPool, threads_to_use
 
 _NAMES = {"allow_inf": "allow_infinite"}  # those that are called otherwise inside
@@ -59,7 +60,7 @@ def read(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], **opti
     told: list[str] = []
     read_options = ReadOptions(keep_document_ids=True, **values).telling(lambda text: None, told.append)
     paths = [path] if isinstance(path, str | os.PathLike) else list(path)
-    with WorkerPool(threads) as pool:
+    with safe_interrupts(), WorkerPool(threads) as pool:
         judged = read_dataset([os.fspath(one) for one in paths], read_options, pool)
     for text in told:
         warnings.warn(text, UserWarning, stacklevel=2)

@@ -18,8 +18,8 @@ from lmart.data.python_dataset import Dataset
 from lmart.errors import ArrayError, DataError, input_name
 from lmart.formats.models.model_files import read_model
 from lmart.interface.arguments import Run, TrainArguments, check_together, of_one_ranker, run_of, settings_of
-from lmart.interface.interrupts import safe_interrupts
 from lmart.interface.progress import VerboseProgress
+from lmart.interrupts import safe_interrupts
 from lmart.model import Model
 from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.feature_matching import missing_columns

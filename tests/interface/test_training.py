@@ -20,7 +20,7 @@ from helpers.paths import SAMPLE
 import lmart
 from lmart.binning import edge_sample
 from lmart.errors import ArrayError, DataError, SettingsError
-from lmart.interface import interrupts
+from lmart.interrupts import LOADING, safe_interrupts
 
 TRAIN, VALI = SAMPLE / "train.svm", SAMPLE / "vali.svm"
 DATA, VALID = lmart.read(TRAIN), lmart.read(VALI)
@@ -262,8 +262,8 @@ def test_an_interrupt_waits_while_machine_code_is_loaded() -> None:
     """An exception there would leave half of it."""
     reached: list[str] = []
     program = "signal.raise_signal(signal.SIGINT); reached.append('end')"
-    names = {"__name__": interrupts.LOADING, "signal": signal, "reached": reached}
-    with pytest.raises(KeyboardInterrupt), interrupts.safe_interrupts():
+    names = {"__name__": LOADING, "signal": signal, "reached": reached}
+    with pytest.raises(KeyboardInterrupt), safe_interrupts():
         exec(program, names)
         reached.append("after")
         time.sleep(10)
