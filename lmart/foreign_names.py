@@ -1,14 +1,6 @@
-"""Names that options have in LightGBM, XGBoost, CatBoost, RankLib and scikit-learn, and what they are called here.
-
-Light: the command line imports it.
-"""
+"""Names that options have in LightGBM, XGBoost, CatBoost, RankLib and scikit-learn, and what they are called here."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-from difflib import get_close_matches
-
-from lmart.errors import quote
 
 OURS = {
     "--data": "train train-file train-data train-set training-data learn-set input fit",
@@ -56,14 +48,3 @@ def option_for(foreign: str) -> str | None:
     foreign : as it was written
     """
     return _BY_FOREIGN_NAME.get(foreign.lstrip("-").replace("_", "-").lower())
-
-
-def perhaps(unknown: str, known: Sequence[str]) -> str:
-    """Return "; perhaps 'trees'" for a name that nobody knows, such as n_estimators; empty when none is like it.
-
-    unknown : the name
-    known   : all names there are
-    """
-    ours = (option_for(unknown) or "").removeprefix("--").replace("-", "_")
-    meant = [ours] if ours in known else get_close_matches(unknown.lower().replace("-", "_"), known, 2, 0.7)
-    return f"; perhaps {' or '.join(map(quote, meant))}" if meant else ""

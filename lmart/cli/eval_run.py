@@ -13,9 +13,8 @@ from lmart.cli.signals import flush_output
 from lmart.cli.terminal.console import Console
 from lmart.cli.terminal.eval_report import per_query_lines, print_report
 from lmart.data.dataset import RankingDataset
-from lmart.data.metadata_checks import Weights
 from lmart.errors import DataError, ModelError, SettingsError, input_name
-from lmart.formats.metadata_files import read_weights
+from lmart.formats.metadata_files import Weights, read_weights
 from lmart.formats.results.scores import read_scores
 from lmart.gains import Gain, refuse_labels_above
 from lmart.measures import Evaluator, Measure

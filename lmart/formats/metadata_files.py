@@ -15,6 +15,15 @@ from lmart.errors import DataError, SettingsError, counted, quote
 from lmart.formats.line_reader import WORD_COMMENT, Lines, far_too_many, read_lines, read_numbers
 from lmart.formats.results.scores import read_scores
 
+__all__ = [
+    "Weights",
+    "read_init_scores",
+    "read_monotone",
+    "read_positions",
+    "read_query_sizes",
+    "read_weights",
+]
+
 LARGEST_QUERY = 10**12  # rows, so that sums of sizes stay whole numbers of the machine
 _NO_NUMBER = "holds no number; give a file of one number a line"
 _POSITIONS_ARE = "give one position for each row of the data"

@@ -10,11 +10,11 @@ import numpy as np
 
 from lmart.constraints import MonotoneConstraints
 from lmart.errors import SettingsError
-from lmart.foreign_names import perhaps
 from lmart.gains import Gain
 from lmart.settings import AUTO, RECORDED, TrainSettings, options, setting
 from lmart.settings.idle import idle_options
 from lmart.settings.recipe import check_rankers
+from lmart.spelling import perhaps
 from lmart.training.rankers import RoundReport
 
 

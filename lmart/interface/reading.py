@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Any, TypedDict, Unpack
 
 from lmart.data.python_dataset import Dataset
-from lmart.foreign_names import perhaps
 from lmart.formats.documents.reading import read_dataset
 from lmart.formats.read_options import ReadOptions
 from lmart.interrupts import safe_interrupts
+from lmart.spelling import perhaps
 from lmart.threads import WorkerPool, threads_to_use
 
 _NAMES = {"allow_inf": "allow_infinite"}  # those that are called otherwise inside

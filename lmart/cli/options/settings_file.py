@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from lmart.errors import DataError, SettingsError, counted, input_name, quote
-from lmart.foreign_names import perhaps
 from lmart.settings import AUTO, RECORDED, options, setting
+from lmart.spelling import perhaps
 
 PARAMETER = "settings_file"
 _GIVEN = "lmart.given_by_file"  # in Context.meta: the names of settings that the file gives on purpose

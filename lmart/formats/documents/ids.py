@@ -9,6 +9,8 @@ from lmart.data.feature_names import has_control
 from lmart.errors import quote
 from lmart.formats.read_options import ReadOptions
 
+__all__ = ["decode_documents", "encoding_fault", "has_control", "id_fault"]
+
 _FOREIGN_TO_LETOR = {"query id": re.compile(r"[\s#]"), "document id": re.compile(r"\s")}
 
 
