@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from lmart.array_types import Float64Array
-from lmart.data.python_dataset import Dataset
+from lmart.data.python_dataset import Dataset, unbinned, validation_metadata
 from lmart.errors import ArrayError, counted, either, quote
 from lmart.formats.documents.reading import for_models, open_rows
 from lmart.formats.documents.row_blocks import RowBlock, RowReader
@@ -239,7 +239,7 @@ class Model:
         data = X if isinstance(X, Dataset) else Dataset(X, y, qid)
         if isinstance(X, Dataset) and not (y is None and qid is None):
             raise ArrayError("a Dataset has its own y and qid; leave them out")
-        judged, weights = data.unbinned("X", True), data.validation_metadata().weights
+        judged, weights = unbinned(data, "X", True), validation_metadata(data).weights
         rows, column_map = match_columns(self.ensemble, X, None, None, None)
         scale = self.ensemble.settings.get("largest_label")
         if type(scale) is int and data.labels.max(initial=0.0) > scale >= 1:

@@ -41,8 +41,11 @@ def test_every_public_name_has_an_example() -> None:
     shown += [lmart.Dataset.with_metadata, lmart.Dataset.to_numpy]
     for one in shown:
         assert ">>> " in (inspect.getdoc(one) or ""), one
-    public = {name for name, one in vars(lmart.Model).items() if inspect.isfunction(one) and name[0] != "_"}
-    assert public >= set(METHODS)
+    for kind, methods in ((lmart.Model, set(METHODS)), (lmart.Dataset, {"with_metadata", "to_numpy"})):
+        public = {name for name, one in vars(kind).items() if inspect.isfunction(one) and name[0] != "_"}
+        assert public >= methods
+        for name in public:
+            assert ">>> " in (inspect.getdoc(getattr(kind, name)) or ""), name
 
 
 def test_help_shows_the_public_names_alone() -> None:

@@ -91,19 +91,11 @@ class Dataset:
         self._judged: RankingDataset | ArrayDataset = ArrayDataset(
             given.rows, given.ids, labels, offsets, ids, given.names, table_features=tables
         )
-        self.by_place = not given.by_label
+        self._by_place = not given.by_label
         self._weights: Weights | None = None
         self._init_scores: Float64Array | None = None
         self._positions: Positions | None = None
         self._add_metadata(weights, init_scores, positions)
-
-    @classmethod
-    def _of_files(cls, judged: RankingDataset) -> Dataset:
-        """Return what was read from files."""
-        made = cls.__new__(cls)
-        made._judged, made.by_place = judged, False
-        made._weights = made._init_scores = made._positions = None
-        return made
 
     def with_metadata(self, weights: object = None, init_scores: object = None, positions: object = None) -> Dataset:
         """Return the same documents with these metadata, in the order of the rows as they were given or read.
@@ -117,8 +109,8 @@ class Dataset:
         >>> data.with_metadata(weights=[1.0] * data.n_queries)
         <lmart.Dataset: 1,760 documents of 120 queries, 20 features, weights>
         """
-        made = Dataset._of_files(self._judged)  # type: ignore[arg-type]  # either kind
-        made.by_place = self.by_place
+        made = dataset_of(self._judged)
+        made._by_place = self._by_place
         made._weights, made._init_scores, made._positions = self._weights, self._init_scores, self._positions
         made._add_metadata(weights, init_scores, positions)
         return made
@@ -202,40 +194,65 @@ class Dataset:
             out[start:stop] = rows.between(start, stop).dense(self.n_features, absent)
         return out
 
-    def training_metadata(self) -> Sidecars:
-        """Return the metadata as training takes them."""
-        weights = None
-        if self._weights is not None:
-            by_query = self._weights.given_per == "query"
-            weights = self._weights.per_query if by_query else self._weights.per_document
-        return Sidecars(weights, self._init_scores, self._positions)
 
-    def validation_metadata(self) -> Sidecars:
-        """Return the metadata as measuring takes them."""
-        return Sidecars(None if self._weights is None else self._weights.per_query, self._init_scores)
+# What training reads of it; not methods, as programs need none of them.
 
-    def refuse_other_width(self, other: Dataset, source: str) -> None:
-        """Raise ArrayError when columns are matched by their places, and another data set has more or fewer.
 
-        other  : the other data set
-        source : what messages call it
-        """
-        if self.by_place and other.by_place and self.n_features != other.n_features:
-            theirs, ours = counted(other.n_features, "column"), self.n_features
-            raise ArrayError(f"it has {theirs}, but X has {ours}; give the same features in the same order", source)
+def dataset_of(judged: RankingDataset | ArrayDataset) -> Dataset:
+    """Return documents as a Dataset that goes by names or indices, without metadata.
 
-    def unbinned(self, source: str, allow_infinite: bool = False) -> Unbinned:
-        """Return the documents as training reads them.
+    judged : the documents
+    """
+    made = Dataset.__new__(Dataset)
+    made._judged, made._by_place = judged, False
+    made._weights = made._init_scores = made._positions = None
+    return made
 
-        source         : what messages call them, when they were not read from files
-        allow_infinite : whether infinite values of arrays are data; files say that when they are read
-        """
-        judged = self._judged
-        if isinstance(judged, RankingDataset):
-            return judged
-        tables = dict.fromkeys([source] * bool(judged.table_features), judged.feature_ids)
-        rows = judged.features
-        if not allow_infinite:
-            names = judged.feature_names or tuple(map(str, judged.feature_ids.tolist()))
-            rows = FiniteRows(rows, names, source)
-        return replace(judged, features=rows, source=source, table_features=tables)
+
+def goes_by_place(dataset: Dataset) -> bool:
+    """Return whether the columns go by their places, as those of an array, and not by names or indices."""
+    return dataset._by_place
+
+
+def training_metadata(dataset: Dataset) -> Sidecars:
+    """Return the metadata of a data set as training takes them."""
+    weights = None
+    if dataset._weights is not None:
+        by_query = dataset._weights.given_per == "query"
+        weights = dataset._weights.per_query if by_query else dataset._weights.per_document
+    return Sidecars(weights, dataset._init_scores, dataset._positions)
+
+
+def validation_metadata(dataset: Dataset) -> Sidecars:
+    """Return the metadata of a data set as measuring takes them."""
+    return Sidecars(None if dataset._weights is None else dataset._weights.per_query, dataset._init_scores)
+
+
+def refuse_other_width(dataset: Dataset, other: Dataset, source: str) -> None:
+    """Raise ArrayError when columns are matched by their places, and another data set has more or fewer.
+
+    dataset : the one
+    other   : the other data set
+    source  : what messages call it
+    """
+    if dataset._by_place and other._by_place and dataset.n_features != other.n_features:
+        theirs, ours = counted(other.n_features, "column"), dataset.n_features
+        raise ArrayError(f"it has {theirs}, but X has {ours}; give the same features in the same order", source)
+
+
+def unbinned(dataset: Dataset, source: str, allow_infinite: bool = False) -> Unbinned:
+    """Return the documents as training reads them.
+
+    dataset        : the documents
+    source         : what messages call them, when they were not read from files
+    allow_infinite : whether infinite values of arrays are data; files say that when they are read
+    """
+    judged = dataset._judged
+    if isinstance(judged, RankingDataset):
+        return judged
+    tables = dict.fromkeys([source] * bool(judged.table_features), judged.feature_ids)
+    rows = judged.features
+    if not allow_infinite:
+        names = judged.feature_names or tuple(map(str, judged.feature_ids.tolist()))
+        rows = FiniteRows(rows, names, source)
+    return replace(judged, features=rows, source=source, table_features=tables)

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, TypedDict, Unpack
 
-from lmart.data.python_dataset import Dataset
+from lmart.data.python_dataset import Dataset, dataset_of
 from lmart.formats.documents.reading import read_dataset
 from lmart.formats.read_options import ReadOptions
 from lmart.interrupts import safe_interrupts
@@ -64,4 +64,4 @@ def read(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], **opti
         judged = read_dataset([os.fspath(one) for one in paths], read_options, pool)
     for text in told:
         warnings.warn(text, UserWarning, stacklevel=2)
-    return Dataset._of_files(judged)
+    return dataset_of(judged)

@@ -14,7 +14,7 @@ from lmart.binning.edge_sample import CHUNK
 from lmart.binning.validation_set import CodedDataset, code_dataset
 from lmart.data.dataset import Unbinned
 from lmart.data.given_features import refuse_path
-from lmart.data.python_dataset import Dataset
+from lmart.data.python_dataset import Dataset, refuse_other_width, training_metadata, unbinned, validation_metadata
 from lmart.errors import ArrayError, DataError, input_name
 from lmart.formats.models.model_files import read_model
 from lmart.interface.arguments import Run, TrainArguments, check_together, of_one_ranker, run_of, settings_of
@@ -75,8 +75,8 @@ def train(
     _check_starts(train_set, sets)
     previous = _model_before(run.continue_from)
     if previous is not None:
-        chosen = of_one_ranker(chosen, train_set.training_metadata().positions is not None)
-    told = check_together(chosen, names, bool(sets), train_set.training_metadata().positions is not None)
+        chosen = of_one_ranker(chosen, training_metadata(train_set).positions is not None)
+    told = check_together(chosen, names, bool(sets), training_metadata(train_set).positions is not None)
     with safe_interrupts(), WorkerPool(threads_to_use(run.threads)) as pool:
         if previous is not None:
             model, chosen, remarked = prepare(*previous, chosen, "absent" in names)
@@ -120,7 +120,7 @@ def _validation_sets(valid: object) -> list[Dataset]:
 
 def _check_starts(train_set: Dataset, sets: Sequence[Dataset]) -> None:
     """Raise ArrayError when some of the sets start from initial scores and others do not."""
-    starts = [one.validation_metadata().init_scores is not None for one in (train_set, *sets)]
+    starts = [validation_metadata(one).init_scores is not None for one in (train_set, *sets)]
     if any(starts) and not all(starts):
         how = "valid=lmart.Dataset(X, y, qid, init_scores=...)"
         raise ArrayError(f"init_scores are given for some of X and valid; give them for all: {how}")
@@ -149,7 +149,7 @@ def _model_before(given: object) -> tuple[Ensemble, str] | None:
 def _fit(given: _Given, settings: TrainSettings, run: Run, pool: WorkerPool) -> tuple[Ensemble, list[str]]:
     """Return the model and what to warn of."""
     train_set, sets = given.train_set, given.valid
-    judged = train_set.unbinned("X", run.allow_inf)
+    judged = unbinned(train_set, "X", run.allow_inf)
     if not len(judged.labels):
         raise ArrayError("X has no rows; give documents to learn from")
     told = list(_columns_not_everywhere(judged, settings, run.strict))
@@ -158,10 +158,10 @@ def _fit(given: _Given, settings: TrainSettings, run: Run, pool: WorkerPool) -> 
     every, coded = [judged], []
     for number, one in enumerate(sets):
         source = "valid" if len(sets) == 1 else f"valid[{number}]"
-        train_set.refuse_other_width(one, source)
-        unbinned = one.unbinned(source, run.allow_inf)
-        coded.append(code_dataset(unbinned, model, binned.features.edges, pool, run.strict))
-        every.append(unbinned)
+        refuse_other_width(train_set, one, source)
+        rows = unbinned(one, source, run.allow_inf)
+        coded.append(code_dataset(rows, model, binned.features.edges, pool, run.strict))
+        every.append(rows)
     told += [text for one in coded for text in one.warnings]
     continuation = None if given.previous is None else _continuation(*given.previous, every, run, pool, told)
     return _boost(_Sets(train_set, binned, sets, coded), settings, run, pool, told, continuation)
@@ -203,10 +203,10 @@ def _boost(
     told: list[str],
     continuation: Continuation | None,
 ) -> tuple[Ensemble, list[str]]:
-    metadata = sets.given.training_metadata()
-    validation_metadata = [one.validation_metadata() for one in sets.given_valid]
+    metadata = training_metadata(sets.given)
+    of_valid = [validation_metadata(one) for one in sets.given_valid]
     resolved = resolve_for(settings, sets.binned, sets.coded, metadata.positions is not None)
-    training = TrainingRun(sets.binned, sets.coded, resolved, pool, metadata, validation_metadata, continuation)
+    training = TrainingRun(sets.binned, sets.coded, resolved, pool, metadata, of_valid, continuation)
     told += [text for text in training.warnings if text not in told]
     weighted = metadata.weights is not None
     told += [one.text for one in remarks.before_training(training, sets.binned, weighted) if one.is_warning]

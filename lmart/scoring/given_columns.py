@@ -12,7 +12,7 @@ import numpy as np
 from lmart.array_types import Int32Array
 from lmart.data import frames
 from lmart.data.dataset import SparseRows
-from lmart.data.python_dataset import Dataset
+from lmart.data.python_dataset import Dataset, goes_by_place, unbinned
 from lmart.errors import ArrayError, DataError
 from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.feature_matching import FeatureMatcher, describe_missing
@@ -80,9 +80,9 @@ def match_columns(
 
 def _rows_of_dataset(ensemble: Ensemble, dataset: Dataset, strict: bool | None) -> tuple[SparseRows, Int32Array]:
     """Return the rows of a Dataset; what has no names goes by indices, those of an array by their places."""
-    judged = dataset.unbinned("features", allow_infinite=True)
+    judged = unbinned(dataset, "features", allow_infinite=True)
     ids: Sequence[int] = judged.feature_ids.tolist()
-    if dataset.by_place:
+    if goes_by_place(dataset):
         if len(ids) != ensemble.n_features:
             raise ArrayError(f"features has {len(ids)} columns, where {ensemble.n_features} are due")
         return judged.features.between(0, len(dataset)), np.arange(len(ids), dtype=np.int32)

@@ -10,6 +10,7 @@ import pytest
 from helpers.paths import SAMPLE
 
 import lmart
+from lmart.data.python_dataset import training_metadata
 from lmart.errors import ArrayError, DataError
 
 ROWS = [[1.0, math.nan], [0.0, 2.0], [3.0, 0.5]]
@@ -77,7 +78,7 @@ def test_metadata_follow_collected_rows(tmp_path: Path) -> None:
     path = tmp_path / "d.svm"
     path.write_text("1 qid:a 1:1\n0 qid:b 1:2\n2 qid:a 1:3\n")
     data = lmart.read(path, group_by_qid=True).with_metadata(init_scores=[0.1, 0.2, 0.3], positions=[5, 6, 5])
-    metadata = data.training_metadata()
+    metadata = training_metadata(data)
     assert data.labels.tolist() == [1, 2, 0]
     assert metadata.init_scores is not None and metadata.init_scores.tolist() == [0.1, 0.3, 0.2]
     assert metadata.positions is not None and metadata.positions.names == ("5", "6")

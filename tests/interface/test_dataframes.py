@@ -11,6 +11,7 @@ from helpers.commands import run
 from helpers.paths import SAMPLE
 
 import lmart
+from lmart.data.python_dataset import unbinned
 
 pytestmark = pytest.mark.peers
 
@@ -100,11 +101,11 @@ def test_scipy(kind: str, tmp_path: Path) -> None:
 def test_scipy_rows_are_not_copied() -> None:
     sparse = pytest.importorskip("scipy.sparse")
     matrix = sparse.csr_array(DATA.to_numpy())
-    rows = lmart.Dataset(matrix, DATA.labels, DATA.qid).unbinned("X", allow_infinite=True).features
+    rows = unbinned(lmart.Dataset(matrix, DATA.labels, DATA.qid), "X", allow_infinite=True).features
     assert np.shares_memory(rows.between(0, 10).values, matrix.data)
 
 
 def test_arrays_and_float_columns_are_not_copied() -> None:
     X = np.ascontiguousarray(DATA.to_numpy())
-    rows = lmart.Dataset(X, DATA.labels, DATA.qid).unbinned("X", allow_infinite=True).features
+    rows = unbinned(lmart.Dataset(X, DATA.labels, DATA.qid), "X", allow_infinite=True).features
     assert np.shares_memory(rows.between(5, 10).values, X)

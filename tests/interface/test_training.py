@@ -19,6 +19,7 @@ from helpers.paths import SAMPLE
 
 import lmart
 from lmart.binning import edge_sample
+from lmart.data.python_dataset import unbinned
 from lmart.errors import ArrayError, DataError, SettingsError
 from lmart.interrupts import LOADING, safe_interrupts
 
@@ -409,7 +410,7 @@ def test_no_copy_of_a_large_array_is_made() -> None:
     tracemalloc.start()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        data = lmart.Dataset(rows, labels, group=sizes).unbinned("X")
+        data = unbinned(lmart.Dataset(rows, labels, group=sizes), "X")
         before = tracemalloc.get_traced_memory()[0]
         for start in range(0, 60_000, 16_384):
             data.features.between(start, min(60_000, start + 16_384))
