@@ -1,29 +1,67 @@
 """lmart: LambdaMART on the command line and from Python.
 
-From Python, `lmart.load(path)` gives a Model that scores arrays and files; the commands do everything else.
+`lmart.read(path)` gives a Dataset, `lmart.train` learns a Model from it or from arrays and DataFrames, `Model.save` and
+`lmart.load` write and read it. The commands do the same on files; `lmart.sklearn` has an estimator for scikit-learn.
+
+All that is public stands below by name; what PACKAGE CONTENTS lists besides `lmart.sklearn` is internal.
 """
 
 from __future__ import annotations
 
-from lmart.errors import DataError, LmartError, ModelError, OutputError, SettingsError
+from lmart.errors import ArrayError, DataError, LmartError, ModelError, OutputError, SettingsError
 
 TYPE_CHECKING = False  # not from typing: an interrupt that comes before `run` is met with a traceback
 if TYPE_CHECKING:
+    from lmart.data.python_dataset import Dataset
+    from lmart.interface.arguments import Settings
+    from lmart.interface.reading import read
+    from lmart.interface.training import train
     from lmart.model import Model, load
+    from lmart.scoring.explain import Explanation
+    from lmart.training.rankers import RoundReport
 
 __version__ = "0.1.0"
 
-__all__ = ["DataError", "LmartError", "Model", "ModelError", "OutputError", "SettingsError", "__version__", "load"]
+__all__ = [
+    "ArrayError",
+    "DataError",
+    "Dataset",
+    "Explanation",
+    "LmartError",
+    "Model",
+    "ModelError",
+    "OutputError",
+    "RoundReport",
+    "Settings",
+    "SettingsError",
+    "__version__",
+    "load",
+    "read",
+    "train",
+]
+
+# What needs NumPy or Numba, which take a third of a second to import; `lmart --help` does not.
+_LATER = {
+    "Dataset": "data.python_dataset",
+    "Explanation": "scoring.explain",
+    "Model": "model",
+    "RoundReport": "training.rankers",
+    "Settings": "interface.arguments",
+    "load": "model",
+    "read": "interface.reading",
+    "train": "interface.training",
+}
 
 
-def __getattr__(name: str) -> object:
-    # Scoring needs Numba, which takes a third of a second to import; `lmart --help` does not.
-    if name in ("Model", "load"):
-        from lmart import model
+if not TYPE_CHECKING:  # to which a misspelled name is an error
 
-        found: object = getattr(model, name)
-        return found
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> object:
+        if name in _LATER:
+            from importlib import import_module
+
+            found: object = getattr(import_module(f"lmart.{_LATER[name]}"), name)
+            return found
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -86,6 +86,10 @@ class DataError(LmartError):
         self.more = more
 
 
+class ArrayError(DataError, ValueError):
+    """What a Python program gave, such as an array, cannot be used; a ValueError too, as is usual there."""
+
+
 class ModelError(LmartError):
     """A model file is damaged, or does not fit the data."""
 

@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import warnings
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from numbers import Integral
-from operator import index
-from typing import cast
+from typing import Any
 
 import numpy as np
 
-from lmart.array_types import Float64Array, Int32Array, Int64Array
-from lmart.data import frames
-from lmart.data.dataset import SparseRows
-from lmart.errors import DataError, ModelError, counted
+from lmart.array_types import Float64Array, Int64Array
+from lmart.data.python_dataset import Dataset, unbinned, validation_metadata
+from lmart.errors import ArrayError, ModelError, counted, either, quote
 from lmart.formats.documents.reading import for_models, open_rows
 from lmart.formats.documents.row_blocks import RowBlock, RowReader
-from lmart.formats.models.model_files import read_model
+from lmart.formats.models.model_files import read_model, write_model
 from lmart.formats.read_options import ReadOptions
+from lmart.formats.registry import MODEL_FORMATS, OWN, format_of_name
+from lmart.gains import Gain
+from lmart.interrupts import safe_interrupts
+from lmart.measures import Evaluator
+from lmart.measures.values import Conventions, parse_measures
 from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.explain import CHUNK as EXPLAINED
 from lmart.scoring.explain import Explainer, Explanation
-from lmart.scoring.feature_matching import FeatureMatcher, describe_missing
+from lmart.scoring.feature_matching import FeatureMatcher
+from lmart.scoring.given_columns import match_columns
 from lmart.scoring.importance import ContributionMeans, split_importance
 from lmart.scoring.scorer import CHUNK as SCORED
 from lmart.scoring.scorer import Scorer
-from lmart.threads import WorkerPool, available_processors
+from lmart.threads import WorkerPool, threads_to_use
 
 PATIENCE = 10_000  # rows held back until a feature of the model occurs; if none does, the data is refused
-UNKNOWN = -1  # as the id of a column whose name is no index
 
 
 def score_stream(
@@ -64,11 +67,15 @@ def score_stream(
 
 
 class Model:
-    """A model ready to score; several threads may use it at once.
+    """A model ready to score, as `lmart.train` and `lmart.load` give it; several threads may use it at once.
 
-    >>> model = lmart.load("model.json")            # doctest: +SKIP
-    >>> model.predict([[0.5, 3.0], [0.1, float("nan")]])  # doctest: +SKIP
-    array([ 0.52, -0.13])
+    >>> import lmart
+    >>> model = lmart.train(lmart.read("data/sample/train.svm"), trees=30)
+    >>> model
+    <lmart.Model: 30 trees of 1 ranker, 20 features>
+    >>> scores = model.predict(lmart.read("data/sample/test.svm"))
+    >>> scores.shape
+    (600,)
     """
 
     def __init__(self, ensemble: Ensemble) -> None:
@@ -76,9 +83,26 @@ class Model:
         self._scorer = Scorer(ensemble)
         self._explainer: Explainer | None = None
 
+    def __reduce__(self) -> tuple[type[Model], tuple[Ensemble]]:
+        return Model, (self.ensemble,)
+
     def __repr__(self) -> str:
-        trees, features = len(self.ensemble.trees), self.ensemble.n_features
-        return f"<lmart.Model: {counted(trees, 'tree')}, {counted(features, 'feature')}>"
+        rankers = counted(max(1, len(self.ensemble.rankers)), "ranker")
+        features = counted(self.ensemble.n_features, "feature")
+        return f"<lmart.Model: {counted(self.n_trees, 'tree')} of {rankers}, {features}>"
+
+    @property
+    def n_trees(self) -> int:
+        """The number of trees, those of all rankers together."""
+        return len(self.ensemble.trees)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings that the model was trained with, by their names; `lmart.train(X, y, qid, **model.settings)`.
+
+        What was chosen by the data is filled in where it holds for all rankers. Empty for models of other tools.
+        """
+        return copy.deepcopy(self.ensemble.settings)
 
     @property
     def feature_ids(self) -> list[int]:
@@ -89,6 +113,36 @@ class Model:
     def feature_names(self) -> list[str] | None:
         """The names of the features, when the training data had names."""
         return None if self.ensemble.feature_names is None else list(self.ensemble.feature_names)
+
+    def save(self, path: str | os.PathLike[str], format: str | None = None) -> None:
+        """Write the model file, whole or not at all, as `lmart train` and `lmart convert` do.
+
+        path   : the file; compressed when its name ends in .gz or .zst
+        format : of the file, such as 'lmart', 'lightgbm', 'xgboost' or 'onnx', as `lmart convert --to` takes them;
+                 None: that which the name says (.ubj, .onnx, .c), else lmart's own
+
+        A UserWarning tells what a format of another tool cannot hold; ModelError when it cannot hold the model,
+        OutputError when the file cannot be written, ValueError when there is no such format.
+
+        >>> import lmart, os, tempfile
+        >>> model = lmart.train(lmart.read("data/sample/train.svm"), trees=5)
+        >>> path = os.path.join(tempfile.mkdtemp(), "model.json")
+        >>> model.save(path)
+        >>> lmart.load(path)
+        <lmart.Model: 5 trees of 1 ranker, 20 features>
+        """
+        name = os.fspath(path)
+        named = format_of_name(name)
+        if format is None and named is not None and named.name not in MODEL_FORMATS:
+            raise ValueError(f"{name}: the name is that of data ({named.name}); use another, or give a format")
+        chosen = format or (OWN if named is None else named.name)
+        writable = [one.name for one in MODEL_FORMATS.values() if one.writer is not None]
+        if chosen not in writable:
+            raise ValueError(f"there is no format {quote(chosen)} of models; use {either([*map(quote, writable)])}")
+        notes: list[str] = []
+        write_model(self.ensemble, name, chosen, notes.append)
+        for text in notes:
+            warnings.warn(f"{name}: {text}", UserWarning, stacklevel=2)
 
     def predict(
         self,
@@ -102,7 +156,8 @@ class Model:
 
         features      : n rows and m columns: an array, in which nan is missing; a DataFrame of pandas or polars or a
                         Table of pyarrow, in which nulls are missing too; or a sparse matrix of SciPy, in which cells
-                        that are not stored are absent, as indices that a row of LETOR text does not name.
+                        that are not stored are absent, as indices that a row of LETOR text does not name; or a
+                        `lmart.Dataset`, whose columns go by name or index.
                         Columns of a DataFrame go by name, in any order: by the model's names, or by its indices when
                         it has no names. Those of an array, and of a DataFrame without names of its own (0, 1, 2, ...),
                         are the model's features in the order of `Model.feature_ids`. Features of the model without a
@@ -114,9 +169,15 @@ class Model:
                         that only the data or only the model has. True: refuse that too. False: only warn
         ValueError when the features have another shape or are no numbers, or `threads` is below 1. DataError when no
         column is a feature of the model, or columns are refused.
+
+        >>> import lmart
+        >>> X = [[0.0, 1.0], [2.0, 0.0], [1.0, 1.0], [0.0, 3.0]]
+        >>> model = lmart.train(X, [0, 1, 1, 0], qid=[7, 7, 8, 8], trees=1, rankers=1, min_docs=1)
+        >>> model.predict([[2.0, 2.0], [0.0, 2.0]]).round(6).tolist()
+        [0.2, -0.2]
         """
-        rows, column_map = self._rows(features, feature_ids, feature_names, strict)
-        with _pool(threads, len(rows), SCORED) as pool:
+        rows, column_map = match_columns(self.ensemble, features, feature_ids, feature_names, strict)
+        with safe_interrupts(), _pool(threads, len(rows), SCORED) as pool:
             return self._scorer.score(rows, column_map, pool)
 
     def explain(
@@ -132,11 +193,18 @@ class Model:
         The arguments are those of `predict`, and so are the errors; ModelError also when the model does not say how
         many documents each leaf had (models that lmart trains do). Contributions stand by the model's features, as
         `Model.feature_ids` and `Model.feature_names` list them, whatever the order of the columns.
+
+        >>> import lmart
+        >>> X = [[0.0, 1.0], [2.0, 0.0], [1.0, 1.0], [0.0, 3.0]]
+        >>> model = lmart.train(X, [0, 1, 1, 0], qid=[7, 7, 8, 8], trees=1, rankers=1, min_docs=1)
+        >>> base, contributions = model.explain([[2.0, 2.0]])
+        >>> round(base, 6), contributions.round(6).tolist()
+        (0.0, [[0.2, 0.0]])
         """
         explainer = self._explainer or Explainer(self.ensemble)
         self._explainer = explainer
-        rows, column_map = self._rows(features, feature_ids, feature_names, strict)
-        with _pool(threads, len(rows), EXPLAINED) as pool:
+        rows, column_map = match_columns(self.ensemble, features, feature_ids, feature_names, strict)
+        with safe_interrupts(), _pool(threads, len(rows), EXPLAINED) as pool:
             return Explanation(explainer.base, explainer.explain(rows, column_map, pool))
 
     def importance(self, kind: str = "gain", features: object = None) -> dict[str, float]:
@@ -165,75 +233,48 @@ class Model:
             raise ModelError("the model does not say what its splits gained; give kind='splits'")
         return {self.ensemble.feature_name(column): value for column, value in enumerate(values.tolist())}
 
-    def _rows(
+    def evaluate(
         self,
-        features: object,
-        feature_ids: Sequence[int] | None,
-        feature_names: Sequence[str] | None,
-        strict: bool | None,
-    ) -> tuple[SparseRows, Int32Array]:
-        """Return the rows, and the model's feature of each column."""
-        ensemble = self.ensemble
-        if feature_names is not None and ensemble.feature_names is None:
-            raise ValueError("the model has no feature names; give feature_ids")
-        labels = None if frames.is_sparse(features) else frames.column_labels(features)
-        by_label = labels is not None and feature_ids is None and feature_names is None
-        if by_label and labels is not None:
-            feature_ids, feature_names = self._features_of(labels)
-            by_label = feature_ids is not None or feature_names is not None
-        if feature_names is not None:
-            ids, names = list(range(1, len(feature_names) + 1)), feature_names
-        elif feature_ids is not None:
-            ids, names = list(feature_ids), None
-        else:
-            ids, names = self.feature_ids, self.feature_names
-        matcher = FeatureMatcher(ensemble)
-        column_map = matcher.column_map(ids, names)
-        matcher.tables = {"features": np.asarray(ids, np.int64)}
-        if by_label and labels is not None:
-            matcher.unknown = [str(labels[i]) for i in np.flatnonzero(column_map < 0)]
-        elif len(set(names or ids)) < len(ids):
-            raise ValueError("feature_ids or feature_names say of two columns that they are the same feature")
-        if labels is not None:
-            m = len(labels)
-        else:
-            rows, m = frames.rows_of_sparse(features) if frames.is_sparse(features) else frames.rows_of_array(features)
-        if m != len(ids):
-            raise ValueError(f"features has {m} columns, where {len(ids)} are due")
-        matcher.refuse_misfit("features")
-        self._tell(matcher, strict, by_label)
-        if labels is not None:  # columns that the model does not know need not be numbers
-            known = np.flatnonzero(column_map >= 0)
-            frame = cast(frames.Frame, features)  # as it has labels
-            rows, column_map = frames.rows_of_frame(frame, [labels[i] for i in known]), column_map[known]
-        return rows, column_map
+        X: object,
+        y: object = None,
+        qid: object = None,
+        metric: str = "ndcg@10",
+        empty: str = "zero",
+        ties: str = "input",
+        threads: int | None = None,
+    ) -> dict[str, float | None]:
+        """Return measures of the ranking of judged documents, as `lmart eval` does, with the gain of the model.
 
-    def _features_of(self, labels: Sequence[Hashable]) -> tuple[list[int] | None, list[str] | None]:
-        """Return the ids or the names that the columns of a DataFrame go by; neither: by their order."""
-        if all(isinstance(label, Integral) for label in labels) and list(labels) == list(range(len(labels))):
-            return None, None
-        texts = [str(label) for label in labels]
-        if self.ensemble.feature_names is not None:
-            return None, texts
-        if any(map(_is_index, texts)):
-            return [int(text) if _is_index(text) else UNKNOWN for text in texts], None
-        what = "the model has no feature names, so the columns are taken in their order"
-        warnings.warn(f"{what}; give feature_ids to say which is which", UserWarning, stacklevel=4)
-        return None, None
+        X       : features, or a `lmart.Dataset`, whose weights count in the means
+        y       : labels, one a row; none beside a Dataset
+        qid     : the id of each row's query; none beside a Dataset
+        metric  : one measure, or several with commas, as `lmart eval --metric` takes them
+        empty   : value of a query without a relevant document: 'zero', 'one' or 'skip' (it does not count)
+        ties    : documents of equal score in the order of the 'input', or the 'average' over all their orders
+        threads : as in `predict`
 
-    def _tell(self, matcher: FeatureMatcher, strict: bool | None, by_label: bool) -> None:
-        """Refuse, or warn of, features that only one of data and model has."""
-        if matcher.unknown:
-            what = matcher.describe_unknown()
-            if strict:
-                raise DataError(f"{what}; drop them, or do without strict=True", "features")
-            warnings.warn(f"features: {what}; scored without", UserWarning, stacklevel=4)
-        for names in matcher.missing().values():
-            what = describe_missing(names, self.ensemble.n_features, "the model")
-            counts = "counted as " + ("0" if self.ensemble.absent == "zero" else "missing")
-            if strict or (strict is None and by_label):
-                raise DataError(f"{what}; add the columns, or give strict=False: then {counts}", "features")
-            warnings.warn(f"features: {what}; {counts}", UserWarning, stacklevel=4)
+        None stands for a measure when no query counts. The errors are those of Dataset and `predict`; SettingsError
+        when there is no such measure.
+
+        >>> import lmart
+        >>> model = lmart.train(lmart.read("data/sample/train.svm"), trees=30)
+        >>> model.evaluate(lmart.read("data/sample/test.svm"), metric="ndcg@10,map").keys()
+        dict_keys(['ndcg@10', 'map'])
+        """
+        conventions = Conventions(Gain.parse(self.ensemble.gain), empty, ties)
+        measures = parse_measures(metric, conventions)
+        data = X if isinstance(X, Dataset) else Dataset(X, y, qid)
+        if isinstance(X, Dataset) and not (y is None and qid is None):
+            raise ArrayError("a Dataset has its own y and qid; leave them out")
+        judged, weights = unbinned(data, "X", True), validation_metadata(data).weights
+        rows, column_map = match_columns(self.ensemble, X, None, None, None)
+        scale = self.ensemble.settings.get("largest_label")
+        if type(scale) is int and data.labels.max(initial=0.0) > scale >= 1:
+            scale = None
+        with safe_interrupts(), WorkerPool(threads_to_use(threads)) as pool:
+            scores = self._scorer.score(rows, column_map, pool)
+            evaluator = Evaluator(judged.labels, judged.query_offsets, measures, pool, weights, scale)
+            return evaluator.evaluate(scores).values
 
     def predict_letor(
         self, path: str | os.PathLike[str], threads: int | None = None, strict: bool = False
@@ -246,12 +287,17 @@ class Model:
         strict  : refuse features that the model does not have, and tables that lack a column of the model, instead of
                   telling by a UserWarning
         DataError, with path and line, when it cannot be read, or is refused.
+
+        >>> import lmart
+        >>> model = lmart.train(lmart.read("data/sample/train.svm"), trees=5)
+        >>> len(model.predict_letor("data/sample/test.svm"))
+        600
         """
         options = ReadOptions(require_labels=False, require_queries=False, use_labels=False)
         options = for_models(options, [self.ensemble])
         parts = [np.zeros(0)]
         name = os.fspath(path)
-        with WorkerPool(_threads(threads)) as pool, open_rows(name, options, pool) as reader:
+        with safe_interrupts(), WorkerPool(threads_to_use(threads)) as pool, open_rows(name, options, pool) as reader:
             matcher = FeatureMatcher(self.ensemble)
             parts += [scores for _, scores in score_stream(self._scorer, matcher, reader, pool, strict)]
         for text in matcher.warnings(name):
@@ -259,30 +305,30 @@ class Model:
         return np.concatenate(parts)
 
 
-def _is_index(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 19
-
-
 @contextmanager
 def _pool(threads: int | None, n_rows: int, at_once: int) -> Iterator[WorkerPool | None]:
     """Give a pool of threads, None where the rows are one piece of work for one thread."""
     if threads is not None:
-        threads = _threads(threads)
+        threads = threads_to_use(threads)
     pieces = -(-n_rows // at_once)
-    if pieces <= 1 or threads == 1 or (count := min(pieces, _threads(threads))) == 1:
+    if pieces <= 1 or threads == 1 or (count := min(pieces, threads_to_use(threads))) == 1:
         yield None
     else:
         with WorkerPool(count) as pool:
             yield pool
 
 
-def _threads(asked: int | None) -> int:
-    """Return how many threads to use, at most as many as this process may. ValueError when fewer than one is asked."""
-    if asked is not None and index(asked) < 1:
-        raise ValueError(f"threads is {asked}; give a number from 1 up, or None for all that this process may use")
-    return available_processors() if asked is None else min(index(asked), available_processors())
-
-
 def load(path: str | os.PathLike[str]) -> Model:
-    """Read a model file, plain or compressed; ModelError, with the path, when it is no sound model."""
+    """Read a model file of lmart, or of another tool that `lmart convert` reads, plain or compressed.
+
+    path : the file
+
+    ModelError, with the path, when it is no sound model.
+
+    >>> import lmart, os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.txt")
+    >>> lmart.train(lmart.read("data/sample/train.svm"), trees=5).save(path, format="lightgbm")
+    >>> lmart.load(path)
+    <lmart.Model: 5 trees of 1 ranker, 20 features>
+    """
     return Model(read_model(os.fspath(path)))

@@ -12,6 +12,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from operator import index
 from pathlib import Path
 from typing import Generic, TypeVar, TypeVarTuple, Unpack, cast, overload
 
@@ -29,6 +30,16 @@ def available_processors() -> int:
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     limit = _cgroup_limit(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup"))
     return max(1, count if limit is None else min(count, limit))
+
+
+def threads_to_use(asked: int | None) -> int:
+    """Return how many threads to use, at most as many as this process may. ValueError when fewer than one is asked.
+
+    asked : a number from 1 up; None: all that this process may use
+    """
+    if asked is not None and index(asked) < 1:
+        raise ValueError(f"threads is {asked}; give a number from 1 up, or None for all that this process may use")
+    return available_processors() if asked is None else min(index(asked), available_processors())
 
 
 def _cgroup_limit(membership: Path, root: Path) -> int | None:

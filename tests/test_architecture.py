@@ -37,6 +37,7 @@ WITHOUT_WORK = [
     (["train", "--learning-rat", "1"], 2),
     (["train", "--data", "x", "--leaves", "1"], 2),
     (["train"], 2),
+    (["train", "--data", "x", "--settings", "no such file"], 1),
     (["predict", "--data", "x"], 2),
     (["eval", "--data", "x", "--ties", "best"], 2),
     (["convert", "x"], 2),
@@ -105,6 +106,7 @@ def test_names_of_measures_objectives_and_trees_are_in_their_records() -> None:
     from lmart.settings import OBJECTIVES, TREE_FORMS
 
     keys = {("measures/evaluation.py", "err"), ("cli/terminal/train_report.py", "err")}
+    keys |= {("cli/terminal/report_keys.py", "err")}
     label = ("cli/terminal/eval_report.py", "err")
     of_ranklib = {("formats/models/ranklib.py", name) for name in ("lambdamart", "ranknet")}  # its names of its rankers
     records = {"settings/kinds.py", "measures/kinds.py"}

@@ -26,6 +26,7 @@ from lmart.measures.presets import PRESETS
 MAN = ROOT / "man"
 NAMES = ["lmart.1", *(f"lmart-{name}.1" for name in COMMANDS)]
 MEASURES = "lmart-measures.7"
+REPORT = "lmart-report.5"
 CONTEXT = click.Context(main, info_name="lmart")
 
 
@@ -35,11 +36,11 @@ def command(name: str) -> click.Command:
     return found
 
 
-def test_there_is_a_page_for_every_command() -> None:
-    assert list(pages()) == [*NAMES, MEASURES]
+def test_there_is_a_page_for_every_command_and_for_report_and_measures() -> None:
+    assert list(pages()) == [*NAMES, MEASURES, REPORT]
 
 
-@pytest.mark.parametrize("name", [*NAMES, MEASURES])
+@pytest.mark.parametrize("name", [*NAMES, MEASURES, REPORT])
 def test_committed_pages_are_current(name: str) -> None:
     assert (MAN / name).read_text("ascii") == pages()[name], "run: python -m lmart.manpages man/"
 
@@ -129,5 +130,12 @@ def test_lines_that_are_not_filled_fit_80_columns(name: str) -> None:
             assert len(re.sub(r"\\&|\\(?=-)|\\\((?:aq|ga)", "", line).replace("\\e", " ")) <= 73, line
 
 
-def test_both_formats_have_a_page() -> None:
-    assert {"lmart-data.5", "lmart-model.5"} <= {path.name for path in MAN.iterdir()}
+def test_all_formats_have_a_page() -> None:
+    assert {"lmart-data.5", "lmart-model.5", "lmart-report.5"} <= {path.name for path in MAN.iterdir()}
+
+
+@pytest.mark.slow
+def test_the_examples_of_the_report_run(tmp_path: Path) -> None:
+    lines = example_lines(pages()["lmart-report.5"].replace("\\-", "-"))
+    run_lines(lines, tmp_path)
+    assert (tmp_path / "model.json").read_bytes() == (tmp_path / "again.json").read_bytes()

@@ -301,7 +301,7 @@ def test_threads_are_all_or_a_number_from_one() -> None:
 
 
 def test_a_model_shows_its_size() -> None:
-    assert repr(Model(sample_model())) == "<lmart.Model: 5 trees, 3 features>"
+    assert repr(Model(sample_model())) == "<lmart.Model: 5 trees of 1 ranker, 3 features>"
 
 
 def test_explanations_of_a_frame_stand_by_the_features_of_the_model() -> None:

@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers.commands import run, run_lines
@@ -51,7 +52,11 @@ def test_the_tour_runs(toured: Path) -> None:
         "test.run",
         "folds.json",
         "oof.txt",
+        "run.json",
+        "seven.json",
+        "again.json",
     }
+    assert (toured / "seven.json").read_bytes() == (toured / "again.json").read_bytes()
 
 
 @pytest.mark.slow
@@ -72,11 +77,28 @@ def test_the_row_shown_is_in_the_sample() -> None:
 
 @pytest.mark.slow
 def test_the_python_lines_run(toured: Path) -> None:
-    (program,) = blocks("python")
+    program, _ = blocks("python")
     names: dict[str, object] = {}
     with contextlib.chdir(toured):
         exec(program, names)
+        Path("python.json").unlink()
     assert len(names["scores"]) == 1  # type: ignore[arg-type]
+
+
+@pytest.mark.peers
+@pytest.mark.filterwarnings("default")
+def test_the_lines_for_scikit_learn_run(toured: Path) -> None:
+    sklearn = pytest.importorskip("sklearn")
+    before = sklearn.get_config()["enable_metadata_routing"]
+    names: dict[str, Any] = {}
+    with contextlib.chdir(toured):
+        try:
+            for program in blocks("python"):
+                exec(program, names)
+        finally:
+            sklearn.set_config(enable_metadata_routing=before)
+        Path("python.json").unlink()
+    assert names["search"].best_score_ > 0.7
 
 
 @pytest.mark.slow

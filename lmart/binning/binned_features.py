@@ -12,7 +12,7 @@ import numpy as np
 from lmart.array_types import Float64Array, Int32Array, Int64Array, UInt8Array, UInt16Array, UInt32Array
 from lmart.binning.edge_sample import CHUNK
 from lmart.binning.edges import BinEdges, fit_bin_edges
-from lmart.data.dataset import Counted, RankingDataset, SparseRows
+from lmart.data.dataset import Counted, SparseRows, Unbinned
 from lmart.kernels import bin_codes as kernels
 from lmart.kernels.row_arrays import SharedColumnRows
 from lmart.threads import WorkerPool, chunks
@@ -82,17 +82,19 @@ def row_arrays(rows: SparseRows) -> SharedColumnRows:
     return SharedColumnRows(rows.offsets, rows.offsets[:-1], rows.columns, rows.values)
 
 
-def code_features(dataset: RankingDataset, edges: BinEdges, pool: WorkerPool) -> UInt8Array:
+def code_features(dataset: Unbinned, edges: BinEdges, pool: WorkerPool) -> UInt8Array:
     """Return the bins of all documents of the training set, uint8[m, n], one feature after the other.
 
     dataset : the training set
     edges   : BinEdges of m features
     pool    : the workers
     """
-    bins = np.empty((edges.n_features, dataset.n_documents), np.uint8)
-    columns = np.arange(dataset.n_features, dtype=np.int32)
-    pieces = [RowsToCode(row_arrays(dataset.features), 0, dataset.n_documents, 0, bins)]
-    Coder(edges, columns, pool).code(pieces)
+    rows, n = dataset.features, len(dataset.labels)
+    bins = np.empty((edges.n_features, n), np.uint8)
+    coder = Coder(edges, np.arange(len(dataset.feature_ids), dtype=np.int32), pool)
+    for first, last in chunks(n, 8 * CHUNK):
+        parts = [(first + a, first + b) for a, b in chunks(last - first, CHUNK)]
+        coder.code([RowsToCode(row_arrays(rows.between(a, b)), 0, b - a, a, bins) for a, b in parts])
     return bins
 
 
@@ -143,7 +145,7 @@ def lay_out(edges: BinEdges, bins: UInt8Array, pool: WorkerPool) -> BinnedFeatur
     return BinnedFeatures(edges, bins, bin_counts, most_frequent, row_offsets, other_bins)
 
 
-def bin_features(dataset: RankingDataset, edges: BinEdges, pool: WorkerPool) -> BinnedFeatures:
+def bin_features(dataset: Unbinned, edges: BinEdges, pool: WorkerPool) -> BinnedFeatures:
     """Return the training set in bins, laid out for growing trees.
 
     dataset : the training set
@@ -171,7 +173,7 @@ class BinnedDataset(Counted):
     table_features: Mapping[str, Int64Array] = field(default_factory=dict, compare=False)
 
 
-def bin_dataset(dataset: RankingDataset, max_bins: int, absent: str, seed: int, pool: WorkerPool) -> BinnedDataset:
+def bin_dataset(dataset: Unbinned, max_bins: int, absent: str, seed: int, pool: WorkerPool) -> BinnedDataset:
     """Choose bin edges for a training set in memory, and return it in bins.
 
     dataset : the training set

@@ -10,7 +10,7 @@ import numpy as np
 
 from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array, UInt8Array
 from lmart.binning.edge_sample import CHUNK, ColumnCounts, RowSample
-from lmart.data.dataset import RankingDataset
+from lmart.data.dataset import Unbinned
 from lmart.kernels import bin_edges as kernels
 from lmart.kernels.row_arrays import SharedColumnRows
 from lmart.threads import WorkerPool, chunks
@@ -153,7 +153,7 @@ def _edges_of(
     return edges
 
 
-def fit_bin_edges(dataset: RankingDataset, max_bins: int, absent: str, seed: int, pool: WorkerPool) -> BinEdges:
+def fit_bin_edges(dataset: Unbinned, max_bins: int, absent: str, seed: int, pool: WorkerPool) -> BinEdges:
     """Return the bin edges of each feature, chosen from a sample of rows that depends on row numbers and seed only.
 
     dataset : the training set
@@ -162,11 +162,12 @@ def fit_bin_edges(dataset: RankingDataset, max_bins: int, absent: str, seed: int
     absent   : 'zero' or 'missing', what a cell that is not written means
     seed     : of the sample
     """
-    rows, n = dataset.features, dataset.n_documents
+    rows, n = dataset.features, len(dataset.labels)
     sample, counts = RowSample(seed), ColumnCounts()
-    counts.add([rows], dataset.n_features, pool)
     sample.expect(n)
+    features = np.arange(len(dataset.feature_ids), dtype=np.int32)
     for first, last in chunks(n, 8 * CHUNK):
-        sample.add([rows.between(first + a, first + b) for a, b in chunks(last - first, CHUNK)], first, pool)
-    features = np.arange(dataset.n_features, dtype=np.int32)
+        parts = [rows.between(first + a, first + b) for a, b in chunks(last - first, CHUNK)]
+        counts.add(parts, len(features), pool)
+        sample.add(parts, first, pool)
     return choose_bin_edges(sample, counts.finish(len(features)), n, features, max_bins, absent, pool)

@@ -12,7 +12,7 @@ from lmart.array_types import Float64Array, Int64Array, UInt8Array
 from lmart.binning.binned_features import Coder, RowsToCode, row_arrays
 from lmart.binning.edge_sample import CHUNK
 from lmart.binning.edges import BinEdges
-from lmart.data.dataset import RankingDataset, SparseRows, join_rows, take_rows
+from lmart.data.dataset import SparseRows, Unbinned, join_rows, take_rows
 from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.feature_matching import FeatureMatcher
 from lmart.threads import WorkerPool, chunks
@@ -124,7 +124,7 @@ class ValidationCoder:
 
 
 def code_dataset(
-    dataset: RankingDataset, model: Ensemble, edges: BinEdges, pool: WorkerPool, strict: bool = False
+    dataset: Unbinned, model: Ensemble, edges: BinEdges, pool: WorkerPool, strict: bool = False
 ) -> CodedDataset:
     """Code a validation set that is in memory; DataError as `ValidationCoder.finish`.
 
@@ -135,7 +135,9 @@ def code_dataset(
     strict  : refuse features that only one of both sets has
     """
     coder = ValidationCoder(model, edges, pool)
-    parts = [dataset.features.between(start, stop) for start, stop in chunks(dataset.n_documents, CHUNK)]
-    coder.add(parts, dataset.feature_ids, dataset.feature_names)
+    n = len(dataset.labels)
+    for first, last in chunks(n, 8 * CHUNK) or [(0, 0)]:  # without rows too, the columns count
+        parts = [dataset.features.between(first + a, first + b) for a, b in chunks(last - first, CHUNK)]
+        coder.add(parts, dataset.feature_ids, dataset.feature_names)
     judged = dataset.labels, dataset.query_offsets, dataset.source
     return coder.finish(*judged, dataset.table_features, dataset.input_rows, strict)

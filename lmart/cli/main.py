@@ -19,12 +19,12 @@ from lmart.cli.foreign_commands import commands_for
 from lmart.cli.help.command import option_names
 from lmart.cli.help.pages import program_page
 from lmart.cli.options.choice import Choice
-from lmart.cli.options.foreign_names import option_for, options_for
 from lmart.cli.options.foreign_values import close_words
 from lmart.cli.options.repeated import refuse_repeated
 from lmart.cli.terminal.console import Console, error, write_line
 from lmart.descriptors import forget_what_was_written, what_was_written
 from lmart.errors import DataError, ExitStatus, LmartError, either, quote
+from lmart.foreign_names import option_for, options_for
 
 OPTION_CUTOFF = 0.84  # of the likeness of misspelled options, two dashes included
 COMMANDS = ("train", "predict", "eval", "show", "convert")

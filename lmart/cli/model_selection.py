@@ -14,6 +14,7 @@ from lmart.cli.terminal.selection_progress import FoldProgress, TrialProgress, o
 from lmart.errors import counted
 from lmart.settings.resolved import ResolvedSettings, resolve
 from lmart.settings.train_settings import TrainSettings
+from lmart.training import remarks
 
 if TYPE_CHECKING:
     from lmart.data.dataset import RankingDataset
@@ -126,27 +127,10 @@ def _cross_validate(n_folds: int, settings: ResolvedSettings, measured: Measured
     if not result.stopped and len(result.curve) == settings.rounds:
         mean = f"mean {settings.measure} over folds"
         grown = len(result.curve)
-        report_unfinished(result.rounds, grown, settings.patience or 0, mean, console, of_each_ranker(settings))
+        told = remarks.unfinished(result.rounds, grown, settings.patience or 0, mean, of_each_ranker(settings))
+        if told is not None:
+            console.notice(told)
     return result
-
-
-def report_unfinished(best: int, grown: int, patience: int, what: str, console: Console, of_what: str = "") -> None:
-    """Report it when a run used up its trees before a measure was known to be at its best.
-
-    best     : the round with the best measure
-    grown    : number of rounds
-    patience : that of --early-stop, 0 without
-    what     : the measure
-    console  : where it is reported
-    of_what  : what has so many trees
-    """
-    if best > max(1, grown - max(1, grown // 10)):
-        at = "" if best == grown else f" (best at {best:,})"
-        console.notice(f"{what} was still getting better after {counted(grown, 'tree')}{of_what}{at}: try more --trees")
-    elif best > max(0, grown - patience):
-        console.notice(
-            f"--early-stop {patience} did not end the run: {what} is best at {best:,} of {grown:,} trees{of_what}"
-        )
 
 
 def _search(

@@ -14,6 +14,7 @@ from lmart.cli.options.multi_file import ManyFilesCommand
 from lmart.cli.options.packed import packed
 from lmart.cli.options.selection import SelectionOptions, selection_options
 from lmart.cli.options.settings import setting_options
+from lmart.cli.options.settings_file import origin, settings_file_option
 from lmart.cli.signals import keep_memory_constant
 from lmart.cli.terminal.console import Console
 from lmart.cli.train_request import TrainFiles, TrainRequest
@@ -89,6 +90,7 @@ Examples:
   lmart train --data train.svm --valid vali.svm --early-stop 30
   lmart train --data train.svm --folds 5 --early-stop 20 --oof scores.txt
   lmart train --data train.svm --leaves 15 --min-docs 5 --report run.json
+  lmart train --data train.svm --settings run.json --seed 1
   lmart train --data train.svm --monotone 1:+1,2:+1 --trees 50
   lmart train --data train.svm --trees 40 --rankers 1 --out first.json
   lmart train --data train.svm --trees 60 --continue-from first.json
@@ -129,6 +131,7 @@ Examples:
     help="Go on boosting from a model.\f It may be of lmart or any other format that lmart convert reads: the new "
     "model has its trees and then the new ones, which --trees counts.",
 )
+@settings_file_option
 @setting_options
 @metadata_options
 @click.option(
@@ -140,7 +143,7 @@ Examples:
 @click.option(
     "--report",
     metavar="FILE",
-    help="Write the run as JSON.\f It has settings, measures of every round, warnings, seconds.",
+    help="Write the run as JSON.\f It has settings, measures of every round, warnings, seconds; see lmart-report(5).",
 )
 @selection_options
 @data_options
@@ -179,6 +182,8 @@ def command(
     request = request.with_constraints_read()
     keep_memory_constant()
     console = Console(quiet)
+    if (told := origin(click.get_current_context())) is not None:
+        console.notice(told)
     request = request.with_messages_to(console).with_model_read(console)
     record = train_run.RunRecord()
     with WorkerPool(thread_count(threads, console.notice)) as pool:

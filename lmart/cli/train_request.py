@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 import click
 
 from lmart.cli.options.data import refuse_two_standard_inputs
-from lmart.cli.options.idle import idle_options
 from lmart.cli.options.metadata import MetadataFiles
 from lmart.cli.options.packed import given_on_command_line
 from lmart.cli.options.selection import SelectionOptions, check_usage
 from lmart.cli.terminal.console import Console
 from lmart.constraints import MonotoneConstraints, is_list
-from lmart.errors import ModelError, input_name, quote
+from lmart.errors import quote
 from lmart.formats.read_options import ReadOptions
-from lmart.settings import OBJECTIVES, TrainSettings
+from lmart.settings import TrainSettings
+from lmart.settings.idle import idle_options
 from lmart.settings.recipe import check_rankers
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ class TrainFiles:
     report : where the report is written; None: nowhere
     strict : refuse files whose columns or features are not those of the others, instead of a warning
     continue_from : model to go on from; None: from none
+    settings_file : where settings are taken from; None: nowhere
     """
 
     data: Sequence[str]
@@ -43,6 +44,7 @@ class TrainFiles:
     report: str | None
     strict: bool
     continue_from: str | None
+    settings_file: str | None
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,10 @@ class TrainRequest:
     @property
     def inputs(self) -> list[str]:
         """All files that are read."""
-        optional = filter(None, [self.read_options.query_sizes, self.constraints_file, self.files.continue_from])
+        files = self.files
+        optional = filter(
+            None, [self.read_options.query_sizes, self.constraints_file, files.continue_from, files.settings_file]
+        )
         return [*self.files.data, *self.files.valid, *self.metadata_files.paths, *optional]
 
     @property
@@ -144,36 +149,21 @@ class TrainRequest:
         """Return the request with the model to go on from, if there is one, and the meaning of absent cells from it.
 
         console : where what the run cannot keep of it is said
-        ModelError when it cannot be read, or no tree can be added; a usage error when --absent contradicts it.
+        ModelError when it cannot be read, or no tree can be added; SettingsError when --absent contradicts it.
         """
         from lmart.formats.models.model_files import read_model
+        from lmart.training.continuation import prepare
 
-        path, settings = self.files.continue_from, self.settings
+        path = self.files.continue_from
         if path is None:
             return self
-        model = read_model(path)
-        if model.average:
-            what = "the model is an average, to which no tree can be added"
-            raise ModelError(f"{what}; write its scores with 'lmart predict' and give them with --init-scores", path)
-        if model.absent != settings.absent:
-            if given_on_command_line("absent"):
-                what = f"--absent {settings.absent} does not go with a model that says {quote(model.absent)}"
-                raise click.UsageError(f"{what}; leave it out")
-            console.notice(f"an index that is not in the row means {quote(model.absent)}, as in {input_name(path)}")
-            settings = replace(settings, absent=model.absent)
-        if settings.objective is None and not model.rankers and model.settings.get("objective") in OBJECTIVES:
-            settings = replace(settings, objective=model.settings["objective"])  # as one run of all trees would have
-        if model.sums == "float32":
-            console.warning(
-                f"{input_name(path)}: it adds up in float32 and the new model in float64, so the scores of its trees "
-                "differ by rounding"
-            )
-        if settings.monotone and settings.monotone != model.settings.get("monotone"):
-            console.warning(f"--monotone holds for the new trees only: {input_name(path)} does not record the same")
-        return replace(self, settings=settings, model=replace(model, sums="float64"))
+        model, settings, remarks = prepare(read_model(path), path, self.settings, given_on_command_line("absent"))
+        for one in remarks:
+            (console.warning if one.is_warning else console.notice)(one.text)
+        return replace(self, settings=settings, model=model)
 
     def with_messages_to(self, console: Console) -> TrainRequest:
         """Return the request with what readers report going to the console; warn of settings without effect."""
-        for text in idle_options(self.settings, self.selection.given):
+        for text in idle_options(self.settings, self.selection.on_command_line):
             console.warning(text)
         return replace(self, read_options=self.read_options.telling(console.notice, console.warning))

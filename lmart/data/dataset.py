@@ -41,6 +41,15 @@ class SparseRows:
         return SparseRows(self.offsets[start : stop + 1] - first, self.columns[first:last], self.values[first:last])
 
 
+class Rows(Protocol):
+    """Rows of features that are given out piece by piece, such as SparseRows, or those of an array."""
+
+    def __len__(self) -> int: ...
+
+    def between(self, start: int, stop: int) -> SparseRows:
+        """Return rows start:stop."""
+
+
 def join_rows(parts: Sequence[SparseRows]) -> SparseRows:
     """Return the rows of all parts, one part after the other."""
     sizes = [np.diff(part.offsets) for part in parts]
@@ -77,6 +86,26 @@ class Judged(Protocol):
     @property
     def input_rows(self) -> Int64Array | None:
         """int64[n_documents]: the row of the input of each row; None: in input order."""
+
+
+class Unbinned(Judged, Protocol):
+    """A data set whose values are at hand, wherever they are; see RankingDataset."""
+
+    @property
+    def features(self) -> Rows:
+        """The rows."""
+
+    @property
+    def feature_ids(self) -> Int64Array:
+        """int64[n_features], ascending."""
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """The names of the features; None: they have indices only."""
+
+    @property
+    def table_features(self) -> Mapping[str, Int64Array]:
+        """For each input that is a table, the ids of the features that it has a column for."""
 
 
 class Counted:

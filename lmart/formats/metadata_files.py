@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
 from lmart.constraints import MonotoneConstraints
 from lmart.data.metadata import Positions
+from lmart.data.metadata_checks import LARGEST_SCORE, LARGEST_WEIGHT, Weights, spread_weights
 from lmart.errors import DataError, SettingsError, counted, quote
 from lmart.formats.line_reader import WORD_COMMENT, Lines, far_too_many, read_lines, read_numbers
 from lmart.formats.results.scores import read_scores
 
-LARGEST_WEIGHT = 1e100  # far from where sums of weighted numbers end
-LARGEST_SCORE = 1e100  # of those that training starts from; as far from where differences of scores end
+__all__ = [
+    "Weights",
+    "read_init_scores",
+    "read_monotone",
+    "read_positions",
+    "read_query_sizes",
+    "read_weights",
+]
 
 LARGEST_QUERY = 10**12  # rows, so that sums of sizes stay whole numbers of the machine
 _NO_NUMBER = "holds no number; give a file of one number a line"
@@ -57,20 +63,6 @@ def _wrong_size(lines: Lines, path: str) -> DataError:
     raise AssertionError("no line is at fault")
 
 
-@dataclass(frozen=True)
-class Weights:
-    """Weights of a data set: what each row counts in training, and each query in measures.
-
-    per_document : float64[n_documents]
-    per_query    : float64[n_queries], the mean over the query's rows
-    given_per    : 'query' or 'row', as the file had them
-    """
-
-    per_document: Float64Array
-    per_query: Float64Array
-    given_per: str
-
-
 def read_weights(path: str, query_offsets: Int64Array, input_rows: Int64Array | None = None) -> Weights:
     """Read one weight a query or one a row, distinguished by their count.
 
@@ -91,16 +83,9 @@ def read_weights(path: str, query_offsets: Int64Array, input_rows: Int64Array | 
             f"{n_documents} rows; give one weight a query or one a row",
             path,
         )
-    given += 0.0  # no minus zero
     if not given.any():
         raise DataError("all weights are zero; give at least one above zero", path)
-    sizes = np.diff(query_offsets)
-    if len(given) == n_queries:
-        return Weights(np.repeat(given, sizes), given, "query")
-    if input_rows is not None:
-        given = given[input_rows]
-    sums = np.add.reduceat(given, query_offsets[:-1]) if n_queries else np.zeros(0)
-    return Weights(given, sums / np.maximum(sizes, 1), "row")
+    return spread_weights(given, query_offsets, input_rows)
 
 
 def _fault_of_weight(token: bytes) -> str:

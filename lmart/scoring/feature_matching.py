@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from lmart.array_types import Int32Array, Int64Array
-from lmart.data.dataset import Counted, RankingDataset
+from lmart.data.dataset import Counted, RankingDataset, Unbinned
 from lmart.errors import DataError, input_name, quote
 from lmart.scoring.ensemble import Ensemble
 
@@ -205,7 +205,7 @@ def describe_missing(names: Sequence[str], total: int, whose: str, absent: str |
     return f"{n} of {total} feature{'s' * (total != 1)} of {whose} {verb} no column: {_listed(names)}{counts}"
 
 
-def missing_columns(dataset: Counted) -> dict[str, str]:
+def missing_columns(dataset: Counted | Unbinned) -> dict[str, str]:
     """Return a warning for each table, of several inputs, that lacks a column for a feature of the others.
 
     DataError when one input numbers the same features from 0 and another from 1.

@@ -5,11 +5,12 @@ As they are given (`train_settings`), the records of what can be named in them (
 """
 
 from lmart.settings.kinds import OBJECTIVES, TREE_FORMS, WITH_POSITIONS, ObjectiveKind, TreeForm
-from lmart.settings.train_settings import AUTO, TrainSettings, options, range_in_words, setting
+from lmart.settings.train_settings import AUTO, RECORDED, TrainSettings, options, range_in_words, setting
 
 __all__ = [
     "AUTO",
     "OBJECTIVES",
+    "RECORDED",
     "TREE_FORMS",
     "WITH_POSITIONS",
     "ObjectiveKind",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lmart.measures.values import Measure
 
 AUTO = "auto"  # written for a setting that depends on the data
+RECORDED = ("largest_label", "continued_from")  # in the settings of a model, but no options: they follow from its run
 
 
 def _setting(

@@ -10,11 +10,12 @@ import numpy as np
 
 from lmart.array_types import Float64Array, Int32Array, Int64Array
 from lmart.data.metadata import Sidecars
-from lmart.errors import ModelError, counted, quote
+from lmart.errors import ModelError, SettingsError, counted, input_name, quote
 from lmart.scoring.ensemble import Ensemble, Tree
 from lmart.scoring.feature_matching import FeatureMatcher
-from lmart.settings import TrainSettings
+from lmart.settings import OBJECTIVES, TrainSettings
 from lmart.training.rankers import LARGEST_SCORE
+from lmart.training.remarks import Remark
 
 NOT_OF_TREES = ("early_stop", "metric")  # settings that change how many trees there are, not which
 
@@ -28,6 +29,50 @@ class Difference(NamedTuple):
 
     text: str
     of_trees: bool = True
+
+
+class Prepared(NamedTuple):
+    """A model that a run may go on from, with the settings of that run.
+
+    model    : the sum of its trees in float64
+    settings : with what the model says of them
+    remarks  : what of the model the run does not keep
+    """
+
+    model: Ensemble
+    settings: TrainSettings
+    remarks: list[Remark]
+
+
+def prepare(model: Ensemble, path: str, settings: TrainSettings, gives_absent: bool) -> Prepared:
+    """Return a model to go on from, and the settings with the meaning of absent cells from it.
+
+    model        : as it was read
+    path         : its file, for messages
+    settings     : as given, of one ranker
+    gives_absent : whether `absent` is one of those that were given
+
+    ModelError when no tree can be added; SettingsError when `absent` contradicts the model.
+    """
+    told: list[Remark] = []
+    if model.average:
+        what = "the model is an average, to which no tree can be added"
+        raise ModelError(f"{what}; write its scores with 'lmart predict' and give them with --init-scores", path)
+    if model.absent != settings.absent:
+        if gives_absent:
+            what = f"--absent {settings.absent} does not go with a model that says {quote(model.absent)}"
+            raise SettingsError(f"{what}; leave it out")
+        told.append(Remark(f"an index that is not in the row means {quote(model.absent)}, as in {input_name(path)}"))
+        settings = replace(settings, absent=model.absent)
+    if settings.objective is None and not model.rankers and model.settings.get("objective") in OBJECTIVES:
+        settings = replace(settings, objective=model.settings["objective"])  # as one run of all trees would have
+    if model.sums == "float32":
+        what = "it adds up in float32 and the new model in float64, so the scores of its trees differ by rounding"
+        told.append(Remark(f"{input_name(path)}: {what}", True))
+    if settings.monotone and settings.monotone != model.settings.get("monotone"):
+        what = "--monotone holds for the new trees only"
+        told.append(Remark(f"{what}: {input_name(path)} does not record the same", True))
+    return Prepared(replace(model, sums="float64"), settings, told)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from lmart.cli.help.pages import full_page, one_screen
-from lmart.cli.options.foreign_names import option_for
+from lmart.foreign_names import option_for
 
 
 def _screen(context: click.Context, parameter: click.Parameter, asked: bool) -> None:

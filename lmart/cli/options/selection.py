@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lmart.cli.options.idle import without_meaning
 from lmart.cli.options.packed import given_on_command_line, packed
+from lmart.cli.options.settings_file import given_by_file
 from lmart.cli.options.types import Real, Whole
 from lmart.settings import TrainSettings
 from lmart.settings import options as setting_fields
+from lmart.settings.idle import without_meaning
 
 if TYPE_CHECKING:
     from lmart.training.search_space import Dimension
@@ -61,7 +62,10 @@ _OPTIONS = (
 
 @dataclass(frozen=True)
 class SelectionOptions:
-    """What the options ask for; `given` are the settings that are given on the command line.
+    """What the options ask for.
+
+    `given` are the settings that are given, and stay as they are in a search: on the command line, or by --settings;
+    `on_command_line` are those given there.
 
     folds       : number of folds
     oof         : file of out-of-fold scores
@@ -76,6 +80,7 @@ class SelectionOptions:
     tune_trials: int | None
     tune_file: str | None
     given: tuple[str, ...]
+    on_command_line: tuple[str, ...] = ()
 
     @property
     def tunes(self) -> bool:
@@ -92,7 +97,8 @@ def _selection_options(
     folds: int | None, oof: str | None, tune: float | None, tune_trials: int | None, tune_file: str | None
 ) -> SelectionOptions:
     given = tuple(one.name for one in setting_fields() if given_on_command_line(one.name))
-    return SelectionOptions(folds, oof, tune, tune_trials, tune_file, given)
+    by_file = tuple(one.name for one in setting_fields() if given_by_file(one.name) and one.name not in given)
+    return SelectionOptions(folds, oof, tune, tune_trials, tune_file, given + by_file, given)
 
 
 _NAMES = ("folds", "oof", "tune", "tune_trials", "tune_file")

@@ -14,6 +14,7 @@ import click
 
 from lmart.cli.model_selection import SelectedSettings
 from lmart.cli.options.packed import given_on_command_line
+from lmart.cli.options.settings_file import PARAMETER, given_by_file
 from lmart.cli.terminal.console import Console
 from lmart.errors import counted
 from lmart.settings import AUTO, TrainSettings, setting
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from lmart.streams import AtomicOutput
     from lmart.training.cross_validation import CrossValidation
 
-NOT_OF_THE_MODEL = ("folds", "oof", "tune", "tune_trials", "tune_file", "report", "threads", "quiet")
+NOT_OF_THE_MODEL = ("folds", "oof", "tune", "tune_trials", "tune_file", "report", "threads", "quiet", PARAMETER)
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -223,7 +224,8 @@ def command_line(selected: SelectedSettings) -> str:
                 said = value != 0  # 0 when the number of trees is chosen
             else:  # what was automatic and is filled in now holds for any number of rankers
                 filled_in = setting(name).default is None and value is not None
-                said = given_on_command_line(name) or name in searched or name == "trees" or filled_in
+                given = given_on_command_line(name) or given_by_file(name)
+                said = given or name in searched or name == "trees" or filled_in
             if not said:
                 continue
             value = AUTO if value is None else value

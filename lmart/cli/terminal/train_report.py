@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lmart.cli.model_selection import report_unfinished
 from lmart.cli.terminal.console import Console
 from lmart.errors import counted, input_name
 from lmart.settings import TrainSettings
+from lmart.training import remarks
 
 if TYPE_CHECKING:
     from lmart.settings.resolved import RankerSettings, ResolvedSettings
     from lmart.training.boosting import TrainingRun
     from lmart.training.continuation import Continuation, Difference
     from lmart.training.rankers import RoundReport
+    from lmart.training.remarks import Remark
     from lmart.training.resolving import Trainable
     from lmart.training.train_result import TrainResult
 
@@ -124,11 +125,6 @@ def continuing(continuation: Continuation, differences: Sequence[Difference]) ->
     return f"{what}; one run of all rounds would not give the same: {'; '.join(one.text for one in differences)}"
 
 
-def _consequence(continues: bool) -> str:
-    """Return what follows when nothing is learned."""
-    return "no tree is added to the model" if continues else "every score will be 0"
-
-
 def _shown(value: float | None) -> str:
     return "n/a" if value is None else f"{value:.6f}"
 
@@ -141,27 +137,7 @@ def warn_before_training(run: TrainingRun, dataset: Trainable, weighted: bool, c
     weighted : it has weights
     console  : where it is reported
     """
-    without_pair, queries = run.n_idle_queries, dataset.n_queries
-    settings = run.settings
-    of_what = "labels" if settings.recorded.gain.kind != "table" else "gains"
-    differ = f"pair of documents with different {of_what}"
-    pair = "pair of a relevant document and another" if settings.binary_relevance else differ
-    nothing = _consequence(run.continuation is not None)
-    single = int((dataset.query_offsets[1:] - dataset.query_offsets[:-1] == 1).sum())
-    if without_pair == queries:
-        hint = "no query has two documents, so check the qid column" if single == queries else "check the labels"
-        largest = settings.recorded.largest_label
-        if settings.objective_uses_label_scale and largest is not None and single < queries:
-            hint += f", or give a smaller one than max={largest}: with it all stopping probabilities may round to 0"
-        of_all = counted(queries, "query", "queries")
-        console.warning(f"nothing to learn: none of {of_all} has a {pair}; {hint}; {nothing}")
-    elif not run.can_learn and weighted:
-        console.warning(f"nothing to learn: no query with a weight above 0 has a {pair}; {nothing}")
-    elif without_pair:
-        have = "has" if without_pair == 1 else "have"
-        why = f" ({single:,} with a single document)" if single else ""
-        # A notice: hardly any data is without such queries.
-        console.notice(f"{without_pair:,} of {counted(queries, 'query', 'queries')} {have} no {pair}{why}")
+    _report(remarks.before_training(run, dataset, weighted), console)
 
 
 def warn_after_training(
@@ -175,47 +151,12 @@ def warn_after_training(
     can_learn  : whether there was anything to learn
     console    : where it is reported
     """
-    if not can_learn:
-        return
-    nothing = _consequence(result.continued_from is not None)
-    if not result.n_features_split:
-        why = "every feature is constant" if n_features else "the data has no features"
-        console.warning(f"nothing to split on: {why}; {nothing}")
-    elif result.stopped == "split":
-        console.warning(
-            f"stopped after {counted(result.rounds, 'tree')} of {settings.trees:,}: no split is left that gains and "
-            f"leaves on each side {counted(settings.recorded.min_docs, 'document')} (--min-docs) and a hessian of "
-            f"{settings.recorded.min_hessian:g} (--min-hessian)" + ("" if result.rounds else f"; {nothing}")
-        )
-    _report_rankers_without_trees(result, settings, console)
-    if result.start is not None and result.rounds and not result.best_round:
-        if result.continued_from is None:
-            console.warning("no round is better than the initial scores alone, so the model holds no tree")
-        else:
-            console.warning("no round is better than what the run started from, so no tree is added to the model")
-    if settings.patience is None or not result.validation:
-        return
-    unfinished = [(number, one) for number, one in enumerate(result.rankers, 1) if one.stopped == "trees" and one.trees]
-    if unfinished:  # one line for all: the ranker that was best at the latest round
-        number, one = max(unfinished, key=lambda pair: pair[1].trees / pair[1].rounds)
-        several = len(result.rankers) > 1
-        ranker = f"{len(unfinished)} of {len(result.rankers)} rankers used up their trees; ranker {number}: " * several
-        report_unfinished(one.trees, one.rounds, settings.patience, f"{ranker}{settings.measure}", console)
+    _report(remarks.after_training(result, settings, n_features, can_learn), console)
 
 
-def _report_rankers_without_trees(result: TrainResult, settings: ResolvedSettings, console: Console) -> None:
-    if len(result.rankers) == 1 or not result.rounds:  # which is told already
-        return
-    for number, one in enumerate(result.rankers, 1):
-        if one.trees:
-            continue
-        ranker = f"ranker {number} of {len(result.rankers)}, {one.objective},"
-        if one.rounds:
-            console.notice(
-                f"{ranker} has no tree: no round of it is better than the initial scores by {settings.measure}"
-            )
-        else:
-            console.warning(f"{ranker} has no tree: no split was left")
+def _report(found: Iterable[Remark], console: Console) -> None:
+    for one in found:
+        (console.warning if one.is_warning else console.notice)(one.text)
 
 
 def settings_and_data(result: TrainResult, settings: ResolvedSettings, dataset: Trainable) -> dict[str, Any]:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
+from lmart.data.feature_names import has_control, is_index
 from lmart.errors import DataError, quote
-from lmart.formats.documents.ids import has_control
 from lmart.formats.read_options import ReadOptions
 
 LABEL_NAMES = ("label", "relevance", "rel", "target", "y")
 QUERY_NAMES = ("qid", "query_id", "query", "group", "srch_id")
 DOCUMENT_NAMES = ("docid", "doc_id", "document_id", "docno")
-LARGEST_INDEX = 2**63 - 1
 
 USUAL = frozenset((*LABEL_NAMES, *QUERY_NAMES, *DOCUMENT_NAMES))
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -88,12 +87,6 @@ def check_names(
 def list_of_columns(names: Iterable[str]) -> str:
     """Return names as --ignore-columns takes them."""
     return ",".join('"' + name.replace('"', '""') + '"' if set(name) & set(',"') else name for name in names)
-
-
-def is_index(name: str) -> bool:
-    """Return whether a name is a feature index: a whole number without leading zeros."""
-    plain = name.isascii() and name.isdigit() and (name == "0" or name[0] != "0")
-    return plain and len(name) < 20 and int(name) <= LARGEST_INDEX
 
 
 def listed(names: Sequence[str], most: int = 8) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lmart.array_types import Int64Array
+from lmart.data.feature_names import is_index
 from lmart.errors import DataError, input_name, quote
 from lmart.formats.documents.column_names import (
     DOCUMENT_NAMES,
@@ -18,7 +19,6 @@ from lmart.formats.documents.column_names import (
     QUERY_NAMES,
     check_names,
     data_fault,
-    is_index,
     listed,
 )
 from lmart.formats.documents.feature_table import FeatureTable

@@ -6,10 +6,10 @@ import csv
 import re
 from collections.abc import Sequence
 
+from lmart.data.feature_names import has_control
 from lmart.errors import DataError, quote
 from lmart.formats.documents.column_names import says_columns
 from lmart.formats.documents.delimited_writer import DELIMITERS
-from lmart.formats.documents.ids import has_control
 from lmart.formats.read_options import ReadOptions
 
 TITLES = {"csv": "CSV", "tsv": "TSV"}

@@ -5,16 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from lmart.data.feature_names import has_control
 from lmart.errors import quote
 from lmart.formats.read_options import ReadOptions
 
-_CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f]")
+__all__ = ["decode_documents", "encoding_fault", "has_control", "id_fault"]
+
 _FOREIGN_TO_LETOR = {"query id": re.compile(r"[\s#]"), "document id": re.compile(r"\s")}
-
-
-def has_control(text: str) -> bool:
-    """Return whether there is a control character in the text, which a terminal or another program could obey."""
-    return _CONTROL.search(text) is not None
 
 
 def id_fault(text: str, what: str, options: ReadOptions) -> str | None:

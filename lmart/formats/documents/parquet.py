@@ -13,9 +13,10 @@ import pyarrow.parquet
 
 from lmart.array_types import BoolArray, Float64Array, Int64Array
 from lmart.data.dataset import SparseRows
+from lmart.data.feature_names import has_control
 from lmart.errors import DataError, quote
 from lmart.formats.documents.column_roles import ColumnPlan, plan_columns
-from lmart.formats.documents.ids import has_control, id_fault
+from lmart.formats.documents.ids import id_fault
 from lmart.formats.documents.parquet_columns import (
     ArrowArray,
     ArrowFailures,

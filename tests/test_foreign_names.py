@@ -8,7 +8,7 @@ from helpers.commands import run
 
 from lmart.cli.help.command import option_names
 from lmart.cli.main import COMMANDS, main
-from lmart.cli.options.foreign_names import OURS, option_for
+from lmart.foreign_names import OURS, option_for
 
 LIGHTGBM = """
 num_iterations --trees; num_iteration --trees; n_iter --trees; num_trees --trees; num_tree --trees; num_round --trees;

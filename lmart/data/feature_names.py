@@ -1,0 +1,19 @@
+"""What names of features may hold, wherever they come from."""
+
+from __future__ import annotations
+
+import re
+
+LARGEST_INDEX = 2**63 - 1
+_CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f]")
+
+
+def has_control(text: str) -> bool:
+    """Return whether there is a control character in the text, which a terminal or another program could obey."""
+    return _CONTROL.search(text) is not None
+
+
+def is_index(name: str) -> bool:
+    """Return whether a name is a feature index: a whole number without leading zeros."""
+    plain = name.isascii() and name.isdigit() and (name == "0" or name[0] != "0")
+    return plain and len(name) < 20 and int(name) <= LARGEST_INDEX

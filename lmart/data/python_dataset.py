@@ -1,0 +1,258 @@
+"""Dataset: judged documents as Python programs give them, to train on, to validate with or to score."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from lmart.array_types import Float64Array, Int64Array
+from lmart.data.dataset import Counted, RankingDataset, Rows, Unbinned
+from lmart.data.given_features import features_of
+from lmart.data.metadata import Positions, Sidecars
+from lmart.data.metadata_checks import Weights, init_scores_of, labels_of, positions_of, weights_of
+from lmart.data.queries import offsets_of_ids, offsets_of_sizes
+from lmart.data.row_sources import FiniteRows
+from lmart.errors import ArrayError, counted
+
+PIECE = 16_384  # rows
+
+
+@dataclass(frozen=True)
+class ArrayDataset(Counted):
+    """Judged documents in arrays, whose rows are read piece by piece; the fields are those of RankingDataset."""
+
+    features: Rows
+    feature_ids: Int64Array
+    labels: Float64Array
+    query_offsets: Int64Array
+    query_ids: Sequence[str]
+    feature_names: tuple[str, ...] | None = None
+    document_ids: Sequence[str] | None = None
+    input_rows: Int64Array | None = None
+    source: str = field(default="X", compare=False)
+    table_features: Mapping[str, Int64Array] = field(default_factory=dict, compare=False)
+
+
+class Dataset:
+    """Judged documents, grouped by query: what `lmart.read` returns, and `lmart.train` takes.
+
+    X             : n rows and m columns of features: an array of NumPy of any type of numbers, a DataFrame of pandas
+                    or polars, a Table of pyarrow, a sparse matrix of SciPy, or lists. nan and nulls are missing; cells
+                    that a sparse matrix does not store are absent, as indices that a row of LETOR text does not name.
+                    Columns of a DataFrame go by name, others are the features 1, 2, ..., m. Nothing is copied but what
+                    has another type than float64: columns of a DataFrame and cells of a sparse matrix once, those of
+                    an array piece by piece when they are read
+    y             : n labels, finite numbers from 0 up
+    qid           : n ids of queries, numbers or texts or anything that can be hashed; rows of a query are adjacent
+    group         : instead of `qid`, the number of rows of each query
+    weights       : one number from 0 up a query, or one a row; None: all count the same
+    init_scores   : n scores to start from; None: 0
+    positions     : n places at which the rows were shown when they were clicked or not; None: no bias is learned
+    feature_names : m names of the columns; None: as X says
+
+    ArrayError, which is a DataError and a ValueError, when something does not fit; it names the row.
+
+    >>> import lmart
+    >>> data = lmart.Dataset([[1.0, 0.0], [0.5, 2.0], [0.1, 0.3]], [2, 0, 1], qid=["a", "a", "b"])
+    >>> data
+    <lmart.Dataset: 3 documents of 2 queries, 2 features>
+    >>> data.query_sizes.tolist()
+    [2, 1]
+    """
+
+    def __init__(
+        self,
+        X: object,
+        y: object,
+        qid: object = None,
+        group: object = None,
+        weights: object = None,
+        init_scores: object = None,
+        positions: object = None,
+        feature_names: Sequence[str] | None = None,
+    ) -> None:
+        given = features_of(X, feature_names)
+        n = len(given.rows)
+        labels = labels_of(y, n)
+        if qid is None and group is None:
+            one = "one query alone is qid=[0] * len(y)"
+            raise ArrayError(f"which rows are a query is not given; give qid, one id a row, or group; {one}")
+        if qid is not None and group is not None:
+            raise ArrayError("qid and group both say which rows are a query; give one of them")
+        if qid is not None:
+            offsets, ids = offsets_of_ids(qid, n)
+        else:
+            offsets = offsets_of_sizes(group, n)
+            ids = [str(number) for number in range(1, len(offsets))]
+        tables = {"X": given.ids} if given.by_label else {}
+        self._judged: RankingDataset | ArrayDataset = ArrayDataset(
+            given.rows, given.ids, labels, offsets, ids, given.names, table_features=tables
+        )
+        self._by_place = not given.by_label
+        self._weights: Weights | None = None
+        self._init_scores: Float64Array | None = None
+        self._positions: Positions | None = None
+        self._add_metadata(weights, init_scores, positions)
+
+    def with_metadata(self, weights: object = None, init_scores: object = None, positions: object = None) -> Dataset:
+        """Return the same documents with these metadata, in the order of the rows as they were given or read.
+
+        weights     : one number from 0 up a query, or one a row; None: as before
+        init_scores : scores to start from, one a row; None: as before
+        positions   : where each row was shown; None: as before
+
+        >>> import lmart
+        >>> data = lmart.read("data/sample/train.svm")
+        >>> data.with_metadata(weights=[1.0] * data.n_queries)
+        <lmart.Dataset: 1,760 documents of 120 queries, 20 features, weights>
+        """
+        made = dataset_of(self._judged)
+        made._by_place = self._by_place
+        made._weights, made._init_scores, made._positions = self._weights, self._init_scores, self._positions
+        made._add_metadata(weights, init_scores, positions)
+        return made
+
+    def _add_metadata(self, weights: object, init_scores: object, positions: object) -> None:
+        judged, n = self._judged, self.n_documents
+        if weights is not None:
+            self._weights = weights_of(weights, judged.query_offsets, judged.input_rows)
+        if init_scores is not None:
+            self._init_scores = init_scores_of(init_scores, n, judged.input_rows)
+        if positions is not None:
+            self._positions = positions_of(positions, n, judged.input_rows)
+
+    def __repr__(self) -> str:
+        queries = counted(self.n_queries, "query", "queries")
+        size = f"{counted(self.n_documents, 'document')} of {queries}, {counted(self.n_features, 'feature')}"
+        metadata = {"weights": self._weights, "init_scores": self._init_scores, "positions": self._positions}
+        return f"<lmart.Dataset: {', '.join([size, *(name for name, one in metadata.items() if one is not None)])}>"
+
+    def __len__(self) -> int:
+        return self.n_documents
+
+    @property
+    def n_documents(self) -> int:
+        """The number of rows."""
+        return self._judged.n_documents
+
+    @property
+    def n_queries(self) -> int:
+        """The number of queries."""
+        return self._judged.n_queries
+
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+        return self._judged.n_features
+
+    @property
+    def labels(self) -> Float64Array:
+        """float64[n_documents], the labels."""
+        return self._judged.labels
+
+    @property
+    def query_sizes(self) -> Int64Array:
+        """int64[n_queries], the number of rows of each query."""
+        return np.diff(self._judged.query_offsets)
+
+    @property
+    def qid(self) -> npt.NDArray[np.str_]:
+        """The id of each row's query, as text: str[n_documents]."""
+        return np.repeat(np.array(list(self._judged.query_ids), np.str_), self.query_sizes)
+
+    @property
+    def feature_ids(self) -> list[int]:
+        """The index of each feature, ascending."""
+        return [int(index) for index in self._judged.feature_ids]
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """The name of each feature; None when they have indices only."""
+        return None if self._judged.feature_names is None else list(self._judged.feature_names)
+
+    @property
+    def document_ids(self) -> list[str] | None:
+        """The id of each row's document, '' where it has none; None when the data has none."""
+        return None if self._judged.document_ids is None else list(self._judged.document_ids)
+
+    def to_numpy(self, absent: float = 0.0) -> Float64Array:
+        """Return the features as an array of their own, float64[n_documents, n_features]; nan is missing.
+
+        absent : what stands for cells that are not there
+
+        >>> import lmart
+        >>> lmart.Dataset([[1, 2]], [0], qid=[1]).to_numpy()
+        array([[1., 2.]])
+        """
+        rows, n = self._judged.features, self.n_documents
+        out = np.empty((n, self.n_features))
+        for start in range(0, n, PIECE):
+            stop = min(n, start + PIECE)
+            out[start:stop] = rows.between(start, stop).dense(self.n_features, absent)
+        return out
+
+
+# What training reads of it; not methods, as programs need none of them.
+
+
+def dataset_of(judged: RankingDataset | ArrayDataset) -> Dataset:
+    """Return documents as a Dataset that goes by names or indices, without metadata.
+
+    judged : the documents
+    """
+    made = Dataset.__new__(Dataset)
+    made._judged, made._by_place = judged, False
+    made._weights = made._init_scores = made._positions = None
+    return made
+
+
+def goes_by_place(dataset: Dataset) -> bool:
+    """Return whether the columns go by their places, as those of an array, and not by names or indices."""
+    return dataset._by_place
+
+
+def training_metadata(dataset: Dataset) -> Sidecars:
+    """Return the metadata of a data set as training takes them."""
+    weights = None
+    if dataset._weights is not None:
+        by_query = dataset._weights.given_per == "query"
+        weights = dataset._weights.per_query if by_query else dataset._weights.per_document
+    return Sidecars(weights, dataset._init_scores, dataset._positions)
+
+
+def validation_metadata(dataset: Dataset) -> Sidecars:
+    """Return the metadata of a data set as measuring takes them."""
+    return Sidecars(None if dataset._weights is None else dataset._weights.per_query, dataset._init_scores)
+
+
+def refuse_other_width(dataset: Dataset, other: Dataset, source: str) -> None:
+    """Raise ArrayError when columns are matched by their places, and another data set has more or fewer.
+
+    dataset : the one
+    other   : the other data set
+    source  : what messages call it
+    """
+    if dataset._by_place and other._by_place and dataset.n_features != other.n_features:
+        theirs, ours = counted(other.n_features, "column"), dataset.n_features
+        raise ArrayError(f"it has {theirs}, but X has {ours}; give the same features in the same order", source)
+
+
+def unbinned(dataset: Dataset, source: str, allow_infinite: bool = False) -> Unbinned:
+    """Return the documents as training reads them.
+
+    dataset        : the documents
+    source         : what messages call them, when they were not read from files
+    allow_infinite : whether infinite values of arrays are data; files say that when they are read
+    """
+    judged = dataset._judged
+    if isinstance(judged, RankingDataset):
+        return judged
+    tables = dict.fromkeys([source] * bool(judged.table_features), judged.feature_ids)
+    rows = judged.features
+    if not allow_infinite:
+        names = judged.feature_names or tuple(map(str, judged.feature_ids.tolist()))
+        rows = FiniteRows(rows, names, source)
+    return replace(judged, features=rows, source=source, table_features=tables)

@@ -1,0 +1,105 @@
+"""Queries of rows, as Python programs give them: an id for each row, or the number of rows of each query."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from lmart.array_types import Int64Array
+from lmart.errors import ArrayError, counted, quote
+
+
+def cells_of(values: object, what: str) -> npt.NDArray[np.generic]:
+    """Return a column as an array of one dimension: of a list, an array, or a column of a DataFrame.
+
+    values : the column
+    what   : what to call it in messages
+
+    ArrayError when it has another number of dimensions.
+    """
+    if not isinstance(values, np.ndarray) and hasattr(values, "to_numpy"):  # pandas, polars, pyarrow
+        values = values.to_numpy()
+    array = np.asarray(values)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ArrayError(f"{what} has {counted(array.ndim, 'dimension')}; give one entry for each row")
+    return array
+
+
+def offsets_of_ids(qid: object, n: int) -> tuple[Int64Array, list[str]]:
+    """Return where the rows of each query start, and the end, int64[n_queries + 1], and the query ids as text.
+
+    qid : n ids, equal for rows of one query, which must be adjacent: numbers, texts or anything that can be hashed
+    n   : number of rows
+
+    ArrayError names the rows when there are others than n, one is missing, or a query comes back.
+    """
+    kinds = {type(one) for one in qid} if isinstance(qid, list | tuple) else set()
+    if isinstance(qid, list | tuple) and (len(kinds) > 1 or kinds & {list, tuple}):
+        listed, qid = qid, np.empty(len(qid), np.object_)  # numbers, texts and tuples stay what they are
+        qid[:] = listed
+    ids = cells_of(qid, "qid")
+    if len(ids) != n:
+        rows = counted(n, "row")
+        raise ArrayError(f"qid has {counted(len(ids), 'entry', 'entries')}, but X has {rows}; give one for each row")
+    changes = _changes(ids)
+    starts = np.concatenate([[0], changes]).astype(np.int64) if n else np.zeros(0, np.int64)
+    first_rows: dict[Hashable, int] = {}
+    for start, one in zip(starts.tolist(), ids[starts].tolist(), strict=True):
+        try:
+            before = first_rows.setdefault(one, start)
+        except TypeError:
+            raise ArrayError(f"qid of row {start} (from 0) is a {type(one).__name__}, which cannot be an id") from None
+        if one is None or type(one).__name__ in ("NAType", "NaTType") or (isinstance(one, float) and math.isnan(one)):
+            raise ArrayError(f"qid of row {start} (from 0) is missing; give every row the id of its query")
+        if before != start:
+            what = f"query {quote(str(one))} begins in row {before} and comes back in row {start} (from 0)"
+            advice = "order = numpy.argsort(qid, kind='stable')"
+            raise ArrayError(f"{what}; rows of a query must be adjacent: sort everything by qid, {advice}")
+    return np.concatenate([starts, [n]]).astype(np.int64), [str(one) for one in first_rows]
+
+
+def _changes(ids: npt.NDArray[np.generic]) -> Int64Array:
+    """Return the rows whose id is not that of the row before, int64."""
+    try:
+        differ = ids[1:] != ids[:-1]
+        if isinstance(differ, np.ndarray) and differ.dtype == np.bool_:
+            return np.flatnonzero(differ) + 1
+    except (TypeError, ValueError):  # such as pandas.NA, which is neither equal nor unequal
+        pass
+    listed = ids.tolist()
+    pairs = enumerate(pairwise(listed), 1)
+    return np.array([i for i, (a, b) in pairs if a is not b and not _equal(a, b)], np.int64)
+
+
+def _equal(a: object, b: object) -> bool:
+    try:
+        return bool(a == b)
+    except (TypeError, ValueError):
+        return False
+
+
+def offsets_of_sizes(group: object, n: int) -> Int64Array:
+    """Return where the rows of each query start, and the end, int64[n_queries + 1].
+
+    group : the number of rows of each query, in the order of the rows
+    n     : number of rows
+
+    ArrayError when a size is no whole number above 0, or they do not add up to n.
+    """
+    sizes = cells_of(group, "group")
+    if len(sizes) and sizes.dtype.kind not in "iu":
+        raise ArrayError(f"group holds {quote(str(sizes[0]))}; give the number of rows of each query as whole numbers")
+    whole = sizes.astype(np.int64)
+    if (whole < 1).any():
+        at = int(np.argmax(whole < 1))
+        raise ArrayError(f"entry {at} (from 0) of group is {whole[at]}; a query has at least one row")
+    if int(whole.sum()) != n:
+        total = counted(int(whole.sum()), "row")
+        raise ArrayError(f"group adds up to {total}, but X has {counted(n, 'row')}; give the rows of each query")
+    return np.concatenate([[0], np.cumsum(whole)]).astype(np.int64)

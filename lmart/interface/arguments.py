@@ -1,0 +1,167 @@
+"""The keywords of `lmart.train`: settings by their names on the command line, and what else a run can be given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypedDict
+
+import numpy as np
+
+from lmart.constraints import MonotoneConstraints
+from lmart.errors import SettingsError
+from lmart.gains import Gain
+from lmart.settings import AUTO, RECORDED, TrainSettings, options, setting
+from lmart.settings.idle import idle_options
+from lmart.settings.recipe import check_rankers
+from lmart.spelling import perhaps
+from lmart.training.rankers import RoundReport
+
+
+class Settings(TypedDict, total=False):
+    """The settings of `lmart.train`, each an option of `lmart train`; None or 'auto': as the data wants it."""
+
+    trees: int
+    rankers: int | str | None
+    tree: str | None
+    leaves: int | str | None
+    learning_rate: float
+    max_depth: int
+    min_docs: int
+    min_hessian: float
+    l2: float
+    max_bins: int
+    objective: str | None
+    truncation: int
+    sigma: float
+    normalize: bool
+    gain: str | Sequence[float] | Gain
+    metric: str
+    early_stop: int
+    absent: str
+    sample: float | str | None
+    features: float | str | None
+    monotone: str | Mapping[str, int] | Mapping[int, int]
+    position_bias_reg: float
+    seed: int
+
+
+class TrainArguments(Settings, total=False):
+    """All keywords of `lmart.train`."""
+
+    group: object
+    weights: object
+    init_scores: object
+    positions: object
+    continue_from: object
+    feature_names: Sequence[str] | None
+    allow_inf: bool
+    strict: bool
+    threads: int | None
+    verbose: bool
+    callback: Callable[[RoundReport], object] | None
+    largest_label: int | None
+    continued_from: int
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a run is made, besides its settings and data.
+
+    continue_from : a Model, or the file of one, to go on boosting from; None: from none
+    allow_inf : infinite values of arrays are data
+    strict    : features that only one of training and validation sets has are refused, instead of a warning
+    threads   : to use; None: all that this process may use
+    verbose   : whether progress goes to standard error
+    callback  : called after each round; None: nothing is
+    """
+
+    continue_from: object = None
+    allow_inf: bool = False
+    strict: bool = False
+    threads: int | None = None
+    verbose: bool = False
+    callback: Callable[[RoundReport], object] | None = None
+
+
+def settings_of(given: Mapping[str, Any], taken: Sequence[str] = ()) -> TrainSettings:
+    """Return settings from keywords, or from the `settings` of a model.
+
+    given : by name; None or 'auto' where a setting may follow from the data
+    taken : names that the caller knows besides, for the hint when a name is wrong
+
+    TypeError for a name that is not known, with the one that may be meant; SettingsError for a value that is not
+    allowed.
+    """
+    known = [one.name for one in options()]
+    values: dict[str, Any] = {}
+    for name, value in given.items():
+        if name in RECORDED:
+            continue
+        if name not in known:
+            raise TypeError(f"there is no setting {name!r}{perhaps(name, [*known, *taken])}")
+        values[name] = _value(name, value)
+    settings = TrainSettings(**values)
+    constraints = str(MonotoneConstraints.parse(settings.monotone))
+    return replace(settings, metric=str(settings.measure), monotone=constraints)
+
+
+def _value(name: str, value: Any) -> Any:
+    """Return a setting as TrainSettings takes it."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value == AUTO and setting(name).default is None:
+        return None
+    if name == "gain" and not isinstance(value, Gain):
+        text = value if isinstance(value, str) else ",".join(str(float(one)) for one in value)
+        return Gain.parse(text)
+    if name == "monotone" and isinstance(value, Mapping):
+        return ",".join(f"{feature}:{_direction(feature, way)}" for feature, way in value.items() if way)
+    return value
+
+
+def _direction(feature: object, way: object) -> str:
+    if way not in (1, -1):
+        raise SettingsError(f"monotone of {feature!r} is {way!r}; use 1 where the score may only rise, -1 or 0")
+    return "+1" if way == 1 else "-1"
+
+
+def run_of(given: Mapping[str, Any]) -> tuple[Run, dict[str, Any]]:
+    """Return how a run is made, and the keywords that are left.
+
+    given : all keywords
+    """
+    own = {one.name for one in fields(Run)}
+    run = Run(**{name: value for name, value in given.items() if name in own})
+    return run, {name: value for name, value in given.items() if name not in own}
+
+
+def of_one_ranker(settings: TrainSettings, with_positions: bool) -> TrainSettings:
+    """Return the settings of a run that goes on from a model; SettingsError when that cannot be.
+
+    settings       : of the run
+    with_positions : the run learns a bias of positions
+    """
+    if with_positions:
+        raise SettingsError("positions do not go with continue_from: a model holds no bias of positions")
+    if (settings.rankers or 1) > 1 or (settings.rankers is None and len(settings.objectives) > 1):
+        raise SettingsError("continue_from adds the trees of one ranker; give rankers=1 and one objective")
+    return replace(settings, rankers=1)
+
+
+def check_together(settings: TrainSettings, given: Sequence[str], with_valid: bool, with_positions: bool) -> list[str]:
+    """Return warnings of settings without effect; SettingsError when settings do not go with each other or the data.
+
+    settings       : of the run
+    given          : names of those that were given
+    with_valid     : there is a validation set
+    with_positions : the run learns a bias of positions
+    """
+    if settings.early_stop and not with_valid:
+        raise SettingsError("early_stop needs a validation set to measure; give valid=(X, y, qid)")
+    if with_positions:
+        settings.check_positions()
+    elif "position_bias_reg" in given and settings.position_bias_reg:
+        raise SettingsError("position_bias_reg needs positions; give them, or leave it out")
+    check_rankers(settings, with_positions)
+    return idle_options(settings, given)

@@ -1,0 +1,67 @@
+"""Reading judged documents from files, for Python programs."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from typing import Any, TypedDict, Unpack
+
+from lmart.data.python_dataset import Dataset, dataset_of
+from lmart.formats.documents.reading import read_dataset
+from lmart.formats.read_options import ReadOptions
+from lmart.interrupts import safe_interrupts
+from lmart.spelling import perhaps
+from lmart.threads import WorkerPool, threads_to_use
+
+_NAMES = {"allow_inf": "allow_infinite"}  # those that are called otherwise inside
+
+
+class ReadArguments(TypedDict, total=False):
+    """The keywords of `lmart.read`, each an option of the commands that read data."""
+
+    group_by_qid: bool
+    duplicates: str
+    max_errors: int
+    allow_inf: bool
+    query_sizes: str | os.PathLike[str] | None
+    label_column: str | None
+    query_column: str | None
+    document_column: str | None
+    ignore_columns: Sequence[str]
+    threads: int | None
+
+
+def read(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], **options: Unpack[ReadArguments]) -> Dataset:
+    """Read judged documents of any form that `lmart train` reads, plain or compressed, into memory.
+
+    path    : a file, or several, which are one data set in this order: LETOR text, CSV, TSV or Parquet
+    options : the options of the command line, with underscores: `group_by_qid`, `duplicates`, `max_errors`,
+              `allow_inf`, `query_sizes` (a file), `label_column`, `query_column`, `document_column`, `ignore_columns`
+              (a list of names) and `threads`
+
+    DataError names file, line and token of what cannot be read. A UserWarning tells what may be wrong with the data.
+
+    >>> import lmart
+    >>> lmart.read("data/sample/train.svm")
+    <lmart.Dataset: 1,760 documents of 120 queries, 20 features>
+    """
+    given: dict[str, Any] = dict(options)
+    threads = threads_to_use(given.pop("threads", None))
+    if unknown := next((name for name in given if name not in ReadArguments.__annotations__), None):
+        hint = perhaps(unknown, list(ReadArguments.__annotations__))
+        raise TypeError(f"read() has no option {unknown!r}{hint}")
+    values = {_NAMES.get(name, name): value for name, value in given.items()}
+    if "ignore_columns" in values:
+        columns = values["ignore_columns"]
+        values["ignore_columns"] = (columns,) if isinstance(columns, str) else tuple(columns)
+    if values.get("query_sizes") is not None:
+        values["query_sizes"] = os.fspath(values["query_sizes"])
+    told: list[str] = []
+    read_options = ReadOptions(keep_document_ids=True, **values).telling(lambda text: None, told.append)
+    paths = [path] if isinstance(path, str | os.PathLike) else list(path)
+    with safe_interrupts(), WorkerPool(threads) as pool:
+        judged = read_dataset([os.fspath(one) for one in paths], read_options, pool)
+    for text in told:
+        warnings.warn(text, UserWarning, stacklevel=2)
+    return dataset_of(judged)

@@ -1,0 +1,229 @@
+"""Training from Python: `lmart.train`."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Unpack
+
+from lmart.array_types import Float64Array
+from lmart.binning.binned_features import BinnedDataset, bin_dataset
+from lmart.binning.edge_sample import CHUNK
+from lmart.binning.validation_set import CodedDataset, code_dataset
+from lmart.data.dataset import Unbinned
+from lmart.data.given_features import refuse_path
+from lmart.data.python_dataset import Dataset, refuse_other_width, training_metadata, unbinned, validation_metadata
+from lmart.errors import ArrayError, DataError, input_name
+from lmart.formats.models.model_files import read_model
+from lmart.interface.arguments import Run, TrainArguments, check_together, of_one_ranker, run_of, settings_of
+from lmart.interface.progress import VerboseProgress
+from lmart.interrupts import safe_interrupts
+from lmart.model import Model
+from lmart.scoring.ensemble import Ensemble
+from lmart.scoring.feature_matching import missing_columns
+from lmart.scoring.model_scores import ModelScores
+from lmart.settings import RECORDED, TrainSettings
+from lmart.threads import WorkerPool, chunks, threads_to_use
+from lmart.training import remarks
+from lmart.training.boosting import TrainingRun, without_trees
+from lmart.training.continuation import Continuation, prepare
+from lmart.training.resolving import resolve_for
+
+_METADATA = ("weights", "init_scores", "positions")
+_OF_ARRAYS = ("group", "feature_names")
+
+
+def train(
+    X: object, y: object = None, qid: object = None, valid: object = None, **settings: Unpack[TrainArguments]
+) -> Model:
+    """Learn a ranking model from judged documents, as `lmart train` does: the same data and settings, the same bytes.
+
+    X     : the features, in any form that `lmart.Dataset` takes, or a Dataset, such as `lmart.read` returns
+    y     : the labels, one a row; none beside a Dataset
+    qid   : the id of each row's query; rows of a query are adjacent. Or give `group`, the number of rows of each query
+    valid : a validation set, (X, y, qid) or a Dataset, or a list of them; all are measured after each tree, and the
+            first decides on early stopping
+    settings : the options of `lmart train`, with underscores: `trees`, `leaves`, `learning_rate`, `objective`,
+            `rankers`, `metric`, `early_stop`, `seed`, and all that `lmart train --help` tells; `**model.settings` are
+            those of another model. `monotone` may be a dict, of 1 or -1 by feature, `gain` a list of numbers,
+            `continue_from` a Model or the file of one.
+            For the data: `group`, `weights`, `init_scores` and `positions` as in Dataset, `feature_names`, `allow_inf`
+            to take infinite values as they are, `strict` to refuse validation sets whose features are not those of X.
+            For the run: `threads` (None: all that this process may use; the result never depends on it), `callback`
+            (called after each round with a RoundReport), and `verbose` (True: progress on standard error).
+
+    TypeError for a setting that does not exist, with the one that may be meant; SettingsError for a value that is not
+    allowed; ArrayError and DataError, which name the row, for data that cannot be used. UserWarnings tell what may be
+    wrong; nothing is printed. Folds and the search for settings are the command line's; see also `lmart.sklearn`.
+
+    >>> import lmart
+    >>> model = lmart.train(lmart.read("data/sample/train.svm"), rankers=1, trees=20)
+    >>> model
+    <lmart.Model: 20 trees of 1 ranker, 20 features>
+    >>> X, y, qid = [[0.0, 1.0], [2.0, 0.0], [1.0, 1.0], [0.0, 3.0]], [0, 1, 1, 0], [7, 7, 8, 8]
+    >>> lmart.train(X, y, qid, trees=2, rankers=1, min_docs=1).n_trees
+    2
+    """
+    run, given = run_of(settings)
+    train_set = _training_set(X, y, qid, given)
+    given = {name: value for name, value in given.items() if name not in (*_METADATA, *_OF_ARRAYS)}
+    chosen = settings_of(given, tuple(TrainArguments.__annotations__))
+    sets = _validation_sets(valid)
+    names = [name for name in given if name not in RECORDED]
+    _check_starts(train_set, sets)
+    previous = _model_before(run.continue_from)
+    if previous is not None:
+        chosen = of_one_ranker(chosen, training_metadata(train_set).positions is not None)
+    told = check_together(chosen, names, bool(sets), training_metadata(train_set).positions is not None)
+    with safe_interrupts(), WorkerPool(threads_to_use(run.threads)) as pool:
+        if previous is not None:
+            model, chosen, remarked = prepare(*previous, chosen, "absent" in names)
+            told += [one.text for one in remarked if one.is_warning]
+            previous = model, previous[1]
+        ensemble, more = _fit(_Given(train_set, sets, previous), chosen, run, pool)
+    for text in (*told, *more):
+        warnings.warn(text, UserWarning, stacklevel=2)
+    return Model(ensemble)
+
+
+def _training_set(X: object, y: object, qid: object, given: Mapping[str, Any]) -> Dataset:
+    metadata = {name: given.get(name) for name in _METADATA}
+    of_arrays = {name: given.get(name) for name in _OF_ARRAYS}
+    if not isinstance(X, Dataset):
+        refuse_path(X)
+        if y is None:
+            raise ArrayError("there are no labels; give y, one label a row, or a lmart.Dataset")
+        return Dataset(X, y, qid, **of_arrays, **metadata)
+    beside = {"y": y, "qid": qid, **of_arrays}
+    if twice := [name for name, one in beside.items() if one is not None]:
+        raise ArrayError(f"a Dataset has its own {' and '.join(twice)}; leave that out")
+    return X.with_metadata(**metadata)
+
+
+def _validation_sets(valid: object) -> list[Dataset]:
+    if valid is None:
+        return []
+    listed = valid if isinstance(valid, list) else [valid]
+    sets = []
+    for one in listed:
+        if isinstance(one, tuple) and len(one) == 3:
+            sets.append(Dataset(*one))
+        elif isinstance(one, Dataset):
+            sets.append(one)
+        else:
+            what = f"a tuple of {len(one)}" if isinstance(one, tuple) else f"a {type(one).__name__}"
+            raise ArrayError(f"valid is {what}; give (X, y, qid), a lmart.Dataset, or a list of these")
+    return sets
+
+
+def _check_starts(train_set: Dataset, sets: Sequence[Dataset]) -> None:
+    """Raise ArrayError when some of the sets start from initial scores and others do not."""
+    starts = [validation_metadata(one).init_scores is not None for one in (train_set, *sets)]
+    if any(starts) and not all(starts):
+        how = "valid=lmart.Dataset(X, y, qid, init_scores=...)"
+        raise ArrayError(f"init_scores are given for some of X and valid; give them for all: {how}")
+
+
+@dataclass(frozen=True, eq=False)
+class _Given:
+    """The data of a run, and the model to go on from with its name."""
+
+    train_set: Dataset
+    valid: Sequence[Dataset]
+    previous: tuple[Ensemble, str] | None
+
+
+def _model_before(given: object) -> tuple[Ensemble, str] | None:
+    """Return the model of `continue_from`, and what to call it."""
+    if given is None:
+        return None
+    if isinstance(given, Model):
+        return given.ensemble, "continue_from"
+    if isinstance(given, str | os.PathLike):
+        return read_model(os.fspath(given)), os.fspath(given)
+    raise ArrayError(f"continue_from is a {type(given).__name__}; give a lmart.Model, or the file of one")
+
+
+def _fit(given: _Given, settings: TrainSettings, run: Run, pool: WorkerPool) -> tuple[Ensemble, list[str]]:
+    """Return the model and what to warn of."""
+    train_set, sets = given.train_set, given.valid
+    judged = unbinned(train_set, "X", run.allow_inf)
+    if not len(judged.labels):
+        raise ArrayError("X has no rows; give documents to learn from")
+    told = list(_columns_not_everywhere(judged, settings, run.strict))
+    binned = bin_dataset(judged, settings.max_bins, settings.absent, settings.seed, pool)
+    model = without_trees(binned, settings)
+    every, coded = [judged], []
+    for number, one in enumerate(sets):
+        source = "valid" if len(sets) == 1 else f"valid[{number}]"
+        refuse_other_width(train_set, one, source)
+        rows = unbinned(one, source, run.allow_inf)
+        coded.append(code_dataset(rows, model, binned.features.edges, pool, run.strict))
+        every.append(rows)
+    told += [text for one in coded for text in one.warnings]
+    continuation = None if given.previous is None else _continuation(*given.previous, every, run, pool, told)
+    return _boost(_Sets(train_set, binned, sets, coded), settings, run, pool, told, continuation)
+
+
+def _continuation(
+    model: Ensemble, name: str, sets: Sequence[Unbinned], run: Run, pool: WorkerPool, told: list[str]
+) -> Continuation:
+    """Return the model to go on from with its scores of all sets, the training set first."""
+    scores: list[Float64Array] = []
+    for one in sets:
+        scorer = ModelScores(model, pool)
+        for start, stop in chunks(len(one.labels), CHUNK) or [(0, 0)]:
+            scorer.add([one.features.between(start, stop)], one.feature_ids, one.feature_names)
+        is_training = not scores
+        scores.append(scorer.finish(one.source, one.table_features if is_training else {}, run.strict and is_training))
+        if is_training:
+            told += scorer.matcher.warnings(one.source, "only new trees can split on them")
+    made = Continuation(model, name, scores[0], tuple(scores[1:]))
+    made.check_scores()
+    return made
+
+
+@dataclass(frozen=True, eq=False)
+class _Sets:
+    """The data of a run, as given and in bins."""
+
+    given: Dataset
+    binned: BinnedDataset
+    given_valid: Sequence[Dataset]
+    coded: Sequence[CodedDataset]
+
+
+def _boost(
+    sets: _Sets,
+    settings: TrainSettings,
+    run: Run,
+    pool: WorkerPool,
+    told: list[str],
+    continuation: Continuation | None,
+) -> tuple[Ensemble, list[str]]:
+    metadata = training_metadata(sets.given)
+    of_valid = [validation_metadata(one) for one in sets.given_valid]
+    resolved = resolve_for(settings, sets.binned, sets.coded, metadata.positions is not None)
+    training = TrainingRun(sets.binned, sets.coded, resolved, pool, metadata, of_valid, continuation)
+    told += [text for text in training.warnings if text not in told]
+    weighted = metadata.weights is not None
+    told += [one.text for one in remarks.before_training(training, sets.binned, weighted) if one.is_warning]
+    verbose = VerboseProgress(resolved) if run.verbose else None
+    for report in training.rounds():
+        for listener in (run.callback, verbose):
+            if listener is not None:
+                listener(report)
+    result = training.finish()
+    after = remarks.after_training(result, resolved, sets.binned.n_features, training.can_learn)
+    return result.ensemble, [*told, *(one.text for one in after if one.is_warning)]
+
+
+def _columns_not_everywhere(judged: Unbinned, settings: TrainSettings, strict: bool) -> Iterator[str]:
+    """Yield a warning of each table of several that lacks a column of the others; DataError when that is refused."""
+    counted_as = "0" if settings.absent == "zero" else "missing"
+    for path, fault in missing_columns(judged).items():
+        if strict:
+            raise DataError(f"{fault}; give the files the same columns, or do without strict=True", path)
+        yield f"{input_name(path)}: {fault}; counted as {counted_as}"

@@ -1,0 +1,270 @@
+"""LambdaMARTRanker: training and scoring as an estimator of scikit-learn, which is the extra `sklearn`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self, cast
+
+import numpy as np
+import numpy.typing as npt
+
+try:
+    from sklearn.base import BaseEstimator
+    from sklearn.utils import validation
+except ImportError as fault:
+    raise ImportError("lmart.sklearn needs scikit-learn 1.5 or newer: pip install 'lmart[sklearn]'") from fault
+
+from lmart.array_types import Float64Array
+from lmart.data.feature_names import is_index
+from lmart.data.python_dataset import Dataset
+from lmart.errors import ArrayError, quote
+from lmart.interface.training import train
+from lmart.settings import options
+
+__all__ = ["LambdaMARTRanker"]
+
+WITHOUT_QID = "fit and score take all rows as one query, as no qid is given"
+
+
+class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """A LambdaMART model that ranks the documents of queries, as an estimator of scikit-learn.
+
+    All parameters but the last three are the options of `lmart train`, with its defaults; `lmart train --help` and
+    `lmart.train` tell what they mean.
+
+    threads      : to use; None: all that this process may use. The result never depends on it
+    verbose      : whether progress goes to standard error
+    query_column : name of the column of a DataFrame X that holds the query ids, which then is no feature; so nothing
+                   needs to be handed to `fit` and `score` besides X and y, also in cross-validation. None: `fit` and
+                   `score` are given `qid`
+
+    Without query ids all rows are one query, which a UserWarning says. After `fit` there are `model_`, the lmart.Model;
+    n_features_in_, and feature_names_in_ when X had names; and `feature_importances_`, float64[n_features_in_].
+
+    For GroupKFold and GridSearchCV either `query_column` is given, or scikit-learn is told to hand out `qid`:
+
+    >>> import lmart, sklearn
+    >>> from lmart.sklearn import LambdaMARTRanker
+    >>> from sklearn.model_selection import GroupKFold, cross_val_score
+    >>> data = lmart.read("data/sample/train.svm")
+    >>> X, y, qid = data.to_numpy(), data.labels, data.qid
+    >>> ranker = LambdaMARTRanker(trees=20, rankers=1).fit(X, y, qid=qid)
+    >>> ranker.predict(X[:3]).shape
+    (3,)
+    >>> with sklearn.config_context(enable_metadata_routing=True):
+    ...     routed = ranker.set_fit_request(qid=True).set_score_request(qid=True)
+    ...     scores = cross_val_score(routed, X, y, cv=GroupKFold(3), params={"qid": qid, "groups": qid})
+    >>> len(scores)
+    3
+    """
+
+    # More parameters than functions have elsewhere: scikit-learn wants each of them here by name.
+    def __init__(
+        self,
+        *,
+        trees: int = 300,
+        rankers: int | str | None = None,
+        tree: str | None = None,
+        leaves: int | str | None = None,
+        learning_rate: float = 0.1,
+        max_depth: int = 0,
+        min_docs: int = 20,
+        min_hessian: float = 0.001,
+        l2: float = 0.0,
+        max_bins: int = 255,
+        objective: str | None = None,
+        truncation: int = 30,
+        sigma: float = 1.0,
+        normalize: bool = True,
+        gain: str | Sequence[float] = "exp2",
+        metric: str = "ndcg@10",
+        early_stop: int = 0,
+        absent: str = "zero",
+        sample: float | str | None = None,
+        features: float | str | None = None,
+        monotone: str | Mapping[str, int] | Mapping[int, int] = "",
+        position_bias_reg: float = 0.0,
+        seed: int = 0,
+        threads: int | None = None,
+        verbose: bool = False,
+        query_column: str | None = None,
+    ) -> None:
+        self.trees = trees
+        self.rankers = rankers
+        self.tree = tree
+        self.leaves = leaves
+        self.learning_rate = learning_rate
+        self.max_depth = max_depth
+        self.min_docs = min_docs
+        self.min_hessian = min_hessian
+        self.l2 = l2
+        self.max_bins = max_bins
+        self.objective = objective
+        self.truncation = truncation
+        self.sigma = sigma
+        self.normalize = normalize
+        self.gain = gain
+        self.metric = metric
+        self.early_stop = early_stop
+        self.absent = absent
+        self.sample = sample
+        self.features = features
+        self.monotone = monotone
+        self.position_bias_reg = position_bias_reg
+        self.seed = seed
+        self.threads = threads
+        self.verbose = verbose
+        self.query_column = query_column
+
+    def fit(
+        self,
+        X: object,
+        y: object,
+        qid: object = None,
+        group: object = None,
+        sample_weight: object = None,
+        eval_set: object = None,
+    ) -> Self:
+        """Learn from judged documents.
+
+        X             : float[n, m] or a DataFrame or a sparse matrix, the features; nan is missing
+        y             : n labels, finite numbers from 0 up
+        qid           : n ids of queries; rows of a query are adjacent. None: `query_column`, else all are one query
+        group         : instead, the number of rows of each query
+        sample_weight : one number from 0 up a row, or one a query; None: all count the same
+        eval_set      : (X, y, qid), or (X, y) with `query_column`, or a list of these, measured after each tree; the
+                        first decides on `early_stop`
+
+        Returns self. ValueError when the data does not fit.
+        """
+        if y is None:  # in the words that scikit-learn's checks want
+            raise ArrayError("LambdaMARTRanker requires y to be passed, but the target y is None")
+        X, qid = self._split_queries(X, qid, group)
+        self._had_queries = not (qid is None and group is None)
+        X, y = self._validated(X, y)
+        if not self._had_queries:
+            self._warn_of_one_query()
+            qid = np.zeros(validation._num_samples(X), np.int64)
+        train_set = Dataset(X, y, qid, group, sample_weight, feature_names=self._names())
+        sets = [self._validation_set(one) for one in _listed(eval_set)]
+        settings = {one.name: getattr(self, one.name) for one in options()}
+        run = {"threads": self.threads, "verbose": self.verbose}
+        self.model_ = train(train_set, valid=sets or None, **cast(Any, settings | run))
+        return self
+
+    def predict(self, X: object) -> Float64Array:
+        """Return the score of each row, float64[n]; higher ranks first, comparable only within a query.
+
+        X : as in `fit`; it may lack the column of queries
+        """
+        validation.check_is_fitted(self)
+        X, _ = self._split_queries(X)
+        X, _ = self._validated(X)
+        return self.model_.predict(X, threads=self.threads)
+
+    def score(self, X: object, y: object, qid: object = None, sample_weight: object = None) -> float:
+        """Return the mean NDCG@10 over the queries; nan when none of them counts.
+
+        X             : as in `fit`
+        y             : labels, one a row
+        qid           : ids of queries, one a row; None: `query_column`, else all rows are one query, if they were in
+                        `fit`
+        sample_weight : one number a query, or one a row, for the mean; None: all count the same
+        """
+        validation.check_is_fitted(self)
+        X, qid = self._split_queries(X, qid)
+        X, _ = self._validated(X)
+        if qid is None:
+            if self._had_queries:
+                routed = "set_score_request(qid=True), or give the estimator a query_column"
+                raise ArrayError(f"score needs qid, as fit had it; in cross-validation: {routed}")
+            self._warn_of_one_query()
+            qid = np.zeros(validation._num_samples(X), np.int64)
+        data = Dataset(X, y, qid, weights=sample_weight, feature_names=self._names())
+        value = self.model_.evaluate(data, metric="ndcg@10", threads=self.threads)["ndcg@10"]
+        return float("nan") if value is None else value
+
+    @property
+    def feature_importances_(self) -> Float64Array:
+        """float64[n_features_in_], the share of the gain of all splits that those on each feature have.
+
+        The mean of the shares in each ranker, as their gains have different units.
+        """
+        validation.check_is_fitted(self)
+        ensemble = self.model_.ensemble
+        sizes = [part.trees for part in ensemble.rankers] or [len(ensemble.trees)]
+        shares, first = [], 0
+        for size in sizes:
+            gains = np.zeros(ensemble.n_features)
+            for tree in ensemble.trees[first : first + size]:
+                if tree.split_gains is not None:  # as it is in what lmart trains
+                    np.add.at(gains, tree.split_columns, tree.split_gains)
+            first += size
+            if (total := gains.sum()) > 0:
+                shares.append(gains / total)
+        return np.mean(shares, axis=0) if shares else np.zeros(ensemble.n_features)
+
+    def _warn_of_one_query(self) -> None:
+        import warnings
+
+        warnings.warn(f"{WITHOUT_QID}; give qid, or the estimator a query_column", UserWarning, stacklevel=3)
+
+    def _split_queries(self, X: object, qid: object = None, group: object = None) -> tuple[Any, object]:
+        """Return X without the column of queries, and the queries that it or the caller gives."""
+        if self.query_column is None:
+            return X, qid
+        columns = getattr(X, "columns", None)
+        if columns is None:
+            raise ArrayError(f"query_column is {quote(self.query_column)}, but X is no DataFrame; give qid instead")
+        if qid is not None or group is not None:
+            raise ArrayError("query_column says the queries already; leave out qid and group")
+        there = self.query_column in list(columns)
+        frame = cast(Any, X)
+        ids = frame[self.query_column] if there else None
+        return frame[[one for one in columns if one != self.query_column]], ids
+
+    def _validated(self, X: object, y: object = None) -> tuple[Any, Any]:
+        """Return X and, in `fit`, y as scikit-learn checks them; the number and names of features are kept, or held."""
+        reset = y is not None
+        how = {"accept_sparse": "csr", "dtype": "numeric"}
+        if hasattr(validation, "validate_data"):
+            how["ensure_all_finite"] = "allow-nan"
+            check = validation.validate_data
+        else:  # before 1.6
+            how["force_all_finite"] = "allow-nan"
+            check = type(self)._validate_data
+        if reset:
+            return cast(tuple[Any, Any], check(self, X, y, **how))
+        return check(self, X, reset=False, **how), None
+
+    def _validation_set(self, given: object) -> Dataset:
+        """Return a validation set of `eval_set`, whose columns are those of X."""
+        if not isinstance(given, tuple) or len(given) not in (2, 3):
+            raise ArrayError(f"eval_set holds a {type(given).__name__}; give (X, y, qid), or a list of these")
+        X, qid = self._split_queries(given[0], given[2] if len(given) == 3 else None)
+        X, _ = self._validated(X)
+        if qid is None:
+            if self._had_queries:
+                raise ArrayError("eval_set has no queries, but X has; give (X, y, qid)")
+            qid = np.zeros(validation._num_samples(X), np.int64)
+        return Dataset(X, given[1], qid, feature_names=self._names())
+
+    def _names(self) -> list[str] | None:
+        """Return the names of the features; None when they have none, or numbers that only say their places."""
+        names: npt.NDArray[np.object_] | None = getattr(self, "feature_names_in_", None)
+        return None if names is None or all(map(is_index, names.tolist())) else [str(one) for one in names]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = tags.input_tags.allow_nan = True
+        tags.target_tags.required = tags.target_tags.positive_only = True
+        return tags
+
+    def _more_tags(self) -> dict[str, bool]:  # before 1.6
+        return {"allow_nan": True, "requires_y": True, "requires_positive_y": True}
+
+
+def _listed(eval_set: object) -> list[object]:
+    if eval_set is None:
+        return []
+    return eval_set if isinstance(eval_set, list) else [eval_set]

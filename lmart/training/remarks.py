@@ -1,0 +1,133 @@
+"""What a run has to say of itself: what kept it from learning, or from learning more. Light: loads no numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from lmart.errors import counted
+
+if TYPE_CHECKING:
+    from lmart.settings.resolved import ResolvedSettings
+    from lmart.training.boosting import TrainingRun
+    from lmart.training.resolving import Trainable
+    from lmart.training.train_result import TrainResult
+
+
+class Remark(NamedTuple):
+    """A line for the user.
+
+    text       : the line
+    is_warning : something may be wrong; else it may be good to know
+    """
+
+    text: str
+    is_warning: bool = False
+
+
+def before_training(run: TrainingRun, dataset: Trainable, weighted: bool) -> Iterator[Remark]:
+    """Yield how many queries have no pair of documents to learn from.
+
+    run      : which is ready to start
+    dataset  : the training set
+    weighted : it has weights
+    """
+    without_pair, queries = run.n_idle_queries, dataset.n_queries
+    settings = run.settings
+    of_what = "labels" if settings.recorded.gain.kind != "table" else "gains"
+    differ = f"pair of documents with different {of_what}"
+    pair = "pair of a relevant document and another" if settings.binary_relevance else differ
+    nothing = _consequence(run.continuation is not None)
+    single = int((dataset.query_offsets[1:] - dataset.query_offsets[:-1] == 1).sum())
+    if without_pair == queries:
+        hint = "no query has two documents, so check the qid column" if single == queries else "check the labels"
+        largest = settings.recorded.largest_label
+        if settings.objective_uses_label_scale and largest is not None and single < queries:
+            hint += f", or give a smaller one than max={largest}: with it all stopping probabilities may round to 0"
+        of_all = counted(queries, "query", "queries")
+        yield Remark(f"nothing to learn: none of {of_all} has a {pair}; {hint}; {nothing}", True)
+    elif not run.can_learn and weighted:
+        yield Remark(f"nothing to learn: no query with a weight above 0 has a {pair}; {nothing}", True)
+    elif without_pair:
+        have = "has" if without_pair == 1 else "have"
+        why = f" ({single:,} with a single document)" if single else ""
+        # No warning: hardly any data is without such queries.
+        yield Remark(f"{without_pair:,} of {counted(queries, 'query', 'queries')} {have} no {pair}{why}")
+
+
+def after_training(
+    result: TrainResult, settings: ResolvedSettings, n_features: int, can_learn: bool
+) -> Iterator[Remark]:
+    """Yield what kept the run from learning, or from learning more.
+
+    result     : of the run
+    settings   : of the run
+    n_features : of the data
+    can_learn  : whether there was anything to learn
+    """
+    if not can_learn:
+        return
+    nothing = _consequence(result.continued_from is not None)
+    if not result.n_features_split:
+        why = "every feature is constant" if n_features else "the data has no features"
+        yield Remark(f"nothing to split on: {why}; {nothing}", True)
+    elif result.stopped == "split":
+        yield Remark(
+            f"stopped after {counted(result.rounds, 'tree')} of {settings.trees:,}: no split is left that gains and "
+            f"leaves on each side {counted(settings.recorded.min_docs, 'document')} (--min-docs) and a hessian of "
+            f"{settings.recorded.min_hessian:g} (--min-hessian)" + ("" if result.rounds else f"; {nothing}"),
+            True,
+        )
+    yield from _rankers_without_trees(result, settings)
+    if result.start is not None and result.rounds and not result.best_round:
+        if result.continued_from is None:
+            yield Remark("no round is better than the initial scores alone, so the model holds no tree", True)
+        else:
+            yield Remark("no round is better than what the run started from, so no tree is added to the model", True)
+    if settings.patience is None or not result.validation:
+        return
+    used_up = [(number, one) for number, one in enumerate(result.rankers, 1) if one.stopped == "trees" and one.trees]
+    if used_up:  # one line for all: the ranker that was best at the latest round
+        number, one = max(used_up, key=lambda pair: pair[1].trees / pair[1].rounds)
+        several = len(result.rankers) > 1
+        ranker = f"{len(used_up)} of {len(result.rankers)} rankers used up their trees; ranker {number}: " * several
+        told = unfinished(one.trees, one.rounds, settings.patience, f"{ranker}{settings.measure}")
+        if told is not None:
+            yield Remark(told)
+
+
+def _rankers_without_trees(result: TrainResult, settings: ResolvedSettings) -> Iterator[Remark]:
+    if len(result.rankers) == 1 or not result.rounds:  # which is told already
+        return
+    for number, one in enumerate(result.rankers, 1):
+        if one.trees:
+            continue
+        ranker = f"ranker {number} of {len(result.rankers)}, {one.objective},"
+        if one.rounds:
+            yield Remark(
+                f"{ranker} has no tree: no round of it is better than the initial scores by {settings.measure}"
+            )
+        else:
+            yield Remark(f"{ranker} has no tree: no split was left", True)
+
+
+def _consequence(continues: bool) -> str:
+    """Return what follows when nothing is learned."""
+    return "no tree is added to the model" if continues else "every score will be 0"
+
+
+def unfinished(best: int, grown: int, patience: int, what: str, of_what: str = "") -> str | None:
+    """Return a line when a run used up its trees before a measure was known to be at its best; None when it was.
+
+    best     : the round with the best measure
+    grown    : number of rounds
+    patience : that of early stopping, 0 without
+    what     : the measure
+    of_what  : what has so many trees
+    """
+    if best > max(1, grown - max(1, grown // 10)):
+        at = "" if best == grown else f" (best at {best:,})"
+        return f"{what} was still getting better after {counted(grown, 'tree')}{of_what}{at}: try more --trees"
+    if best > max(0, grown - patience):
+        return f"--early-stop {patience} did not end the run: {what} is best at {best:,} of {grown:,} trees{of_what}"
+    return None

@@ -1,0 +1,182 @@
+"""LambdaMARTRanker in scikit-learn: its own checks, cloning, pickling, and cross-validation by query."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.paths import SAMPLE
+
+import lmart
+from lmart.settings import options
+
+sklearn = pytest.importorskip("sklearn")
+
+from sklearn.base import clone  # noqa: E402
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score  # noqa: E402
+from sklearn.pipeline import make_pipeline  # noqa: E402
+from sklearn.preprocessing import StandardScaler  # noqa: E402
+from sklearn.utils.estimator_checks import parametrize_with_checks  # noqa: E402
+
+from lmart.sklearn import LambdaMARTRanker  # noqa: E402
+
+pytestmark = pytest.mark.peers
+
+DATA, VALID = lmart.read(SAMPLE / "train.svm"), lmart.read(SAMPLE / "vali.svm")
+X, Y, QID = DATA.to_numpy(), DATA.labels, DATA.qid
+FEW: dict[str, Any] = {"trees": 8, "rankers": 1}
+
+# Checks that ask for what a ranker by pairs cannot have, each with the reason.
+_WEIGHTS = (
+    "a row of weight 2 is not the row twice, nor one of weight 0 a row less: each row still takes a rank, and all "
+    "rows of a query are compared with each other"
+)
+NOT_OF_RANKERS = {
+    "check_sample_weight_equivalence_on_dense_data": _WEIGHTS,
+    "check_sample_weight_equivalence_on_sparse_data": _WEIGHTS,
+    "check_sample_weights_invariance": _WEIGHTS,  # what both were called before 1.7
+    "check_sample_weight_equivalence": _WEIGHTS,
+}
+
+
+# With settings by which it learns from a few rows too.
+CHECKS = parametrize_with_checks([LambdaMARTRanker(trees=5, min_docs=1, min_hessian=0.0)]).mark
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(CHECKS.args[0], list(CHECKS.args[1]), **CHECKS.kwargs)
+def test_checks_of_scikit_learn(estimator: Any, check: Any) -> None:
+    name = check.func.__name__
+    if name in NOT_OF_RANKERS and check.keywords.get("kind") != "ones":  # weights of 1 are as none
+        with pytest.raises(AssertionError):
+            check(estimator)
+        pytest.skip(NOT_OF_RANKERS[name])
+    check(estimator)
+
+
+def test_parameters_are_the_settings_of_the_command_line() -> None:
+    own = {"threads": None, "verbose": False, "query_column": None}
+    expected = {one.name: one.default for one in options()} | own
+    expected |= {"gain": str(expected["gain"])}
+    assert LambdaMARTRanker().get_params() == expected
+    assert list(LambdaMARTRanker().get_params()) == sorted(expected)
+
+
+def test_the_model_is_that_of_train(tmp_path: Path) -> None:
+    weights = np.arange(len(Y)) % 3 + 1.0
+    ranker = LambdaMARTRanker(trees=30, early_stop=3, learning_rate=0.2, monotone={3: 1})
+    assert ranker.fit(X, Y, QID, sample_weight=weights, eval_set=(VALID.to_numpy(), VALID.labels, VALID.qid)) is ranker
+    model = lmart.train(X, Y, QID, VALID, trees=30, early_stop=3, learning_rate=0.2, monotone={3: 1}, weights=weights)
+    for name, one in (("a", ranker.model_), ("b", model)):
+        one.save(tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert ranker.predict(X).tolist() == model.predict(X).tolist()
+    assert ranker.score(X, Y, QID) == model.evaluate(X, Y, QID)["ndcg@10"]
+
+
+def test_importances_add_up_to_one_and_find_what_matters() -> None:
+    noise = np.random.default_rng(0).random((len(Y), 2))
+    ranker = LambdaMARTRanker(trees=20, rankers=2).fit(np.column_stack([noise, Y + noise[:, 0] / 9]), Y, qid=QID)
+    importances = ranker.feature_importances_
+    assert importances.shape == (3,) == (ranker.n_features_in_,)
+    assert importances.sum() == pytest.approx(1.0) and importances[2] > 0.9
+    flat = LambdaMARTRanker(**FEW)
+    with pytest.warns(UserWarning, match="nothing to split on"):
+        flat.fit(np.ones((len(Y), 2)), Y, qid=QID)
+    assert flat.feature_importances_.tolist() == [0.0, 0.0]
+
+
+def test_clones_and_pickles() -> None:
+    ranker = LambdaMARTRanker(trees=5, gain=[0, 1, 3, 7, 15]).fit(X, Y, QID)
+    again = clone(ranker)
+    assert not hasattr(again, "model_") and again.get_params() == ranker.get_params()
+    assert again.set_params(trees=3).fit(X, Y, QID).model_.n_trees == 3
+    assert pickle.loads(pickle.dumps(ranker)).predict(X).tolist() == ranker.predict(X).tolist()
+
+
+def by_hand(column: bool = False) -> list[float]:
+    values = []
+    for train, test in GroupKFold(3).split(X, Y, QID):
+        ranker = LambdaMARTRanker(**FEW).fit(X[train], Y[train], qid=QID[train])
+        values.append(ranker.score(X[test], Y[test], qid=QID[test]))
+    return values
+
+
+def test_cross_validation_by_query_with_metadata_routing() -> None:
+    with sklearn.config_context(enable_metadata_routing=True):
+        ranker = LambdaMARTRanker(**FEW).set_fit_request(qid=True).set_score_request(qid=True)
+        found = cross_val_score(ranker, X, Y, cv=GroupKFold(3), params={"qid": QID, "groups": QID})
+        assert found.tolist() == by_hand()
+        search = GridSearchCV(ranker, {"leaves": [3, 8], "l2": np.array([0.0, 1.0])}, cv=GroupKFold(3))
+        search.fit(X, Y, qid=QID, groups=QID)
+    assert search.best_params_["leaves"] in (3, 8) and 0.7 < search.best_score_ <= 1.0
+    best = LambdaMARTRanker(**FEW | search.best_params_).fit(X, Y, qid=QID)
+    assert search.best_estimator_.predict(X).tolist() == best.predict(X).tolist()
+
+
+def test_cross_validation_by_a_column_of_queries() -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(X.shape[1])]).assign(query=QID)
+    ranker = LambdaMARTRanker(**FEW, query_column="query")
+    assert cross_val_score(ranker, frame, Y, groups=QID, cv=GroupKFold(3)).tolist() == by_hand()
+    search = GridSearchCV(ranker, {"leaves": [3, 8]}, cv=GroupKFold(3)).fit(frame, Y, groups=QID)
+    assert search.best_estimator_.model_.feature_names == list(frame.columns[:-1])
+    fitted = search.best_estimator_
+    assert fitted.predict(frame).tolist() == fitted.predict(frame.drop(columns="query")).tolist()
+    assert list(fitted.feature_names_in_) == list(frame.columns[:-1]) and fitted.n_features_in_ == X.shape[1]
+    fitted.set_params(early_stop=2).fit(frame, Y, eval_set=[(frame[:200], Y[:200])])
+    with pytest.raises(ValueError, match="query_column says the queries already"):
+        fitted.fit(frame, Y, qid=QID)
+    with pytest.raises(ValueError, match="X is no DataFrame"):
+        fitted.fit(X, Y)
+
+
+def test_a_pipeline() -> None:
+    pipeline = make_pipeline(StandardScaler(), LambdaMARTRanker(**FEW))
+    pipeline.fit(X, Y, lambdamartranker__qid=QID)
+    assert pipeline.predict(X).shape == (len(Y),)
+
+
+def test_without_queries_all_rows_are_one_and_that_is_told() -> None:
+    ranker = LambdaMARTRanker(**FEW)
+    with pytest.warns(UserWarning, match="fit and score take all rows as one query, as no qid is given") as told:
+        ranker.fit(X[:100], Y[:100])
+    assert told[0].filename == __file__
+    same = lmart.train(X[:100], Y[:100], [0] * 100, **FEW)
+    assert ranker.predict(X).tolist() == same.predict(X).tolist()
+    with pytest.warns(UserWarning, match="one query"):
+        assert ranker.score(X[:100], Y[:100]) == same.evaluate(X[:100], Y[:100], [0] * 100)["ndcg@10"]
+
+
+def test_queries_that_fit_had_are_missed_in_score() -> None:
+    ranker = LambdaMARTRanker(**FEW).fit(X, Y, QID)
+    with pytest.raises(ValueError, match=r"score needs qid, as fit had it; .*set_score_request\(qid=True\)"):
+        ranker.score(X, Y)
+    with pytest.raises(ValueError, match="eval_set has no queries, but X has"):
+        ranker.fit(X, Y, QID, eval_set=(X, Y))
+    with pytest.raises(ValueError, match="eval_set holds a int"):
+        ranker.fit(X, Y, QID, eval_set=[1])
+
+
+def test_settings_are_checked_in_fit() -> None:
+    with pytest.raises(lmart.SettingsError, match="trees is -1"):
+        LambdaMARTRanker(trees=-1).fit(X, Y, QID)
+
+
+def test_the_score_is_nan_when_no_query_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    ranker = LambdaMARTRanker(**FEW).fit(X, Y, QID)
+    monkeypatch.setattr(ranker.model_, "evaluate", lambda *args, **named: {"ndcg@10": None})
+    assert np.isnan(ranker.score(X, Y, QID))
+
+
+def test_without_scikit_learn_the_message_says_what_to_install() -> None:
+    program = "import sys; sys.modules['sklearn'] = None\nimport lmart.sklearn"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stderr.endswith(
+        "ImportError: lmart.sklearn needs scikit-learn 1.5 or newer: pip install 'lmart[sklearn]'\n"
+    )
