@@ -66,6 +66,7 @@ OURS = {
     "--top": "top-k k limit",
     "--tag": "run-id run-name runid run-tag",
     "--per-query": "per-topic q idv print-per-query",
+    "--settings": "config config-file params-file conf",
     "--completion": "show-completion install-completion",
 }
 """By the name of an option here, the names of others, without dashes.

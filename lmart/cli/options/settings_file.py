@@ -27,7 +27,7 @@ def settings_file_option(function: Any) -> Any:
         metavar="FILE",
         is_eager=True,
         callback=_take,
-        help="Take settings from FILE: a model, what --report wrote, a --tune-file or what --tune printed, or JSON "
+        help="Take settings from FILE, such as a model or a report.\f Or a --tune-file, what --tune printed, or JSON "
         'such as {"trees": 300, "leaves": 15}. What is given on the command line goes before. With the settings of a '
         "model or report, and the same data, the new model has the same bytes.",
     )(function)
