@@ -207,7 +207,7 @@ def write_table_rows(
             if column > n_written:
                 p = _write_absent(out, p, column - n_written, is_missing, delimiter)
             value = rows.values[cell]
-            if value == value:
+            if not np.isnan(value):
                 p = write_number(out, p, value, powers)
             out[p] = delimiter
             p += _ONE

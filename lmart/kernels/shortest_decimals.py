@@ -108,9 +108,9 @@ def _shortest_digits(bits: np.uint64, powers: UInt64Array) -> tuple[np.uint64, i
 
     bits   : uint64, of the number, which is above 0 and finite
     powers : uint64[617, 2], in, of `powers_of_ten`
-    Source: Giulietti, The Schubfach way to render doubles, 2020, section 9: of the multiples of 10^k next to the number
-    and of 10^(k + 1), where 10^k is the largest power of ten below the width of the interval that is read as the number,
-    the shortest is taken that lies inside, and the nearest of two.
+    Source: Giulietti, The Schubfach way to render doubles, 2020, section 9. Let 10^k be the largest power of ten below
+    the width of the interval that is read as the number. Of the multiples of 10^k and 10^(k + 1) next to the number the
+    shortest is taken that lies inside, and the nearest of two.
     """
     fraction = bits & _FRACTION
     exponent = int((bits >> _FRACTION_BITS) & np.uint64(0x7FF))
@@ -121,7 +121,9 @@ def _shortest_digits(bits: np.uint64, powers: UInt64Array) -> tuple[np.uint64, i
         power = exponent - 1075
     odd = significand & _ONE  # the ends of the interval of an odd significand are read as its neighbours
     is_lower_end_close = np.uint64(fraction == _ZERO and exponent > 1)
-    k = (power * 1262611 - (524031 if is_lower_end_close != _ZERO else 0)) >> 22  # floor(log10(2^power)), or of 3/4 of it
+    k = (
+        power * 1262611 - (524031 if is_lower_end_close != _ZERO else 0)
+    ) >> 22  # floor(log10(2^power)), or of 3/4 of it
     shift = np.uint64(power + ((-k * 1741647) >> 19) + 1)
     high, low = powers[-k - LOWEST_TEN, 0], powers[-k - LOWEST_TEN, 1]
     middle = significand << _TWO
@@ -240,8 +242,8 @@ def write_number(out: UInt8Array, at: np.uint64, number: float, powers: UInt64Ar
         if float(np.int64(whole)) == number:
             return _write_whole(out, p, whole)
         return _write_fraction(out, p, number, powers)
-    if number != number or number == math.inf:
-        word = np.uint64(0x6E616E) if number != number else np.uint64(0x666E69)  # nan, inf
+    if np.isnan(number) or number == math.inf:
+        word = np.uint64(0x6E616E) if np.isnan(number) else np.uint64(0x666E69)  # nan, inf
         store_word(out, p, word)
         return p + _THREE
     return _write_fraction(out, p, number, powers)

@@ -34,6 +34,7 @@ def convert_data(
     A table's header needs all features: LETOR text is held in memory for it, all else is streamed. With group_by_qid
     labels and query ids are required. DataError when there are no rows.
     """
+
     def make_writer(output: AtomicOutput) -> RowWriter:
         return target.load_writer(output.path, OutputError)(output, absent, pool)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 
@@ -106,4 +107,4 @@ def _pieces(offsets: Int64Array, fields: int) -> list[tuple[int, int]]:
     before = offsets - offsets[0] + np.arange(n + 1) * (fields + 1)
     marks = np.arange(PIECE_FIELDS, int(before[-1]), PIECE_FIELDS)
     bounds = np.unique(np.concatenate([[0], np.searchsorted(before, marks), [n]])).tolist()
-    return list(zip(bounds[:-1], bounds[1:], strict=True))
+    return list(pairwise(bounds))
