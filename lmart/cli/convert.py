@@ -10,6 +10,7 @@ from typing import NamedTuple
 import click
 from click.core import ParameterSource
 
+from lmart.cli.compiling import compile_ahead
 from lmart.cli.options.common import quiet_option, thread_count, threads_option
 from lmart.cli.options.data import data_options
 from lmart.cli.options.packed import given_on_command_line, packed
@@ -249,6 +250,7 @@ def _convert_data(
         keep_document_ids=True,
         ids_for_letor=target.name == "letor",
     ).telling(console.notice, console.warning)
+    compile_ahead("convert", threads)
     with WorkerPool(threads) as pool:
         names = convert_data(src, dst, target, 0.0 if absent == "zero" else math.nan, options, pool)
     context = click.get_current_context()

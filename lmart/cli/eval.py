@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 
 import click
 
+from lmart.cli.compiling import compile_ahead
 from lmart.cli.eval_request import WITH_GAIN, WITHOUT_EMPTY, EvalInputs, EvalOutput, MeasureOptions, check_usage
 from lmart.cli.options.common import definitions, quiet_option, thread_count, threads_option
 from lmart.cli.options.data import data_options
@@ -169,7 +170,9 @@ def command(
     for path in dict.fromkeys((output.per_query or "-", "-")):
         check_output(path, paths)
     console = Console(quiet)
-    with WorkerPool(thread_count(threads, console.notice)) as pool:
+    count = thread_count(threads, console.notice)
+    compile_ahead("eval", count)
+    with WorkerPool(count) as pool:
         ensemble = None if inputs.model is None else read_model(inputs.model)
         if ensemble is not None and inputs.model is not None:
             measures = eval_run.with_gain_of(

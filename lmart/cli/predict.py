@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lmart.cli.compiling import compile_ahead
 from lmart.cli.options.common import quiet_option, thread_count, threads_option
 from lmart.cli.options.data import data_options, refuse_two_standard_inputs
 from lmart.cli.options.packed import given_on_command_line, packed
@@ -202,7 +203,9 @@ def command(
     read_options = _without_labels(read_options, output, strict)
     scattered = read_options.group_by_qid
     warnings: list[str] = []
-    with WorkerPool(thread_count(threads, console.notice)) as pool, open_rows(data, read_options, pool) as reader:
+    count = thread_count(threads, console.notice)
+    compile_ahead("predict", count)
+    with WorkerPool(count) as pool, open_rows(data, read_options, pool) as reader:
         if output.why is not None and explainer is not None:
             from lmart.cli.terminal.explain_report import print_why
 

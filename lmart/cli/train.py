@@ -6,6 +6,7 @@ from dataclasses import fields
 
 import click
 
+from lmart.cli.compiling import compile_ahead
 from lmart.cli.options.common import definitions, quiet_option, thread_count, threads_option
 from lmart.cli.options.data import data_options
 from lmart.cli.options.metadata import MetadataFiles, metadata_options
@@ -168,10 +169,12 @@ def command(
     request.check_outputs()
     request = request.with_constraints_read()
     keep_memory_constant()
-    console = Console(quiet)
+    console = Console(quiet, speaks=True)
     request = request.with_messages_to(console).with_model_read(console)
     record = train_run.RunRecord()
-    with WorkerPool(thread_count(threads, console.notice)) as pool:
+    count = thread_count(threads, console.notice)
+    compile_ahead("train", count)
+    with WorkerPool(count) as pool:
         with record.timed("reading"):
             inputs = read_inputs(request, pool, console)
             resolved = train_run.resolve_settings(request, inputs)

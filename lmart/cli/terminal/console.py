@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from contextlib import AbstractContextManager
@@ -10,6 +11,9 @@ from typing import ClassVar
 import lmart.kernels
 from lmart.cli.terminal.progress import NoProgress, PlainProgress, Progress, TerminalProgress
 from lmart.errors import visible
+
+SHORT_COMPILING = 1.0  # seconds below which it is not worth a line
+LONG_COMPILING = 2.0  # seconds after which it is said although nobody may watch
 
 lmart.kernels.messages.hold()  # until there is a Console
 
@@ -46,26 +50,43 @@ def on_terminal() -> bool:
 class Console:
     """`notice` and `warning` write one plain line each, `progress` shows rounds going by.
 
-    quiet : 1 silences notices and progress, 2 warnings too
+    quiet  : 1 silences notices and progress, 2 warnings too
+    speaks : whether the command tells how its work goes even where nobody watches, as train does
     `warnings` holds every warning of the run, shown or silenced.
     The newest console also passes on what compiling kernels has to tell, and how far the work was when it ends early.
     """
 
     newest: ClassVar[Console | None] = None
 
-    def __init__(self, quiet: int = 0) -> None:
+    def __init__(self, quiet: int = 0, speaks: bool = False) -> None:
         self.quiet = quiet
+        self._speaks = speaks
+        self._told_of_compiling = False
         self.warnings: list[str] = []
         self.kept = ""  # a file that the work so far stands in even when it is interrupted
         self._bar: TerminalProgress | None = None
         self._progress: Progress | None = None
-        lmart.kernels.messages.listen(self.notice, self._warn)
+        lmart.kernels.messages.listen(self.notice, self._warn, self._compiling)
         Console.newest = self
 
     def notice(self, text: str) -> None:
         """Report something the user may want to know."""
         if not self.quiet:
             self._line(f"lmart: {text}")
+
+    def _compiling(self, seconds: float, expected: float) -> None:
+        """Say once that kernels are compiled: on a terminal at once if it takes long, elsewhere only when it does.
+
+        seconds  : it has taken so far
+        expected : seconds in all, as far as known
+        """
+        watched = on_terminal()
+        if self._told_of_compiling or not (watched or self._speaks):
+            return
+        if seconds >= LONG_COMPILING or (watched and expected >= SHORT_COMPILING):
+            self._told_of_compiling = True
+            about = f", about {math.ceil(expected)} s" if expected >= SHORT_COMPILING else ""
+            self.notice(f"compiling for this command{about}")
 
     def warning(self, text: str) -> None:
         """Report something that may be wrong."""
