@@ -182,7 +182,8 @@ def command(
             read_options = replace(read_options, gain=measures[0].conventions.gain)
         # Scores need no features, so no column of a table is parsed for them.
         read_options = for_models(read_options, [] if ensemble is None else [ensemble])
-        dataset = read_dataset(inputs.data, read_options.telling(console.notice, console.warning), pool)
+        read_options = read_options.telling(console.notice, console.warning, console.reading())
+        dataset = read_dataset(inputs.data, read_options, pool)
         eval_run.warn_of_single_documents(dataset, console)
         weights = None if inputs.weights is None else eval_run.weights_of_file(inputs.weights, dataset)
         scale = None if ensemble is None else eval_run.label_scale(ensemble, measures, dataset, console)

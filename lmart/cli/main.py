@@ -20,7 +20,7 @@ from lmart.cli.terminal.console import Console, error, write_line
 from lmart.descriptors import forget_what_was_written, what_was_written
 from lmart.errors import DataError, ExitStatus, LmartError, quote
 
-COMMANDS = ("train", "predict", "eval", "convert")
+COMMANDS = ("train", "predict", "eval", "convert", "compile")
 PROGRAM = "lmart"
 
 
@@ -65,6 +65,8 @@ class LmartGroup(click.Group):
             status = self._run(arguments, extra, complete_var)
             signals.flush_output()
         except (Exception, KeyboardInterrupt) as fault:
+            if Console.newest is not None:
+                Console.newest.close()
             interrupt = signals.interrupt_behind(fault)
             if interrupt is None and isinstance(fault, Exception):
                 status = _report(fault, arguments)

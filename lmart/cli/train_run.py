@@ -11,7 +11,7 @@ from functools import partial
 from lmart.cli.model_selection import SelectedSettings, select_settings, selection_data
 from lmart.cli.signals import flush_output
 from lmart.cli.terminal import model_selection_report, train_report
-from lmart.cli.terminal.console import Console
+from lmart.cli.terminal.console import Console, on_terminal
 from lmart.cli.train_inputs import TrainingInputs
 from lmart.cli.train_request import TrainRequest
 from lmart.formats.models.lmart_json import model_to_json
@@ -212,7 +212,8 @@ def report_result(request: TrainRequest, inputs: TrainingInputs, fitted: FittedM
     console : where messages go
     """
     files = request.files
-    console.notice(train_report.summary(fitted.result, fitted.settings, files.valid, files.out))
+    summary = train_report.summary(fitted.result, fitted.settings, files.valid, files.out)
+    console.notice(f"{summary}; {console.seconds:,.1f} s" if on_terminal() else summary)
     if inputs.metadata.init_scores is not None:
         console.notice("measures are of the initial scores and the trees together; the model holds the trees alone")
 

@@ -212,8 +212,8 @@ def record(folder: Path) -> tuple[dict[tuple[str, str], set[str]], dict[str, lis
     return needed, asks
 
 
-HEADER = """# Signatures of the kernels that commands call: kernel, seconds that compiling takes, commands that need it in
-# their plain form, types. Written by `python tests/helpers/kernel_runs.py`.
+HEADER = """# Signatures of the kernels that commands call: kernel, seconds to compile it, commands that need it in their plain
+# form, types. Written by `python tests/helpers/kernel_runs.py`.
 """
 
 

@@ -1,18 +1,13 @@
-"""Progress of training rounds on standard error. Nothing here may change a result."""
+"""Progress of rounds and other units on standard error. Nothing here may change a result."""
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import Protocol, Self
 
-from lmart.errors import visible
-from lmart.threads import threads_can_start
-
-if TYPE_CHECKING:
-    from rich.progress import Progress as RichProgress
+from lmart.cli.terminal.line import Shown, TerminalLine, TimeLeft
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # seconds between plain lines; in between a tenth of the time gone by
 BAR_PAUSE = 0.2  # seconds between texts next to the bar
@@ -27,8 +22,11 @@ class Progress(Protocol):
     unit: str
     done: int
 
-    def update(self, done: int, text: Text = "") -> None:
-        """Show that `done` units are done; `text` says how good the result is by now, and is only made when shown."""
+    def update(self, done: int, text: Text = "", part: float = 0.0) -> None:
+        """Show that `done` units are done, and `part` of the next one, from 0 to 1, which only the time left tells.
+
+        `text` says how good the result is by now, and is only made when shown.
+        """
 
 
 class _Context:
@@ -49,7 +47,7 @@ class _Context:
 class NoProgress(_Context):
     """Says nothing."""
 
-    def update(self, done: int, text: Text = "") -> None:
+    def update(self, done: int, text: Text = "", part: float = 0.0) -> None:
         """Note how many units are done."""
         self.done = done
 
@@ -66,7 +64,7 @@ class PlainProgress(_Context):
         self._start = self._next = clock()
         self._unwritten: tuple[int, Text] | None = None
 
-    def update(self, done: int, text: Text = "") -> None:
+    def update(self, done: int, text: Text = "", part: float = 0.0) -> None:
         """Write a line when one is due."""
         self.done = done
         now = self._clock()
@@ -89,66 +87,49 @@ class PlainProgress(_Context):
 
 
 class TerminalProgress(_Context):
-    """A bar with the units done, the text and the time left. Rich is imported only for it."""
+    """A bar with the units done, the time left and the text, which is cut first. Rich is imported only for it."""
 
     def __init__(self, total: int, unit: str) -> None:
         super().__init__(total, unit)
-        self._bar: RichProgress | None = None
+        self._line: TerminalLine | None = None
         self._next = 0.0
         self._unwritten: Text = ""
+        self._left = TimeLeft()
 
     def __enter__(self) -> Self:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-        columns = (
-            TextColumn("{task.completed}/{task.total} {task.fields[unit]}", markup=False),
-            BarColumn(bar_width=30),
-            TextColumn("{task.description}", markup=False),
-            TimeRemainingColumn(compact=True, elapsed_when_finished=True),
-        )
-        console = Console(file=sys.stderr, highlight=False)
-        # Rich draws the bar again from a thread of its own; where none can be started, each new text does.
-        threads = threads_can_start()
-        bar = Progress(*columns, console=console, redirect_stdout=False, redirect_stderr=False, auto_refresh=threads)
-        bar.add_task("", total=self.total, unit=self.unit)
-        bar.start()
-        self._bar = bar
+        self._line = TerminalLine(self._shown)
+        self._line.text = ""
+        self._line.start()
         return self
 
-    def update(self, done: int, text: Text = "") -> None:
+    def _shown(self) -> Shown:
+        return Shown(f"{self.done}/{self.total} {self.unit}", self.done / max(self.total, 1), self._left.text())
+
+    def update(self, done: int, text: Text = "", part: float = 0.0) -> None:
         """Move the bar, and show the text when it may change again."""
         self.done = done
-        if self._bar is None:
+        if self._line is None:
             return
-        self._bar.update(self._bar.task_ids[0], completed=done)
-        self._unwritten = text
         now = time.monotonic()
+        self._left.update((done + part) / max(self.total, 1), now)
+        self._unwritten = text
         if now >= self._next or done >= self.total:
-            self._show_text(self._bar)
+            self._line.show(_made(text))
             self._next = now + BAR_PAUSE
-
-    def _show_text(self, bar: RichProgress) -> None:
-        bar.update(bar.task_ids[0], description=visible(_made(self._unwritten)), refresh=not bar.live.auto_refresh)
 
     def print_above(self, text: str) -> bool:
         """Print a line over the bar; False, without printing, when no bar is shown."""
-        if self._bar is None:
-            return False
-        from rich.text import Text as RichText
-
-        self._bar.console.print(RichText(text), soft_wrap=True)
-        return True
+        return self._line is not None and self._line.print_above(text)
 
     def __exit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, where: TracebackType | None
     ) -> None:
-        bar, self._bar = self._bar, None
-        if bar is None:
+        line, self._line = self._line, None
+        if line is None:
             return
         if kind is None:
-            self._show_text(bar)
-        bar.stop()
+            line.show(_made(self._unwritten))
+        line.stop()
 
 
 def _made(text: Text) -> str:

@@ -29,7 +29,8 @@ class FoldProgress:
     def on_round(self, fold: int, one: RoundReport) -> None:
         """Take a round of a fold, as `cross_validate` reports it."""
         if not self._side_by_side:
-            self._progress.update(fold, lambda: _fold_state(one, self._settings, fold))
+            rounds = sum(ranker.trees for ranker in self._settings.rankers[: one.ranker - 1]) + one.round
+            self._progress.update(fold, lambda: _fold_state(one, self._settings, fold), rounds / self._settings.trees)
             return
         if one.round > self._done:  # all folds have had the round before
             self._show_mean()

@@ -56,6 +56,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 compile_when_called: Any = njit  # its types know only some of its options
 config: Any = numba.config  # its names are made at run time
 KERNELS = Path(__file__).parent.parent  # a kernel may call kernels of any file in it
+GENERIC = ("generic", "")  # numba's name and features of a processor that has only what all of its kind have
 ALLOCATING = frozenset({"empty", "zeros", "ones", "full", "arange", "copy"})  # names of what makes an array in a kernel
 
 
@@ -152,7 +153,7 @@ class KernelCache(CacheBase):  # type: ignore[misc, valid-type]  # known at run 
             return None
         if asked is not None and _depth.value <= 1:
             asked(self.name, sig)
-        found = self._find(name, target_context)
+        found = self._find(name, target_context) or self._find_generic(sig, target_context)
         if found is None:
             folder = self._writable_folder()
             self._report_compiling(folder)
@@ -165,6 +166,14 @@ class KernelCache(CacheBase):  # type: ignore[misc, valid-type]  # known at run 
                 elif turn.take(folder):
                     found = self._find(name, target_context)
         return found
+
+    def _find_generic(self, sig: Any, target_context: Any) -> Any:
+        """Return code that `lmart compile --generic` left for any processor of this kind; None when there is none.
+
+        It gives the same results as code for this very processor: kernels leave no choice to the compiler.
+        """
+        name = self.file_name(sig, target_context.codegen(), GENERIC)
+        return None if name is None else self._find(name, target_context)
 
     def is_kept(self, name: str) -> bool:
         """Return whether there is a file of this name in a folder that machine code is loaded from."""
@@ -208,9 +217,12 @@ class KernelCache(CacheBase):  # type: ignore[misc, valid-type]  # known at run 
                 f"install {TESTED}"
             )
 
-    def file_name(self, sig: Any, codegen: Any) -> str | None:
+    def file_name(self, sig: Any, codegen: Any, processor: tuple[str, str] | None = None) -> str | None:
         """Return the name of a signature's file, which changes with everything that its machine code depends on.
 
+        sig       : the signature
+        codegen   : numba's, which knows this processor
+        processor : another processor's name and features; None: this one's
         None, reported, when the source cannot be read, as in an installation of compiled Python files only.
         """
         try:
@@ -221,9 +233,11 @@ class KernelCache(CacheBase):  # type: ignore[misc, valid-type]  # known at run 
                 "compiles again; install lmart with its source files"
             )
             return None
+        triple, *own = codegen.magic_tuple()
+        target = (triple, *(processor or own))
         parts = (
             (numba.__version__, llvmlite.__version__, sys.version, config.OPT, config.BOUNDSCHECK),
-            (sig, codegen.magic_tuple()),
+            (sig, target),
             (*sources, self._place),
         )
         return f"{self.name}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}.kernel"
@@ -310,3 +324,8 @@ def _reason(error: Exception) -> str:
         return os.strerror(error.errno)
     text = str(error).strip().partition("\n")[0]
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def cache_folder() -> Path | None:
+    """Return the folder that machine code is written to; None when there is none."""
+    return writable_folder(KERNELS, config.CACHE_DIR)

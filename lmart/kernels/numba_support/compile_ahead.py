@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import lmart.kernels
 from lmart.kernels import messages
 from lmart.kernels.numba_support import code_files
-from lmart.kernels.numba_support.code_cache import KERNELS, called_by_python, config
+from lmart.kernels.numba_support.code_cache import GENERIC, KERNELS, called_by_python, config
 from lmart.kernels.numba_support.compiling_processes import processes
 from lmart.kernels.numba_support.signatures import Signature, known_signatures, parse
 
@@ -36,7 +36,8 @@ def start(command: str, threads: int) -> None:
     threads : that the command uses; so many processes compile, this one included
     Only while this process has one thread. Without a fork, kernels are compiled when they are called.
     """
-    missing = [one for one in _planned(s for s in known_signatures() if command in s.commands) if not _is_kept(one)]
+    planned = _planned(s for s in known_signatures() if command in s.commands)
+    missing = [one for one in planned if not _is_kept(one) and not _is_kept_for_any(one)]
     seconds = sum(one.seconds for one in missing)
     folder = code_files.writable_folder(KERNELS, config.CACHE_DIR)
     count = min(threads - 1, MOST_FORKS)
@@ -51,11 +52,11 @@ def start(command: str, threads: int) -> None:
         messages.expected = seconds / (count + 1)
 
 
-def compile_all(count: int, tell: Callable[[int, int], None]) -> list[str]:
+def compile_all(count: int, tell: Callable[[int, int, float], None]) -> list[str]:
     """Compile all known signatures that are not kept yet; return what could not be compiled, with the reason.
 
     count : how many processes do it
-    tell  : called now and then with the number of those that are there, and of all
+    tell  : called now and then with the number of those that are there, and of all, and the share of the work done
     """
     for module in pkgutil.iter_modules(lmart.kernels.__path__):
         importlib.import_module(f"lmart.kernels.{module.name}")
@@ -64,7 +65,9 @@ def compile_all(count: int, tell: Callable[[int, int], None]) -> list[str]:
     folder = code_files.writable_folder(KERNELS, config.CACHE_DIR)
 
     def report() -> None:
-        tell(len(planned) - sum(not _is_kept(one) for one in missing), len(planned))
+        left = [one.seconds for one in missing if not _is_kept(one)]
+        whole = sum(one.seconds for one in missing)
+        tell(len(planned) - len(left), len(planned), 1.0 - sum(left) / whole if left else 1.0)
 
     report()
     lock = None if folder is None else code_files.lock_at_once(folder)
@@ -98,6 +101,13 @@ def _planned(signatures: Iterable[Signature]) -> list[Planned]:
 
 def _is_kept(one: Planned) -> bool:
     return bool(one.dispatcher._cache.is_kept(one.file_name))
+
+
+def _is_kept_for_any(one: Planned) -> bool:
+    """Return whether there is code for any processor of this kind."""
+    cache = one.dispatcher._cache
+    name = cache.file_name(one.types, one.dispatcher.targetctx.codegen(), GENERIC)
+    return name is not None and bool(cache.is_kept(name))
 
 
 def _for_fork(planned: Sequence[Planned], number: int, count: int) -> list[Planned]:

@@ -1,0 +1,74 @@
+"""Progress of reading inputs on a terminal: a bar by bytes of a file, rows and speed of a pipe, from one second on."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from lmart.cli.terminal.line import Shown, TerminalLine, TimeLeft
+from lmart.errors import visible
+
+if TYPE_CHECKING:
+    from lmart.formats.read_options import ReadState
+
+QUIET_SECONDS = 1.0  # of reading that nobody needs to be told of
+LONGEST_NAME = 24  # characters
+
+
+class ReadingProgress:
+    """Takes the states of readers, as `ReadOptions.telling` hands them on, and shows one line at a time.
+
+    what : what is done with the rows, such as 'reading'
+    """
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._line: TerminalLine | None = None
+        self.rows = 0  # of the inputs that have ended
+        self._state: ReadState | None = None
+        self._passes: Counter[str] = Counter()
+        self._began = 0.0
+        self._left = TimeLeft()
+
+    def __call__(self, state: ReadState) -> None:
+        """Take how far the reading of an input is."""
+        now = time.monotonic()
+        if self._state is None:
+            self._began = now
+            self._left = TimeLeft()
+            self._passes[state.path] += 1
+        self._state = state
+        self._left.update(state.share, now)
+        if state.ended:
+            self.rows += state.rows
+            self.close()
+        elif self._line is None and now - self._began >= QUIET_SECONDS:
+            self._line = TerminalLine(self._shown, stays=False)
+            self._line.start()
+        elif self._line is not None:
+            self._line.show(self._line.text)
+
+    def _shown(self) -> Shown:
+        state = self._state
+        if state is None:
+            return Shown("", -1.0, "")
+        name = "standard input" if state.path == "-" else visible(os.path.basename(state.path))
+        name = name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+        again = " again" if self._passes[state.path] > 1 else ""
+        megabytes = state.taken / 1e6
+        if state.share > 0.0:
+            return Shown(f"{self._what} {name}{again} {state.share:.0%}", state.share, self._left.text())
+        speed = megabytes / max(time.monotonic() - self._began, 1e-3)
+        return Shown(f"{self._what} {name}{again}", -1.0, f"{state.rows:,} rows, {speed:.0f} MB/s")
+
+    def print_above(self, text: str) -> bool:
+        """Print a line over the progress; False, without printing, when none is shown."""
+        return self._line is not None and self._line.print_above(text)
+
+    def close(self) -> None:
+        """Take the line off the screen."""
+        line, self._line, self._state = self._line, None, None
+        if line is not None:
+            line.stop()
