@@ -74,6 +74,7 @@ predict --model named.json --data named.tsv --format jsonl --explain
 predict --model model.json --data scattered.svm --group-by-qid --format tsv
 eval --model model.json --data test.svm --ties average --metric {measure}
 eval --model model.json --data test.svm --metric {measure} --per-query q.tsv
+eval --model model.json --data odd.svm --allow-inf --duplicates last
 eval --model model.json --data test.csv --metric ndcg@5,map --gain linear --empty skip
 eval --scores scores.txt --data test.svm --metric ndcg@5,map --json
 eval --scores scores.txt --data test.csv
@@ -212,8 +213,8 @@ def record(folder: Path) -> tuple[dict[tuple[str, str], set[str]], dict[str, lis
     return needed, asks
 
 
-HEADER = """# Signatures of the kernels that commands call: kernel, seconds to compile it, commands that need it in their plain
-# form, types. Written by `python tests/helpers/kernel_runs.py`.
+HEADER = """# Signatures of the kernels that commands call: kernel, seconds to compile it, commands that need it in
+# their plain form, types. Written by `python tests/helpers/kernel_runs.py`.
 """
 
 
@@ -251,6 +252,23 @@ def write() -> None:
     TABLE.write_text(HEADER + "".join(f"{line}\n" for line in lines), "utf-8")
 
 
+def compare() -> None:
+    """Print what the table lacks or has in vain."""
+    from lmart.kernels.numba_support.signatures import known_signatures
+
+    load_kernels()
+    with tempfile.TemporaryDirectory() as folder:
+        needed, asked = record(Path(folder))
+    known = {(one.kernel, one.text): one.commands for one in known_signatures()}
+    for one in needed.keys() - known.keys():
+        print("missing:", *one, [line for line, found in asked.items() if one in found][:2])
+    for one in known.keys() - needed.keys():
+        print("in vain:", *one)
+    for one in known.keys() & needed.keys():
+        if known[one] != needed[one]:
+            print("commands:", *one, sorted(needed[one]))
+
+
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
-    write()
+    compare() if "--compare" in sys.argv else write()

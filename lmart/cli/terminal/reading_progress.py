@@ -8,13 +8,11 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from lmart.cli.terminal.line import Shown, TerminalLine, TimeLeft
-from lmart.errors import visible
 
 if TYPE_CHECKING:
     from lmart.formats.read_options import ReadState
 
 QUIET_SECONDS = 1.0  # of reading that nobody needs to be told of
-LONGEST_NAME = 24  # characters
 
 
 class ReadingProgress:
@@ -47,6 +45,7 @@ class ReadingProgress:
         elif self._line is None and now - self._began >= QUIET_SECONDS:
             self._line = TerminalLine(self._shown, stays=False)
             self._line.start()
+            self._line.show("standard input" if state.path == "-" else os.path.basename(state.path))
         elif self._line is not None:
             self._line.show(self._line.text)
 
@@ -54,14 +53,11 @@ class ReadingProgress:
         state = self._state
         if state is None:
             return Shown("", -1.0, "")
-        name = "standard input" if state.path == "-" else visible(os.path.basename(state.path))
-        name = name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
-        again = " again" if self._passes[state.path] > 1 else ""
-        megabytes = state.taken / 1e6
+        what = self._what + (" again" if self._passes[state.path] > 1 else "")
         if state.share > 0.0:
-            return Shown(f"{self._what} {name}{again} {state.share:.0%}", state.share, self._left.text())
-        speed = megabytes / max(time.monotonic() - self._began, 1e-3)
-        return Shown(f"{self._what} {name}{again}", -1.0, f"{state.rows:,} rows, {speed:.0f} MB/s")
+            return Shown(f"{what} {state.share:.0%}", state.share, self._left.text())
+        speed = state.taken / 1e6 / max(time.monotonic() - self._began, 1e-3)
+        return Shown(f"{what} {state.rows:,} rows, {speed:.0f} MB/s", -1.0, "")
 
     def print_above(self, text: str) -> bool:
         """Print a line over the progress; False, without printing, when none is shown."""

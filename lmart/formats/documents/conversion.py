@@ -13,7 +13,7 @@ from lmart.errors import OutputError
 from lmart.formats.documents.reading import open_rows, read_dataset
 from lmart.formats.documents.row_blocks import FeatureColumns, RowBlock, RowReader, RowWriter
 from lmart.formats.format_records import DataReader, DataWriter, Format
-from lmart.formats.read_options import ReadOptions
+from lmart.formats.read_options import ReadOptions, ReadState
 from lmart.streams import AtomicOutput
 from lmart.threads import WorkerPool, chunks
 
@@ -50,7 +50,7 @@ def convert_data(
         blocks = itertools.chain([next(blocks)], blocks)  # the names are known after the first block
         names = None if reader.feature_names is None else tuple(reader.feature_names)
         if target.is_named and names is None:
-            blocks = _without_empty_document_ids(list(blocks))  # the header needs all features
+            blocks = _watched(list(blocks), dst, options)  # the header needs all features
         _write(blocks, reader, names, make_writer(output), target.is_named)
         return names
 
@@ -59,6 +59,16 @@ def _without_empty_document_ids(blocks: list[RowBlock]) -> Iterator[RowBlock]:
     if any(text for block in blocks for text in block.document_ids or ()):
         return iter(blocks)
     return (dataclasses.replace(block, document_ids=None) for block in blocks)
+
+
+def _watched(blocks: list[RowBlock], dst: str, options: ReadOptions) -> Iterator[RowBlock]:
+    """Yield blocks that are all in memory, and report how far their writing is, as reading is reported."""
+    for number, block in enumerate(_without_empty_document_ids(blocks)):
+        if options.watch is not None:
+            options.watch(ReadState(dst, number / len(blocks), 0, 0, False))
+        yield block
+    if options.watch is not None:
+        options.watch(ReadState(dst, 1.0, 0, 0, True))
 
 
 def _write(
