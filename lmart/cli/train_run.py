@@ -11,6 +11,7 @@ from functools import partial
 from lmart.cli.model_selection import SelectedSettings, select_settings, selection_data
 from lmart.cli.signals import flush_output
 from lmart.cli.terminal import model_selection_report, train_report
+from lmart.cli.terminal.best_so_far import BestSoFar
 from lmart.cli.terminal.console import Console, on_terminal
 from lmart.cli.train_inputs import TrainingInputs
 from lmart.cli.train_request import TrainRequest
@@ -164,11 +165,13 @@ def fit(
         started = " and ".join(what for what, one in given.items() if one is not None)
         console.notice(f"{started} alone: {settings.measure} {measures}")
     before = [sum(one.trees for one in settings.rankers[:k]) for k in range(len(settings.rankers))]
+    best = BestSoFar(stops=settings.patience is not None and on_terminal())
     with console.progress(settings.trees) as progress:
         for one in run.rounds():
             record.add(one, in_detail=request.files.report is not None)
             done = before[one.ranker - 1] + one.round
-            progress.update(done, partial(train_report.round_progress, one, settings, valid))
+            best.add(one)
+            progress.update(done, partial(best.before, partial(train_report.round_progress, one, settings, valid)))
     return FittedModel(run.finish(), settings, run.can_learn, tuple(one.text for one in run.differences))
 
 

@@ -53,7 +53,7 @@ def block_of(
 
 
 def queries_of(n: int, draw: st.DataObject) -> tuple[list[int], list[str]]:
-    sizes = []
+    sizes: list[int] = []
     while sum(sizes) < n:
         sizes.append(draw.draw(st.integers(1, n - sum(sizes))))
     return sizes, draw.draw(st.lists(IDS_TEXT, min_size=len(sizes), max_size=len(sizes)))

@@ -65,6 +65,7 @@ class ReadingProgress:
 
     def close(self) -> None:
         """Take the line off the screen."""
-        line, self._line, self._state = self._line, None, None
+        line, self._line = self._line, None
         if line is not None:
             line.stop()
+        self._state = None

@@ -51,13 +51,13 @@ def rows_of(block: RowBlock, queries: Texts, documents: Texts) -> RowsToWrite:
     features = block.features
     labels = np.empty(0) if block.labels is None else block.labels
     return RowsToWrite(
-        np.require(labels, np.float64, "CW"),
-        np.require(block.query_offsets, np.int64, "CW"),
+        np.require(labels, np.float64, ["C", "W"]),
+        np.require(block.query_offsets, np.int64, ["C", "W"]),
         queries,
         documents,
-        np.require(features.offsets, np.int64, "CW"),
-        np.require(features.columns, np.int32, "CW"),
-        np.require(features.values, np.float64, "CW"),
+        np.require(features.offsets, np.int64, ["C", "W"]),
+        np.require(features.columns, np.int32, ["C", "W"]),
+        np.require(features.values, np.float64, ["C", "W"]),
     )
 
 

@@ -14,8 +14,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from numba import types
+import numba.types
 
+types: Any = numba.types  # its classes know only some of their attributes
 TABLE = Path(__file__).parent.parent / "signatures.txt"
 _TOKEN = re.compile(r"[^\s()\[\]]*\[\w+\]|[^\s()]*\(|[^\s()]+|\)")
 _PACKAGE = "lmart.kernels."
