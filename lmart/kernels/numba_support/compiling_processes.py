@@ -15,6 +15,7 @@ from collections.abc import Callable
 POLL = 0.005  # seconds between looks whether a claim has ended
 LONGEST_WAIT = 60.0  # seconds for one kernel: whoever compiles it may have been stopped
 STANDARD_STREAMS = 3
+MOST_FILES = 1 << 16  # open at once, where the system tells no limit
 
 
 class CompilingProcesses:
@@ -61,7 +62,8 @@ class CompilingProcesses:
             for kept in sorted((self._claims, lock)):
                 os.closerange(first, kept)
                 first = kept + 1
-            os.closerange(first, os.sysconf("SC_OPEN_MAX"))
+            limit = os.sysconf("SC_OPEN_MAX")
+            os.closerange(first, limit if 0 < limit < MOST_FILES else MOST_FILES)
             work(number)
             status = 0
         finally:
