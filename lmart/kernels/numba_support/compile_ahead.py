@@ -17,6 +17,7 @@ from lmart.kernels.numba_support.signatures import Signature, known_signatures, 
 
 WORTH_A_FORK = 0.5  # seconds of compiling
 MOST_FORKS = 3
+LOOKED_AT = 3  # kernels by which a command tells whether it was compiled for before
 POLL = 0.1  # seconds between reports
 
 
@@ -36,8 +37,11 @@ def start(command: str, threads: int) -> None:
     threads : that the command uses; so many processes compile, this one included
     Only while this process has one thread. Without a fork, kernels are compiled when they are called.
     """
-    planned = _planned(s for s in known_signatures() if command in s.commands)
-    missing = [one for one in planned if not _is_kept(one) and not _is_kept_for_any(one)]
+    needed = [one for one in known_signatures() if command in one.commands]
+    slowest = sorted(needed, key=lambda one: -one.seconds)[:LOOKED_AT]
+    if not _missing(slowest):  # as a rule, and then nothing more is looked at
+        return
+    missing = _missing(needed)
     seconds = sum(one.seconds for one in missing)
     folder = code_files.writable_folder(KERNELS, config.CACHE_DIR)
     count = min(threads - 1, MOST_FORKS)
@@ -97,6 +101,11 @@ def _planned(signatures: Iterable[Signature]) -> list[Planned]:
             if name is not None:
                 found.append(Planned(dispatcher, types, name, one.seconds))
     return found
+
+
+def _missing(signatures: Iterable[Signature]) -> list[Planned]:
+    """Return those for which there is code neither for this processor nor for any."""
+    return [one for one in _planned(signatures) if not _is_kept(one) and not _is_kept_for_any(one)]
 
 
 def _is_kept(one: Planned) -> bool:
