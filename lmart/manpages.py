@@ -44,7 +44,7 @@ ENVIRONMENT = {
     "TERM is dumb or unset. When standard error is no terminal there are none anyway.",
     "NUMBA_CACHE_DIR": "Where machine code is kept between runs, instead of the folder of the program or, when that "
     "cannot be written, lmart in XDG_CACHE_HOME (~/.cache) or a private folder in TMPDIR. Without any of them each run "
-    "compiles anew. Not used when somebody other than root and you could write to it.",
+    "compiles anew. `lmart compile` fills it ahead. Not used when somebody other than root and you could write to it.",
 }
 
 

@@ -10,13 +10,14 @@ from typing import NamedTuple
 import click
 from click.core import ParameterSource
 
+from lmart.cli.compiling import compile_ahead
 from lmart.cli.help.command import HelpfulCommand
 from lmart.cli.options.choice import Choice
 from lmart.cli.options.common import quiet_option, thread_count, threads_option
 from lmart.cli.options.data import data_options
 from lmart.cli.options.packed import given_on_command_line, packed
 from lmart.cli.terminal.console import Console
-from lmart.errors import quote
+from lmart.errors import counted, quote
 from lmart.formats.format_records import DataReader, DataWriter, Format
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import DATA_FORMATS, FORMATS, MODEL_FORMATS, OWN, AnyFormat, format_of_name
@@ -265,9 +266,11 @@ def _convert_data(
         require_queries=target.name == "qrels",
         keep_document_ids=True,
         ids_for_letor=target.name == "letor",
-    ).telling(console.notice, console.warning)
+    ).telling(console.notice, console.warning, console.reading("converting", prints=dst == "-"))
+    compile_ahead("convert", threads)
     with WorkerPool(threads) as pool:
         names = convert_data(src, dst, target, 0.0 if absent == "zero" else math.nan, options, pool)
+    console.done(f"wrote {counted(console.rows_read, 'row')}", dst)
     context = click.get_current_context()
     if target.name == "qrels" and context.get_parameter_source("absent") is not ParameterSource.DEFAULT:
         console.notice("--absent changes nothing: qrels have no place for features")

@@ -6,6 +6,7 @@ from dataclasses import fields
 
 import click
 
+from lmart.cli.compiling import compile_ahead
 from lmart.cli.eval_request import EvalInputs, EvalOutput, MeasureOptions, check_usage
 from lmart.cli.options.choice import Choice
 from lmart.cli.options.common import definitions, quiet_option, thread_count, threads_option
@@ -215,7 +216,9 @@ def command(
         check_output(path, paths)
     console = Console(quiet)
     page = None if output.html is None else PageRequest.of(output.html, output.train_report, measures)
-    with WorkerPool(thread_count(threads, console.notice)) as pool:
+    count = thread_count(threads, console.notice)
+    compile_ahead("eval", count)
+    with WorkerPool(count) as pool:
         computed = measures if page is None else page.computed
         job = EvalJob(inputs, computed, measure_options.gain_given, read_options, pool, console)
         result = whole = eval_run.evaluate(job)

@@ -121,7 +121,9 @@ def read_judged(job: EvalJob, models: Sequence[Ensemble], keep_document_ids: boo
     if any(measure.kind.uses_gain for measure in job.measures):
         read_options = replace(read_options, gain=job.measures[0].conventions.gain)
     read_options = for_models(read_options, models)
-    return read_dataset(job.inputs.data, read_options.telling(job.console.notice, job.console.warning), job.pool)
+    return read_dataset(
+        job.inputs.data, read_options.telling(job.console.notice, job.console.warning, job.console.reading()), job.pool
+    )
 
 
 def weights_of(job: EvalJob, dataset: RankingDataset) -> Weights | None:

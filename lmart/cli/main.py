@@ -27,7 +27,7 @@ from lmart.errors import DataError, ExitStatus, LmartError, either, quote
 from lmart.foreign_names import option_for, options_for
 
 OPTION_CUTOFF = 0.84  # of the likeness of misspelled options, two dashes included
-COMMANDS = ("train", "predict", "eval", "show", "convert")
+COMMANDS = ("train", "predict", "eval", "show", "convert", "compile")
 PROGRAM = "lmart"
 
 
@@ -87,6 +87,8 @@ class LmartGroup(click.Group):
             status = _complete(self, asking, arguments) if asking else self._run(arguments, extra)
             signals.flush_output()
         except (Exception, KeyboardInterrupt) as fault:
+            if Console.newest is not None:
+                Console.newest.close()
             interrupt = signals.interrupt_behind(fault)
             if interrupt is None and isinstance(fault, Exception):
                 status = _report(fault, arguments)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lmart.cli.compiling import compile_ahead
 from lmart.cli.help.command import HelpfulCommand
 from lmart.cli.options.choice import Choice
 from lmart.cli.options.common import quiet_option, thread_count, threads_option
@@ -16,7 +17,7 @@ from lmart.cli.options.packed import given_on_command_line, packed
 from lmart.cli.options.types import Whole
 from lmart.cli.signals import keep_memory_constant
 from lmart.cli.terminal.console import Console
-from lmart.errors import OutputError, either
+from lmart.errors import OutputError, counted, either
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import RESULT_FORMATS
 
@@ -217,11 +218,15 @@ def command(
     ensemble = read_model(model)
     explainer = Explainer(ensemble, model) if output.explain or output.why is not None else None
     scorer, matcher = Scorer(ensemble), FeatureMatcher(ensemble)
-    read_options = for_models(read_options, [ensemble]).telling(console.notice, console.warning)
+    read_options = for_models(read_options, [ensemble]).telling(
+        console.notice, console.warning, console.reading("scoring", prints=output.path == "-")
+    )
     read_options = _without_labels(read_options, output, strict)
     scattered = read_options.group_by_qid
     warnings: list[str] = []
-    with WorkerPool(thread_count(threads, console.notice)) as pool, open_rows(data, read_options, pool) as reader:
+    count = thread_count(threads, console.notice)
+    compile_ahead("predict", count)
+    with WorkerPool(count) as pool, open_rows(data, read_options, pool) as reader:
         if output.why is not None and explainer is not None:
             from lmart.cli.terminal.explain_report import print_why
 
@@ -230,6 +235,8 @@ def command(
             explanations = None if explainer is None else RowExplanations(explainer, matcher, pool)
             scored_blocks = score_stream(scorer, matcher, reader, pool, strict)
             warnings = _write(scored_blocks, output, data, scattered, explanations)
+            best = "" if output.top is None else f", the best {output.top} of each query"
+            console.done(f"wrote {counted(console.rows_read, 'score')}{best}", output.path)
     for text in (*matcher.warnings(data), *warnings):
         console.warning(text)
 

@@ -151,7 +151,9 @@ def explain(
     keep_memory_constant()
     explainer, matcher = Explainer(ensemble, request.file), FeatureMatcher(ensemble)
     options = replace(
-        for_models(options, [ensemble]).telling(console.notice, console.warning),
+        for_models(options, [ensemble]).telling(
+            console.notice, console.warning, console.reading("explaining", prints=True)
+        ),
         require_labels=False,
         require_queries=False,
         use_labels=False,

@@ -76,6 +76,7 @@ def interrupt_behind(fault: BaseException | None) -> KeyboardInterrupt | None:
 
 def prepare() -> None:
     """Make the standard streams usable and install the signal handlers; called once, before anything is imported."""
+    _Process.is_ours = True
     _open_closed_streams()
     sys.stdout = _output_without_losses()
     # What a terminal or PYTHONIOENCODING cannot show goes out escaped; a result is never lost to an encoding error.
@@ -89,6 +90,17 @@ def prepare() -> None:
             signal.signal(number, _Stopper.stop)
     signal.signal(signal.SIGALRM, _Stopper.again)
     sys.unraisablehook = _Stopper.unraisable
+
+
+def is_process_ours() -> bool:
+    """Return whether the process runs nothing but this command, so that it may be forked."""
+    return _Process.is_ours
+
+
+class _Process:
+    """Whether `prepare` was called."""
+
+    is_ours = False
 
 
 def flush_output() -> None:
@@ -125,6 +137,8 @@ def leave(status: int) -> NoReturn:
     _ignore_signals()
     if (temporaries := sys.modules.get("lmart.streams.temporaries")) is not None:
         temporaries.remove_all()
+    if (compiling := sys.modules.get("lmart.kernels.numba_support.compiling_processes")) is not None:
+        compiling.processes.stop()
     os._exit(status)
 
 

@@ -7,6 +7,7 @@ from dataclasses import fields
 
 import click
 
+from lmart.cli.compiling import compile_ahead
 from lmart.cli.options.common import definitions, quiet_option, thread_count, threads_option
 from lmart.cli.options.data import data_options
 from lmart.cli.options.metadata import MetadataFiles, metadata_options
@@ -181,12 +182,14 @@ def command(
     request.check_outputs()
     request = request.with_constraints_read()
     keep_memory_constant()
-    console = Console(quiet)
+    console = Console(quiet, speaks=True)
     if (told := origin(click.get_current_context())) is not None:
         console.notice(told)
     request = request.with_messages_to(console).with_model_read(console)
     record = train_run.RunRecord()
-    with WorkerPool(thread_count(threads, console.notice)) as pool:
+    count = thread_count(threads, console.notice)
+    compile_ahead("train", count)
+    with WorkerPool(count) as pool:
         with record.timed("reading"):
             inputs = read_inputs(request, pool, console)
             resolved = train_run.resolve_settings(request, inputs)

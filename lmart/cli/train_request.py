@@ -166,4 +166,4 @@ class TrainRequest:
         """Return the request with what readers report going to the console; warn of settings without effect."""
         for text in idle_options(self.settings, self.selection.on_command_line):
             console.warning(text)
-        return replace(self, read_options=self.read_options.telling(console.notice, console.warning))
+        return replace(self, read_options=self.read_options.telling(console.notice, console.warning, console.reading()))

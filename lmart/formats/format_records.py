@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from lmart.formats.results.predictions import PredictionLayout, PredictionWriter
     from lmart.scoring.ensemble import Ensemble
     from lmart.streams import AtomicOutput
+    from lmart.threads import WorkerPool
 
 T = TypeVar("T")
 Reader = TypeVar("Reader")
@@ -113,8 +114,9 @@ class Format(Generic[Reader, Writer]):
 
 DataReader: TypeAlias = "Callable[[RowSource], RowReader]"
 """Makes the reader of one input."""
-DataWriter: TypeAlias = "Callable[[AtomicOutput, float], RowWriter]"
-"""Makes the writer to one output; the number (0 or nan) is written where a row has no cell, if the format needs one."""
+DataWriter: TypeAlias = "Callable[[AtomicOutput, float, WorkerPool], RowWriter]"
+"""Makes the writer to one output, which may use the workers; the number (0 or nan) is written where a row has no cell,
+if the format needs one."""
 ModelReader: TypeAlias = "Callable[[bytes, str], Ensemble]"
 """Turns the content of a file, decompressed, into the model. The text is its path, for messages. ModelError."""
 ModelWriter: TypeAlias = "Callable[[Ensemble], WrittenModel]"

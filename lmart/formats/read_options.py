@@ -4,13 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from lmart.errors import DataError
 from lmart.gains import Gain
 
 if TYPE_CHECKING:
     from lmart.array_types import Float64Array
+
+
+class ReadState(NamedTuple):
+    """How far the reading of an input is.
+
+    path  : the input
+    share : of its bytes, from 0 to 1; 0 if unknown, as of a pipe
+    taken : bytes so far, before decompression
+    rows  : so far
+    ended : whether that is all
+    """
+
+    path: str
+    share: float
+    taken: int
+    rows: int
+    ended: bool
 
 
 @dataclass(frozen=True)
@@ -33,6 +50,7 @@ class ReadOptions:
     known_features    : names of the features that a model has, or their numbers as text; other columns of a table are
                         not parsed, so they may hold text. None: every column counts
     refuse_unknown    : refuse columns that `known_features` lacks
+    watch             : called with how far the reading of an input is, after each block
     tell              : called with a line for the user, and whether it is a warning (else a notice)
     beside_others     : column options need not fit this input, such as a --valid file: they may be for another one
     """
@@ -57,9 +75,20 @@ class ReadOptions:
     refuse_unknown: bool = False
     tell: Callable[[str, bool], None] | None = field(default=None, compare=False)
     beside_others: bool = False
+    watch: Callable[[ReadState], None] | None = field(default=None, compare=False)
 
-    def telling(self, notice: Callable[[str], None], warning: Callable[[str], None]) -> ReadOptions:
-        """Return the options with functions that receive the notices and warnings of readers, each text only once."""
+    def telling(
+        self,
+        notice: Callable[[str], None],
+        warning: Callable[[str], None],
+        watch: Callable[[ReadState], None] | None = None,
+    ) -> ReadOptions:
+        """Return the options with functions that readers call.
+
+        notice  : gets notices, each text only once
+        warning : gets warnings, each text only once
+        watch   : gets how far the reading of an input is; None: nobody does
+        """
         reported: set[str] = set()
 
         def tell(text: str, is_warning: bool) -> None:
@@ -68,7 +97,7 @@ class ReadOptions:
                 reported.add(text)
                 (warning if is_warning else notice)(text)
 
-        return replace(self, tell=tell)
+        return replace(self, tell=tell, watch=watch)
 
     def notice(self, text: str) -> None:
         """Pass on a remark about the data."""

@@ -20,6 +20,8 @@ class Messages:
         self._said: set[str] = set()
         self._held: list[str] | None = None
         self._notice: Callable[[str], None] | None = None
+        self._compiling: Callable[[float, float], None] | None = None
+        self.expected = 0.0  # seconds that compiling will take this command, as far as that is known
         self._warning: Callable[[str], None] = _warn
 
     def hold(self) -> None:
@@ -27,11 +29,21 @@ class Messages:
         self._held = []
         self._warning = self._held.append
 
-    def listen(self, notice: Callable[[str], None], warning: Callable[[str], None]) -> None:
-        """Pass all further messages to these functions, in place of earlier ones, and the warnings kept so far."""
+    def listen(
+        self,
+        notice: Callable[[str], None],
+        warning: Callable[[str], None],
+        compiling: Callable[[float, float], None] | None = None,
+    ) -> None:
+        """Pass all further messages to these functions, in place of earlier ones, and the warnings kept so far.
+
+        notice    : gets a notice
+        warning   : gets a warning
+        compiling : gets the seconds of compiling so far, and those expected in all, before each kernel that is compiled
+        """
         held, self._held = self._held or (), None
         self._said.clear()
-        self._notice, self._warning = notice, warning
+        self._notice, self._warning, self._compiling = notice, warning, compiling
         for text in held:
             self.warning(text)
 
@@ -40,6 +52,11 @@ class Messages:
         if text not in self._said and self._notice is not None:
             self._said.add(text)
             self._notice(text)
+
+    def compiling(self, seconds: float) -> None:
+        """Pass on that a kernel is about to be compiled, after so many seconds of it."""
+        if self._compiling is not None:
+            self._compiling(seconds, self.expected)
 
     def warning(self, text: str) -> None:
         """Pass on a warning of something that costs time, but changes no result."""

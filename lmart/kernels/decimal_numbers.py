@@ -44,7 +44,7 @@ def powers_of_five() -> UInt64Array:
 
 
 @inner_kernel
-def _multiply(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
+def multiply(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
     """Return high and low word of a * b."""
     shift = np.uint64(32)
     a0, a1 = a & _MASK32, a >> shift
@@ -71,9 +71,9 @@ def _scale(mantissa: np.uint64, power: int, powers: UInt64Array) -> tuple[float,
         if word >> np.uint64(64 - step) == np.uint64(0):
             word = word << np.uint64(step)
             zeros += step
-    high, low = _multiply(word, powers[power - LOWEST_POWER, 0])
+    high, low = multiply(word, powers[power - LOWEST_POWER, 0])
     if high & np.uint64(0x1FF) == np.uint64(0x1FF):  # the next bits may carry into the ones that count
-        more, _ = _multiply(word, powers[power - LOWEST_POWER, 1])
+        more, _ = multiply(word, powers[power - LOWEST_POWER, 1])
         room = _ALL_ONES - low
         if more > room:
             high += np.uint64(1)

@@ -6,15 +6,32 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from lmart.array_types import Float64Array, Int32Array, Int64Array, UInt8Array, UInt64Array
 from lmart.kernels.decimal_numbers import HARD, WRONG, parse_number
 from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
+from lmart.kernels.numba_support.intrinsics import load_word, trailing_zeros
+from lmart.kernels.short_decimals import long_decimal, short_decimal
 
 # What a column of a table holds.
 IGNORED, FEATURE, LABEL, QUERY, DOCUMENT = 0, 1, 2, 3, 4
 # Places in the `counts` of parse_delimited.
 ROWS, RUNS, HARD_NUMBERS, FAULTS = 0, 1, 2, 3
 N_COUNTS = 4
+MARGIN = 32  # bytes behind a text that may be looked at, and mean nothing
+_ZERO, _THREE, _EIGHT, _SIXTEEN = np.uint64(0), np.uint64(3), np.uint64(8), np.uint64(16)
+_EACH = np.uint64(0x0101010101010101)  # 1 in each byte
+_HIGH = np.uint64(0x8080808080808080)
+
+
+@inner_kernel
+def _first_zero_byte(word: np.uint64) -> np.uint64:
+    """Return the index of the first byte of a word that is 0, the lowest being 0; 8 without any.
+
+    word : uint64
+    """
+    return trailing_zeros((word - _EACH) & ~word & _HIGH) >> _THREE
 
 
 @inner_kernel
@@ -162,6 +179,27 @@ def _read_number(
 
 
 @inner_kernel
+def _read_short_number(text: UInt8Array, start: int, end_word: np.uint64) -> tuple[float, int]:
+    """Return the number of a field of up to 15 characters that is a plain decimal, and where it stops.
+
+    For any other field that is `start`.
+    text     : uint8, in      start : int64, where the field starts, behind blanks or not
+    end_word : uint64, the byte that ends the field, eight times
+    """
+    p = np.uint64(start)
+    word = load_word(text, p)
+    length = _first_zero_byte(word ^ end_word)
+    if length < _EIGHT:
+        value, is_slow = short_decimal(word, length)
+        return value, start if is_slow != _ZERO else int(np.int64(p + length))
+    length += _first_zero_byte(load_word(text, p + _EIGHT) ^ end_word)
+    value, is_slow = long_decimal(word, load_word(text, p + length - _EIGHT), length)
+    if length == _EIGHT:
+        value, is_slow = short_decimal(word, length)
+    return value, start if is_slow != _ZERO or length == _SIXTEEN else int(np.int64(p + length))
+
+
+@inner_kernel
 def _find_text(text: UInt8Array, start: int, delimiter: int) -> tuple[int, int, bool]:
     """Return where the text of a field stops, without blanks behind it, where the field stops, and whether it is wrong.
 
@@ -184,15 +222,27 @@ def _find_text(text: UInt8Array, start: int, delimiter: int) -> tuple[int, int, 
 
 @inner_kernel
 def _read_field(
-    text: UInt8Array, start: int, field: int, line: int, layout: TableLayout, out: ParsedTable
+    text: UInt8Array,
+    start: int,
+    field: int,
+    line: int,
+    end_word: np.uint64,
+    layout: TableLayout,
+    out: ParsedTable,
 ) -> tuple[int, int, int, bool]:
     """Write one field of the next row; return where it stops, where its query id starts and stops, if it is wrong.
 
     text   : uint8, in      start : int64, where the field starts      field : int64, in the row      line : int64
+    end_word : uint64, the byte that ends the field, eight times
     layout : TableLayout, in      out : ParsedTable, out
     """
     row = out.counts[ROWS]
     delimiter, kind = layout.delimiter, layout.kinds[field]
+    if kind == FEATURE:
+        value, stop = _read_short_number(text, start, end_word)
+        if stop != start:
+            out.values[row * layout.n_features + layout.places[field]] = value
+            return stop, 0, 0, False
     p = _skip_blanks(text, start, delimiter)
     if kind == FEATURE:
         index = row * layout.n_features + layout.places[field]
@@ -226,7 +276,8 @@ def _read_fields(
     last = len(layout.kinds) - 1
     p = start
     for field in range(last + 1):
-        p, first, stop, wrong = _read_field(text, p, field, line, layout, out)
+        end_word = np.uint64(10 if field == last else layout.delimiter) * _EACH
+        p, first, stop, wrong = _read_field(text, p, field, line, end_word, layout, out)
         if stop > 0:
             id_start, id_stop = first, stop
         if wrong or (field < last and text[p] != layout.delimiter):
@@ -294,7 +345,7 @@ def parse_delimited(text: UInt8Array, start: int, stop: int, layout: TableLayout
 
     A line with a fault is noted and leaves no row, nor does a blank line.
 
-    text        : uint8[>= stop], in; text[stop - 1] is a newline
+    text        : uint8[>= stop + MARGIN], in; text[stop - 1] is a newline
     start, stop : int, the bytes to read; lines count from 0 at `start`
     layout      : TableLayout, in      out : ParsedTable, out
     Parallel: each call writes only its own `out`. Cost: O(stop - start).

@@ -3,7 +3,7 @@
 Up to eight characters are handled as the bytes of one word, the first one lowest: x = word ^ '00000000' turns digits
 into 0..9; shifted up, so that its last character is the highest byte, a short token has leading zeros. The digit tests
 and sums are of Lemire, Number parsing at a gigabyte per second, 2021, section 4; loops over them without branches
-become vector instructions.
+become vector instructions, but only when they call nothing, so that the functions for one value repeat their bodies.
 
 Digits and power of ten are exact doubles, so one division rounds once (Clinger 1990). Minus zero is given as zero.
 """
@@ -132,3 +132,49 @@ def read_long_decimals(
         value = mantissa / scale
         numbers[i] = 0.0 - value if negative else value
         slow[i] = is_slow
+
+
+@inner_kernel
+def short_decimal(word: np.uint64, length: np.uint64) -> tuple[float, np.uint64]:
+    """Return the value of up to eight characters: digits, one point at most, a minus; and 0 if it is nothing else.
+
+    word   : uint64, the eight bytes from the start of the value      length : uint64, of the value
+    """
+    x = word ^ DIGIT_ZEROS
+    negative = x & _LOW_BYTE == _MINUS
+    if negative:
+        x ^= _MINUS
+    x, mark = _take_point(x << ((_ZERO - (length << _THREE)) & np.uint64(63)))
+    is_slow = (((x + _TO_HIGH) | x) & _HIGH) | (mark & _LAST)
+    if length - _ONE >= _EIGHT or (negative and length == _ONE):
+        is_slow = _ONE
+    value = float(np.int32(eight_digits(x))) / _SCALES[(mark * _PLACES) >> np.uint64(60)]
+    return 0.0 - value if negative else value, is_slow
+
+
+@inner_kernel
+def long_decimal(word: np.uint64, last: np.uint64, length: np.uint64) -> tuple[float, np.uint64]:
+    """Return the value of 9 to 16 characters: digits, one point at most, a minus; and 0 if it is nothing else.
+
+    word, last : uint64, the first and last eight bytes of the value      length : uint64, of the value
+    """
+    x = word ^ DIGIT_ZEROS
+    negative = x & _LOW_BYTE == _MINUS
+    if negative:
+        x ^= _MINUS
+    x, mark = _take_point(x << ((_ZERO - (length << _THREE)) & np.uint64(63)))
+    y, last_mark = _take_point(last ^ DIGIT_ZEROS)
+    last_digits = 1e8
+    only_mark, second_mark = mark, _ZERO
+    if last_mark != _ZERO:
+        last_digits = 1e7
+        only_mark, second_mark = last_mark, mark
+    scale = _SCALES[(only_mark * _PLACES) >> np.uint64(60)]
+    if mark != _ZERO:
+        scale *= 1e8
+    mantissa = float(np.int32(eight_digits(x))) * last_digits + float(np.int32(eight_digits(y)))
+    is_slow = ((((x + _TO_HIGH) | x) | ((y + _TO_HIGH) | y)) & _HIGH) | (last_mark & _LAST) | second_mark
+    if mantissa >= _LARGEST or length - _NINE >= _EIGHT:
+        is_slow = _ONE
+    value = mantissa / scale
+    return 0.0 - value if negative else value, is_slow

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
+import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import lmart.kernels
 from lmart.cli.terminal.progress import NoProgress, PlainProgress, Progress, TerminalProgress
+from lmart.cli.terminal.reading_progress import ReadingProgress
 from lmart.errors import visible
+
+if TYPE_CHECKING:
+    from lmart.formats.read_options import ReadState
+
+SHORT_COMPILING = 1.0  # seconds below which it is not worth a line
+LONG_COMPILING = 2.0  # seconds after which it is said although nobody may watch
 
 lmart.kernels.messages.hold()  # until there is a Console
 
@@ -46,20 +56,24 @@ def on_terminal() -> bool:
 class Console:
     """`notice` and `warning` write one plain line each, `progress` shows rounds going by.
 
-    quiet : 1 silences notices and progress, 2 warnings too
+    quiet  : 1 silences notices and progress, 2 warnings too
+    speaks : whether the command tells how its work goes even where nobody watches, as train does
     `warnings` holds every warning of the run, shown or silenced.
     The newest console also passes on what compiling kernels has to tell, and how far the work was when it ends early.
     """
 
     newest: ClassVar[Console | None] = None
 
-    def __init__(self, quiet: int = 0) -> None:
+    def __init__(self, quiet: int = 0, speaks: bool = False) -> None:
         self.quiet = quiet
+        self._speaks = speaks
+        self._told_of_compiling = False
         self.warnings: list[str] = []
         self.kept = ""  # a file that the work so far stands in even when it is interrupted
-        self._bar: TerminalProgress | None = None
+        self._began = time.monotonic()
+        self._bar: TerminalProgress | ReadingProgress | None = None
         self._progress: Progress | None = None
-        lmart.kernels.messages.listen(self.notice, self._warn)
+        lmart.kernels.messages.listen(self.notice, self._warn, self._compiling)
         Console.newest = self
 
     def notice(self, text: str) -> None:
@@ -67,15 +81,34 @@ class Console:
         if not self.quiet:
             self._line(f"lmart: {text}")
 
+    def _compiling(self, seconds: float, expected: float) -> None:
+        """Say once that kernels are compiled: on a terminal at once if it takes long, elsewhere only when it does.
+
+        seconds  : it has taken so far
+        expected : seconds in all, as far as known
+        """
+        watched = on_terminal()
+        if self._told_of_compiling or not (watched or self._speaks):
+            return
+        if seconds >= LONG_COMPILING or (watched and expected >= SHORT_COMPILING):
+            self._told_of_compiling = True
+            about = f", about {math.ceil(expected)} s" if expected >= SHORT_COMPILING else ""
+            self.notice(f"compiling for this command{about}")
+
     def warning(self, text: str) -> None:
         """Report something that may be wrong."""
         self.warnings.append(text)
         self._warn(text)
 
-    def progress(self, total: int, unit: str = "trees") -> AbstractContextManager[Progress]:
-        """Return a context whose `update(done, text)` shows progress: a bar on a terminal, else a few lines."""
+    def progress(self, total: int, unit: str = "trees", plain: bool = True) -> AbstractContextManager[Progress]:
+        """Return a context whose `update(done, text)` shows progress: a bar on a terminal, else a few lines.
+
+        total : number of units
+        unit  : what is counted
+        plain : whether there are lines elsewhere; else there is nothing
+        """
         shown: NoProgress | PlainProgress | TerminalProgress
-        if self.quiet:
+        if self.quiet or not (plain or on_terminal()):
             shown = NoProgress(total, unit)
         elif not on_terminal():
             shown = PlainProgress(total, unit, self.notice)
@@ -83,6 +116,41 @@ class Console:
             shown = self._bar = TerminalProgress(total, unit)
         self._progress = shown
         return shown
+
+    def reading(self, what: str = "reading", prints: bool = False) -> Callable[[ReadState], None] | None:
+        """Return what shows how far the reading of inputs is, on a terminal; None elsewhere.
+
+        what   : is done with the rows
+        prints : whether results go to standard output meanwhile, which a bar would spoil on the same terminal
+        """
+        if self.quiet or not on_terminal() or (prints and sys.stdout.isatty()):
+            return None
+        self._bar = ReadingProgress(what)
+        return self._bar
+
+    @property
+    def rows_read(self) -> int:
+        """The rows of all inputs that `reading` was told of."""
+        return self._bar.rows if isinstance(self._bar, ReadingProgress) else 0
+
+    def done(self, text: str, path: str) -> None:
+        """Say on a terminal what was written to a file, and in how many seconds.
+
+        text : what was written
+        path : of the file; nothing is said of '-', standard output
+        """
+        if on_terminal() and path != "-":
+            self.notice(f"{text} to {path} in {self.seconds:,.1f} s")
+
+    @property
+    def seconds(self) -> float:
+        """How long the command has taken."""
+        return time.monotonic() - self._began
+
+    def close(self) -> None:
+        """Take what shows progress of reading off the screen."""
+        if isinstance(self._bar, ReadingProgress):
+            self._bar.close()
 
     def how_far(self) -> str:
         """Return how far the newest progress is, such as `3 of 300 trees`; nothing before its first unit."""

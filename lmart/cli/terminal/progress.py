@@ -1,20 +1,14 @@
-"""Progress of training rounds on standard error. Nothing here may change a result."""
+"""Progress of rounds and other units on standard error. Nothing here may change a result."""
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import Protocol, Self
 
-from lmart.cli.terminal.label import SMALLEST_BAR, Label, fitted
-from lmart.errors import visible
-from lmart.threads import threads_can_start
-
-if TYPE_CHECKING:
-    from rich.progress import BarColumn
-    from rich.progress import Progress as RichProgress
+from lmart.cli.terminal.label import Label
+from lmart.cli.terminal.line import Shown, TerminalLine, TimeLeft
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # seconds between plain lines; in between a tenth of the time gone by
 BAR_PAUSE = 0.2  # seconds between texts next to the bar
@@ -95,81 +89,49 @@ class PlainProgress(_Context):
 
 
 class TerminalProgress(_Context):
-    """A bar with the units done, the text and the time left, which is never cut. Rich is imported only for it."""
+    """A bar with the units done, the time left and the text, whose words go first. Rich is imported only for it."""
 
     def __init__(self, total: int, unit: str) -> None:
         super().__init__(total, unit)
-        self._bar: RichProgress | None = None
-        self._column: BarColumn
+        self._line: TerminalLine | None = None
         self._next = 0.0
         self._unwritten: Text = ""
+        self._left = TimeLeft()
 
     def __enter__(self) -> Self:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-        self._column = BarColumn(bar_width=SMALLEST_BAR)
-        columns = (
-            TextColumn("{task.fields[count]}", markup=False),
-            self._column,
-            TextColumn("{task.description}", markup=False),
-            TimeRemainingColumn(compact=True, elapsed_when_finished=True),
-        )
-        console = Console(file=sys.stderr, highlight=False)
-        # Rich draws the bar again from a thread of its own; where none can be started, each new text does.
-        threads = threads_can_start()
-        bar = Progress(
-            *columns,
-            console=console,
-            redirect_stdout=False,
-            redirect_stderr=False,
-            auto_refresh=threads,
-            speed_estimate_period=SPEED_PERIOD,
-        )
-        bar.add_task("", total=self.total, count="")
-        self._show_text(bar)
-        bar.start()
-        self._bar = bar
+        self._line = TerminalLine(self._shown)
+        self._line.start()
         return self
+
+    def _shown(self) -> Shown:
+        done = f"{self.done}/{self.total}"
+        return Shown(f"{done} {self.unit}", self.done / max(self.total, 1), self._left.text(), done)
 
     def update(self, done: int, text: Text = "", part: float = 0.0) -> None:
         """Move the bar, and show the text when it may change again."""
         self.done = done
-        if self._bar is None:
+        if self._line is None:
             return
-        self._bar.update(self._bar.task_ids[0], completed=done + part)
-        self._unwritten = text
         now = time.monotonic()
+        self._left.update((done + part) / max(self.total, 1), now)
+        self._unwritten = text
         if now >= self._next or done >= self.total:
-            self._show_text(self._bar)
+            self._line.show(*_made(text).forms)
             self._next = now + BAR_PAUSE
-
-    def _show_text(self, bar: RichProgress) -> None:
-        counts = f"{self.done}/{self.total} {self.unit}", f"{self.done}/{self.total}"
-        forms = [visible(form) for form in _made(self._unwritten).forms]
-        row = fitted(bar.console.width, counts, forms)
-        self._column.bar_width = row.bar
-        refresh = not bar.live.auto_refresh and bar.live.is_started
-        bar.update(bar.task_ids[0], description=row.label, count=row.done, refresh=refresh)
 
     def print_above(self, text: str) -> bool:
         """Print a line over the bar; False, without printing, when no bar is shown."""
-        if self._bar is None:
-            return False
-        from rich.text import Text as RichText
-
-        self._bar.console.print(RichText(text), soft_wrap=True)
-        return True
+        return self._line is not None and self._line.print_above(text)
 
     def __exit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, where: TracebackType | None
     ) -> None:
-        bar, self._bar = self._bar, None
-        if bar is None:
+        line, self._line = self._line, None
+        if line is None:
             return
         if kind is None:
-            self._show_text(bar)
-        bar.stop()
+            line.show(*_made(self._unwritten).forms)
+        line.stop()
 
 
 def _made(text: Text) -> Label:

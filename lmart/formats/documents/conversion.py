@@ -11,9 +11,9 @@ import numpy as np
 from lmart.data.dataset import RankingDataset, SparseRows
 from lmart.errors import OutputError
 from lmart.formats.documents.reading import open_rows, read_dataset
-from lmart.formats.documents.row_blocks import FeatureColumns, RowBlock, RowReader
+from lmart.formats.documents.row_blocks import FeatureColumns, RowBlock, RowReader, RowWriter
 from lmart.formats.format_records import DataReader, DataWriter, Format
-from lmart.formats.read_options import ReadOptions
+from lmart.formats.read_options import ReadOptions, ReadState
 from lmart.streams import AtomicOutput
 from lmart.threads import WorkerPool, chunks
 
@@ -34,20 +34,24 @@ def convert_data(
     A table's header needs all features: LETOR text is held in memory for it, all else is streamed. With group_by_qid
     labels and query ids are required. DataError when there are no rows.
     """
+
+    def make_writer(output: AtomicOutput) -> RowWriter:
+        return target.load_writer(output.path, OutputError)(output, absent, pool)
+
     if options.group_by_qid:
         options = dataclasses.replace(options, require_labels=True, require_queries=True)
         dataset = read_dataset([src], options, pool)
         with AtomicOutput(dst) as output:
             blocks = _without_empty_document_ids(list(_blocks_of(dataset)))
-            _write(blocks, dataset, dataset.feature_names, output, target, absent)
+            _write(blocks, dataset, dataset.feature_names, make_writer(output), target.is_named)
         return dataset.feature_names
     with open_rows(src, options, pool) as reader, AtomicOutput(dst) as output:
         blocks = iter(reader)
         blocks = itertools.chain([next(blocks)], blocks)  # the names are known after the first block
         names = None if reader.feature_names is None else tuple(reader.feature_names)
         if target.is_named and names is None:
-            blocks = _without_empty_document_ids(list(blocks))  # the header needs all features
-        _write(blocks, reader, names, output, target, absent)
+            blocks = _watched(list(blocks), dst, options)  # the header needs all features
+        _write(blocks, reader, names, make_writer(output), target.is_named)
         return names
 
 
@@ -57,16 +61,32 @@ def _without_empty_document_ids(blocks: list[RowBlock]) -> Iterator[RowBlock]:
     return (dataclasses.replace(block, document_ids=None) for block in blocks)
 
 
+def _watched(blocks: list[RowBlock], dst: str, options: ReadOptions) -> Iterator[RowBlock]:
+    """Yield blocks that are all in memory, and report how far their writing is, as reading is reported."""
+    for number, block in enumerate(_without_empty_document_ids(blocks)):
+        if options.watch is not None:
+            options.watch(ReadState(dst, number / len(blocks), 0, 0, False))
+        yield block
+    if options.watch is not None:
+        options.watch(ReadState(dst, 1.0, 0, 0, True))
+
+
 def _write(
     blocks: Iterator[RowBlock],
     source: RowReader | RankingDataset,
     names: tuple[str, ...] | None,
-    output: AtomicOutput,
-    target: Format[DataReader, DataWriter],
-    absent: float,
+    writer: RowWriter,
+    is_named: bool,
 ) -> None:
-    writer = target.load_writer(output.path, OutputError)(output, absent)
-    if not target.is_named:
+    """Write blocks of rows.
+
+    blocks   : the rows
+    source   : knows the ids of the features
+    names    : their names; None: they are numbered
+    writer   : of the output
+    is_named : whether the output has a header of names
+    """
+    if not is_named:
         for block in blocks:
             ids = np.arange(1, len(names) + 1) if names is not None else source.feature_ids
             writer.write(block, FeatureColumns(ids))
@@ -76,10 +96,12 @@ def _write(
     order = np.argsort(feature_ids, kind="stable")
     number = np.empty(len(order), np.int32)
     number[order] = np.arange(len(order))
+    is_ascending = np.array_equal(order, np.arange(len(order)))
     header = [names[i] if names is not None else str(feature_ids[i]) for i in order.tolist()]
     features = FeatureColumns(feature_ids[order], header)
     for block in blocks:
-        rows = dataclasses.replace(block.features, columns=number[block.features.columns])
+        columns = block.features.columns if is_ascending else number[block.features.columns]
+        rows = dataclasses.replace(block.features, columns=columns)
         writer.write(dataclasses.replace(block, features=rows), features)
     writer.finish()
 

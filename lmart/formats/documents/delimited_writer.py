@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Sequence
+from functools import partial
 
-import numpy as np
-
+from lmart.array_types import UInt8Array
 from lmart.errors import OutputError, quote
 from lmart.formats.documents.row_blocks import FeatureColumns, RowBlock
-from lmart.formats.number_text import shortest
+from lmart.formats.documents.row_text_writer import RowTextWriter, powers, rows_of, texts_of
+from lmart.kernels.row_text import RowsToWrite, write_table_rows
 from lmart.streams import AtomicOutput
+from lmart.threads import WorkerPool
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 
@@ -19,49 +23,43 @@ class DelimitedWriter:
 
     format: str
 
-    def __init__(self, output: AtomicOutput, absent: float) -> None:
-        """Write to `output`; `absent` (0 or nan) stands where a row has no cell."""
+    def __init__(self, output: AtomicOutput, absent: float, pool: WorkerPool) -> None:
+        """Write to `output` on `pool`; `absent` (0 or nan) stands where a row has no cell."""
         self._output = output
+        self._writer = RowTextWriter(output, pool)
         self._delimiter = DELIMITERS[self.format]
+        self._needs_quotes = re.compile(f'[{self._delimiter}"\n\r]')
         self._absent = absent
         self._started = False
 
     def write(self, block: RowBlock, features: FeatureColumns) -> None:
         """Append the rows; the first block decides which columns there are besides the features."""
         feature_names = features.names
-        columns = []
-        if block.labels is not None:
-            columns.append(("label", [shortest(label) for label in block.labels.tolist()]))
-        if block.query_ids is not None:
-            sizes = np.diff(block.query_offsets).tolist()
-            texts = [self._quoted(query_id) for query_id in block.query_ids]
-            columns.append(("qid", [text for text, size in zip(texts, sizes, strict=True) for _ in range(size)]))
-        if block.document_ids is not None:
-            columns.append(("docid", [self._quoted(text) for text in block.document_ids]))
-        names = [name for name, _ in columns]
         if not self._started:
             self._started = True
-            if clash := set(names) & set(feature_names):
-                name = quote(min(clash))
-                what = f"a feature is named {name} like another column of the output"
-                raise OutputError(f"{what}; leave it out with --ignore-columns", self._output.path)
-            header = [*names, *(self._quoted(name) for name in feature_names)]
-            self._output.write(self._delimiter.join(header) + "\n")
-        dense = block.features.dense(len(feature_names), self._absent)
-        lines = []
-        for i, row in enumerate(dense.tolist()):
-            fields = [values[i] for _, values in columns]
-            fields += ["" if math.isnan(value) else shortest(value) for value in row]
-            lines.append(self._delimiter.join(fields) + "\n")
-        self._output.write("".join(lines))
+            there = {"label": block.labels, "qid": block.query_ids, "docid": block.document_ids}
+            self._write_header([name for name, values in there.items() if values is not None], feature_names)
+        rows = rows_of(block, texts_of(self._quoted(block.query_ids)), texts_of(self._quoted(block.document_ids)))
+        is_missing = math.isnan(self._absent)
+        write_rows = partial(_write_rows, rows, len(feature_names), ord(self._delimiter), is_missing)
+        self._writer.write(rows, len(feature_names), 0, write_rows)
 
     def finish(self) -> None:
         """Nothing is left to write."""
 
-    def _quoted(self, text: str) -> str:
-        if any(c in text for c in (self._delimiter, '"', "\n", "\r")):
-            return '"' + text.replace('"', '""') + '"'
-        return text
+    def _write_header(self, names: Sequence[str], feature_names: Sequence[str]) -> None:
+        if clash := set(names) & set(feature_names):
+            name = quote(min(clash))
+            what = f"a feature is named {name} like another column of the output"
+            raise OutputError(f"{what}; leave it out with --ignore-columns", self._output.path)
+        header = [*names, *(self._quoted(feature_names) or ())]
+        self._output.write(self._delimiter.join(header) + "\n")
+
+    def _quoted(self, texts: Sequence[str] | None) -> Sequence[str] | None:
+        """Return texts as they stand in fields: with quotes where they hold what would end a field."""
+        if not texts or not self._needs_quotes.search("".join(texts)):
+            return texts
+        return ['"' + one.replace('"', '""') + '"' if self._needs_quotes.search(one) else one for one in texts]
 
 
 class CsvWriter(DelimitedWriter):
@@ -74,3 +72,9 @@ class TsvWriter(DelimitedWriter):
     """Writes TSV."""
 
     format = "tsv"
+
+
+def _write_rows(
+    rows: RowsToWrite, n_features: int, delimiter: int, is_missing: bool, start: int, stop: int, out: UInt8Array
+) -> int:
+    return write_table_rows(rows, start, stop, n_features, delimiter, is_missing, powers(), out)

@@ -12,6 +12,7 @@ import pyarrow.parquet
 from lmart.errors import OutputError, quote
 from lmart.formats.documents.row_blocks import FeatureColumns, RowBlock
 from lmart.streams import AtomicOutput
+from lmart.threads import WorkerPool
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 class ParquetWriter:
     """Writes blocks of rows as Parquet; missing values are nulls."""
 
-    def __init__(self, output: AtomicOutput, absent: float) -> None:
-        """Write to `output`; `absent` (0 or nan) stands where a row has no cell."""
+    def __init__(self, output: AtomicOutput, absent: float, pool: WorkerPool) -> None:
+        """Write to `output`; `absent` (0 or nan) stands where a row has no cell; pyarrow has threads of its own."""
         self._output = output
         self._absent = absent
         self._writer: Any = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from lmart.data.dataset import RankingDataset
@@ -14,7 +14,7 @@ from lmart.formats.documents.dataset_builder import DatasetBuilder, QuerySizes, 
 from lmart.formats.documents.feature_table import FeatureTable
 from lmart.formats.documents.row_blocks import RowBlock, RowReader, RowSource, SeenQueries
 from lmart.formats.metadata_files import read_query_sizes
-from lmart.formats.read_options import ReadOptions
+from lmart.formats.read_options import ReadOptions, ReadState
 from lmart.formats.registry import DATA_FORMATS
 from lmart.scoring.ensemble import Ensemble
 from lmart.streams import InputStream, Spool, open_input
@@ -152,18 +152,26 @@ def _open(
         stream.close()
         raise
     reader.alone = alone
-    reader = _CheckedRows(reader, stream)
+    reader = _CheckedRows(reader, stream, options.watch)
     return reader if shared.sizes is None else SizedRows(reader, shared.sizes)
 
 
 class _CheckedRows(RowReader):
     """The rows of a reader. DataError when there are none, and in place of others when the file changed meanwhile."""
 
-    def __init__(self, reader: RowReader, stream: InputStream) -> None:
+    def __init__(self, reader: RowReader, stream: InputStream, watch: Callable[[ReadState], None] | None) -> None:
+        """Take the rows.
+
+        reader : whose they are
+        stream : what it reads
+        watch  : called with how far the reading is, after each block
+        """
         self.path = reader.path
         self.table = reader.table
         self._reader = reader
         self._stream = stream
+        self._watch = watch
+        self._rows = 0
 
     def close(self) -> None:
         """Close the input."""
@@ -181,12 +189,23 @@ class _CheckedRows(RowReader):
             first = next(blocks, None)
             if first is None:
                 raise DataError("there are no rows in it; check the step that made it", self.path)
+            self._report(first)
             yield first
             del first  # no block is held while the next one is made
-            yield from blocks
+            for more in blocks:
+                self._report(more)
+                yield more
+                del more
         except DataError:
             self._stream.refuse_changed()
             raise
+        finally:
+            self._report([], ended=True)
+
+    def _report(self, block: RowBlock | list[RowBlock], ended: bool = False) -> None:
+        if self._watch is not None:
+            self._rows += sum(map(len, block)) if isinstance(block, list) else len(block)
+            self._watch(ReadState(self.path, self._reader.progress, self._stream.taken, self._rows, ended))
 
     @property
     def progress(self) -> float:

@@ -18,6 +18,7 @@ import os
 import pickle
 import sys
 import threading
+import time
 from collections.abc import Callable
 from functools import partial, wraps
 from pathlib import Path
@@ -37,6 +38,7 @@ from lmart.kernels.numba_support.code_files import (
     writable_folder,
     write_code,
 )
+from lmart.kernels.numba_support.compiling_processes import processes
 from lmart.kernels.numba_support.inlined_code import InlinedCompiler, add_inlined, refuse_python
 from lmart.kernels.numba_support.numba_internals import (
     TESTED,
@@ -55,6 +57,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 compile_when_called: Any = njit  # its types know only some of its options
 config: Any = numba.config  # its names are made at run time
 KERNELS = Path(__file__).parent.parent  # a kernel may call kernels of any file in it
+GENERIC = ("generic", "")  # numba's name and features of a processor that has only what all of its kind have
 ALLOCATING = frozenset({"empty", "zeros", "ones", "full", "arange", "copy"})  # names of what makes an array in a kernel
 
 
@@ -114,6 +117,7 @@ def _with_cache(function: Callable[..., Any], for_kernels: bool) -> Any:
         compiled._compile_for_args = refuse_python
     else:
         compiled._cache = own_cache
+        called_by_python[own_cache.name] = compiled
         compiled.compile = _in_turn(compiled.compile, own_cache)
     return compiled
 
@@ -126,7 +130,8 @@ class KernelCache(CacheBase):  # type: ignore[misc, valid-type]  # known at run 
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._source = Path(function.__code__.co_filename)
-        self._name = f"{self._source.stem}.{function.__name__}"
+        self.name = f"{self._source.stem}.{function.__name__}"
+        self.claimed: list[str] = []  # names of files that no other process compiles meanwhile
         self._place = f"{function.__qualname__}:{function.__code__.co_firstlineno}"
         self.was_asked = False  # by numba, for any signature
 
@@ -144,17 +149,36 @@ class KernelCache(CacheBase):  # type: ignore[misc, valid-type]  # known at run 
         self.was_asked = True
         # Numba would import all that compiling may need, which takes longer than to load the code that is kept.
         initialize_runtime(target_context)
-        name = self._file_name(sig, target_context.codegen())
+        name = self.file_name(sig, target_context.codegen())
         if name is None:
             return None
-        found = self._find(name, target_context)
+        if asked is not None and _depth.value <= 1:
+            asked(self.name, sig)
+        found = self._find(name, target_context) or self._find_generic(sig, target_context)
         if found is None:
             folder = self._writable_folder()
             self._report_compiling(folder)
             # Another process may have written it while we waited.
-            if folder is not None and _depth.value and turn.take(folder):
-                found = self._find(name, target_context)
+            if folder is not None and _depth.value:
+                if processes.are_there():
+                    if processes.claim(name):
+                        self.claimed.append(name)
+                        found = self._find(name, target_context)
+                elif turn.take(folder):
+                    found = self._find(name, target_context)
         return found
+
+    def _find_generic(self, sig: Any, target_context: Any) -> Any:
+        """Return code that `lmart compile --generic` left for any processor of this kind; None when there is none.
+
+        It gives the same results as code for this very processor: kernels leave no choice to the compiler.
+        """
+        name = self.file_name(sig, target_context.codegen(), GENERIC)
+        return None if name is None else self._find(name, target_context)
+
+    def is_kept(self, name: str) -> bool:
+        """Return whether there is a file of this name in a folder that machine code is loaded from."""
+        return any((folder / name).exists() for folder in readable_folders(self._source.parent, config.CACHE_DIR))
 
     def _find(self, name: str, target_context: Any) -> Any:
         """Return the code that a file of this name holds in the first folder that has a sound one, else None."""
@@ -176,7 +200,7 @@ class KernelCache(CacheBase):  # type: ignore[misc, valid-type]  # known at run 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Write the compiled code of a signature (`data`, a CompileResult) to its file, if there is a folder."""
         folder = self._writable_folder()
-        name = self._file_name(sig, data.codegen)
+        name = self.file_name(sig, data.codegen)
         if folder is None or name is None:
             return
         try:
@@ -194,9 +218,12 @@ class KernelCache(CacheBase):  # type: ignore[misc, valid-type]  # known at run 
                 f"install {TESTED}"
             )
 
-    def _file_name(self, sig: Any, codegen: Any) -> str | None:
+    def file_name(self, sig: Any, codegen: Any, processor: tuple[str, str] | None = None) -> str | None:
         """Return the name of a signature's file, which changes with everything that its machine code depends on.
 
+        sig       : the signature
+        codegen   : numba's, which knows this processor
+        processor : another processor's name and features; None: this one's
         None, reported, when the source cannot be read, as in an installation of compiled Python files only.
         """
         try:
@@ -207,12 +234,14 @@ class KernelCache(CacheBase):  # type: ignore[misc, valid-type]  # known at run 
                 "compiles again; install lmart with its source files"
             )
             return None
+        triple, *own = codegen.magic_tuple()
+        target = (triple, *(processor or own))
         parts = (
             (numba.__version__, llvmlite.__version__, sys.version, config.OPT, config.BOUNDSCHECK),
-            (sig, codegen.magic_tuple()),
+            (sig, target),
             (*sources, self._place),
         )
-        return f"{self._name}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}.kernel"
+        return f"{self.name}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}.kernel"
 
     def _writable_folder(self) -> Path | None:
         return writable_folder(self._source.parent, config.CACHE_DIR)
@@ -223,7 +252,7 @@ class KernelCache(CacheBase):  # type: ignore[misc, valid-type]  # known at run 
                 "compiling, and no folder can keep the result; set NUMBA_CACHE_DIR to a writable one to start quicker"
             )
         else:
-            messages.notice("compiling what this command needs, once on this machine")
+            messages.compiling(_depth.seconds)
 
     def enable(self) -> None:
         """Do nothing: it is always on."""
@@ -239,9 +268,12 @@ class _Depth(threading.local):
     """How many kernels this thread is compiling: one that calls another compiles it on the way."""
 
     value = 0
+    seconds = 0.0  # that it has compiled so far
 
 
 _depth = _Depth()
+called_by_python: dict[str, Any] = {}  # numba's dispatchers of all kernels but inner ones, by file and name
+asked: Callable[[str, Any], None] | None = None  # told of each kernel and signature that Python calls first
 turn = Turn()
 
 
@@ -253,13 +285,17 @@ def _in_turn(compile_signature: Callable[[Any], Any], own_cache: KernelCache) ->
         _depth.value += 1
         collects = gc.isenabled()
         gc.disable()  # the compiler makes little garbage among very many objects that stay
+        began = time.monotonic()
         try:
             entry = compile_signature(sig)
         finally:
             if collects:
                 gc.enable()
             _depth.value -= 1
+            while own_cache.claimed:
+                processes.release(own_cache.claimed.pop())
             if not _depth.value:
+                _depth.seconds += time.monotonic() - began
                 turn.end()
         if not own_cache.was_asked:
             messages.warning(
@@ -276,3 +312,8 @@ def _reason(error: Exception) -> str:
         return os.strerror(error.errno)
     text = str(error).strip().partition("\n")[0]
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def cache_folder() -> Path | None:
+    """Return the folder that machine code is written to; None when there is none."""
+    return writable_folder(KERNELS, config.CACHE_DIR)

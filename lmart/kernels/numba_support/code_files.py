@@ -10,6 +10,7 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import signal
 import stat
 import threading
 import time
@@ -172,15 +173,20 @@ def write_code(path: Path, payload: bytes) -> None:
     """Write a file as a whole, in place of an older one, for `read_code`; OSError when that fails."""
     import tempfile
 
-    descriptor, temporary = tempfile.mkstemp(prefix=path.name, dir=path.parent)
+    # A signal that ends a process at once would leave a part of a file.
+    held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
     try:
-        with open(descriptor, "wb") as file:
-            file.write(_digest(path.name, payload) + payload)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+        descriptor, temporary = tempfile.mkstemp(prefix=path.name, dir=path.parent)
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(_digest(path.name, payload) + payload)
+            os.chmod(temporary, 0o644)
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)
 
 
 def _digest(name: str, payload: bytes) -> bytes:
@@ -261,3 +267,13 @@ def _open_lock(folder: Path) -> int:
         os.close(descriptor)
         raise
     return descriptor
+
+
+def lock_at_once(folder: Path) -> int | None:
+    """Return an open file that keeps other processes from compiling into the folder; None when one does so already."""
+    with contextlib.suppress(OSError):
+        descriptor = _open_lock(folder)
+        if _lock(descriptor):
+            return descriptor
+        os.close(descriptor)
+    return None

@@ -30,6 +30,14 @@ if config.DISABLE_JIT:  # type: ignore[attr-defined]
         """Return the word of eight bytes at array[index]: the plain form of one instruction."""
         return np.uint64(int.from_bytes(array[int(index) : int(index) + 8].tobytes(), "little"))
 
+    def store_word(array: UInt8Array, index: np.uint64, word: np.uint64) -> None:
+        """Write the word to the eight bytes at array[index]: the plain form of one instruction."""
+        array[int(index) : int(index) + 8] = np.frombuffer(int(word).to_bytes(8, "little"), np.uint8)
+
+    def number_bits(number: float) -> np.uint64:
+        """Return the 64 bits of a number: the plain form of one instruction."""
+        return np.uint64(np.float64(number).view(np.uint64))
+
     def trailing_zeros(word: np.uint64) -> np.uint64:
         """Return how many bits below the lowest set one are 0; 64 without any: the plain form of one instruction."""
         bits = int(word)
@@ -81,6 +89,35 @@ else:
             return builder.load(builder.bitcast(pointer, ir.IntType(64).as_pointer()), align=1)
 
         return types.uint64(array, types.uint64), codegen
+
+    @intrinsic
+    def store_word(typing_context: TypingContext, array: types.Type, index: types.Type, word: types.Type) -> Any:
+        """Write the word to the eight bytes at array[index], which need not be aligned."""
+
+        def codegen(
+            context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Sequence[Value]
+        ) -> Value:
+            from llvmlite import ir
+
+            view = context.make_array(signature.args[0])(context, builder, arguments[0])  # type: ignore[no-untyped-call]
+            pointer = builder.gep(view.data, [arguments[1]])
+            builder.store(arguments[2], builder.bitcast(pointer, ir.IntType(64).as_pointer()), align=1)
+            return context.get_dummy_value()  # type: ignore[no-untyped-call]
+
+        return types.void(array, types.uint64, types.uint64), codegen
+
+    @intrinsic
+    def number_bits(typing_context: TypingContext, number: types.Type) -> Any:
+        """Return the 64 bits of a number."""
+
+        def codegen(
+            context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Sequence[Value]
+        ) -> Value:
+            from llvmlite import ir
+
+            return builder.bitcast(arguments[0], ir.IntType(64))
+
+        return types.uint64(types.float64), codegen
 
     @intrinsic
     def trailing_zeros(typing_context: TypingContext, word: types.Type) -> Any:

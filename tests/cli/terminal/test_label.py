@@ -15,27 +15,29 @@ from pathlib import Path
 import pytest
 from helpers.paths import SAMPLE
 
-from lmart.cli.terminal.label import GAPS, LARGEST_BAR, SMALLEST_BAR, TIME, Label, fitted
+from lmart.cli.terminal.label import Label
+from lmart.cli.terminal.line import LONGEST_BAR, SHORTEST_BAR, Shown, composed
 from lmart.cli.terminal.round_progress import BestSoFar
 
-COUNTS = "162/300 trees", "162/300"
 FORMS = ("ranker 1 of 4, ndcg@10 0.770139 on vali.svm, best 0.770612 at 150, 12 since", "ndcg@10 0.770139", "0.770139")
 
 
+SHOWN = Shown("162/300 trees", 0.54, "0:12", "162/300")
+
+
 @pytest.mark.parametrize("width", range(28, 160))
-def test_the_row_fits(width: int) -> None:
-    row = fitted(width, COUNTS, FORMS)
-    assert len(row.done) + row.bar + len(row.label) + TIME + GAPS <= width
-    assert row.label.count("0.770139") == 1 and "162/300" in row.done
-    assert SMALLEST_BAR <= row.bar <= LARGEST_BAR or width < 30
+def test_the_line_fits(width: int) -> None:
+    parts = composed(SHOWN, FORMS, width)
+    assert len(parts.done) + parts.bar + len(parts.rest) + 2 <= width
+    assert parts.rest.startswith("0:12 ") and parts.rest.count("0.770139") == 1 and "162/300" in parts.done
+    assert SHORTEST_BAR <= parts.bar <= LONGEST_BAR or width < 30
 
 
 def test_words_go_before_numbers() -> None:
-    assert fitted(120, COUNTS, FORMS).label == FORMS[0]
-    assert fitted(80, COUNTS, FORMS) == (COUNTS[0], LARGEST_BAR, FORMS[1])
-    assert fitted(40, COUNTS, FORMS).label == FORMS[1] and fitted(40, COUNTS, FORMS).done == COUNTS[1]
-    assert fitted(30, COUNTS, FORMS).label == FORMS[2]
-    assert fitted(1, COUNTS, FORMS) == (COUNTS[1], 1, FORMS[2])
+    assert composed(SHOWN, FORMS, 120).rest == f"0:12 {FORMS[0]}"
+    assert composed(SHOWN, FORMS, 80) == (SHOWN.done, LONGEST_BAR, 16, f"0:12 {FORMS[1]}")
+    assert composed(SHOWN, FORMS, 40) == (SHOWN.short, 10, 5, f"0:12 {FORMS[1]}")
+    assert composed(SHOWN, FORMS, 30) == (SHOWN.short, 8, 4, f"0:12 {FORMS[2]}")
 
 
 def test_best_so_far() -> None:
@@ -89,8 +91,8 @@ def test_bars_on_a_terminal_are_whole(width: int, options: str, tmp_path: Path) 
     assert bars and "\u2026" not in shown
     for row in bars:
         assert len(row.rstrip()) <= width
-        assert re.search(r" (-:--:--|--:--|\d+:\d\d(:\d\d)?)\s*$", row), row
-    assert any(re.search(r"0\.\d{6} ", row) for row in bars)
+        assert re.search(r" (-:--|\d+:\d\d(:\d\d)?) ", f"{row} "), row
+    assert any(re.search(r"0\.\d{6}", row) for row in bars)
     assert str(SAMPLE) not in "".join(bars)
 
 

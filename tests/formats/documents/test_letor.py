@@ -534,7 +534,7 @@ def test_rows_are_written_so_that_they_read_back(tmp_path: Path) -> None:
     path = tmp_path / "out.svm"
     reader = rows_of(SMALL, keep_document_ids=True)
     with AtomicOutput(str(path)) as out:
-        writer = LetorWriter(out)
+        writer = LetorWriter(out, 0.0, WorkerPool(1))
         for block in reader:
             writer.write(block, FeatureColumns(reader.feature_ids))
     assert same(stream_rows(path.read_bytes()), SMALL_ROWS)

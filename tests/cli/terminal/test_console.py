@@ -1,0 +1,67 @@
+"""When the console speaks of compiling, reading and what was done."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from lmart.cli.terminal import console as module
+from lmart.cli.terminal.console import Console
+
+
+@pytest.fixture
+def watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if standard error were a terminal."""
+    monkeypatch.setattr(module, "on_terminal", lambda: True)
+
+
+class TestCompiling:
+    def said(self, capsys: pytest.CaptureFixture[str], console: Console, *calls: tuple[float, float]) -> str:
+        for seconds, expected in calls:
+            console._compiling(seconds, expected)
+        return capsys.readouterr().err
+
+    @pytest.mark.usefixtures("watched")
+    def test_on_a_terminal_at_once_and_only_once(self, capsys: pytest.CaptureFixture[str]) -> None:
+        said = self.said(capsys, Console(), (0.0, 3.2), (1.0, 3.2), (9.0, 3.2))
+        assert said == "lmart: compiling for this command, about 4 s\n"
+
+    @pytest.mark.usefixtures("watched")
+    def test_what_is_short_is_not_worth_a_line(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert self.said(capsys, Console(), (0.0, 0.9), (0.5, 0.9), (1.9, 0.0)) == ""
+        assert self.said(capsys, Console(), (2.1, 0.0)) == "lmart: compiling for this command\n"
+
+    def test_elsewhere_only_what_speaks_anyway_and_after_a_while(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert self.said(capsys, Console(), (0.0, 9.0), (30.0, 9.0)) == ""
+        assert self.said(capsys, Console(speaks=True), (0.0, 9.0), (1.9, 9.0)) == ""
+        assert self.said(capsys, Console(speaks=True), (2.0, 9.0)) == "lmart: compiling for this command, about 9 s\n"
+
+    @pytest.mark.usefixtures("watched")
+    def test_quiet(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert self.said(capsys, Console(quiet=1), (0.0, 9.0)) == ""
+
+
+class TestReading:
+    def test_nothing_off_a_terminal(self, capsys: pytest.CaptureFixture[str]) -> None:
+        console = Console()
+        assert console.reading() is None
+        console.done("wrote 3 rows", "x.csv")
+        assert capsys.readouterr() == ("", "")
+
+    @pytest.mark.usefixtures("watched")
+    def test_a_bar_does_not_spoil_results_on_the_same_terminal(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+        assert Console().reading("scoring", prints=True) is None
+        assert Console(quiet=1).reading() is None
+        assert Console().reading() is not None
+
+    @pytest.mark.usefixtures("watched")
+    def test_what_was_done_and_how_long_it_took(
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        console = Console()
+        monkeypatch.setattr("time.monotonic", lambda: console._began + 2.61)
+        console.done("wrote 446,328 scores", "hs.txt")
+        console.done("wrote 3 scores", "-")
+        assert capsys.readouterr().err == "lmart: wrote 446,328 scores to hs.txt in 2.6 s\n"

@@ -1,0 +1,134 @@
+"""The line at the bottom of a terminal, and progress of reading."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from lmart.cli.terminal import reading_progress
+from lmart.cli.terminal.line import Shown, TimeLeft, composed
+from lmart.cli.terminal.reading_progress import ReadingProgress
+from lmart.formats.read_options import ReadState
+
+
+def as_text(shown: Shown, text: str, width: int) -> str:
+    done, bar, filled, rest = composed(shown, (text,), width)
+    return f"{done} " + ("#" * filled + "." * (bar - filled) + " " if bar else "") + rest
+
+
+SHOWN = Shown("162/300 trees", 0.54, "0:12")
+
+
+class TestLine:
+    def test_wide(self) -> None:
+        assert as_text(SHOWN, "ndcg@10 0.6528", 100) == f"162/300 trees {'#' * 16}{'.' * 14} 0:12 ndcg@10 0.6528"
+
+    def test_the_bar_goes_before_the_text_and_the_text_before_the_time(self) -> None:
+        assert as_text(SHOWN, "ndcg@10 0.652802 on big.svm", 60) == (
+            f"162/300 trees {'#' * 6}{'.' * 6} 0:12 ndcg@10 0.652802 on big.svm"
+        )
+        assert as_text(SHOWN, "ndcg@10 0.652802 on big.svm", 40) == "162/300 trees 0:12 ndcg@10 0.652802 on…"
+        assert as_text(SHOWN, "ndcg@10 0.652802 on big.svm", 20) == "162/300 trees 0:12…"
+
+    @pytest.mark.parametrize("width", range(19, 130))
+    @pytest.mark.parametrize("text", ["", "ndcg@10 0.652802 on big.svm, 0.5 on another.svm", "x" * 300])
+    def test_time_and_count_are_there_at_any_width(self, width: int, text: str) -> None:
+        line = as_text(SHOWN, text, width)
+        assert line.startswith("162/300 trees ") and "0:12" in line and len(line) <= width
+
+    def test_without_a_share_there_is_no_bar(self) -> None:
+        assert as_text(Shown("reading 1,000 rows, 92 MB/s", -1.0, ""), "a.svm", 80) == (
+            "reading 1,000 rows, 92 MB/s a.svm"
+        )
+
+
+class TestTimeLeft:
+    @pytest.fixture
+    def clock(self, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+        now = [100.0]
+        monkeypatch.setattr(time, "monotonic", lambda: now[0])
+        return now
+
+    def test_is_not_known_before_anything_is_done(self, clock: list[float]) -> None:
+        left = TimeLeft()
+        left.update(0.0, clock[0])
+        assert left.text() == "-:--"
+
+    def test_what_came_before_the_first_report_does_not_count_for_long(self, clock: list[float]) -> None:
+        left = TimeLeft()
+        clock[0] += 50  # of compiling
+        left.update(0.1, clock[0])
+        clock[0] += 10
+        left.update(0.2, clock[0])
+        assert left.text() == "1:20"
+        clock[0] += 5
+        assert left.text() == "1:15"  # it goes on without a report
+
+    def test_hours_and_the_end(self, clock: list[float]) -> None:
+        left = TimeLeft()
+        clock[0] += 60
+        left.update(0.01, clock[0])
+        assert left.text() == "1:39:00"
+        left.update(1.0, clock[0])
+        assert left.text() == "1:00"  # how long it took
+
+
+class FakeLine:
+    def __init__(self, shown: object, stays: bool) -> None:
+        lines.append(self)
+        self.shown, self.running, self.text = shown, False, ""
+
+    def start(self) -> None:
+        self.running = True
+
+    def show(self, text: str) -> None:
+        self.text = text
+
+    def stop(self) -> None:
+        self.running = False
+
+
+lines: list[FakeLine] = []
+
+
+class TestReading:
+    @pytest.fixture(autouse=True)
+    def clock(self, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+        now = [100.0]
+        lines.clear()
+        monkeypatch.setattr(time, "monotonic", lambda: now[0])
+        monkeypatch.setattr(reading_progress, "TerminalLine", FakeLine)
+        return now
+
+    def test_nothing_is_shown_in_the_first_second(self, clock: list[float]) -> None:
+        reading = ReadingProgress("reading")
+        reading(ReadState("a/b.svm", 0.1, 1000, 10, False))
+        clock[0] += 0.9
+        reading(ReadState("a/b.svm", 0.9, 9000, 90, False))
+        reading(ReadState("a/b.svm", 1.0, 9999, 99, True))
+        assert (lines, reading.rows) == ([], 99)
+
+    def test_file_pipe_and_second_pass(self, clock: list[float]) -> None:
+        reading = ReadingProgress("reading")
+        for path, share in (("a/b.svm", 0.25), ("-", 0.0), ("a/b.svm", 0.5)):
+            reading(ReadState(path, share / 2, 10, 1, False))
+            clock[0] += 2
+            reading(ReadState(path, share, 20_000_000, 12_345, False))
+            assert lines[-1].running
+            lines[-1].text += " | " + reading._shown().done
+            reading(ReadState(path, share, 20_000_000, 12_345, True))
+            assert not lines[-1].running
+        assert [one.text for one in lines] == [
+            "b.svm | reading 25%",
+            "standard input | reading 12,345 rows, 10 MB/s",
+            "b.svm | reading again 50%",
+        ]
+
+    def test_close_takes_the_line_away(self, clock: list[float]) -> None:
+        reading = ReadingProgress("reading")
+        reading(ReadState("b", 0.1, 1, 1, False))
+        clock[0] += 2
+        reading(ReadState("b", 0.2, 2, 2, False))
+        reading.close()
+        assert not lines[0].running and not reading.print_above("x")

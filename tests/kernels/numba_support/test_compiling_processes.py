@@ -1,0 +1,90 @@
+"""Claims of kernels among processes, and forks that end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lmart.kernels.numba_support.compiling_processes import CompilingProcesses
+
+NAMES = [f"kernel.one-{number:032x}.kernel" for number in (1 << 80, 5 << 90)]
+
+
+@pytest.fixture
+def processes() -> Iterator[CompilingProcesses]:
+    made = CompilingProcesses()
+    yield made
+    made.stop()
+
+
+def lock_file(folder: Path) -> int:
+    return os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+
+
+def test_a_claim_is_waited_for_and_ends_with_its_process(processes: CompilingProcesses, tmp_path: Path) -> None:
+    ready, goes_on = tmp_path / "ready", tmp_path / "goes on"
+
+    def work(number: int) -> None:
+        assert processes.claim(NAMES[0], wait=False)
+        ready.touch()
+        while not goes_on.exists():
+            time.sleep(0.01)
+        ready.unlink()  # and ends without a release
+
+    assert processes.start(1, lock_file(tmp_path), work)
+    while not ready.exists():
+        time.sleep(0.01)
+    assert processes.are_there()
+    assert not processes.claim(NAMES[0], wait=False)
+    assert processes.claim(NAMES[1], wait=False)
+    goes_on.touch()
+    assert processes.claim(NAMES[0])
+    assert not ready.exists()
+
+
+def test_a_release_lets_others_go_on(processes: CompilingProcesses, tmp_path: Path) -> None:
+    got = tmp_path / "got"
+
+    def work(number: int) -> None:
+        if processes.claim(NAMES[0]):
+            processes.release(NAMES[0])
+            got.touch()
+        signal.pause()
+
+    assert processes.start(1, lock_file(tmp_path), work)
+    while not got.exists():
+        time.sleep(0.01)
+    assert processes.claim(NAMES[0], wait=False)
+
+
+def test_stopping_ends_the_forks(processes: CompilingProcesses, tmp_path: Path) -> None:
+    assert processes.start(2, lock_file(tmp_path), lambda number: signal.pause() and None)  # type: ignore[func-returns-value]
+    forks = list(processes._forks)
+    processes.stop()
+    assert len(forks) == 2 and not processes.are_there()
+    for fork in forks:
+        assert os.waitstatus_to_exitcode(os.waitpid(fork, 0)[1]) == -signal.SIGTERM
+
+
+def test_a_fork_has_no_other_files_and_says_nothing(
+    processes: CompilingProcesses, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    reader, writer = os.pipe()
+    os.set_inheritable(writer, True)
+
+    def work(number: int) -> None:
+        os.write(1, b"out")
+        os.write(2, b"err")
+        signal.pause()
+
+    assert processes.start(1, lock_file(tmp_path), work)
+    os.close(writer)
+    assert os.read(reader, 1) == b""  # the end: nobody else can write to it
+    os.close(reader)
+    processes.stop()
+    assert capfd.readouterr() == ("", "")
