@@ -22,7 +22,8 @@ from lmart.formats.registry import MODEL_FORMATS, OWN, format_of_name
 from lmart.gains import Gain
 from lmart.interrupts import safe_interrupts
 from lmart.measures import Evaluator
-from lmart.measures.values import Conventions, parse_measures
+from lmart.measures.conventions import Conventions
+from lmart.measures.values import parse_measures
 from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.explain import CHUNK as EXPLAINED
 from lmart.scoring.explain import Explainer, Explanation

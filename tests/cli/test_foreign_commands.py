@@ -59,7 +59,6 @@ def test_no_word_is_listed_twice_or_a_command() -> None:
         ("predict -m model.json test.svm", "--data test.svm"),
         ("predict --data test.svm model.json", "--model model.json"),
         ("eval model.json test.svm", "--model model.json --data test.svm"),
-        ("eval --scores s.txt test.svm", "--data test.svm"),
     ],
 )
 def test_files_without_an_option_are_told_theirs(line: str, meant: str) -> None:

@@ -136,7 +136,7 @@ def command_lines() -> Iterator[str]:
 
     values = {
         "objective": list(OBJECTIVES),
-        "measure": [*(f"{name}@3" if kind.needs_cutoff else name for name, kind in KINDS.items()), "ndcg@3"],
+        "measure": [*(f"{name}@3" if kind.cutoff == "needed" else name for name, kind in KINDS.items()), "ndcg@3"],
         "form": list(RESULT_FORMATS),
     }
     for line in RUNS.strip().splitlines():

@@ -181,9 +181,9 @@ def _measures(entry: str) -> list[tuple[str, str]]:
     """Return measures with and without cutoffs; all the cutoffs once there is an @."""
     words = []
     for kind in KINDS.values():
-        if not kind.needs_cutoff:
+        if kind.cutoff != "needed":
             words.append((kind.name, kind.meaning))
-        cutoffs = CUTOFFS if "@" in entry else (10,)
+        cutoffs = () if kind.cutoff == "none" else CUTOFFS if "@" in entry else (10,)
         words += [(f"{kind.name}@{k}", kind.meaning) for k in cutoffs]
     return words
 

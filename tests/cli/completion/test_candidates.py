@@ -75,7 +75,7 @@ def test_values(line: str, expected: list[str]) -> None:
 def test_all_measures_are_offered_and_only_lists_go_on() -> None:
     shown = words("lmart eval --metric ")
     assert {word.partition("@")[0] for word in shown} == set(KINDS)
-    assert not {name for name, kind in KINDS.items() if kind.needs_cutoff} & set(shown)
+    assert not {name for name, kind in KINDS.items() if kind.cutoff == "needed"} & set(shown)
     assert found("lmart eval --metric ").partial and found("lmart train --objective ").partial
     assert not found("lmart train --metric ").partial
 
