@@ -6,6 +6,7 @@ from lmart.errors import OutputError, quote
 from lmart.formats.documents.ids import has_control
 from lmart.formats.documents.row_blocks import FeatureColumns, RowBlock
 from lmart.streams import AtomicOutput
+from lmart.threads import WorkerPool
 
 
 class QrelsWriter:
@@ -14,8 +15,8 @@ class QrelsWriter:
     A document is its id, else its number in the query, from 1: as in the runs that predict writes.
     """
 
-    def __init__(self, output: AtomicOutput, absent: float = 0.0) -> None:
-        """Write to `output`; `absent` is for formats that write something where a row has no cell."""
+    def __init__(self, output: AtomicOutput, absent: float, pool: WorkerPool) -> None:
+        """Write to `output`; `absent` and `pool` are for formats that write features."""
         self._output = output
         self._query = ""
         self._documents: dict[str, int] = {}  # of the query that may go on in the next block, and their rows
