@@ -108,8 +108,8 @@ def settings_of(given: Mapping[str, Any], taken: Sequence[str] = ()) -> TrainSet
 
 def _value(name: str, value: Any) -> Any:
     """Return a setting as TrainSettings takes it."""
-    if isinstance(value, np.generic):
-        value = value.item()
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
     if value == AUTO and setting(name).default is None:
         return None
     if name == "gain" and not isinstance(value, Gain):

@@ -12,6 +12,7 @@ import numpy as np
 from lmart.array_types import BoolArray, Float64Array, Int64Array
 from lmart.measures.bootstrap import Interval, bootstrap_intervals
 from lmart.measures.resampling import Resampling
+from lmart.measures.whole_numbers import whole_numbers
 from lmart.threads import WorkerPool
 
 
@@ -112,11 +113,12 @@ def weighted_median(values: Float64Array, weights: Float64Array | None) -> float
     """
     order = np.argsort(values, kind="stable")
     ascending = values[order].tolist()
-    shares = np.ones(len(values)) if weights is None else weights[order]
-    below = np.cumsum(shares)
-    half = below[-1] / 2
-    low = int(np.searchsorted(below, half))
-    high = int(np.searchsorted(below, half, side="right"))
+    # In whole numbers, as sums of weights such as 0.1 are rounded, and half of the weight then is somewhere else.
+    shares, _ = whole_numbers(np.ones(len(values)) if weights is None else weights[order], bound_sum=True)
+    twice_below = 2 * np.cumsum(shares)
+    total = twice_below[-1] // 2
+    low = int(np.searchsorted(twice_below, total))
+    high = int(np.searchsorted(twice_below, total, side="right"))
     return float(ascending[low] / 2 + ascending[min(high, len(values) - 1)] / 2)
 
 

@@ -75,6 +75,12 @@ def test_the_bytes_of_the_command_line(settings: dict[str, Any], options: list[s
     assert saved(lmart.train(X, Y, QID, threads=1, **settings), tmp_path) == expected
 
 
+def test_a_table_of_gains_may_be_an_array(tmp_path: Path) -> None:
+    gains = [0.0, 1.0, 3.0, 7.0, 15.0]
+    of_list = lmart.train(DATA, trees=3, rankers=1, gain=gains)
+    assert saved(lmart.train(DATA, trees=3, rankers=1, gain=np.array(gains)), tmp_path) == saved(of_list, tmp_path)
+
+
 def test_the_bytes_with_validation_sets_and_early_stopping(tmp_path: Path) -> None:
     options = ("--valid", VALI, SAMPLE / "test.svm", "--early-stop", "4", "--trees", "60")
     expected = commanded(tmp_path, *options)

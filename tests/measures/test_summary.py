@@ -59,6 +59,13 @@ def test_a_summary_is_of_the_queries_that_count() -> None:
     assert found["map"].to_json() == {"mean": None, "median": None, "count": 0, "std": None, "interval": None}
 
 
+@pytest.mark.parametrize("weight", [0.1, 0.3, 1 / 3, 0.7, 1e-9, 1e9])
+@pytest.mark.parametrize("n", [1, 2, 6, 9, 10, 12, 58])
+def test_equal_weights_leave_the_median_where_it_is(weight: float, n: int) -> None:
+    values = np.arange(float(n))
+    assert weighted_median(values, np.full(n, weight)) == weighted_median(values, None) == (n - 1) / 2
+
+
 def test_a_single_query_has_no_interval() -> None:
     found = summarize({"p": np.array([0.5, NAN])}, {"p": 0.5}, None, FEW, ONE)
     assert found == {"p": Summary(0.5, 0.5, 1, None, None)}
