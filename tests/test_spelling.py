@@ -22,3 +22,7 @@ KNOWN = ["trees", "tree", "learning_rate", "min_docs"]
 )
 def test_what_may_be_meant(unknown: str, said: str) -> None:
     assert perhaps(unknown, KNOWN) == said
+
+
+def test_a_name_that_is_known_twice_is_told_once() -> None:
+    assert perhaps("tres", [*KNOWN, *KNOWN]) == "; perhaps 'trees' or 'tree'"
