@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 LN2_BITS = 160
 SMALLEST_GRADE_SCALE = 4
+GAIN_MEANINGS = {"exp2": "2^label - 1", "linear": "the label", "table": "by label, from 0 up"}
+"""What each kind of gain is, in a few words."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ from helpers.paths import ROOT
 PACKAGE = ROOT / "lmart"
 KERNELS = PACKAGE / "kernels"  # in which every parameter is named anyway: see test_architecture.py
 MODULES = [path for path in sorted(PACKAGE.rglob("*.py")) if KERNELS not in path.parents]
-# Not yet in order.
 LISTED = re.compile(r"^(\w+(?:, \w+)*) +: ", re.MULTILINE)
 QUOTED = re.compile(r"(?<!`)`([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)`(?!`)")
 WORDS = {"python", "lmart", "nan", "na", "null", "true", "false", "qid", "docid", "TAB", "inf", "timeout"}

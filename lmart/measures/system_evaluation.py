@@ -128,3 +128,12 @@ def distinct_names(paths: Sequence[str]) -> list[str]:
         seen[name] = seen.get(name, 0) + 1
         distinct.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
     return distinct
+
+
+def best_places(values: Sequence[float | None]) -> list[int]:
+    """Return the places of the largest value, from 0; none when all values are the same.
+
+    values : means of one measure, by system; None where it is not defined
+    """
+    known = {value for value in values if value is not None}
+    return [] if len(known) < 2 else [place for place, value in enumerate(values) if value == max(known)]

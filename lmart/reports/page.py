@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lmart.errors import counted
+from lmart.gains import GAIN_MEANINGS
 from lmart.measures.conventions import CHOICES
+from lmart.measures.system_evaluation import best_places
 from lmart.reports.charts import MOST_BANDS, Chart, cutoff_chart, distribution_chart
 from lmart.reports.html_parts import embedded, facts, folded, interval, number, section, table, text
 from lmart.reports.page_content import Distribution, PageContent
@@ -17,7 +19,6 @@ MAIN = "ndcg@10"  # the measure whose distribution is shown at once
 MOST_COLUMNS = 4  # systems that stand beside each other, not below
 MOST_NAMED = 3  # systems that the title names
 MOST_ROWS = 12  # systems that a chart of distributions has rows for
-GAINS = {"exp2": "2^label - 1", "linear": "the label"}
 
 
 def render_page(content: PageContent) -> str:
@@ -119,7 +120,7 @@ def _means(systems: Sequence[Mapping[str, Any]], measures: Sequence[str]) -> str
     """
     corner, rows, columns = "measure", list(measures), [str(one["name"]) for one in systems]
     values = [[one["metrics"][name] for one in systems] for name in measures]
-    best = {(place, k) for place, row in enumerate(values) for k in _best_of(row)}
+    best = {(place, k) for place, row in enumerate(values) for k in best_places(row)}
     if len(systems) > MOST_COLUMNS:
         corner, rows, columns = "system", columns, rows
         values = [list(column) for column in zip(*values, strict=True)]
@@ -127,12 +128,6 @@ def _means(systems: Sequence[Mapping[str, Any]], measures: Sequence[str]) -> str
     body = [[text(name), *map(number, row)] for name, row in zip(rows, values, strict=True)]
     marked = {(row, column + 1) for row, column in best}
     return table("Means over the queries; the best in bold", [corner, *columns], body, "means", marked)
-
-
-def _best_of(values: Sequence[float | None]) -> list[int]:
-    """Return the places of the largest value; none when all are the same."""
-    known = {value for value in values if value is not None}
-    return [] if len(known) < 2 else [k for k, value in enumerate(values) if value == max(known)]
 
 
 def _summary_rows(system: Mapping[str, Any], measures: Sequence[str]) -> Iterator[list[str]]:
@@ -221,13 +216,6 @@ def _comparisons(content: PageContent) -> str:
         ]
         if not listed:
             continue
-        listed = [
-            [text(query["qid"]), f'<td class="text">{way}</td>', number(query["difference"], "+.6f")]
-            for way in ("gained", "lost")
-            for query in one[way]
-        ]
-        if not listed:
-            continue
         caption = f"{one['measure']}: where {one['system']} gained and lost most against {one['baseline']}"
         moved += table(caption, ["query", "moved", "difference"], listed, f"moved-{place}")
     return made + (folded("Queries that gained and lost most", moved) if moved else "")
@@ -251,7 +239,7 @@ def _conventions(content: PageContent) -> str:
     conventions = content.evaluation["conventions"]
     for name in sorted(conventions, key=lambda name: name != "like"):
         value = conventions[name]
-        meaning = GAINS.get(value) if name == "gain" else CHOICES.get(name, {}).get(value)
+        meaning = GAIN_MEANINGS.get(value) if name == "gain" else CHOICES.get(name, {}).get(value)
         if value is not None:
             entries.append((name.replace("_", " "), value if meaning is None else f"{value}: {meaning}"))
     return "<p>Numbers of other tools agree only under the same conventions.</p>\n" + facts(entries)

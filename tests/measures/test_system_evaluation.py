@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lmart.measures.system_evaluation import distinct_names
+from lmart.measures.system_evaluation import best_places, distinct_names
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,8 @@ from lmart.measures.system_evaluation import distinct_names
 def test_names_are_base_names_made_distinct(paths: list[str], names: list[str]) -> None:
     assert distinct_names(paths) == names
     assert len(set(names)) == len(names)
+
+
+def test_the_best_stand_out_only_among_others() -> None:
+    assert best_places([0.1, None, 0.3, 0.3]) == [2, 3]
+    assert best_places([0.2, 0.2, None]) == best_places([None]) == best_places([]) == []

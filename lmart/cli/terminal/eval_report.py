@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lmart.errors import counted, input_name, visible
+from lmart.gains import GAIN_MEANINGS
 from lmart.measures.conventions import CHOICES, Conventions, level_text
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 NOT_DEFINED = "n/a"
 FILES_NAMED = 3  # of the data, in a line of the report
-_GAINS = {"exp2": "2^label - 1", "linear": "the label", "table": "by label, from 0 up"}
 
 
 def print_result(result: EvaluationResult, statistics: SystemStatistics | None = None) -> None:
@@ -79,7 +79,7 @@ def _facts(result: EvaluationResult) -> list[tuple[str, str]]:
         ("queries", str(report.n_queries)),
         ("documents", str(report.n_documents)),
         ("empty queries", f"{report.n_empty_queries} ({_no_label(conventions)})"),
-        ("gain", f"{conventions.gain} ({_GAINS[conventions.gain.kind]})"),
+        ("gain", f"{conventions.gain} ({GAIN_MEANINGS[conventions.gain.kind]})"),
     ]
     for name, meanings in CHOICES.items():
         value = getattr(conventions, name)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from lmart.cli.terminal.eval_report import NOT_DEFINED, shown
 from lmart.cli.terminal.layout import Sheet, cells, facts, paragraph, table
 from lmart.errors import counted, input_name, visible
 from lmart.formats.number_text import shortest
 from lmart.formats.registry import OWN
 from lmart.reports.model_summary import FeatureImportance, ModelSummary, RankerFacts
 from lmart.reports.tree_shapes import depths
-
-NOT_KNOWN = "n/a"
 
 
 class Explained(NamedTuple):
@@ -124,7 +123,7 @@ def _ranker_table(rankers: Sequence[RankerFacts], sheet: Sheet) -> list[str]:
     rows = []
     for number, one in enumerate(rankers, 1):
         share = "" if one.features in (None, 1.0) else f", {one.features:g} of the features a tree"
-        kind = f"{number}  {visible(one.objective or NOT_KNOWN)}, {visible(one.tree or NOT_KNOWN)}{share}"
+        kind = f"{number}  {visible(one.objective or NOT_DEFINED)}, {visible(one.tree or NOT_DEFINED)}{share}"
         numbers = "none" if one.first_tree is None else f"{one.first_tree:,}-{one.first_tree + one.trees - 1:,}"
         rows.append(
             [kind, f"{one.trees:,}", numbers, _span(one.fewest, one.most), f"{one.depth:,}", f"{one.split_features:,}"]
@@ -152,18 +151,18 @@ def importance_lines(features: Sequence[FeatureImportance], top: int | None, she
         return []
     has_gain, has_contribution = used[0].gain_share is not None, used[0].contribution is not None
     header = ["feature", *["adds"] * has_contribution, *["gain"] * has_gain, "splits"]
-    shown = used[:top]
+    listed = used[:top]
     rows = []
-    for one in shown:
-        adds = [] if one.contribution is None else [_number(one.contribution)]
+    for one in listed:
+        adds = [] if one.contribution is None else [shown(one.contribution)]
         share = [] if one.gain_share is None else [f"{one.gain_share:.2%}"]
         rows.append([visible(one.feature), *adds, *share, f"{one.splits:,}"])
-    worths = [_worth(one) for one in shown]
-    largest = max(worths)
-    lines = ["", *table(header, rows, sheet, [worth / largest if largest > 0 else 0.0 for worth in worths])]
+    values = [_bar_value(one) for one in listed]
+    largest = max(values)
+    lines = ["", *table(header, rows, sheet, [value / largest if largest > 0 else 0.0 for value in values])]
     notes = []
-    if len(shown) < len(used):
-        rest = used[len(shown) :]
+    if len(listed) < len(used):
+        rest = used[len(listed) :]
         share_left = sum(one.gain_share or 0.0 for one in rest)
         gain = f" with {share_left:.2%} of the gain" if has_gain else ""
         notes.append(f"{counted(len(rest), 'more feature')}{gain}: --top {len(used)} shows all.")
@@ -177,14 +176,10 @@ def importance_lines(features: Sequence[FeatureImportance], top: int | None, she
     return [*lines, *[sheet.faint(line) for text in notes for line in paragraph(text, sheet)]]
 
 
-def _worth(one: FeatureImportance) -> float:
+def _bar_value(one: FeatureImportance) -> float:
     """Return what a feature's bar shows: what the features are ordered by."""
     known = (value for value in (one.contribution, one.gain_share) if value is not None)
     return next(known, float(one.splits))
-
-
-def _number(value: float) -> str:
-    return f"{value:.6f}" if abs(value) < 1e9 else f"{value:.9g}"
 
 
 def importance_table(features: Sequence[FeatureImportance]) -> Iterator[str]:

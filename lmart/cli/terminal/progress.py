@@ -12,7 +12,6 @@ from lmart.cli.terminal.line import Shown, TerminalLine, TimeLeft
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # seconds between plain lines; in between a tenth of the time gone by
 BAR_PAUSE = 0.2  # seconds between texts next to the bar
-SPEED_PERIOD = 120.0  # seconds by which the time left is estimated
 
 Text = str | Label | Callable[[], str | Label]
 

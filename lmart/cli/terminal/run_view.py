@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from lmart.cli.terminal.eval_report import NOT_DEFINED, shown
 from lmart.cli.terminal.layout import (
     GAP,
     LONGEST_CURVE,
@@ -28,8 +29,6 @@ STOPPED = {
     "early": "stopped early",
     "split": "stopped, as no split was left",
 }
-COUNTS = (("documents", "document", None), ("queries", "query", "queries"), ("features", "feature", None))
-NOT_DEFINED = "n/a"
 
 
 def run_lines(report: RunReport, path: str, top: int | None, sheet: Sheet) -> list[str]:
@@ -114,11 +113,7 @@ def _files(names: object) -> str:
 
 
 def _measures(measures: Sequence[tuple[str, float | None]]) -> list[str]:
-    return [f"{_shown(value)} on {visible(input_name(name))}" for name, value in measures]
-
-
-def _shown(value: float | None) -> str:
-    return NOT_DEFINED if value is None else f"{value:.6f}" if abs(value) < 1e9 else f"{value:.9g}"
+    return [f"{shown(value)} on {visible(input_name(name))}" for name, value in measures]
 
 
 def _ranker_lines(number: int, one: RankerRun, report: RunReport, sheet: Sheet) -> Iterator[str]:
@@ -132,13 +127,13 @@ def _ranker_lines(number: int, one: RankerRun, report: RunReport, sheet: Sheet) 
         f"{ranker}{visible(one.objective)}, {visible(one.tree)} trees of {one.leaves:,} leaves{share}; {kept}, {ending}"
     )
     yield from (sheet.bold(line) for line in paragraph(title, sheet))
-    shown = [each for each in one.curves if any(value is not None for value in each.values)]
-    if not shown:
+    defined = [each for each in one.curves if any(value is not None for value in each.values)]
+    if not defined:
         return
-    rows = [_CurveRow.of(each, one.rounds) for each in shown]
+    rows = [_CurveRow.of(each, one.rounds) for each in defined]
     columns = _CurveColumns.of(rows, min(grown, LONGEST_CURVE), sheet)
     yield columns.line(HEADER, "")
-    for row, each in zip(rows, shown, strict=True):
+    for row, each in zip(rows, defined, strict=True):
         yield columns.line(row, curve(each.values, columns.length, sheet))
     if one.trees:
         place = next(k for k, (_, stop) in enumerate(spans(grown, columns.length)) if stop >= one.trees)
@@ -162,7 +157,7 @@ class _CurveRow(NamedTuple):
         """
         first = next((value for value in one.values if value is not None), None)
         best = one.best or 0
-        return cls(visible(input_name(one.name)), _shown(first), _shown(one.values[best]), f"{rounds[best]:,}")
+        return cls(visible(input_name(one.name)), shown(first), shown(one.values[best]), f"{rounds[best]:,}")
 
 
 HEADER = _CurveRow("", "first", "best", "round")

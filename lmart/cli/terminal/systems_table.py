@@ -10,6 +10,7 @@ import click
 
 from lmart.cli.terminal import eval_report
 from lmart.errors import counted, visible
+from lmart.measures.system_evaluation import best_places
 
 if TYPE_CHECKING:
     from lmart.measures.system_evaluation import EvaluationResult
@@ -120,7 +121,7 @@ def _grids(
 ) -> list[Grid]:
     """Return the tables of `grids`: values by label, then by name."""
     cells = [[eval_report.shown(value) for value in row] for row in values]
-    best = {(i, j + 1) for i, row in enumerate(values) for j in _best_of(row)}
+    best = {(i, j + 1) for i, row in enumerate(values) for j in best_places(row)}
     digits = max(len(cell) for row in cells for cell in row)
     rows = [[label, *row] for label, row in zip(labels, cells, strict=True)]
     if width is None:
@@ -192,11 +193,3 @@ def shortened(names: Sequence[str], room: int) -> list[str]:
 def _numbered(n: int) -> list[str]:
     """Return what stands for names that cannot be shortened: #1, #2, ..."""
     return [f"#{i}" for i in range(1, n + 1)]
-
-
-def _best_of(values: Sequence[float | None]) -> list[int]:
-    """Return the places of the greatest value, none when all are equal."""
-    known = [value for value in values if value is not None]
-    if not known or min(known) == max(known):
-        return []
-    return [i for i, value in enumerate(values) if value == max(known)]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lmart.cli.terminal.console import Console
+from lmart.cli.terminal.eval_report import shown
 from lmart.errors import counted, input_name
 from lmart.settings import TrainSettings
 from lmart.training import remarks
@@ -80,7 +81,7 @@ def measures_by_set(training: float | None, validation: Sequence[float | None], 
     valid      : their files
     """
     sets = [("training", training), *zip(valid, validation, strict=True)]
-    return ", ".join(f"{_shown(value)} on {name}" for name, value in sets)
+    return ", ".join(f"{shown(value)} on {name}" for name, value in sets)
 
 
 def summary(result: TrainResult, settings: ResolvedSettings, valid: Sequence[str], out: str, seconds: float) -> str:
@@ -123,10 +124,6 @@ def continuing(continuation: Continuation, differences: Sequence[Difference]) ->
     if not differences:
         return what
     return f"{what}; one run of all rounds would not give the same: {'; '.join(one.text for one in differences)}"
-
-
-def _shown(value: float | None) -> str:
-    return "n/a" if value is None else f"{value:.6f}"
 
 
 def warn_before_training(run: TrainingRun, dataset: Trainable, weighted: bool, console: Console) -> None:
