@@ -19,6 +19,7 @@ from lmart.data.feature_names import is_index
 from lmart.data.python_dataset import Dataset
 from lmart.errors import ArrayError, quote
 from lmart.interface.training import train
+from lmart.scoring.importance import split_importance
 from lmart.settings import options
 
 __all__ = ["LambdaMARTRanker"]
@@ -191,18 +192,9 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         The mean of the shares in each ranker, as their gains have different units.
         """
         validation.check_is_fitted(self)
-        ensemble = self.model_.ensemble
-        sizes = [part.trees for part in ensemble.rankers] or [len(ensemble.trees)]
-        shares, first = [], 0
-        for size in sizes:
-            gains = np.zeros(ensemble.n_features)
-            for tree in ensemble.trees[first : first + size]:
-                if tree.split_gains is not None:  # as it is in what lmart trains
-                    np.add.at(gains, tree.split_columns, tree.split_gains)
-            first += size
-            if (total := gains.sum()) > 0:
-                shares.append(gains / total)
-        return np.mean(shares, axis=0) if shares else np.zeros(ensemble.n_features)
+        shares = split_importance(self.model_.ensemble).gain_shares
+        assert shares is not None  # what lmart trains says what its splits gained
+        return shares
 
     def _warn_of_one_query(self) -> None:
         import warnings
