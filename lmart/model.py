@@ -13,7 +13,7 @@ import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
 from lmart.data.python_dataset import Dataset, unbinned, validation_metadata
-from lmart.errors import ArrayError, ModelError, counted, either, quote
+from lmart.errors import ArrayError, ModelError, SettingsError, counted, either, quote
 from lmart.formats.documents.reading import for_models, open_rows
 from lmart.formats.documents.row_blocks import RowBlock, RowReader
 from lmart.formats.models.model_files import read_model, write_model
@@ -251,11 +251,12 @@ class Model:
         qid     : the id of each row's query; none beside a Dataset
         metric  : one measure, or several with commas, as `lmart eval --metric` takes them
         empty   : value of a query without a relevant document: 'zero', 'one' or 'skip' (it does not count)
-        ties    : documents of equal score in the order of the 'input', or the 'average' over all their orders
+        ties    : documents of equal score in the order of the 'input', in 'reverse', or the 'average' over all their
+                  orders
         threads : as in `predict`
 
         None stands for a measure when no query counts. The errors are those of Dataset and `predict`; SettingsError
-        when there is no such measure.
+        when there is no such measure, or no such value of `empty` or `ties`.
 
         >>> import lmart
         >>> model = lmart.train(lmart.read("data/sample/train.svm"), trees=30)
@@ -264,6 +265,8 @@ class Model:
         """
         conventions = Conventions(Gain.parse(self.ensemble.gain), empty, ties)
         measures = parse_measures(metric, conventions)
+        if ties == "docid":
+            raise SettingsError("ties='docid' is for `lmart eval` alone; use 'input', 'reverse' or 'average'")
         data = X if isinstance(X, Dataset) else Dataset(X, y, qid)
         if isinstance(X, Dataset) and not (y is None and qid is None):
             raise ArrayError("a Dataset has its own y and qid; leave them out")

@@ -83,6 +83,12 @@ def test_measures_are_those_of_eval(options: tuple[str, ...], tmp_path: Path) ->
     assert MODEL.evaluate(TEST.to_numpy(), TEST.labels, TEST.qid, metric, **given) == expected
 
 
+@pytest.mark.parametrize("given", [{"ties": "docid"}, {"ties": "first"}, {"empty": "two"}, {"metric": "best"}])
+def test_measures_that_there_are_not_are_refused(given: dict[str, str]) -> None:
+    with pytest.raises(SettingsError, match=next(iter(given.values()))):
+        MODEL.evaluate(TEST, **given)  # type: ignore[arg-type]
+
+
 def test_weights_of_a_dataset_count_in_measures(tmp_path: Path) -> None:
     weights = [float(q % 3) for q in range(TEST.n_queries)]
     (tmp_path / "w").write_text("".join(f"{one}\n" for one in weights))
