@@ -9,7 +9,7 @@ import click
 from lmart.cli.compiling import compile_ahead
 from lmart.cli.eval_request import EvalInputs, EvalOutput, MeasureOptions, check_usage
 from lmart.cli.options.choice import Choice
-from lmart.cli.options.common import definitions, quiet_option, thread_count, threads_option
+from lmart.cli.options.common import definitions, quiet_option, strict_option, thread_count, threads_option
 from lmart.cli.options.conventions import WITHOUT_EMPTY, convention_options
 from lmart.cli.options.data import data_options
 from lmart.cli.options.packed import packed
@@ -154,12 +154,7 @@ def _names(kind: type[EvalInputs | MeasureOptions | EvalOutput]) -> list[str]:
     default=None,
     help="Also measure groups of queries.\f 'qid TAB group' on each line of FILE.",
 )
-@click.option(
-    "--strict",
-    is_flag=True,
-    help="Refuse data whose features are not those of the model.\f It has features that the model does not have, or "
-    "is a table that lacks a column of the model.",
-)
+@strict_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object with every digit, not the table.")
 @click.option(
     "--html",

@@ -11,7 +11,7 @@ import click
 from lmart.cli.compiling import compile_ahead
 from lmart.cli.help.command import HelpfulCommand
 from lmart.cli.options.choice import Choice
-from lmart.cli.options.common import quiet_option, thread_count, threads_option
+from lmart.cli.options.common import quiet_option, strict_option, thread_count, threads_option
 from lmart.cli.options.data import data_options, refuse_two_standard_inputs
 from lmart.cli.options.packed import given_on_command_line, packed
 from lmart.cli.options.types import Whole
@@ -168,12 +168,7 @@ class PredictOutput:
     help="Print why document A of query QID ranks above B.\f Or below it. Instead of scores, a table of the features "
     "that put it there. A document is its id from the data, or its number in the query, from 1.",
 )
-@click.option(
-    "--strict",
-    is_flag=True,
-    help="Refuse data whose features are not those of the model.\f It has features that the model does not have, or "
-    "is a table that lacks a column of the model.",
-)
+@strict_option
 @data_options
 @threads_option
 @quiet_option
@@ -222,7 +217,6 @@ def command(
         console.notice, console.warning, console.reading("scoring", prints=output.path == "-")
     )
     read_options = _without_labels(read_options, output, strict)
-    scattered = read_options.group_by_qid
     warnings: list[str] = []
     count = thread_count(threads, console.notice)
     compile_ahead("predict", count)
@@ -230,11 +224,11 @@ def command(
         if output.why is not None and explainer is not None:
             from lmart.cli.terminal.explain_report import print_why
 
-            print_why(output.why, scorer, explainer, matcher, reader, pool, scattered, strict)
+            print_why(output.why, scorer, explainer, matcher, reader, pool, read_options.group_by_qid, strict)
         else:
             explanations = None if explainer is None else RowExplanations(explainer, matcher, pool)
             scored_blocks = score_stream(scorer, matcher, reader, pool, strict)
-            warnings = _write(scored_blocks, output, data, scattered, explanations)
+            warnings = _write(scored_blocks, output, data, read_options.group_by_qid, explanations)
             best = "" if output.top is None else f", the best {output.top} of each query"
             console.done(f"wrote {counted(console.rows_read, 'score')}{best}", output.path)
     for text in (*matcher.warnings(data), *warnings):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 import click
 
 from lmart.cli.help.command import HelpfulCommand
-from lmart.cli.options.common import quiet_option, thread_count, threads_option
+from lmart.cli.options.common import quiet_option, strict_option, thread_count, threads_option
 from lmart.cli.options.data import data_options, refuse_two_standard_inputs
 from lmart.cli.options.packed import given_on_command_line, packed
 from lmart.cli.options.types import Whole
@@ -99,12 +99,7 @@ class ShowRequest:
     "measures of each round.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object with every digit.")
-@click.option(
-    "--strict",
-    is_flag=True,
-    help="Refuse data whose features are not those of the model.\f It has features that the model does not have, or "
-    "is a table that lacks a column of the model.",
-)
+@strict_option
 @data_options
 @threads_option
 @quiet_option

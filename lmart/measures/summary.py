@@ -141,6 +141,15 @@ def standard_deviation(values: Float64Array, weights: Float64Array | None, mean:
     return math.ldexp(math.sqrt(variance), scale)
 
 
+def value_range(values: Float64Array) -> tuple[float, float]:
+    """Return the range that a histogram of values shows: 0 to 1; where values lie outside, from -1 or to the largest.
+
+    values : float64[n]; nan is left out
+    """
+    known = values[~np.isnan(values)]
+    return (-1.0 if known.min(initial=0.0) < 0 else 0.0), max(1.0, float(known.max(initial=0.0)))
+
+
 def histogram(values: Float64Array, low: float, high: float, n_bins: int) -> Int64Array:
     """Return how many values lie in each of several equal parts of a range; `high` itself is in the last.
 

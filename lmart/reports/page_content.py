@@ -10,7 +10,7 @@ import numpy as np
 
 from lmart.array_types import Float64Array
 from lmart.measures.evaluation import EvaluationReport
-from lmart.measures.summary import histogram
+from lmart.measures.summary import histogram, value_range
 from lmart.measures.system_evaluation import EvaluationResult, QueryGroup, SystemEvaluation
 from lmart.measures.system_statistics import SystemStatistics
 from lmart.measures.values import Measure, parse_measure
@@ -183,13 +183,11 @@ def _distribution(result: EvaluationResult, measure: str) -> Distribution | None
 
     result  : the evaluation
     measure : its name
-
-    The range is 0 to 1; where values lie outside, from -1 or to the largest value.
     """
     every: dict[str, Float64Array] = {one.name: one.report.per_query[measure] for one in result.systems}
-    known = np.concatenate([values[~np.isnan(values)] for values in every.values()])
-    if not len(known):
+    known = np.concatenate(list(every.values()))
+    if np.isnan(known).all():
         return None
-    low, high = (-1.0 if known.min() < 0 else 0.0), max(1.0, float(known.max()))
+    low, high = value_range(known)
     counts = {name: tuple(histogram(values, low, high, BINS).tolist()) for name, values in every.items()}
     return Distribution(measure, low, high, counts)

@@ -12,6 +12,7 @@ import numpy as np
 from lmart.array_types import Int32Array
 from lmart.data import frames
 from lmart.data.dataset import SparseRows
+from lmart.data.feature_names import is_index
 from lmart.data.python_dataset import Dataset, goes_by_place, unbinned
 from lmart.errors import ArrayError, DataError
 from lmart.scoring.ensemble import Ensemble
@@ -101,8 +102,8 @@ def _features_of(ensemble: Ensemble, labels: Sequence[Hashable]) -> tuple[list[i
     texts = [str(label) for label in labels]
     if ensemble.feature_names is not None:
         return None, texts
-    if any(map(_is_index, texts)):
-        return [int(text) if _is_index(text) else UNKNOWN for text in texts], None
+    if any(map(is_index, texts)):
+        return [int(text) if is_index(text) else UNKNOWN for text in texts], None
     what = "the model has no feature names, so the columns are taken in their order"
     warnings.warn(f"{what}; give feature_ids to say which is which", UserWarning, stacklevel=WHERE)
     return None, None
@@ -121,7 +122,3 @@ def _tell(ensemble: Ensemble, matcher: FeatureMatcher, strict: bool | None, by_l
         if strict or (strict is None and by_label):
             raise DataError(f"{what}; add the columns, or give strict=False: then {counts}", "features")
         warnings.warn(f"features: {what}; {counts}", UserWarning, stacklevel=WHERE)
-
-
-def _is_index(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 19

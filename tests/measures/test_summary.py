@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lmart.measures.bootstrap import bootstrap_intervals
 from lmart.measures.resampling import Resampling
-from lmart.measures.summary import Summary, histogram, standard_deviation, summarize, weighted_median
+from lmart.measures.summary import Summary, histogram, standard_deviation, summarize, value_range, weighted_median
 from lmart.threads import WorkerPool
 
 ONE = WorkerPool(1)
@@ -82,3 +82,9 @@ def test_histograms_by_hand() -> None:
     values = np.array([0.0, 0.05, 0.1, 0.95, 1.0, NAN, 0.5])
     assert histogram(values, 0.0, 1.0, 10).tolist() == [2, 1, 0, 0, 0, 1, 0, 0, 0, 2]
     assert histogram(np.array([]), 0.0, 1.0, 2).tolist() == [0, 0]
+
+
+def test_ranges_by_hand() -> None:
+    assert value_range(np.array([NAN, 0.2])) == value_range(np.array([NAN])) == value_range(np.array([])) == (0.0, 1.0)
+    assert value_range(np.array([-0.5, 0.5])) == (-1.0, 1.0)
+    assert value_range(np.array([3.5, 0.5])) == (0.0, 3.5)

@@ -48,6 +48,19 @@ def quiet_option(function: F) -> F:
     return click.option("-q", "--quiet", count=True, help=what)(function)
 
 
+def strict_option(function: F) -> F:
+    """Add --strict to a command that scores data with a model.
+
+    function : the command
+    """
+    return click.option(
+        "--strict",
+        is_flag=True,
+        help="Refuse data whose features are not those of the model.\f It has features that the model does not have, "
+        "or is a table that lacks a column of the model.",
+    )(function)
+
+
 def thread_count(asked: int | None, notice: Callable[[str], None]) -> int:
     """Return how many threads to use: all this process may have, or fewer if asked; more are capped, with a notice."""
     from lmart.threads import available_processors

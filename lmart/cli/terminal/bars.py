@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import sys
 
-import numpy as np
-
 from lmart.array_types import Float64Array
 from lmart.cli.terminal import eval_report
-from lmart.measures.summary import histogram
+from lmart.measures.summary import histogram, value_range
 
 BINS = 10
 BLOCKS = " \u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588"
@@ -24,12 +22,9 @@ def bars(values: Float64Array) -> str:
 
     values : float64[n], by query; nan is left out
 
-    The range is 0 to 1; where values lie outside, from -1, and to the largest value. The highest bar stands for most
-    queries; none for no query, and the lowest for a few.
+    The highest bar stands for most queries; none for no query, and the lowest for a few.
     """
-    known = values[~np.isnan(values)]
-    low = -1.0 if len(known) and known.min() < 0 else 0.0
-    high = max(1.0, float(known.max(initial=0.0)))
-    counts = histogram(known, low, high, BINS).tolist()
+    low, high = value_range(values)
+    counts = histogram(values, low, high, BINS).tolist()
     heights = [-(-count * (len(BLOCKS) - 1) // max(1, *counts)) for count in counts]
     return f"{low:g} {''.join(BLOCKS[height] for height in heights)} {high:.4g}"
