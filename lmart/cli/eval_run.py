@@ -55,7 +55,6 @@ def write(
                 out.write(line)
         if output.html is not None and html is not None:
             files.open(output.html).write(html)
-        # Further reports of `result` come here: files before this line, keys of the JSON and parts of the table below.
         if output.as_json:
             content = result.to_json()
             if statistics is not None:

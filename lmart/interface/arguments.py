@@ -8,6 +8,7 @@ from typing import Any, TypedDict
 
 import numpy as np
 
+from lmart.array_types import Float64Array
 from lmart.constraints import MonotoneConstraints
 from lmart.errors import SettingsError
 from lmart.gains import Gain
@@ -35,7 +36,7 @@ class Settings(TypedDict, total=False):
     truncation: int
     sigma: float
     normalize: bool
-    gain: str | Sequence[float] | Gain
+    gain: str | Sequence[float] | Float64Array | Gain
     metric: str
     early_stop: int
     absent: str

@@ -97,7 +97,7 @@ def _importance(features: Sequence[FeatureImportance], n_rankers: int) -> str:
                 bar,
             ]
 
-    header = ["feature", *(["gain"] if has_gain else []), "splits", "beside the first"]
+    header = ["feature", *(["gain"] if has_gain else []), "splits", "relative to the first"]
     mean = ", the mean over rankers" if n_rankers > 1 else ""
     caption = f"Gain: share of the split gain{mean}. Splits: nodes that split on the feature"
     made = table(caption, header, rows(features[:LISTED]), "features")

@@ -29,7 +29,7 @@ LEVELS = (".:-=+*%#", "▁▂▃▄▅▆▇█")
 
 @dataclass(frozen=True)
 class Sheet:
-    """What is written on.
+    """Standard output as a place for text: how wide it is, and what it can show.
 
     width   : columns; None: as wide as it needs
     unicode : whether bars may be drawn with block characters, else with ASCII
