@@ -6,7 +6,7 @@ from lmart.cli.signals import is_process_ours
 
 
 def compile_ahead(command: str, threads: int) -> None:
-    """Begin to compile what a command needs, beside its work, as far as that is not kept from earlier runs.
+    """Begin to compile what a command needs, while it works, as far as that is not kept from earlier runs.
 
     command : train, predict, eval or convert
     threads : that it uses

@@ -96,8 +96,8 @@ def _training_set(X: object, y: object, qid: object, given: Mapping[str, Any]) -
         if y is None:
             raise ArrayError("there are no labels; give y, one label a row, or a lmart.Dataset")
         return Dataset(X, y, qid, **of_arrays, **metadata)
-    beside = {"y": y, "qid": qid, **of_arrays}
-    if twice := [name for name, one in beside.items() if one is not None]:
+    others = {"y": y, "qid": qid, **of_arrays}
+    if twice := [name for name, one in others.items() if one is not None]:
         raise ArrayError(f"a Dataset has its own {' and '.join(twice)}; leave that out")
     return X.with_metadata(**metadata)
 

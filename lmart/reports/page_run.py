@@ -87,8 +87,8 @@ def _importance(features: Sequence[FeatureImportance], n_rankers: int) -> str:
     def rows(some: Sequence[FeatureImportance]) -> Iterator[list[str]]:
         """Yield a row for each feature."""
         for one in some:
-            worth = one.gain_share if one.gain_share is not None else float(one.splits)
-            width = 100 * worth / largest if largest > 0 else 0.0
+            value = one.gain_share if one.gain_share is not None else float(one.splits)
+            width = 100 * value / largest if largest > 0 else 0.0
             bar = f'<td class="bar"><span style="width: {width:.2f}%"></span></td>'
             yield [
                 text(one.feature),

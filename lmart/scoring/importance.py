@@ -92,8 +92,8 @@ def importance_order(found: Importance, contributions: Float64Array | None = Non
                     where it is known, else the splits
     Of equals the one with more splits is first, then the first in the model.
     """
-    worth = contributions if contributions is not None else found.gain_shares
-    order: list[int] = np.lexsort((-found.splits, -(found.splits if worth is None else worth))).tolist()
+    value = contributions if contributions is not None else found.gain_shares
+    order: list[int] = np.lexsort((-found.splits, -(found.splits if value is None else value))).tolist()
     return order
 
 

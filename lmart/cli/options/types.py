@@ -73,7 +73,7 @@ class Real(click.FloatRange):
 
 
 class MeasureType(click.ParamType):  # type: ignore[type-arg]
-    """A measure, or several with commas between, as text; only refused here when it is another tool's spelling."""
+    """A measure, or several with commas between, as text; only refused here when it is written as in another tool."""
 
     name = "measure"
 
