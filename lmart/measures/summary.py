@@ -141,6 +141,15 @@ def standard_deviation(values: Float64Array, weights: Float64Array | None, mean:
     return math.ldexp(math.sqrt(variance), scale)
 
 
+def counted_values(values: Float64Array, weights: Float64Array | None) -> Float64Array:
+    """Return the values of the queries that count: the measure is defined for them, and their weight is not 0.
+
+    values  : float64[n_queries], nan where the query is left out
+    weights : float64[n_queries], >= 0; None: all 1
+    """
+    return values[_counting(values, weights)]
+
+
 def value_range(values: Float64Array) -> tuple[float, float]:
     """Return the range that a histogram of values shows: 0 to 1; where values lie outside, from -1 or to the largest.
 

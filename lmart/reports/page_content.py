@@ -10,7 +10,7 @@ import numpy as np
 
 from lmart.array_types import Float64Array
 from lmart.measures.evaluation import EvaluationReport
-from lmart.measures.summary import histogram, value_range
+from lmart.measures.summary import counted_values, histogram, value_range
 from lmart.measures.system_evaluation import EvaluationResult, QueryGroup, SystemEvaluation
 from lmart.measures.system_statistics import SystemStatistics
 from lmart.measures.values import Measure, parse_measure
@@ -184,9 +184,11 @@ def _distribution(result: EvaluationResult, measure: str) -> Distribution | None
     result  : the evaluation
     measure : its name
     """
-    every: dict[str, Float64Array] = {one.name: one.report.per_query[measure] for one in result.systems}
+    every: dict[str, Float64Array] = {
+        one.name: counted_values(one.report.per_query[measure], result.weights) for one in result.systems
+    }
     known = np.concatenate(list(every.values()))
-    if np.isnan(known).all():
+    if not len(known):
         return None
     low, high = value_range(known)
     counts = {name: tuple(histogram(values, low, high, BINS).tolist()) for name, values in every.items()}

@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 
 from lmart.measures.bootstrap import bootstrap_intervals
 from lmart.measures.resampling import Resampling
-from lmart.measures.summary import Summary, histogram, standard_deviation, summarize, value_range, weighted_median
+from lmart.measures.summary import (
+    Summary,
+    counted_values,
+    histogram,
+    standard_deviation,
+    summarize,
+    value_range,
+    weighted_median,
+)
 from lmart.threads import WorkerPool
 
 ONE = WorkerPool(1)
@@ -88,3 +96,9 @@ def test_ranges_by_hand() -> None:
     assert value_range(np.array([NAN, 0.2])) == value_range(np.array([NAN])) == value_range(np.array([])) == (0.0, 1.0)
     assert value_range(np.array([-0.5, 0.5])) == (-1.0, 1.0)
     assert value_range(np.array([3.5, 0.5])) == (0.0, 3.5)
+
+
+def test_queries_without_weight_do_not_count() -> None:
+    values = np.array([0.5, NAN, 0.25])
+    assert counted_values(values, None).tolist() == [0.5, 0.25]
+    assert counted_values(values, np.array([0.0, 1.0, 2.0])).tolist() == [0.25]

@@ -102,7 +102,10 @@ def _bars_of_systems(measure: str, result: EvaluationResult) -> list[str]:
     """Return lines with the name of each system and how many queries have which value."""
     names = [visible(one.name) for one in result.systems]
     names = shortened(names, WIDTH // 4) or [f"#{i}" for i in range(1, len(names) + 1)]
-    items = [f"{name}  {bars(one.report.per_query[measure])}" for name, one in zip(names, result.systems, strict=True)]
+    items = [
+        f"{name}  {bars(one.report.per_query[measure], result.weights)}"
+        for name, one in zip(names, result.systems, strict=True)
+    ]
     lines = [f"  values  {items[0]}"]
     for item in items[1:]:
         if len(lines[-1]) + len(item) + 3 <= WIDTH:

@@ -35,24 +35,26 @@ def print_result(result: EvaluationResult, statistics: SystemStatistics | None =
     if len(result.systems) > 1:
         print_systems(result, facts)
     else:
-        _print_one(result.systems[0].report, facts, statistics)
+        _print_one(result, facts, statistics)
     if result.groups:
         print_groups(result)
 
 
-def _print_one(report: EvaluationReport, facts: list[tuple[str, str]], statistics: SystemStatistics | None) -> None:
+def _print_one(result: EvaluationResult, facts: list[tuple[str, str]], statistics: SystemStatistics | None) -> None:
     """Print the measures of one system."""
+    report = result.systems[0].report
     rows = _rows(report, None if statistics is None else statistics.summaries[0])
     if statistics is not None and any(interval for *_, interval in rows):
-        drawn = f"{statistics.resamples} bootstrap resamples of the queries, seed {statistics.resampling.seed}"
-        facts.append(("interval", f"{100 * statistics.resampling.level:.6g}% ({drawn})"))
+        resampled = f"{statistics.resamples} bootstrap resamples of the queries, seed {statistics.resampling.seed}"
+        facts.append(("interval", f"{100 * statistics.resampling.level:.6g}% ({resampled})"))
     if not is_terminal():
         click.echo(format_report(facts, rows), nl=False)
         return
     from lmart.cli.terminal.bars import are_shown, bars
 
     shown_bars = are_shown() and statistics is not None
-    _print_on_terminal(facts, rows, [bars(values) for values in report.per_query.values()] if shown_bars else [])
+    drawn = [bars(values, result.weights) for values in report.per_query.values()] if shown_bars else []
+    _print_on_terminal(facts, rows, drawn)
 
 
 def format_report(facts: Sequence[tuple[str, str]], rows: Sequence[tuple[str, str, str]]) -> str:

@@ -73,6 +73,7 @@ def test_bars_by_hand() -> None:
     assert bars(np.array([-1.0, 1.0])) == "-1 \u2588        \u2588 1"
     assert bars(np.array([0.0, 12.345])) == "0 \u2588        \u2588 12.35"  # or 12.34: the last digit is rounded
     assert bars(np.array([np.nan])) == "0            1"
+    assert bars(np.array([0.05, 12.0]), np.array([2.0, 0.0])) == bars(np.array([0.05]))
 
 
 def test_bars_are_for_terminals_that_can_show_them(monkeypatch: pytest.MonkeyPatch) -> None:
