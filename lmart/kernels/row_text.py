@@ -170,7 +170,7 @@ def write_table_rows(
     powers: UInt64Array,
     out: UInt8Array,
 ) -> int:
-    """Write rows as lines of a table, a missing value as an empty field, or nan where it is all of the line; return the bytes.
+    """Write rows as lines of a table, a missing value as an empty field, or nan alone in a line; return how many bytes.
 
     rows        : RowsToWrite, in
     start, stop : int, the rows to write
