@@ -147,3 +147,11 @@ def test_a_search_leaves_settings_of_the_file_alone_and_prints_them(tmp_path: Pa
     every = json.loads((tmp_path / "r.json").read_text())["settings"]
     (tmp_path / "p.json").write_text(json.dumps({key: one for key, one in every.items() if key != "largest_label"}))
     assert "every setting that --tune searches is given" in run(*TRAIN, *search, status=2).stderr
+
+
+def test_early_stop_of_the_file_without_validation_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "s.json").write_text('{"trees": 2, "early_stop": 3}')
+    train = ("train", "--data", SAMPLE / "train.svm", "--settings", tmp_path / "s.json", "-o", tmp_path / "m")
+    hint = "; for the settings of the file without it, --early-stop 0; see"
+    assert hint in run(*train, status=2).stderr
+    assert hint not in run(*train, "--early-stop", 3, status=2).stderr
