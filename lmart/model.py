@@ -239,7 +239,7 @@ class Model:
         X: object,
         y: object = None,
         qid: object = None,
-        metric: str = "ndcg@10",
+        metric: str | Sequence[str] = "ndcg@10",
         empty: str = "zero",
         ties: str = "input",
         threads: int | None = None,
@@ -249,7 +249,7 @@ class Model:
         X       : features, or a `lmart.Dataset`, whose weights count in the means
         y       : labels, one a row; none beside a Dataset
         qid     : the id of each row's query; none beside a Dataset
-        metric  : one measure, or several with commas, as `lmart eval --metric` takes them
+        metric  : one measure, or several in a list or with commas, as `lmart eval --metric` takes them
         empty   : value of a query without a relevant document: 'zero', 'one' or 'skip' (it does not count)
         ties    : documents of equal score in the order of the 'input', in 'reverse', or the 'average' over all their
                   orders
@@ -264,9 +264,9 @@ class Model:
         dict_keys(['ndcg@10', 'map'])
         """
         conventions = Conventions(Gain.parse(self.ensemble.gain), empty, ties)
-        measures = parse_measures(metric, conventions)
         if ties == "docid":
             raise SettingsError("ties='docid' is for `lmart eval` alone; use 'input', 'reverse' or 'average'")
+        measures = parse_measures(metric if isinstance(metric, str) else ",".join(metric), conventions)
         data = X if isinstance(X, Dataset) else Dataset(X, y, qid)
         if isinstance(X, Dataset) and not (y is None and qid is None):
             raise ArrayError("a Dataset has its own y and qid; leave them out")

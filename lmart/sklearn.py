@@ -17,7 +17,7 @@ except ImportError as fault:
 from lmart.array_types import Float64Array
 from lmart.data.feature_names import is_index
 from lmart.data.python_dataset import Dataset
-from lmart.errors import ArrayError, quote
+from lmart.errors import ArrayError, SettingsError, quote
 from lmart.interface.training import train
 from lmart.scoring.importance import split_importance
 from lmart.settings import options
@@ -149,6 +149,8 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         train_set = Dataset(X, y, qid, group, sample_weight, feature_names=self._names())
         sets = [self._validation_set(one) for one in _listed(eval_set)]
         settings = {one.name: getattr(self, one.name) for one in options()}
+        if self.early_stop and not sets:
+            raise SettingsError("early_stop needs a validation set to measure; give fit eval_set=(X, y, qid)")
         run = {"threads": self.threads, "verbose": self.verbose}
         self.model_ = train(train_set, valid=sets or None, **cast(Any, settings | run))
         return self

@@ -20,5 +20,5 @@ def perhaps(unknown: str, known: Sequence[str]) -> str:
     if ours is not None:
         meant = [by_option[ours]]
     else:
-        meant = get_close_matches(unknown.lower().replace("-", "_"), list(dict.fromkeys(known)), 2, 0.7)
+        meant = get_close_matches(unknown.lower().replace("-", "_"), [*dict.fromkeys(known)], 2, 0.7)
     return f"; perhaps {' or '.join(map(quote, meant))}" if meant else ""

@@ -37,8 +37,8 @@ def threads_to_use(asked: int | None) -> int:
 
     asked : a number from 1 up; None: all that this process may use
     """
-    if asked is not None and index(asked) < 1:
-        raise ValueError(f"threads is {asked}; give a number from 1 up, or None for all that this process may use")
+    if asked is not None and (not hasattr(asked, "__index__") or index(asked) < 1):
+        raise ValueError(f"threads is {asked!r}; give a number from 1 up, or None for all that this process may use")
     return available_processors() if asked is None else min(index(asked), available_processors())
 
 

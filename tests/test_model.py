@@ -15,6 +15,7 @@ import pytest
 from helpers.paths import SAMPLE
 from helpers.trees import grow, plain_scores
 
+import lmart
 from lmart.errors import DataError, ModelError
 from lmart.formats.models.model_files import write_model
 from lmart.model import Model, load
@@ -374,3 +375,9 @@ def test_importance_by_kind() -> None:
 def test_other_importance_is_refused(arguments: tuple[Any, ...]) -> None:
     with pytest.raises(ValueError, match="give"):
         Model(sample_model()).importance(*arguments)
+
+
+def test_evaluate_takes_measures_in_a_list() -> None:
+    data = lmart.read(SAMPLE / "vali.svm")
+    model = lmart.train(data, trees=2)
+    assert model.evaluate(data, metric=["ndcg@5", "map"]) == model.evaluate(data, metric="ndcg@5,map")

@@ -164,6 +164,8 @@ def test_queries_that_fit_had_are_missed_in_score() -> None:
 
 
 def test_settings_are_checked_in_fit() -> None:
+    with pytest.raises(lmart.SettingsError, match=r"early_stop needs .* eval_set="):
+        LambdaMARTRanker(early_stop=3).fit(X, Y, QID)
     with pytest.raises(lmart.SettingsError, match="trees is -1"):
         LambdaMARTRanker(trees=-1).fit(X, Y, QID)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from operator import index
 from typing import Any, TypedDict, Unpack
 
 from lmart.data.python_dataset import Dataset, dataset_of
@@ -40,7 +41,8 @@ def read(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], **opti
               `allow_inf`, `query_sizes` (a file), `label_column`, `query_column`, `document_column`, `ignore_columns`
               (a list of names) and `threads`
 
-    DataError names file, line and token of what cannot be read. A UserWarning tells what may be wrong with the data.
+    ValueError for an option that is not allowed; DataError names file, line and token of what cannot be read. A
+    UserWarning tells what may be wrong with the data.
 
     >>> import lmart
     >>> lmart.read("data/sample/train.svm")
@@ -51,6 +53,10 @@ def read(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], **opti
     if unknown := next((name for name in given if name not in ReadArguments.__annotations__), None):
         hint = perhaps(unknown, list(ReadArguments.__annotations__))
         raise TypeError(f"read() has no option {unknown!r}{hint}")
+    if given.get("duplicates", "error") not in ("error", "last"):
+        raise ValueError(f"duplicates is {given['duplicates']!r}; give 'error' or 'last'")
+    if "max_errors" in given and index(given["max_errors"]) < 1:
+        raise ValueError(f"max_errors is {given['max_errors']}; give a number from 1 up")
     values = {_NAMES.get(name, name): value for name, value in given.items()}
     if "ignore_columns" in values:
         columns = values["ignore_columns"]
@@ -59,7 +65,9 @@ def read(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], **opti
         values["query_sizes"] = os.fspath(values["query_sizes"])
     told: list[str] = []
     read_options = ReadOptions(keep_document_ids=True, **values).telling(lambda text: None, told.append)
-    paths = [path] if isinstance(path, str | os.PathLike) else list(path)
+    paths = [path] if isinstance(path, str | os.PathLike) or not isinstance(path, Iterable) else list(path)
+    if not paths:
+        raise ValueError("path is an empty list; give one file or more")
     with safe_interrupts(), WorkerPool(threads) as pool:
         judged = read_dataset([os.fspath(one) for one in paths], read_options, pool)
     for text in told:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -96,3 +97,16 @@ def test_a_model_scores_and_evaluates_datasets(tmp_path: Path) -> None:
     with pytest.raises(ArrayError, match="a Dataset has its own features"):
         model.predict(test, feature_ids=[1])
     assert model.explain(test).contributions.shape == (600, 20)
+
+
+@pytest.mark.parametrize(
+    ("path", "options", "message"),
+    [
+        (SAMPLE / "vali.svm", {"duplicates": "first"}, "duplicates is 'first'; give 'error' or 'last'"),
+        (SAMPLE / "vali.svm", {"max_errors": 0}, "max_errors is 0; give a number from 1 up"),
+        ([], {}, "path is an empty list; give one file or more"),
+    ],
+)
+def test_what_read_does_not_take_is_refused(path: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        lmart.read(path, **options)

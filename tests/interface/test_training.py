@@ -289,7 +289,7 @@ def test_outside_the_main_thread_signals_are_left_alone() -> None:
     ("given", "kind", "message"),
     [
         ({"n_estimators": 3}, TypeError, "there is no setting 'n_estimators'; perhaps 'trees'"),
-        ({"treees": 3}, TypeError, "there is no setting 'treees'; perhaps 'trees'"),
+        ({"treees": 3}, TypeError, "there is no setting 'treees'; perhaps 'trees' or 'tree'$"),
         ({"sample_weight": [1]}, TypeError, "there is no setting 'sample_weight'; perhaps 'weights'"),
         ({"n_jobs": 1}, TypeError, "there is no setting 'n_jobs'; perhaps 'threads'"),
         ({"trees": 0}, SettingsError, "trees is 0"),
@@ -309,6 +309,7 @@ def test_outside_the_main_thread_signals_are_left_alone() -> None:
         ),
         ({"objective": "map", "positions": [0] * 4}, SettingsError, "objective map knows no positions"),
         ({"threads": 0}, ValueError, "threads is 0"),
+        ({"threads": "2"}, ValueError, "threads is '2'; give a number from 1 up"),
         ({"weights": [1.0]}, ArrayError, "there are 1 weights, but X has 2 queries and 4 rows"),
         ({"weights": [1.0, -2.0]}, ArrayError, r"weight 1 \(from 0\) is -2.0"),
         ({"weights": [0.0, 0.0]}, ArrayError, "all weights are zero"),

@@ -116,3 +116,18 @@ def test_table_rows(
         first += [query, row.document] if has_texts else []
         expected += reference.row_text.table_line(first, row.cells, n_columns, absent, delimiter)
     assert text == expected
+
+
+@pytest.mark.parametrize("absent", [0.0, math.nan])
+def test_a_row_of_one_missing_value_is_no_blank_line(absent: float) -> None:
+    rows = [Row(0.0, cells, "") for cells in ({0: math.nan}, {}, {0: 7.0})]
+    taken = rows_of(block_of(rows, [3], None, False, False), texts_of(None), texts_of(None))
+    text = written(
+        lambda start, stop, out: row_text.write_table_rows(
+            taken, start, stop, 1, ord(","), math.isnan(absent), powers(), out
+        ),
+        3,
+        1,
+    )
+    assert text == "".join(reference.row_text.table_line([], row.cells, 1, absent, ",") for row in rows)
+    assert "\n\n" not in text

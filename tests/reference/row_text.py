@@ -23,6 +23,7 @@ def letor_line(label: float | None, query: str | None, cells: Mapping[int, float
 
 
 def table_line(first: Sequence[str], cells: Mapping[int, float], n_columns: int, absent: float, delimiter: str) -> str:
-    """One line of a table: the first fields, then one for each column, empty where it is missing."""
+    """One line of a table: the first fields, then one for each column, empty where missing; a blank line is nan."""
     values = [cells.get(column, absent) for column in range(n_columns)]
-    return delimiter.join([*first, *("" if math.isnan(value) else number(value) for value in values)]) + "\n"
+    line = delimiter.join([*first, *("" if math.isnan(value) else number(value) for value in values)])
+    return (line or "nan") + "\n"

@@ -145,7 +145,10 @@ def check_usage(
     if selection.tunes and selection.folds is None and not valid:
         raise click.UsageError("--tune needs --folds K or a --valid file to measure")
     if settings.early_stop and not valid and selection.folds is None:
-        raise click.UsageError("--early-stop needs a --valid file or --folds to measure")
+        context = click.get_current_context()
+        is_of_file = context.get_parameter_source("early_stop") is click.core.ParameterSource.DEFAULT_MAP
+        else_none = "; for the settings of the file without it, --early-stop 0" if is_of_file else ""
+        raise click.UsageError(f"--early-stop needs a --valid file or --folds to measure{else_none}")
     if outputs.get("--tune-file") == "-":
         raise click.UsageError("--tune-file must be a file: it is read and written")
     places: dict[str, str] = {}

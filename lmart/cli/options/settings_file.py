@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from lmart.errors import DataError, SettingsError, counted, input_name, quote
-from lmart.settings import AUTO, RECORDED, options, setting
+from lmart.settings import AUTO, RECORDED, TrainSettings, options, setting
 from lmart.spelling import perhaps
 
 PARAMETER = "settings_file"
@@ -95,6 +95,11 @@ def _take(context: click.Context, parameter: click.Parameter, path: str | None) 
             converted[name] = by_name[name].type_cast_value(context, value)
         except click.BadParameter as fault:
             raise SettingsError(f"{name}: {fault.message.rstrip('.')}", path) from None
+    if "metric" in converted:
+        try:
+            TrainSettings(metric=converted["metric"]).measure  # noqa: B018  # its check
+        except SettingsError as fault:
+            raise SettingsError(f"metric: {fault}", path) from None
     context.default_map = {**(context.default_map or {}), **converted}
     differ = [name for name, value in converted.items() if value != setting(name).default]
     context.meta[_BEFORE] = values.get("continued_from")

@@ -198,7 +198,8 @@ class DelimitedReader(TextReader):
         rows: list[tuple[int, list[bytes]]] = []
         failure: DataError | None = None
         try:
-            rows += (record for record in records if record[1] not in ([], [b""]))
+            blank: tuple[list[bytes], ...] = ([], [b""]) if len(plan.kinds) > 1 else ([],)  # "" is a row of one column
+            rows += (record for record in records if record[1] not in blank)
         except DataError as fault:
             failure = fault
         faulty = 0

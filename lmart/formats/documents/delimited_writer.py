@@ -19,7 +19,7 @@ DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 
 class DelimitedWriter:
-    """Writes blocks of rows as CSV or TSV with a header; a missing value is an empty field."""
+    """Writes blocks of rows as CSV or TSV with a header; a missing value is an empty field, or nan alone in a line."""
 
     format: str
 

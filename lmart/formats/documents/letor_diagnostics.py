@@ -160,7 +160,8 @@ def value_fault(value: bytes, shown: str, options: ReadOptions) -> str | None:
             return f"value {quote(value)} is beyond the largest number, in {shown}; use --allow-inf for infinite ones"
         return None
     if _INFINITE.match(value):
-        return None if options.allow_infinite else f"value {quote(value)} is infinite, in {shown}; or use --allow-inf"
+        what = f"value {quote(value)} is infinite, in {shown}"
+        return None if options.allow_infinite else f"{what}; use --allow-inf to take it"
     if re.fullmatch(rb"[+-]?\d+,\d+", value):
         return f"value {quote(value)} has a comma, in {shown}; write a decimal point"
     return f"value {quote(value)} is not a number, in {shown}; {hint}"

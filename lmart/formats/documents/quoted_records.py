@@ -44,6 +44,8 @@ class QuotedRecords:
                         raise self._fault(line, message) from None
                     self.pending = lines.rest().encode("utf-8", "surrogateescape")
                     return
+                if len(fields) == 1 and fields[0] and not fields[0].strip(BLANKS):
+                    fields = []  # a line of blanks
                 yield line, [field.strip(BLANKS).encode("utf-8", "surrogateescape") for field in fields]
         finally:
             csv.field_size_limit(limit)

@@ -73,6 +73,7 @@ def test_plain_settings(tmp_path: Path) -> None:
         ('{"trees": true}', "trees: 'True' is not a whole number from 1 up; see"),
         ('{"trees": null}', "trees is null; give what --trees takes; see"),
         ('{"gain": [0, 1]}', "gain is a list; give what --gain takes; see"),
+        ('{"metric": "auc"}', "metric: 'auc' is no measure; use ndcg[@k], dcg[@k], map[@k], mrr[@k], p@k, recall@k, "),
         ('{"tree": "oak"}', "tree: 'oak' is not one of 'leafwise', 'depthwise', 'oblivious', 'auto'; see"),
         ('{"learning_rate": NaN}', "learning_rate: 'nan' is not a number above 0; see"),
         ('{"format": "lmart", "settings": {"trees": 0}}', "trees: '0' is not a whole number from 1 up; see"),
@@ -81,7 +82,8 @@ def test_plain_settings(tmp_path: Path) -> None:
 def test_wrong_settings_are_one_line_with_file_and_key(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "s.json").write_text(content)
     said = run(*TRAIN, "--settings", tmp_path / "s.json", status=2).stderr
-    assert said.startswith(f"lmart: error: {tmp_path / 's.json'}: {message} 'lmart train --help'")
+    assert said.startswith(f"lmart: error: {tmp_path / 's.json'}: {message}")
+    assert said.endswith("; see 'lmart train --help'\n")
     assert said.count("\n") == 1
 
 
@@ -147,3 +149,11 @@ def test_a_search_leaves_settings_of_the_file_alone_and_prints_them(tmp_path: Pa
     every = json.loads((tmp_path / "r.json").read_text())["settings"]
     (tmp_path / "p.json").write_text(json.dumps({key: one for key, one in every.items() if key != "largest_label"}))
     assert "every setting that --tune searches is given" in run(*TRAIN, *search, status=2).stderr
+
+
+def test_early_stop_of_the_file_without_validation_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "s.json").write_text('{"trees": 2, "early_stop": 3}')
+    train = ("train", "--data", SAMPLE / "train.svm", "--settings", tmp_path / "s.json", "-o", tmp_path / "m")
+    hint = "; for the settings of the file without it, --early-stop 0; see"
+    assert hint in run(*train, status=2).stderr
+    assert hint not in run(*train, "--early-stop", "3", status=2).stderr

@@ -148,6 +148,12 @@ def test_what_would_mislead_is_refused(text: bytes, line: int, what: str) -> Non
     assert what in first.message
 
 
+def test_an_empty_field_in_quotes_is_a_row_of_one_column() -> None:
+    data = b'price\n""\n\n  \n1\n"2"\n'
+    values = [cells for *_, cells, _ in rows(data, require_labels=False, require_queries=False)]
+    assert repr(values) == repr([[(1, math.nan)], [(1, 1.0)], [(1, 2.0)]])
+
+
 @pytest.mark.parametrize("quoted", [False, True])
 def test_labels_without_a_gain_are_named_by_line(quoted: bool) -> None:
     row = b'2,"a",1\n' if quoted else b"2,a,1\n"
