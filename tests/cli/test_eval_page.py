@@ -191,6 +191,20 @@ def test_names_that_look_like_html_or_mathematics(tmp_path: Path) -> None:
     assert "_$x^2$" in "".join(re.findall(r"<svg.*?</svg>", page, re.DOTALL))
 
 
+def test_names_that_cannot_be_printed_are_escaped_in_charts_too(tmp_path: Path) -> None:
+    data, scores = tmp_path / "d.svm", tmp_path / "bad\udcff\x01.txt"
+    data.write_text("2 qid:a 1:1\n0 qid:a 1:2\n")
+    try:
+        scores.write_text("1\n2\n")
+    except OSError:
+        pytest.skip("the file system holds no such name")
+    other = tmp_path / "other.txt"
+    other.write_text("2\n1\n")
+    page = run("eval", "-q", "--data", data, "--scores", scores, other, "--html", "-").stdout
+    assert r"bad\udcff\x01.txt" in "".join(re.findall(r"<svg.*?</svg>", page, re.DOTALL))
+    assert Page(page).tables["means"][0][1] == r"bad\udcff\x01.txt"
+
+
 @pytest.mark.slow
 def test_the_same_bytes_whatever_the_user_has_set(folder: Path, tmp_path: Path) -> None:
     settings = tmp_path / "matplotlibrc"
