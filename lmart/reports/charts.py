@@ -182,7 +182,7 @@ def learning_chart(run: RankerRun, metric: str, number: int, title: str) -> Char
 def _label(name: str) -> str:
     """Return a name for a chart: its end, where it is long; what starts with _ would be left out of legends.
 
-    What cannot be printed is escaped, as elsewhere on the page: no font draws it, and bytes that are no UTF-8 are refused.
+    What cannot be printed is escaped, as elsewhere on the page: no font draws it, and half a surrogate pair is refused.
     """
     name = visible(name)
     text = name if len(name) <= LONGEST_LABEL else f"...{name[3 - LONGEST_LABEL :]}"
