@@ -243,6 +243,12 @@ def test_without_matplotlib(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_p
     )
 
 
+@pytest.mark.parametrize("option", ["--html", "--per-query"])
+def test_an_empty_name_is_refused_before_any_work(option: str) -> None:
+    said = run("eval", "--data", "none.svm", "-m", "none.json", option, "", status=1).stderr
+    assert said == "lmart: error: the name of the output is empty; give a file name or '-'\n"
+
+
 def test_nothing_is_left_behind(folder: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     page.write_text("older")
@@ -258,6 +264,7 @@ def test_nothing_is_left_behind(folder: Path, tmp_path: Path) -> None:
         (["--html", "-", "--json"], "--html - and --json both write to standard output"),
         (["--html", "-", "--per-query", "-"], "--html - and --per-query - both write to standard output"),
         (["--html", "x", "--per-query", "x"], "--html and --per-query both write to x"),
+        (["--html", "x", "--per-query", "./x"], "--html and --per-query both write to x"),
         (["--train-report", "r"], "--train-report is shown on the page; give --html too"),
         (["--html", "x", "--train-report", "-", "--scores", "-"], "only one input can be '-'"),
     ],
