@@ -62,6 +62,7 @@ class LmartError(Exception):
     """
 
     status = ExitStatus.FAILED
+    stream = "standard input"  # what '-' as the path stands for
 
     def __init__(self, message: str, path: str | None = None, line: int | None = None) -> None:
         self.message = message
@@ -70,7 +71,7 @@ class LmartError(Exception):
         super().__init__(str(self))
 
     def __str__(self) -> str:
-        where = "" if self.path is None else visible(input_name(self.path))
+        where = "" if self.path is None else visible(self.stream if self.path == "-" else self.path)
         if self.line is not None:
             where += f":{self.line}"
         return f"{where}: {self.message}" if where else self.message
@@ -96,6 +97,8 @@ class ModelError(LmartError):
 
 class OutputError(LmartError):
     """A result could not be written."""
+
+    stream = "standard output"
 
 
 class SettingsError(LmartError):

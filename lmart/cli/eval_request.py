@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 
@@ -145,7 +146,7 @@ class EvalOutput:
     @property
     def paths(self) -> list[str]:
         """All that is written, standard output too."""
-        return list(dict.fromkeys((self.per_query or "-", self.html or "-", "-")))
+        return list(dict.fromkeys("-" if one is None else one for one in (self.per_query, self.html, "-")))
 
     def check_usage(self) -> None:
         """Raise a usage error when the outputs do not go together."""
@@ -154,7 +155,7 @@ class EvalOutput:
         if self.html == "-" and (self.as_json or self.per_query == "-"):
             other = "--json" if self.as_json else "--per-query -"
             raise click.UsageError(f"--html - and {other} both write to standard output; give --html a file")
-        if self.html is not None and self.html == self.per_query:
+        if self.html and self.per_query and os.path.realpath(self.html) == os.path.realpath(self.per_query):
             raise click.UsageError(f"--html and --per-query both write to {self.html}; give each a file of its own")
         if self.train_report is not None and self.html is None:
             raise click.UsageError("--train-report is shown on the page; give --html too")

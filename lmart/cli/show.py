@@ -61,7 +61,8 @@ class ShowRequest:
                     raise click.UsageError(f"--tree shows one tree; drop {option}")
         if given_on_command_line("top") and (self.as_tsv or self.as_json or self.tree is not None):
             other = "--tree" if self.tree is not None else "--tsv" if self.as_tsv else "--json"
-            raise click.UsageError(f"--top shortens the table of features, and {other} prints none; drop one of them")
+            prints = "prints none" if self.tree is not None else "prints all of it"
+            raise click.UsageError(f"--top shortens the table of features, and {other} {prints}; drop one of them")
         if self.strict and self.data is None:
             raise click.UsageError("--strict needs --data: it is about the features of the data")
         refuse_two_standard_inputs([self.file, self.data])

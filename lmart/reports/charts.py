@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
-from lmart.errors import OutputError
+from lmart.errors import OutputError, visible
 from lmart.reports.page_content import CutoffCurve, Distribution
 from lmart.reports.run_report import RankerRun
 
@@ -180,7 +180,11 @@ def learning_chart(run: RankerRun, metric: str, number: int, title: str) -> Char
 
 
 def _label(name: str) -> str:
-    """Return a name for a chart: its end, where it is long; what starts with _ would be left out of legends."""
+    """Return a name for a chart: its end, where it is long; what starts with _ would be left out of legends.
+
+    What cannot be printed is escaped, as elsewhere on the page: no font draws it, and half a surrogate pair is refused.
+    """
+    name = visible(name)
     text = name if len(name) <= LONGEST_LABEL else f"...{name[3 - LONGEST_LABEL :]}"
     return f" {text}" if text.startswith("_") else text
 

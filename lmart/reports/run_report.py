@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lmart.errors import DataError, quote
+from lmart.errors import DataError, quote, visible
 from lmart.reports.model_summary import FeatureImportance, changed_settings
 from lmart.streams import read_all
 
@@ -159,6 +159,10 @@ class _Damage(Exception):
 
 
 def _read(document: Mapping[str, Any]) -> RunReport:
+    try:
+        json.dumps(document, allow_nan=False)  # as it is written again
+    except ValueError:
+        raise _Damage("it holds a number that is not finite") from None
     settings = _checked(document, "settings", dict)
     validation = _checked(_checked(document, "files", dict), "validation", list)
     names = ["training", *map(str, validation)]
@@ -174,7 +178,7 @@ def _read(document: Mapping[str, Any]) -> RunReport:
     measures = [_measure(document, "training"), *_measures(document, len(validation))]
     return RunReport(
         document,
-        str(document["metric"]),
+        visible(str(document["metric"])),
         tuple(rankers),
         tuple(zip(names, measures, strict=True)),
         _importance(document.get("importance")),
@@ -250,6 +254,8 @@ def _importance(entries: object) -> tuple[FeatureImportance, ...] | None:
         if not isinstance(one, dict):
             raise _Damage(f"the importance of {quote(name)} is not an object")
         found.append(FeatureImportance(name, _measure(one, "gain_share"), _checked(one, "splits", int)))
+    if len({one.gain_share is None for one in found}) > 1:
+        raise _Damage("'importance' has the gain share of some features only")
     return tuple(found)
 
 

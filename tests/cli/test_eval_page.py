@@ -191,6 +191,20 @@ def test_names_that_look_like_html_or_mathematics(tmp_path: Path) -> None:
     assert "_$x^2$" in "".join(re.findall(r"<svg.*?</svg>", page, re.DOTALL))
 
 
+def test_names_that_cannot_be_printed_are_escaped_in_charts_too(tmp_path: Path) -> None:
+    data, scores = tmp_path / "d.svm", tmp_path / "bad\udcff\x01.txt"
+    data.write_text("2 qid:a 1:1\n0 qid:a 1:2\n")
+    try:
+        scores.write_text("1\n2\n")
+    except OSError:
+        pytest.skip("the file system holds no such name")
+    other = tmp_path / "other.txt"
+    other.write_text("2\n1\n")
+    page = run("eval", "-q", "--data", data, "--scores", scores, other, "--html", "-").stdout
+    assert r"bad\udcff\x01.txt" in "".join(re.findall(r"<svg.*?</svg>", page, re.DOTALL))
+    assert Page(page).tables["means"][0][1] == r"bad\udcff\x01.txt"
+
+
 @pytest.mark.slow
 def test_the_same_bytes_whatever_the_user_has_set(folder: Path, tmp_path: Path) -> None:
     settings = tmp_path / "matplotlibrc"
@@ -229,6 +243,12 @@ def test_without_matplotlib(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_p
     )
 
 
+@pytest.mark.parametrize("option", ["--html", "--per-query"])
+def test_an_empty_name_is_refused_before_any_work(option: str) -> None:
+    said = run("eval", "--data", "none.svm", "-m", "none.json", option, "", status=1).stderr
+    assert said == "lmart: error: the name of the output is empty; give a file name or '-'\n"
+
+
 def test_nothing_is_left_behind(folder: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     page.write_text("older")
@@ -244,6 +264,7 @@ def test_nothing_is_left_behind(folder: Path, tmp_path: Path) -> None:
         (["--html", "-", "--json"], "--html - and --json both write to standard output"),
         (["--html", "-", "--per-query", "-"], "--html - and --per-query - both write to standard output"),
         (["--html", "x", "--per-query", "x"], "--html and --per-query both write to x"),
+        (["--html", "x", "--per-query", "./x"], "--html and --per-query both write to x"),
         (["--train-report", "r"], "--train-report is shown on the page; give --html too"),
         (["--html", "x", "--train-report", "-", "--scores", "-"], "only one input can be '-'"),
     ],

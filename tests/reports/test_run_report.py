@@ -68,6 +68,10 @@ def test_what_is_one() -> None:
     assert parse_report(json.dumps(report()).encode()) == report()
 
 
+def test_a_measure_that_cannot_be_printed_is_escaped() -> None:
+    assert read_report({**report(), "metric": "\ud800\n"}, "r.json").metric == r"\ud800\n"
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -76,12 +80,18 @@ def test_what_is_one() -> None:
         ({"rounds": [*report()["rounds"], 3]}, "'rounds' holds one of no ranker"),
         ({"rounds": [{**report()["rounds"][0], "training": "x"}]}, "'training' is not a measure"),
         ({"rounds": [{**report()["rounds"][0], "validation": []}]}, "'validation' has 0 measures for 1 files"),
+        ({"seconds": {"reading": float("nan")}}, "it holds a number that is not finite"),
         ({"rankers": [1]}, "ranker 1 is not an object"),
         ({"files": None}, "'files' is not what it must be"),
         ({"importance": []}, "'importance' is not an object"),
         ({"importance": {"a": 1}}, "the importance of 'a' is not an object"),
         ({"importance": {"a": {"splits": True}}}, "'splits' is not what it must be"),
-        ({"validation": [float("nan")]}, "'validation' is not a measure"),
+        (
+            {"importance": {"a": {"gain_share": 0.5, "splits": 1}, "b": {"gain_share": None, "splits": 1}}},
+            "'importance' has the gain share of some features only",
+        ),
+        ({"validation": [float("nan")]}, "it holds a number that is not finite"),
+        ({"validation": [True]}, "'validation' is not a measure"),
     ],
 )
 def test_damage_is_named(change: dict[str, Any], words: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from lmart.errors import OutputError, quote
 from lmart.formats.documents.ids import has_control
 from lmart.formats.documents.row_blocks import FeatureColumns, RowBlock
+from lmart.formats.results.trec import LARGEST_LABEL
 from lmart.streams import AtomicOutput
 from lmart.threads import WorkerPool
 
@@ -54,9 +55,12 @@ class QrelsWriter:
             raise OutputError(f"{what}, which qrels cannot hold; keep one of them", self._output.path)
 
     def _label(self, label: float, row: int) -> int:
-        if label != int(label):
+        if not label.is_integer():
             what = f"label {label!r} of row {self._n_rows + row + 1} is not a whole number"
             raise OutputError(f"{what}, and qrels hold no other; round it", self._output.path)
+        if label > LARGEST_LABEL:
+            what = f"label {label:.15g} of row {self._n_rows + row + 1} is above {LARGEST_LABEL}"
+            raise OutputError(f"{what}, the largest that qrels can hold; give smaller labels", self._output.path)
         return int(label)
 
     def _check(self, text: str, what: str, row: int) -> None:

@@ -167,9 +167,9 @@ def _read_arrays(model: Document) -> _Arrays:
         return _joined(model, key, sizes, "iub").astype(np.int64)
 
     gains = None
-    if all(length(tree.get("loss_changes")) == size for tree, size in zip(model.trees, sizes, strict=True)):
-        gains = _joined(model, "loss_changes", sizes, "iuf").astype(np.float64)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):  # a signalling nan of UBJSON; nan is looked for later
+        if all(length(tree.get("loss_changes")) == size for tree, size in zip(model.trees, sizes, strict=True)):
+            gains = _joined(model, "loss_changes", sizes, "iuf").astype(np.float64)
         values = _joined(model, "split_conditions", sizes, "iuf").astype(np.float32)
     has_types = [length(tree.get("split_type")) > 0 for tree in model.trees]
     n_nodes = sum(sizes)

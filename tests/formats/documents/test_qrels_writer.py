@@ -66,6 +66,7 @@ def test_a_query_may_go_over_several_blocks(monkeypatch: pytest.MonkeyPatch) -> 
     ("text", "part"),
     [
         ("0.5 qid:1 1:1\n", "label 0.5 of row 1 is not a whole number"),
+        ("1 qid:1 1:1\n2147483648 qid:1 1:1\n", "label 2147483648 of row 2 is above 2147483647"),
         ("1 qid:1 1:1 #docid = a\n1 qid:1 1:1 #docid = a\n", "query '1' names document 'a' twice, in rows 1 and 2"),
         ("1 qid:1 1:1\n1 qid:1 1:1 #docid = 1\n", "query '1' names document '1' twice"),
         ("1 1:1\n", "qid"),
@@ -73,6 +74,18 @@ def test_a_query_may_go_over_several_blocks(monkeypatch: pytest.MonkeyPatch) -> 
 )
 def test_what_qrels_cannot_hold(text: str, part: str) -> None:
     assert part in refused(text)
+
+
+def test_the_largest_label_is_one_that_eval_reads() -> None:
+    assert converted("2147483647 qid:1 1:1\n") == "1 0 1 2147483647\n"
+    Path("d.run").write_text("1 Q0 1 1 1 t\n")
+    run("eval", "--qrels", "d.qrels", "--run", "d.run", "--metric", "mrr")
+
+
+def test_a_fault_of_standard_output_names_it() -> None:
+    Path("d.svm").write_text("0.5 qid:1 1:1\n")
+    told = run("convert", "d.svm", "-", "--to", "qrels", status=ExitStatus.FAILED).stderr
+    assert told.startswith("lmart: error: standard output: label 0.5 of row 1")
 
 
 def test_ids_with_blanks_are_refused() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -214,6 +215,15 @@ UBJ_REFUSED = [
 @pytest.mark.parametrize(("content", "words"), UBJ_REFUSED)
 def test_damaged_binary_documents(content: bytes, words: str) -> None:
     assert words in refusal(decode, content)
+
+
+def test_a_signalling_nan_is_read_without_a_warning() -> None:
+    gains = np.array([0x7FA00000, 0, 0], np.uint32).view(np.float32)
+    one = {key: np.array(entries) if isinstance(entries, list) else entries for key, entries in tree().items()}
+    content = encode(document({**one, "loss_changes": gains}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        xgboost_ubj.read(content, "file")
 
 
 def test_binary_documents() -> None:
