@@ -8,6 +8,7 @@ import reference.random_numbers
 
 from lmart.kernels import gradient_sampling
 from lmart.kernels.bit_mixing import mix_bits
+from lmart.kernels.gradient_sampling import RowDraw
 
 
 def test_mixed_bits_are_those_of_splitmix64() -> None:
@@ -38,7 +39,7 @@ def test_drawing_is_unbiased_reproducible_and_does_not_depend_on_the_chunks() ->
             taken, rest = np.empty(20_000, np.int32), np.empty(20_000, np.int32)
             drawn, left = [], []
             for a, b in pieces:
-                k = gradient_sampling.draw_rows(own_g, own_h, mu, np.uint64(key * 7919), a, b, taken, rest)
+                k = gradient_sampling.draw_rows(own_g, own_h, RowDraw(mu, np.uint64(key * 7919), 0), a, b, taken, rest)
                 drawn += taken[a : a + k].tolist()
                 left += rest[a : b - k].tolist()
             results.append((drawn, left, own_g[drawn].sum(), own_h[drawn].sum()))
