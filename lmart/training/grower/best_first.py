@@ -14,12 +14,11 @@ from lmart.training.grower.growing_tree import (
     Leaf,
     hand_on_histogram,
     newton_step,
+    planned_split,
     run_by_size,
     split_leaf,
 )
 from lmart.training.grower.split_finder import SplitFinder
-
-AHEAD = 4  # leaves expanded at a time for each worker, where there is more than one
 
 
 class Expander:
@@ -48,6 +47,7 @@ class Expander:
         """Give leaves their children, and these their best splits."""
         # Numbers and buffers are taken here, since the leaves are worked on side by side.
         calls = [(leaf, *self._new_numbers(), self._histograms.take()) for leaf in leaves]
+        self._source.expect([planned_split(leaf, left, right, self._params.settings) for leaf, left, right, _ in calls])
         n_documents = [self._source.n_documents(leaf.number) for leaf in leaves]
         run_by_size(self._expand, calls, n_documents, self._params.pool)
         for leaf in leaves:
@@ -119,7 +119,7 @@ def grow_best_first(params: GrowParams) -> GrownTree | None:
             level = leaf.depth if settings.form.by_level else 0
             heapq.heappush(candidates, (level, -leaf.split.split_gain, number, leaf))
 
-    ahead = AHEAD * params.pool.threads if params.pool.threads > 1 else 1
+    ahead = params.source.leaves_ahead(params.pool.threads)
     add_candidate(0)
     while candidates and len(tree.leaves) < settings.max_leaves:
         left_over = settings.max_leaves - len(tree.leaves) - 1

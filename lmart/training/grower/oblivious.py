@@ -18,6 +18,7 @@ from lmart.training.grower.growing_tree import (
     GrowParams,
     Leaf,
     hand_on_histogram,
+    planned_split,
     run_by_size,
     split_leaf,
 )
@@ -68,6 +69,8 @@ class _Level:
             if self._is_allowed(leaf, split):
                 leaf.split = split
                 calls.append((leaf, next(self._numbers), next(self._numbers), None if last else histograms.take()))
+        limits = self._params.settings
+        self._source.expect([planned_split(leaf, left, right, limits) for leaf, left, right, _ in calls])
         n_documents = [self._source.n_documents(leaf.number) for leaf, *_ in calls]
         run_by_size(self._split_leaf, calls, n_documents, self._pool)
         for number, leaf in enumerate(tree.leaves.copy()):
@@ -127,6 +130,8 @@ class _Level:
         left = split.left_total & LOW_HALF
         if min(left, (leaf.total & LOW_HALF) - left) < self._search.min_hessian:
             return False
+        if self._params.surely_enough(split.left_total, leaf.total):
+            return True
         return self._source.has_enough(leaf.number, split, self._min_documents)
 
     def _split_leaf(self, leaf: Leaf, left: int, right: int, buffer: Int64Array | None, pool: WorkerPool) -> None:

@@ -14,7 +14,7 @@ from lmart.kernels import split_search as kernels
 from lmart.kernels.histogram import complete_histogram, subtract_histogram
 from lmart.kernels.split_gain import Split, SplitFields
 from lmart.threads import WorkerPool, chunks
-from lmart.training.grower.growing_tree import LOW_HALF, GrowParams, Leaf
+from lmart.training.grower.growing_tree import GrowParams, Leaf
 
 SCANNED = 16_384  # least bins in one piece of work
 NO_BOUNDS = (-math.inf, math.inf)
@@ -42,7 +42,7 @@ class SplitFinder:
     """
 
     def __init__(self, params: GrowParams) -> None:
-        self._constrained = params.directions is not None
+        self._params, self._constrained = params, params.directions is not None
         self._source, self._edges, self._units = params.source, params.edges, params.units
         self._min_documents = params.settings.min_documents
         self._search = params.search
@@ -124,9 +124,7 @@ class SplitFinder:
 
     def _has_enough(self, leaf: Leaf, split: Split) -> bool:
         """Return whether both sides hold `min_documents`; sums of hessians may show it without a count."""
-        needed = self._min_documents * self._units.largest_hessian
-        left = split.left_total & LOW_HALF
-        if self._min_documents <= 1 or 0 < needed <= min(left, (leaf.total & LOW_HALF) - left):
+        if self._min_documents <= 1 or self._params.surely_enough(split.left_total, leaf.total):
             return True
         return self._source.has_enough(leaf.number, split, self._min_documents)
 
