@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import fields
 
 import click
 
+from lmart.cli.options.cluster import ClusterOptions, cluster_options
 from lmart.cli.options.common import definitions, quiet_option, thread_count, threads_option
 from lmart.cli.options.data import data_options
 from lmart.cli.options.metadata import MetadataFiles, metadata_options
@@ -136,6 +138,7 @@ Examples:
     "--report", metavar="FILE", help="Write the run as JSON: settings, measures of every round, warnings, seconds."
 )
 @selection_options
+@cluster_options
 @data_options
 @threads_option
 @quiet_option
@@ -145,6 +148,7 @@ def command(
     settings: TrainSettings,
     metadata_files: MetadataFiles,
     selection: SelectionOptions,
+    cluster: ClusterOptions,
     read_options: ReadOptions,
     threads: int | None,
     quiet: int,
@@ -155,11 +159,12 @@ def command(
     settings       : of the training, as given
     metadata_files : weights, initial scores and positions
     selection      : what is chosen before the model is trained
+    cluster        : the workers of a cluster, if it is trained on some
     read_options   : how files are read
     threads        : to use; None: all of this process
     quiet          : how often --quiet is given
     """
-    request = TrainRequest(files, settings, metadata_files, selection, read_options).checked()
+    request = TrainRequest(files, settings, metadata_files, selection, read_options).checked(cluster)
 
     # Only now, as these load numpy and numba.
     from lmart.cli import train_run
@@ -173,9 +178,17 @@ def command(
     console = Console(quiet)
     request = request.with_messages_to(console).with_model_read(console)
     record = train_run.RunRecord()
-    with WorkerPool(thread_count(threads, console.notice)) as pool:
+    with ExitStack() as stack:
+        pool = stack.enter_context(WorkerPool(thread_count(threads, console.notice)))
         with record.timed("reading"):
-            inputs = read_inputs(request, pool, console)
+            if cluster.dask is None:
+                inputs = read_inputs(request, pool, console)
+            else:
+                from lmart.cli import train_cluster
+                from lmart.training.distributed.engine import connected
+
+                workers = stack.enter_context(connected(cluster.address, cluster.dask_security, pool.threads))
+                inputs = train_cluster.read_inputs(request, cluster, workers, pool, console)
             resolved = train_run.resolve_settings(request, inputs)
         train_run.report_inputs(request, inputs, resolved, console)
         selected = train_run.select(request, inputs, resolved, record, pool, console)

@@ -79,6 +79,26 @@ class Judged(Protocol):
         """int64[n_documents]: the row of the input of each row; None: in input order."""
 
 
+class DataSize(Protocol):
+    """How many documents, queries, queries of one row and features a data set has."""
+
+    @property
+    def n_documents(self) -> int:
+        """The number of rows."""
+
+    @property
+    def n_queries(self) -> int:
+        """The number of queries."""
+
+    @property
+    def n_single(self) -> int:
+        """The number of queries of one row."""
+
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+
+
 class Counted:
     """How many documents, queries and features a data set has."""
 
@@ -97,6 +117,11 @@ class Counted:
     def n_queries(self) -> int:
         """The number of queries."""
         return len(self.query_offsets) - 1
+
+    @property
+    def n_single(self) -> int:
+        """The number of queries of one row."""
+        return int((np.diff(self.query_offsets) == 1).sum())
 
     @property
     def n_features(self) -> int:

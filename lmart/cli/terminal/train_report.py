@@ -11,15 +11,15 @@ from lmart.errors import counted, input_name
 from lmart.settings import TrainSettings
 
 if TYPE_CHECKING:
+    from lmart.data.dataset import DataSize
     from lmart.settings.resolved import RankerSettings, ResolvedSettings
-    from lmart.training.boosting import TrainingRun
+    from lmart.training.boosting import BoostingRun
     from lmart.training.continuation import Continuation, Difference
     from lmart.training.rankers import RoundReport
-    from lmart.training.resolving import Trainable
     from lmart.training.train_result import TrainResult
 
 
-def describe(dataset: Trainable, share: float) -> str:
+def describe(dataset: DataSize, share: float) -> str:
     """Return how large the training set is, and which `share` of its rows each tree is grown from.
 
     dataset : the training set
@@ -137,7 +137,7 @@ def _shown(value: float | None) -> str:
     return "n/a" if value is None else f"{value:.6f}"
 
 
-def warn_before_training(run: TrainingRun, dataset: Trainable, weighted: bool, console: Console) -> None:
+def warn_before_training(run: BoostingRun, dataset: DataSize, weighted: bool, console: Console) -> None:
     """Report how many queries have no pair of documents to learn from.
 
     run      : which is ready to start
@@ -151,7 +151,7 @@ def warn_before_training(run: TrainingRun, dataset: Trainable, weighted: bool, c
     differ = f"pair of documents with different {of_what}"
     pair = "pair of a relevant document and another" if settings.binary_relevance else differ
     nothing = _consequence(run.continuation is not None)
-    single = int((dataset.query_offsets[1:] - dataset.query_offsets[:-1] == 1).sum())
+    single = dataset.n_single
     if without_pair == queries:
         hint = "no query has two documents, so check the qid column" if single == queries else "check the labels"
         largest = settings.recorded.largest_label
@@ -222,7 +222,7 @@ def _report_rankers_without_trees(result: TrainResult, settings: ResolvedSetting
             console.warning(f"{ranker} has no tree: no split was left")
 
 
-def settings_and_data(result: TrainResult, settings: ResolvedSettings, dataset: Trainable) -> dict[str, Any]:
+def settings_and_data(result: TrainResult, settings: ResolvedSettings, dataset: DataSize) -> dict[str, Any]:
     """Return the first entries of --report: settings, size of the data, measure and share of rows.
 
     result   : of the run

@@ -94,6 +94,9 @@ class Shard:
         """End the threads."""
         self._pool.close()
 
+    def __del__(self) -> None:
+        self.close()
+
     def _check(self) -> None:
         if self._run in given_up:
             raise LmartError("the run was given up")
