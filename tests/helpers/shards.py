@@ -18,6 +18,12 @@ from lmart.training.rankers import RoundReport
 from lmart.training.train_result import TrainResult
 
 OPTIONS = ReadOptions()
+Measured = tuple[int, int, float | None, tuple[float | None, ...]]
+
+
+def measured(one: RoundReport) -> Measured:
+    """Return ranker, round and measures: of the training set, which must be taken at once, and of the others."""
+    return one.ranker, one.round, one.measure_training(), one.validation
 
 
 def write_parts(text: str, n: int, folder: Path, name: str = "part") -> list[str]:
@@ -47,13 +53,13 @@ def fit_in_shards(
     validation: Sequence[ValidationParts] = (),
     options: ReadOptions = OPTIONS,
     threads: int = 1,
-) -> tuple[TrainResult, list[RoundReport]]:
+) -> tuple[TrainResult, list[Measured]]:
     """Train on parts in so many shards of this process; return the result and the rounds."""
     parts = DataParts(train, validation, sizes_of(train.parts, *(one.parts for one in validation)))
     with WorkerPool(threads) as pool:
         sets = read_sets(LocalShards("test", n_shards, threads), parts, options, settings, pool)
         run = DistributedRun(sets, resolve_sharded(settings, sets), pool, time.perf_counter())
-        rounds = list(run.rounds())
+        rounds = [measured(one) for one in run.rounds()]
         return run.finish(), rounds
 
 

@@ -48,9 +48,10 @@ class DistributedRun(BoostingRun):
             warnings += _warnings_of(one, of_set)
         directions = feature_directions(settings.constraints, train_set, edges)
         setup = _Setup(sets, pool, Histograms(edges.n_bins), directions)
+        training = ShardedScores(shards, 0)
         learner = Learner(
-            [_ShardedFitting(setup, number, one) for number, one in enumerate(settings.rankers)],
-            ShardedScores(shards, 0),
+            [_ShardedFitting(setup, number, one, training) for number, one in enumerate(settings.rankers)],
+            training,
             [ShardedScores(shards, 1 + number) for number in range(len(sets.validation_sets))],
             edges.n_features,
             min(map(sum, zip(*(idle for idle, _ in prepared), strict=True))),
@@ -174,7 +175,8 @@ class _Setup(NamedTuple):
 class _ShardedFitting:
     """Fits trees to the objective of a ranker: a `TreeFitting`."""
 
-    def __init__(self, setup: _Setup, number: int, settings: RankerSettings) -> None:
+    def __init__(self, setup: _Setup, number: int, settings: RankerSettings, training: ShardedScores) -> None:
+        self._training = training
         self._setup, self._number, self._settings = setup, number, settings
         self._shards = setup.sets.shards
         self.position_bias: Float64Array = np.zeros(0)
@@ -210,6 +212,7 @@ class _ShardedFitting:
         grown = grow_tree(leaves, edges, units, settings.tree, pool, histograms, directions, features)
         if grown is not None:
             shards.call("finish_tree", grown.leaves, grown.tree.leaf_values)
+            self._training.changed()
         return grown
 
     def _scales(self, drawn: Sequence[DrawnRows]) -> tuple[float, float] | None:
