@@ -11,6 +11,7 @@ import glob
 import json
 import logging
 import os
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ from lmart.training.distributed.shard import Shard
 
 SAME_VERSIONS = ("lmart", "numba", "numpy")
 WAITED = 1.0  # seconds between looks at whether all workers are still there
+NOTICED = 10.0  # seconds in which a scheduler knows that a worker is gone
 ANSWER = 15.0  # seconds in which a scheduler answers
 LOST = (OSError, RuntimeError, asyncio.CancelledError)
 SECURITY_FIELDS = ("tls_ca_file", "tls_client_cert", "tls_client_key")
@@ -196,8 +198,7 @@ class Cluster:
             try:
                 return getattr(actor, method)(*arguments)
             except LOST as fault:
-                self._refuse_lost()
-                raise LmartError(f"{self._where}: {fault}") from None
+                raise self._failure(fault) from None
 
         return begin
 
@@ -213,8 +214,23 @@ class Cluster:
             except LmartError:
                 raise
             except LOST as fault:
-                self._refuse_lost()
-                raise LmartError(f"{self._where}: a worker failed: {fault or type(fault).__name__}") from None
+                raise self._failure(fault) from None
+
+    def _failure(self, fault: BaseException) -> BaseException:
+        """Return what is to be raised for a call that did not come back; LmartError when the cluster is the cause.
+
+        fault : what `distributed` or the shard raised
+        """
+        if isinstance(fault, RuntimeError) and "lost" not in str(fault):
+            return fault
+        until = time.monotonic() + NOTICED
+        while time.monotonic() < until:  # the scheduler may hear of it later than this process
+            self._refuse_lost()
+            time.sleep(WAITED / 4)
+        if isinstance(fault, OSError) and fault.errno is not None and not isinstance(fault, ConnectionError):
+            return fault
+        what = f"{self._where}: a worker cannot be reached ({fault or type(fault).__name__})"
+        return LmartError(f"{what}; this process needs connections to the workers, not only to the scheduler")
 
     def _refuse_lost(self) -> None:
         """Raise LmartError when the scheduler or a worker of this run is lost."""
@@ -232,9 +248,9 @@ class Cluster:
         with contextlib.suppress(Exception):
             if finished:
                 self.call("close")
-            elif self._client.status == "running":
-                running = self._client.run(give_up, self._run, workers=self.addresses, wait=False)
-                del running
+            else:
+                there = self.running_workers()
+                self._client.run(give_up, self._run, workers=[one for one in self.addresses if one in there])
         self._actors, self._held = [], []
         with contextlib.suppress(Exception, asyncio.CancelledError):
             self._client.close(timeout=2)
