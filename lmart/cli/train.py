@@ -74,6 +74,17 @@ and settings, the result has the bytes of one run of all rounds; else a notice s
 of the command line, but for what an absent index means, and one ranker goes on. With --early-stop no tree is added when
 no round is better than the model alone.
 
+With --dask the work is done by the workers of a Dask cluster (pip install 'lmart[dask]'): dask scheduler and dask
+worker start one, local:N is one for the time of the command. The model has the bytes that this process alone would
+write from the same files in the same order, whatever the number of workers and of their threads. Names may be patterns
+in quotes; they are found, in the order of their characters, where the workers are, which need storage they share at
+the same path. Each worker reads some adjacent files of --data and holds their rows, so there should be at least as many
+files as workers, of about the same size; rows of a query are in one file. A pattern of --valid is one set. --weights,
+--init-scores and those of --valid are patterns too: one file beside each file of the set. Workers need the same
+versions of lmart, numba and numpy, and connections from this process. A worker that is lost ends the command, with
+nothing written. Whoever reaches a scheduler can run programs on it: protect it with TLS (--dask-security) or a network
+of its own. --folds, --tune, --continue-from, --positions, --query-sizes and --group-by-qid do not go with --dask.
+
 With --folds or --tune the number of trees, or more settings, are chosen first, by queries that the models did not
 see; then the model is trained with them on all of --data, and what was found is printed. With --early-stop all folds
 grow side by side, each with its binned rows in memory (1 byte a value), until their mean measure has not been better
@@ -91,6 +102,7 @@ Examples:
   lmart train --data data/sample/train.svm --trees 40 --rankers 1 --out first.json
   lmart train --data data/sample/train.svm --trees 60 --continue-from first.json
   lmart train --data data/sample/train.svm --folds 5 --early-stop 20 --oof scores.txt
+  lmart train --data 'data/sample/tra*.svm' --trees 20 --dask local:2
   lmart train --data data/sample/train.svm --folds 3 --tune-trials 3 --trees 50 --tune-file trials.jsonl
 """
 

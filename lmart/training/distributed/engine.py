@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import lmart
 from lmart.errors import DataError, LmartError, quote
 from lmart.streams import reason
 from lmart.training.distributed import shard as shard_module
@@ -128,7 +127,7 @@ class Cluster:
     def _refuse_other_versions(self) -> None:
         """Raise LmartError when a worker has other versions of what the result depends on."""
         found = self._client.get_versions(packages=list(SAME_VERSIONS))
-        own = found["client"]["packages"] | {"lmart": lmart.__version__}
+        own = found["client"]["packages"]
         for address in self.addresses:
             theirs = found["workers"].get(address, {}).get("packages", {})
             for name in SAME_VERSIONS:

@@ -132,13 +132,7 @@ class PartsReader:
 
 
 class TrainingParts(PartsReader):
-    """The parts of a training set in a shard: read once for labels and queries, and again for bins if they are many.
-
-    paths   : the parts, in order
-    options : how they are read
-    pool    : the workers
-    check   : called from time to time; raises when the run was given up
-    """
+    """The parts of a training set in a shard: read once for labels and queries, and again for bins if they are many."""
 
     def first_pass(self, seed: int) -> PartsFound:
         """Read labels and queries, and keep the rows as long as a sample could have all of them.
@@ -252,13 +246,7 @@ class TrainingParts(PartsReader):
 
 
 class ValidationParts(PartsReader):
-    """The parts of a validation set in a shard.
-
-    paths   : the parts, in order
-    options : how they are read
-    pool    : the workers
-    check   : called from time to time; raises when the run was given up
-    """
+    """The parts of a validation set in a shard."""
 
     def read(self, model: Ensemble, edges: BinEdges) -> PartsFound:
         """Read the parts into bins.
