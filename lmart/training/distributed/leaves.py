@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -92,6 +92,22 @@ class ShardedLeaves:
         """
         return self._n_documents[leaf]
 
+    @property
+    def is_far(self) -> bool:
+        """True: each question is a message."""
+        return True
+
+    def have_enough(self, splits: Sequence[tuple[int, Split]], min_documents: int) -> Iterable[bool]:
+        """Return, for each leaf and its split, whether that would leave min_documents on each side.
+
+        splits        : numbers of leaves, and how each would be split
+        min_documents : fewest documents of a side
+        """
+        if not splits:
+            return []
+        counts = np.sum(self._shards.call("count_children", list(splits), min_documents), axis=0)
+        return [bool(enough) for enough in counts.min(axis=1) >= min_documents]
+
     def has_enough(self, leaf: int, split: Split, min_documents: int) -> bool:
         """Return whether a split would leave min_documents on each side.
 
@@ -99,8 +115,8 @@ class ShardedLeaves:
         split         : how it would be split
         min_documents : fewest documents of a side
         """
-        counts = self._shards.call("count_children", leaf, split, min_documents)
-        return bool(min(sum(side) for side in zip(*counts, strict=True)) >= min_documents)
+        (enough,) = self.have_enough([(leaf, split)], min_documents)
+        return enough
 
     def bin_counts(self, leaf: int, feature: int) -> Int64Array:
         """Return the number of documents in each bin of a feature, int64[256].

@@ -288,9 +288,9 @@ class Shard:
         histogram = np.empty(self._edges.n_bins, np.int64)
         return histogram, self._leaves.histogram(leaf, histogram, self._pool)
 
-    def count_children(self, leaf: int, split: Split, enough: int) -> tuple[int, int]:
-        """Return the documents on each side of a split, counted until both are enough."""
-        return self._leaves.count_children(leaf, split, enough)
+    def count_children(self, splits: Sequence[tuple[int, Split]], enough: int) -> Int64Array:
+        """Return the documents on each side of splits of leaves, counted until both are enough, int64[n_splits, 2]."""
+        return np.array([self._leaves.count_children(leaf, split, enough) for leaf, split in splits], np.int64)
 
     def bin_counts(self, leaf: int, feature: int) -> Int64Array:
         """Return the documents of a leaf in each bin of a feature, int64[256]."""

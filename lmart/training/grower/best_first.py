@@ -18,7 +18,7 @@ from lmart.training.grower.growing_tree import (
     run_by_size,
     split_leaf,
 )
-from lmart.training.grower.split_finder import SplitFinder
+from lmart.training.grower.split_finder import FoundSplit, SplitFinder
 
 
 class Expander:
@@ -49,7 +49,10 @@ class Expander:
         calls = [(leaf, *self._new_numbers(), self._histograms.take()) for leaf in leaves]
         self._source.expect([planned_split(leaf, left, right, self._params.settings) for leaf, left, right, _ in calls])
         n_documents = [self._source.n_documents(leaf.number) for leaf in leaves]
-        run_by_size(self._expand, calls, n_documents, self._params.pool)
+        found: list[FoundSplit] | None = [] if self._source.is_far else None
+        run_by_size(self._expand, [(*call, found) for call in calls], n_documents, self._params.pool)
+        if found is not None:
+            self._finder.choose(found)
         for leaf in leaves:
             self._histograms.give_back(leaf)
             for child in leaf.children or ():
@@ -75,10 +78,17 @@ class Expander:
             hand_down_bounds(leaf, self._params)
         return children
 
-    def _expand(self, leaf: Leaf, left: int, right: int, buffer: Int64Array, pool: WorkerPool) -> None:
+    def _expand(
+        self, leaf: Leaf, left: int, right: int, buffer: Int64Array, later: list[FoundSplit] | None, pool: WorkerPool
+    ) -> None:
+        """Split a leaf and find the best splits of its children; add them to those that are chosen later, if any."""
         children = self._split(leaf, left, right, pool)
         if any(map(self._may_split, children)):
-            self._finder.find_both(*hand_on_histogram(self._source, leaf, buffer, pool), pool)
+            found = self._finder.find_both(*hand_on_histogram(self._source, leaf, buffer, pool), pool)
+            if later is None:
+                self._finder.choose(found)
+            else:
+                later.extend(found)
         else:
             children[0].histogram = buffer  # from where it is given back
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -64,9 +65,9 @@ class _Level:
         if best is None:
             return False
         calls = []
-        for leaf in leaves:
-            split = self._split_of(leaf, *best)
-            if self._is_allowed(leaf, split):
+        splits = [self._split_of(leaf, *best) for leaf in leaves]
+        for leaf, split, allowed in zip(leaves, splits, list(self._allowed(leaves, splits)), strict=True):
+            if allowed:
                 leaf.split = split
                 calls.append((leaf, next(self._numbers), next(self._numbers), None if last else histograms.take()))
         limits = self._params.settings
@@ -98,7 +99,7 @@ class _Level:
             feature = int(np.searchsorted(edges.bin_offsets, position, side="right")) - 1
             start, stop = edges.bin_offsets[feature : feature + 2].tolist()
             best = (feature, position - start, bool(split_gains[1, position] > split_gains[0, position]))
-            if feature in counted or all(self._is_allowed(leaf, self._split_of(leaf, *best)) for leaf in leaves):
+            if feature in counted or all(self._allowed(leaves, [self._split_of(leaf, *best) for leaf in leaves])):
                 return best
             split_gains[:, start:stop] = 0.0
             for leaf in leaves:
@@ -125,14 +126,20 @@ class _Level:
         in_units = split_gain_of(left, leaf.total, search.l2, search.min_hessian)
         return Split(self._params.units.split_gain(in_units), feature, split_bin, missing_left, left)
 
-    def _is_allowed(self, leaf: Leaf, split: Split) -> bool:
-        """Return whether both children have `min_hessian` and `min_documents`."""
+    def _allowed(self, leaves: list[Leaf], splits: list[Split]) -> Iterator[bool]:
+        """Yield, for each leaf and its split, whether both children have `min_hessian` and `min_documents`."""
+        known = [self._known(leaf, split) for leaf, split in zip(leaves, splits, strict=True)]
+        asked = [(leaf.number, split) for leaf, split, one in zip(leaves, splits, known, strict=True) if one is None]
+        answers = iter(self._source.have_enough(asked, self._min_documents))
+        for one in known:
+            yield next(answers) if one is None else one
+
+    def _known(self, leaf: Leaf, split: Split) -> bool | None:
+        """Return whether both children have `min_hessian` and `min_documents`; None: documents must be counted."""
         left = split.left_total & LOW_HALF
         if min(left, (leaf.total & LOW_HALF) - left) < self._search.min_hessian:
             return False
-        if self._params.surely_enough(split.left_total, leaf.total):
-            return True
-        return self._source.has_enough(leaf.number, split, self._min_documents)
+        return True if self._params.surely_enough(split.left_total, leaf.total) else None
 
     def _split_leaf(self, leaf: Leaf, left: int, right: int, buffer: Int64Array | None, pool: WorkerPool) -> None:
         source, offsets = self._source, self._edges.bin_offsets

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -52,10 +52,23 @@ class LeafSource(Protocol):
         """uint8[m], each feature's most frequent bin."""
         ...
 
+    @property
+    def is_far(self) -> bool:
+        """Whether each question takes long, so that many are best asked together."""
+        ...
+
     def leaves_ahead(self, threads: int) -> int:
         """Return how many leaves are best expanded at a time.
 
         threads : that expand them
+        """
+        ...
+
+    def have_enough(self, splits: Sequence[tuple[int, Split]], min_documents: int) -> Iterable[bool]:
+        """Return, for each leaf and its split, whether that would leave min_documents on each side.
+
+        splits        : numbers of leaves, and how each would be split
+        min_documents : fewest documents of a side
         """
         ...
 
@@ -231,6 +244,19 @@ class LocalLeaves:
     def most_frequent_bins(self) -> UInt8Array:
         """uint8[m], each feature's most frequent bin."""
         return self._binned.most_frequent_bins
+
+    @property
+    def is_far(self) -> bool:
+        """False: the documents are in this process."""
+        return False
+
+    def have_enough(self, splits: Sequence[tuple[int, Split]], min_documents: int) -> Iterable[bool]:
+        """Return, for each leaf and its split, whether that would leave min_documents on each side, when it is asked.
+
+        splits        : numbers of leaves, and how each would be split
+        min_documents : fewest documents of a side
+        """
+        return (self.has_enough(leaf, split, min_documents) for leaf, split in splits)
 
     def leaves_ahead(self, threads: int) -> int:
         """Return how many leaves are best expanded at a time.
