@@ -9,7 +9,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from helpers.commands import run, run_lines
+from helpers.commands import HAS_DASK, run, run_lines
 from helpers.paths import ROOT, SAMPLE
 
 from lmart import __version__
@@ -51,7 +51,10 @@ def test_the_tour_runs(toured: Path) -> None:
         "test.run",
         "folds.json",
         "oof.txt",
+        *(["workers.json"] if HAS_DASK else []),
     }
+    if HAS_DASK:
+        assert toured.joinpath("workers.json").read_bytes() == toured.joinpath("first.json").read_bytes()
 
 
 @pytest.mark.slow

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -100,33 +102,38 @@ def test_workers_of_this_machine_give_the_same_bytes(n_workers: int, data: list[
 
 
 @contextmanager
-def cluster(n_workers: int) -> Iterator[tuple[str, subprocess.Popen[str], list[subprocess.Popen[bytes]]]]:
+def cluster(
+    n_workers: int, *security: str
+) -> Iterator[tuple[str, subprocess.Popen[bytes], list[subprocess.Popen[bytes]]]]:
     """Start a scheduler and workers as a user does; yield the scheduler's address, and the processes."""
     command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"]
-    scheduler = subprocess.Popen([*command, "--no-dashboard"], stderr=subprocess.PIPE, text=True)
-    workers = []
+    if security:
+        command += ["--protocol", "tls", *security]
+    scheduler = subprocess.Popen([*command, "--no-dashboard"], stderr=subprocess.PIPE)
+    processes = [scheduler]
     try:
-        assert scheduler.stderr is not None
-        found = next(filter(None, (re.search(r"Scheduler at: +(tcp://\S+)", line) for line in scheduler.stderr)))
-        options = ["--nthreads", "1", "--no-nanny", "--no-dashboard"]
-        command = [sys.executable, "-m", "distributed.cli.dask_worker", found[1], *options]
+        address = wait_for(scheduler, rb"Scheduler at: +(\S+)").decode()
+        options = ["--nthreads", "1", "--no-nanny", "--no-dashboard", *security]
+        command = [sys.executable, "-m", "distributed.cli.dask_worker", address, *options]
         for _ in range(n_workers):
-            workers.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
-        yield found[1], scheduler, workers
+            processes.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        for _ in range(n_workers):
+            wait_for(scheduler, rb"Starting worker compute stream, (\S+)")
+        yield address, scheduler, processes[1:]
     finally:
-        for process in (scheduler, *workers):
+        for process in processes:
             process.kill()
             process.wait()
         if scheduler.stderr is not None:
             scheduler.stderr.close()
 
 
-def wait_for(process: subprocess.Popen[bytes], text: bytes) -> None:
-    """Read what a process says until a line has the text."""
+def wait_for(process: subprocess.Popen[bytes], pattern: bytes) -> bytes:
+    """Read what a process says until a line matches; return its first group."""
     assert process.stderr is not None
     for line in process.stderr:
-        if text in line:
-            return
+        if found := re.search(pattern, line):
+            return found[1]
     raise AssertionError(f"ended with {process.wait()}")
 
 
@@ -135,10 +142,9 @@ def wait_for(process: subprocess.Popen[bytes], text: bytes) -> None:
 def test_what_is_lost_is_named_and_nothing_is_written(lost: str, data: list[str]) -> None:
     Path("m.json").write_text("old")
     with cluster(2) as (address, scheduler, workers):
-        time.sleep(4)
         run_options = ("--data", *data, "--trees", "100000", "--out", "m.json", "--dask", address)
         command = start("train", *run_options)
-        wait_for(command, b" trees, ")
+        wait_for(command, b"( trees, )")
         (scheduler if lost == "scheduler" else workers[1]).kill()
         began = time.monotonic()
         _, said = command.communicate(timeout=60)
@@ -154,7 +160,6 @@ def test_what_is_lost_is_named_and_nothing_is_written(lost: str, data: list[str]
 def test_a_cluster_goes_on_after_a_refusal(data: list[str]) -> None:
     """A fault in a part is told as one process tells it, and the workers serve the next run."""
     with cluster(2) as (address, _, _):
-        time.sleep(4)
         Path("part-9.svm").write_text("1 qid:99 1:x\n")
         said = train("--data", "part-*.svm", "--dask", address, status=1)
         assert re.search(r"lmart: error: \S*part-9.svm:1: .*'x'", said)
@@ -167,10 +172,35 @@ def test_a_cluster_goes_on_after_a_refusal(data: list[str]) -> None:
         assert Path("m.json").read_bytes() == Path("one.json").read_bytes()
 
 
+def certificate(name: str, *options: str) -> None:
+    """Write a key and a certificate."""
+    key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", f"{name}.key")
+    command = ["openssl", "req", "-x509", *key, "-out", f"{name}.pem", "-subj", f"/CN={name}", "-days", "2"]
+    subprocess.run([*command, *options], check=True, capture_output=True)
+
+
+@pytest.mark.slow
+def test_a_scheduler_with_certificates(data: list[str]) -> None:
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not here")
+    certificate("ca")
+    certificate("own", "-CA", "ca.pem", "-CAkey", "ca.key")
+    files = {"tls_ca_file": "ca.pem", "tls_client_cert": "own.pem", "tls_client_key": "own.key"}
+    Path("tls.json").write_text(json.dumps(files))
+    options = ("--data", "part-*.svm", *SMALL)
+    with cluster(1, "--tls-ca-file", "ca.pem", "--tls-cert", "own.pem", "--tls-key", "own.key") as (address, _, _):
+        assert address.startswith("tls://")
+        train(*options, "--out", "m.json", "--dask", address, "--dask-security", "tls.json")
+        assert "cannot be reached" in train(*options, "--out", "n.json", "--dask", address, status=1)
+    train("--data", *data, *SMALL, "--out", "one.json")
+    assert Path("m.json").read_bytes() == Path("one.json").read_bytes()
+    assert not Path("n.json").exists()
+
+
 @pytest.mark.slow
 def test_an_interrupt_ends_the_workers(data: list[str]) -> None:
     command = start("train", "--data", *data, "--trees", "100000", "--out", "m.json", "--dask", "local:2")
-    wait_for(command, b" trees, ")
+    wait_for(command, b"( trees, )")
     workers = children(command.pid)
     assert len(workers) >= 2
     command.send_signal(signal.SIGINT)

@@ -116,7 +116,7 @@ def test_weights_and_initial_scores_stand_beside_parts(per: str, tmp_path: Path)
 
 
 def joined_metadata(sets: list[ValidationParts], folder: Path) -> list[Sidecars]:
-    found = []
+    found: list[Sidecars] = []
     for one in sets:
         with WorkerPool(1) as pool:
             data = read_dataset(one.parts, ReadOptions(), pool)
