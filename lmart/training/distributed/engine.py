@@ -17,16 +17,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from lmart.errors import DataError, LmartError, quote
+from lmart.errors import DataError, LmartError, counted, quote
 from lmart.streams import reason
 from lmart.training.distributed import shard as shard_module
 from lmart.training.distributed.addresses import Address
-from lmart.training.distributed.local_workers import local_cluster
+from lmart.training.distributed.local_workers import LocalCluster, local_cluster
 from lmart.training.distributed.shard import Shard
 
 SAME_VERSIONS = ("lmart", "numba", "numpy")
 WAITED = 1.0  # seconds between looks at whether all workers are still there
 NOTICED = 10.0  # seconds in which a scheduler knows that a worker is gone
+STARTING = 55  # seconds that worker processes of this machine have to start
 ANSWER = 15.0  # seconds in which a scheduler answers
 LOST = (OSError, RuntimeError, asyncio.CancelledError)
 SECURITY_FIELDS = ("tls_ca_file", "tls_client_cert", "tls_client_key")
@@ -94,6 +95,22 @@ def give_up(run: str) -> None:
     shard_module.given_up.add(run)
 
 
+def _lost_worker(address: str) -> LmartError:
+    what = f"the worker {address} is lost: it ended, ran out of memory, or cannot be reached"
+    return LmartError(f"{what}; see its log, and then start this command again")
+
+
+def _wait_for_workers(client: Any, local: LocalCluster) -> None:
+    """Wait until all workers are there, whose processes were just started; LmartError when one ends or takes long."""
+    n, until = len(local.workers), time.monotonic() + STARTING
+    while time.monotonic() < until and all(worker.poll() is None for worker in local.workers):
+        with contextlib.suppress(TimeoutError):
+            client.wait_for_workers(n, timeout=WAITED)
+            return
+    what = f"the {counted(n, 'worker process', 'worker processes')} of this machine did not start"
+    raise LmartError(f"{what}; use fewer, or try 'dask worker' to see why")
+
+
 class Cluster:
     """A cluster with a connection to its scheduler.
 
@@ -126,9 +143,14 @@ class Cluster:
 
     def _refuse_other_versions(self) -> None:
         """Raise LmartError when a worker has other versions of what the result depends on."""
-        found = self._client.get_versions(packages=list(SAME_VERSIONS))
+        try:
+            found = self._client.get_versions(packages=list(SAME_VERSIONS))
+        except LOST as fault:
+            raise self._failure(fault) from None
         own = found["client"]["packages"]
         for address in self.addresses:
+            if address not in found["workers"]:
+                raise _lost_worker(address)
             theirs = found["workers"].get(address, {}).get("packages", {})
             for name in SAME_VERSIONS:
                 if theirs.get(name) != own[name]:
@@ -236,8 +258,7 @@ class Cluster:
         there = self.running_workers()
         for address in self.addresses:
             if address not in there:
-                what = f"the worker {address} is lost: it ended, ran out of memory, or cannot be reached"
-                raise LmartError(f"{what}; see its log, and then start this command again")
+                raise _lost_worker(address)
 
     def close(self, finished: bool) -> None:
         """Leave the cluster as it was.
@@ -265,11 +286,11 @@ def connected(address: Address, security: str | None, threads: int) -> Iterator[
     """
     distributed = load_distributed()
     with contextlib.ExitStack() as stack:
-        scheduler, where = address.scheduler, f"the Dask scheduler {address.scheduler}"
+        local, scheduler, where = None, address.scheduler, f"the Dask scheduler {address.scheduler}"
         if address.processes:
             own = max(1, threads // address.processes)
-            scheduler = stack.enter_context(local_cluster(distributed, address.processes, own))
-            where = "the Dask cluster of this machine"
+            local = stack.enter_context(local_cluster(distributed, address.processes, own))
+            scheduler, where = local.address, "the Dask cluster of this machine"
         options: dict[str, Any] = {}
         if security is not None:
             options["security"] = distributed.Security(require_encryption=True, **read_security(security))
@@ -280,8 +301,8 @@ def connected(address: Address, security: str | None, threads: int) -> Iterator[
             raise LmartError(f"{where} cannot be reached ({first}); check the address, and that it runs") from None
         cluster, finished = None, False
         try:
-            if address.processes:
-                client.wait_for_workers(address.processes, timeout=60)
+            if local is not None:
+                _wait_for_workers(client, local)
             cluster = Cluster(client, where)
             yield cluster
             finished = True

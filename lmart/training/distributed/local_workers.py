@@ -7,16 +7,27 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from types import ModuleType
+from typing import Any, NamedTuple
 
 ENDING = 5.0  # seconds that a worker has to end
 
 
+class LocalCluster(NamedTuple):
+    """A cluster of this machine.
+
+    address : of its scheduler
+    workers : the processes of its workers
+    """
+
+    address: str
+    workers: Sequence[subprocess.Popen[bytes]]
+
+
 @contextmanager
-def local_cluster(distributed: ModuleType, processes: int, threads: int) -> Iterator[str]:
-    """Start a scheduler in this process and workers as processes of their own; yield the scheduler's address.
+def local_cluster(distributed: Any, processes: int, threads: int) -> Iterator[LocalCluster]:
+    """Start a scheduler in this process and workers as processes of their own; yield what was started.
 
     distributed : the package
     processes   : how many workers
@@ -49,7 +60,7 @@ def local_cluster(distributed: ModuleType, processes: int, threads: int) -> Iter
                     start_new_session=True,  # an interrupt is for the command, which ends them
                 )
             )
-        yield address
+        yield LocalCluster(address, workers)
     finally:
         for worker in workers:
             worker.terminate()
