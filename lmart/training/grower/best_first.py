@@ -47,7 +47,9 @@ class Expander:
         """Give leaves their children, and these their best splits."""
         # Numbers and buffers are taken here, since the leaves are worked on side by side.
         calls = [(leaf, *self._new_numbers(), self._histograms.take()) for leaf in leaves]
-        self._source.expect([planned_split(leaf, left, right, self._params.settings) for leaf, left, right, _ in calls])
+        if self._source.is_far:
+            limits = self._params.settings
+            self._source.expect([planned_split(leaf, left, right, limits) for leaf, left, right, _ in calls])
         n_documents = [self._source.n_documents(leaf.number) for leaf in leaves]
         found: list[FoundSplit] | None = [] if self._source.is_far else None
         run_by_size(self._expand, [(*call, found) for call in calls], n_documents, self._params.pool)

@@ -103,6 +103,10 @@ class SplitFinder:
 
         found : of each leaf
         """
+        if not self._source.is_far:
+            for one in found:
+                one.leaf.split = self._choose(one)
+            return
         asked = [one for one in found if not self._is_known(one)]
         splits = [(one.leaf.number, one.split) for one in asked]
         answers = self._source.have_enough(splits, self._min_documents)
