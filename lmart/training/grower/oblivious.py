@@ -129,7 +129,8 @@ class _Level:
     def _allowed(self, leaves: list[Leaf], best: tuple[int, int, bool]) -> Iterator[tuple[Leaf, Split, bool]]:
         """Yield each leaf, its split, and whether both children have `min_hessian` and `min_documents`.
 
-        best : feature, bin and missing left of the split
+        leaves : to be split
+        best   : feature, bin and missing left of the split
         """
         if not self._source.is_far:  # answers cost little, and the first that is False may be the last
             for leaf in leaves:
