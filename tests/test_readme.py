@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.commands import run, run_lines
+from helpers.commands import HAS_DASK, run, run_lines
 from helpers.paths import ROOT, SAMPLE
 
 from lmart import __version__
@@ -55,8 +55,11 @@ def test_the_tour_runs(toured: Path) -> None:
         "run.json",
         "seven.json",
         "again.json",
+        *(["workers.json"] if HAS_DASK else []),
     }
     assert (toured / "seven.json").read_bytes() == (toured / "again.json").read_bytes()
+    if HAS_DASK:
+        assert toured.joinpath("workers.json").read_bytes() == toured.joinpath("first.json").read_bytes()
 
 
 @pytest.mark.slow

@@ -123,17 +123,30 @@ class BinnedFeatures:
         return int(self.bins.shape[1])
 
 
-def lay_out(edges: BinEdges, bins: UInt8Array, pool: WorkerPool) -> BinnedFeatures:
+def count_bins(bins: UInt8Array, pool: WorkerPool) -> Int64Array:
+    """Return the documents in each bin of each feature, int64[m, 256].
+
+    bins : uint8[m, n]
+    pool : the workers
+    """
+    bin_counts = np.zeros((len(bins), 256), np.int64)
+    pool.run(kernels.count_bins, list(zip(bins, bin_counts, strict=True)))
+    return bin_counts
+
+
+def lay_out(
+    edges: BinEdges, bins: UInt8Array, pool: WorkerPool, counts_of_all: Int64Array | None = None
+) -> BinnedFeatures:
     """Return the training documents laid out for growing trees.
 
     edges : BinEdges of m features
     bins  : uint8[m, n]
     pool  : the workers
+    counts_of_all : int64[m, 256], of the whole data if this is a part of it: all parts leave out the same bins
     """
     n = bins.shape[1]
-    bin_counts = np.zeros((edges.n_features, 256), np.int64)
-    pool.run(kernels.count_bins, list(zip(bins, bin_counts, strict=True)))
-    most_frequent = bin_counts.argmax(axis=1).astype(np.uint8)
+    bin_counts = count_bins(bins, pool)
+    most_frequent = (bin_counts if counts_of_all is None else counts_of_all).argmax(axis=1).astype(np.uint8)
     row_offsets = np.zeros(n + 1, np.int64)
     ranges = chunks(n, CHUNK)
     pool.run(kernels.count_other_bins, [(bins, most_frequent, start, stop, row_offsets[1:]) for start, stop in ranges])

@@ -64,6 +64,26 @@ class RowSample:
         return not self._halvings
 
     @property
+    def halvings(self) -> int:
+        """How often about half of the rows were dropped."""
+        return self._halvings
+
+    def move(self, first_row: int) -> None:
+        """Add to the number of each row, of a sample that has every row.
+
+        first_row : what the first of them is to be
+        """
+        self._row_numbers.view[:] += first_row
+
+    def halve_to(self, halvings: int) -> None:
+        """Drop rows until the sample was halved so often.
+
+        halvings : as another sample of the same seed was
+        """
+        while self._halvings < halvings:
+            self._halve()
+
+    @property
     def rows(self) -> SharedColumnRows:
         """The rows of the sample, as the kernels take them; valid until rows are added."""
         return SharedColumnRows(self._offsets.view, self._column_starts.view, self._columns.view, self._values.view)

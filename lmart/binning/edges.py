@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -89,22 +90,54 @@ def choose_bin_edges(
     max_bins : 2..255, bins of numbers; missing values have their own besides
     absent   : 'zero' or 'missing', what a cell that is not written means
     """
-    n_columns = len(features)
-    sample_counts = np.zeros((2, n_columns), np.int64)
-    kernels.count_row_cells(sample.rows, sample_counts[0], sample_counts[1])
     order = np.argsort(features)  # features from here on
-    numbers, missing = sample_counts[:, order]
-    all_numbers, all_missing, infinite = counts[:, order]
-    n_zeros = len(sample) - numbers - missing if absent == "zero" else np.zeros(n_columns, np.int64)
-    if absent == "missing":
-        all_missing = n - all_numbers
+    sample_counts = count_sample(sample, len(features))[:, order]
+    numbers, n_zeros = sample_counts[0], count_zeros(sample_counts, len(sample), absent)
     calls = [
         (sample.rows, features, first, numbers[first:last], n_zeros[first:last], max_bins)
-        for first, last in _groups(numbers, GATHERED)
+        for first, last in feature_groups(numbers, GATHERED)
     ]
     all_edges = [edges for group in pool.run(_edges_of, calls) for edges in group]
-    has_two_bins = [len(all_edges[f]) > 0 or all_missing[f] > 0 for f in range(n_columns)]
-    used = [f for f in range(n_columns) if has_two_bins[f] and numbers[f] + n_zeros[f] > 0]
+    return join_edges(all_edges, numbers + n_zeros, counts[:, order], n, absent)
+
+
+def count_sample(sample: RowSample, n_columns: int) -> Int64Array:
+    """Return the cells of each column in a sample of rows, int64[2, n_columns]: numbers, missing values.
+
+    sample    : the rows
+    n_columns : that they may have
+    """
+    counts = np.zeros((2, n_columns), np.int64)
+    kernels.count_row_cells(sample.rows, counts[0], counts[1])
+    return counts
+
+
+def count_zeros(counts: Int64Array, n_rows: int, absent: str) -> Int64Array:
+    """Return how many zeros of each feature are not written, int64[m].
+
+    counts : int64[2, m], numbers and missing values in a sample
+    n_rows : of the sample
+    absent : 'zero' or 'missing', what a cell that is not written means
+    """
+    return n_rows - counts[0] - counts[1] if absent == "zero" else np.zeros(counts.shape[1], np.int64)
+
+
+def join_edges(
+    all_edges: Sequence[Float64Array], n_sampled: Int64Array, counts: Int64Array, n: int, absent: str
+) -> BinEdges:
+    """Return the bins of all features but those without two bins.
+
+    all_edges : of each feature
+    n_sampled : int64[m], its numbers in the sample, those that are not written included
+    counts    : int64[3, m] of all rows, as ColumnCounts has them
+    n         : number of all rows
+    absent    : 'zero' or 'missing', what a cell that is not written means
+    """
+    all_numbers, all_missing, infinite = counts
+    if absent == "missing":
+        all_missing = n - all_numbers
+    has_two_bins = [len(edges) > 0 or missing > 0 for edges, missing in zip(all_edges, all_missing, strict=True)]
+    used = [f for f in range(len(all_edges)) if has_two_bins[f] and n_sampled[f] > 0]
     edges = [all_edges[f] for f in used]
     zero_bins = np.array([np.searchsorted(feature_edges, 0.0) for feature_edges in edges], np.uint8)
     edge_offsets = np.concatenate([[0], np.cumsum([len(feature_edges) for feature_edges in edges])]).astype(np.int64)
@@ -120,8 +153,12 @@ def choose_bin_edges(
     )
 
 
-def _groups(sizes: Int64Array, target: int) -> list[tuple[int, int]]:
-    """Return ranges of features that have about `target` cells together; sizes : int64[m], cells of each feature."""
+def feature_groups(sizes: Int64Array, target: int) -> list[tuple[int, int]]:
+    """Return ranges of features that have about `target` cells together.
+
+    sizes  : int64[m], cells of each feature
+    target : cells
+    """
     ends = np.cumsum(sizes)
     marks = np.arange(target, int(ends[-1]) if len(ends) else 0, target)
     bounds = np.unique(np.concatenate([[0], np.searchsorted(ends, marks) + 1, [len(sizes)]])).tolist()
@@ -140,9 +177,32 @@ def _edges_of(
     n_zeros  : int64[k], and how many zeros that are not written
     max_bins : 2..255, bins of numbers
     """
+    return edges_of_cells(gather_cells(rows, features, first, sizes), sizes, n_zeros, max_bins)
+
+
+def gather_cells(rows: SharedColumnRows, features: Int32Array, first: int, sizes: Int64Array) -> Float64Array:
+    """Return the numbers of adjacent features in a sample, feature by feature, float64[sum of sizes].
+
+    rows     : of the sample
+    features : int32[n_columns], the feature of each column
+    first    : the first of the features
+    sizes    : int64[k], how many numbers each of the features has in the sample
+    """
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     cells = np.empty(starts[-1])
     kernels.gather_cells(rows, features, first, starts[:-1].copy(), cells)
+    return cells
+
+
+def edges_of_cells(cells: Float64Array, sizes: Int64Array, n_zeros: Int64Array, max_bins: int) -> list[Float64Array]:
+    """Return the edges of features.
+
+    cells    : float64[sum of sizes], the numbers of each in a sample, feature by feature; sorted in place
+    sizes    : int64[k], how many numbers each has
+    n_zeros  : int64[k], and how many zeros that are not written
+    max_bins : 2..255, bins of numbers
+    """
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     buffer = np.empty(max_bins)
     edges = []
     for f, (start, stop) in enumerate(pairwise(starts.tolist())):

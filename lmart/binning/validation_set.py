@@ -108,6 +108,22 @@ class ValidationCoder:
         """
         self._matcher.tables = tables
         self._matcher.refuse(source, strict)
+        return self.collect(labels, query_offsets, source, self._matcher.warnings(source), input_rows)
+
+    def collect(
+        self,
+        labels: Float64Array,
+        query_offsets: Int64Array,
+        source: str,
+        warnings: Sequence[str] = (),
+        input_rows: Int64Array | None = None,
+    ) -> CodedDataset:
+        """Return the set, whatever features it has.
+
+        labels, query_offsets, input_rows : as in RankingDataset
+        source   : what to call the set in messages
+        warnings : about its features
+        """
         if filled := self._n % CHUNK:
             self._bins[-1] = np.ascontiguousarray(self._bins[-1][:, :filled])
         return CodedDataset(
@@ -117,7 +133,7 @@ class ValidationCoder:
             join_rows(self._infinite),
             np.concatenate([np.zeros(0, np.int64), *self._infinite_docs]),
             self._matcher.known_columns,
-            tuple(self._matcher.warnings(source)),
+            tuple(warnings),
             source,
             input_rows,
         )

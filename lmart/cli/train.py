@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack
 from dataclasses import fields
 
 import click
 
 from lmart.cli.compiling import compile_ahead
+from lmart.cli.options.cluster import ClusterOptions, cluster_options
 from lmart.cli.options.common import definitions, quiet_option, thread_count, threads_option
 from lmart.cli.options.data import data_options
 from lmart.cli.options.metadata import MetadataFiles, metadata_options
@@ -77,6 +79,17 @@ and settings, the result has the bytes of one run of all rounds; else a notice s
 of the command line, but for what an absent index means, and one ranker goes on. With --early-stop no tree is added when
 no round is better than the model alone.
 
+With --dask the work is done by the workers of a Dask cluster (pip install 'lmart[dask]'): dask scheduler and dask
+worker start one, local:N is one for the time of the command. The model has the bytes that this process alone would
+write from the same files in the same order, whatever the number of workers and of their threads. Names may be patterns
+in quotes; they are found, in the order of their characters, where the workers are, which need storage they share at
+the same path. Each worker reads some adjacent files of --data and holds their rows, so there should be at least as many
+files as workers, of about the same size; rows of a query are in one file. A pattern of --valid is one set. --weights,
+--init-scores and those of --valid are patterns too: one file beside each file of the set. Workers need the same
+versions of lmart, numba and numpy, and connections from this process. A worker that is lost ends the command, with
+nothing written. Whoever reaches a scheduler can run programs on it: protect it with TLS (--dask-security) or a network
+of its own. --folds, --tune, --continue-from, --positions, --query-sizes and --group-by-qid do not go with --dask.
+
 With --folds or --tune the number of trees, or more settings, are chosen first, by queries that the models did not
 see; then the model is trained with them on all of --data, and what was found is printed. With --early-stop all folds
 grow side by side, each with its binned rows in memory (1 byte a value), until their mean measure has not been better
@@ -96,6 +109,7 @@ Examples:
   lmart train --data train.svm --trees 40 --rankers 1 --out first.json
   lmart train --data train.svm --trees 60 --continue-from first.json
   lmart train --data train.svm --folds 3 --tune-trials 3 --trees 50
+  lmart train --data 'tra*.svm' --trees 20 --dask local:2
 """
 
 
@@ -147,6 +161,7 @@ Examples:
     help="Write the run as JSON.\f It has settings, measures of every round, warnings, seconds; see lmart-report(5).",
 )
 @selection_options
+@cluster_options
 @data_options
 @threads_option
 @quiet_option
@@ -156,6 +171,7 @@ def command(
     settings: TrainSettings,
     metadata_files: MetadataFiles,
     selection: SelectionOptions,
+    cluster: ClusterOptions,
     read_options: ReadOptions,
     threads: int | None,
     quiet: int,
@@ -166,12 +182,13 @@ def command(
     settings       : of the training, as given
     metadata_files : weights, initial scores and positions
     selection      : what is chosen before the model is trained
+    cluster        : the workers of a cluster, if it is trained on some
     read_options   : how files are read
     threads        : to use; None: all of this process
     quiet          : how often --quiet is given
     """
     began = time.perf_counter()
-    request = TrainRequest(files, settings, metadata_files, selection, read_options).checked()
+    request = TrainRequest(files, settings, metadata_files, selection, read_options).checked(cluster)
 
     # Only now, as these load numpy and numba.
     from lmart.cli import train_run
@@ -188,10 +205,19 @@ def command(
     request = request.with_messages_to(console).with_model_read(console)
     record = train_run.RunRecord()
     count = thread_count(threads, console.notice)
-    compile_ahead("train", count)
-    with WorkerPool(count) as pool:
+    if cluster.on_this_machine:
+        compile_ahead("train", count)
+    with ExitStack() as stack:
+        pool = stack.enter_context(WorkerPool(count))
         with record.timed("reading"):
-            inputs = read_inputs(request, pool, console)
+            if cluster.dask is None:
+                inputs = read_inputs(request, pool, console)
+            else:
+                from lmart.cli import train_cluster
+                from lmart.training.distributed.engine import connected
+
+                workers = stack.enter_context(connected(cluster.address, cluster.dask_security, pool.threads))
+                inputs = train_cluster.read_inputs(request, cluster, workers, pool, console)
             resolved = train_run.resolve_settings(request, inputs)
         train_run.report_inputs(request, inputs, resolved, console)
         selected = train_run.select(request, inputs, resolved, record, pool, console)

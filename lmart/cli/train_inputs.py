@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from lmart.array_types import Float64Array
 from lmart.binning.binned_features import BinnedDataset
@@ -17,12 +18,15 @@ from lmart.data.metadata import Sidecars
 from lmart.errors import DataError
 from lmart.formats.documents.reading import for_models, read_dataset
 from lmart.formats.read_options import ReadOptions
-from lmart.scoring.feature_matching import match_dataset, missing_columns
+from lmart.scoring.feature_matching import TableColumns, match_dataset, missing_columns
 from lmart.scoring.model_scores import ModelScores
 from lmart.threads import WorkerPool
 from lmart.training.boosting import without_trees
 from lmart.training.continuation import Continuation
 from lmart.training.resolving import Trainable
+
+if TYPE_CHECKING:
+    from lmart.training.distributed.inputs import ShardedSet, ShardedSets
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,15 +52,17 @@ class TrainingInputs:
     validation_metadata : of each validation set
     warnings            : of how the sets match each other and the model to go on from, reported already
     continuation        : the model to go on from with its scores; None: none
+    sharded             : the sets, where workers of a cluster hold their rows
     """
 
-    train_set: Trainable
+    train_set: Trainable | ShardedSet
     validation_sets: Sequence[RankingDataset | CodedDataset]
     in_memory: SetsInMemory | None
     metadata: Sidecars
     validation_metadata: Sequence[Sidecars]
     warnings: Sequence[str]
     continuation: Continuation | None = None
+    sharded: ShardedSets | None = None
 
 
 def read_inputs(request: TrainRequest, pool: WorkerPool, console: Console) -> TrainingInputs:
@@ -74,7 +80,7 @@ def read_inputs(request: TrainRequest, pool: WorkerPool, console: Console) -> Tr
     if request.selection.selects:  # the data is binned anew for each model
         in_memory = _read_into_memory(request, pool)
         train_set, validation_sets = in_memory.train_set, in_memory.validation_sets
-        _check_columns(train_set, request, console)
+        check_columns(train_set, request, console)
         warnings = _match(in_memory, request)
     else:
         train_set, validation_sets, warnings, continuation = _read_into_bins(request, pool, console)
@@ -95,7 +101,7 @@ def _read_into_bins(
     scores: list[Float64Array] = []
     scorer = None if model is None else ModelScores(model, pool)
     train_set = read_training_set(files.data, options, settings, pool, scorer)
-    _check_columns(train_set, request, console)
+    check_columns(train_set, request, console)
     if scorer is not None:
         scores.append(scorer.finish(train_set.source, train_set.table_features, files.strict))
         warnings += scorer.matcher.warnings(train_set.source, "only new trees can split on them")
@@ -142,8 +148,13 @@ def _match(sets: SetsInMemory, request: TrainRequest) -> list[str]:
     return warnings
 
 
-def _check_columns(dataset: Trainable, request: TrainRequest, console: Console) -> None:
-    """Warn of each table of --data that lacks a column of the others, or refuse it."""
+def check_columns(dataset: TableColumns, request: TrainRequest, console: Console) -> None:
+    """Warn of each table of --data that lacks a column of the others, or refuse it.
+
+    dataset : the training set
+    request : what the command line asks for
+    console : where messages go
+    """
     counted_as = "0" if request.settings.absent == "zero" else "missing"
     for path, fault in missing_columns(dataset).items():
         if request.files.strict:

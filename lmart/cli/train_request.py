@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lmart.cli.options.cluster import ClusterOptions
 from lmart.cli.options.data import refuse_two_standard_inputs
 from lmart.cli.options.metadata import MetadataFiles
 from lmart.cli.options.packed import given_on_command_line
@@ -91,8 +92,11 @@ class TrainRequest:
         }
         return {option: path for option, path in by_option.items() if path is not None}
 
-    def checked(self) -> TrainRequest:
-        """Return the request in standard form; a usage or settings error when options do not go together."""
+    def checked(self, cluster: ClusterOptions) -> TrainRequest:
+        """Return the request in standard form; a usage or settings error when options do not go together.
+
+        cluster : where the run is
+        """
         from lmart.measures.values import parse_measures
 
         settings, metadata_files = self.settings, self.metadata_files
@@ -103,6 +107,7 @@ class TrainRequest:
         if path and ":" in path and not os.path.exists(path):
             raise click.UsageError(f"--monotone {quote(path)} is neither a list FEATURE:+1,FEATURE:-1,... nor a file")
         refuse_two_standard_inputs(self.inputs)
+        cluster.check_usage(self._of_one_process, self.inputs)
         with_positions = metadata_files.positions is not None
         check_usage(self.selection, settings, self.files.valid, self.outputs, with_positions)
         if self.files.continue_from is not None:
@@ -112,6 +117,25 @@ class TrainRequest:
         if path is None:
             settings = replace(settings, monotone=str(MonotoneConstraints.parse(settings.monotone)))
         return replace(self, settings=settings)
+
+    @property
+    def _of_one_process(self) -> list[tuple[str, object, str]]:
+        """The options that need all rows in one process: name, value, and what to do instead."""
+        alone = "leave out one of both"
+        options, metadata, selection = self.read_options, self.metadata_files, self.selection
+        return [
+            ("--folds", selection.folds, alone),
+            ("--tune", selection.tunes, alone),
+            ("--continue-from", self.files.continue_from, alone),
+            ("--positions", metadata.positions, alone),
+            ("--group-by-qid", options.group_by_qid, "put the rows of each query together, in one file"),
+            ("--query-sizes", options.query_sizes, "put queries into the data first, with 'lmart convert'"),
+            (
+                "--valid-query-sizes",
+                metadata.valid_query_sizes,
+                "put queries into the data first, with 'lmart convert'",
+            ),
+        ]
 
     def _of_one_ranker(self, settings: TrainSettings) -> TrainSettings:
         """Return the settings of a run that goes on from a model; a usage error when that cannot be."""

@@ -18,7 +18,9 @@ from lmart.formats.models.lmart_json import model_to_json
 from lmart.settings.resolved import ResolvedSettings
 from lmart.streams import AtomicOutputs
 from lmart.threads import WorkerPool
-from lmart.training.boosting import TrainingRun
+from lmart.training.boosting import BoostingRun, TrainingRun
+from lmart.training.distributed.inputs import ShardedSet, resolve_sharded
+from lmart.training.distributed.run import DistributedRun
 from lmart.training.rankers import RoundReport
 from lmart.training.resolving import resolve_for
 from lmart.training.train_result import TrainResult
@@ -77,6 +79,9 @@ def resolve_settings(request: TrainRequest, inputs: TrainingInputs) -> ResolvedS
     request : what the command line asks for
     inputs  : what was read
     """
+    if inputs.sharded is not None:
+        return resolve_sharded(request.settings, inputs.sharded)
+    assert not isinstance(inputs.train_set, ShardedSet)
     with_positions = inputs.metadata.positions is not None
     settings = request.settings
     if request.selection.tunes and inputs.validation_sets:  # every trial stops early
@@ -146,24 +151,16 @@ def fit(
     console  : where messages go
     """
     valid = request.files.valid
-    run = TrainingRun(
-        inputs.train_set,
-        inputs.validation_sets,
-        settings,
-        pool,
-        inputs.metadata,
-        inputs.validation_metadata,
-        inputs.continuation,
-    )
+    run = _start(inputs, settings, pool)
     if run.continuation is not None:
         console.notice(train_report.continuing(run.continuation, run.differences))
     for text in run.warnings:
         if text not in inputs.warnings:
             console.warning(text)
-    train_report.warn_before_training(run, inputs.train_set, inputs.metadata.weights is not None, console)
+    train_report.warn_before_training(run, inputs.train_set, request.metadata_files.weights is not None, console)
     if run.start is not None:
         measures = train_report.measures_by_set(run.start.training, run.start.validation, valid)
-        given = {"the model": run.continuation, "the initial scores": inputs.metadata.init_scores}
+        given = {"the model": run.continuation, "the initial scores": request.metadata_files.init_scores}
         started = " and ".join(what for what, one in given.items() if one is not None)
         console.notice(f"{started} alone: {settings.measure} {measures}")
     start = run.start.validation[0] if run.start is not None and run.start.validation else None
@@ -174,6 +171,22 @@ def fit(
             shown.on_round(one)
     result = run.finish()
     return FittedModel(result, run.settings, run.can_learn, tuple(one.text for one in run.differences))
+
+
+def _start(inputs: TrainingInputs, settings: ResolvedSettings, pool: WorkerPool) -> BoostingRun:
+    """Return the run, ready to grow its first tree."""
+    if inputs.sharded is not None:
+        return DistributedRun(inputs.sharded, settings, pool, time.perf_counter())
+    assert not isinstance(inputs.train_set, ShardedSet)
+    return TrainingRun(
+        inputs.train_set,
+        inputs.validation_sets,
+        settings,
+        pool,
+        inputs.metadata,
+        inputs.validation_metadata,
+        inputs.continuation,
+    )
 
 
 def write_outputs(
@@ -220,7 +233,7 @@ def report_result(
     """
     files = request.files
     console.notice(train_report.summary(fitted.result, fitted.settings, files.valid, files.out, seconds))
-    if inputs.metadata.init_scores is not None:
+    if request.metadata_files.init_scores is not None:
         console.notice("measures are of the initial scores and the trees together; the model holds the trees alone")
 
 

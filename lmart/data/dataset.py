@@ -108,6 +108,26 @@ class Unbinned(Judged, Protocol):
         """For each input that is a table, the ids of the features that it has a column for."""
 
 
+class DataSize(Protocol):
+    """How many documents, queries, queries of one row and features a data set has."""
+
+    @property
+    def n_documents(self) -> int:
+        """The number of rows."""
+
+    @property
+    def n_queries(self) -> int:
+        """The number of queries."""
+
+    @property
+    def n_single(self) -> int:
+        """The number of queries of one row."""
+
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+
+
 class Counted:
     """How many documents, queries and features a data set has."""
 
@@ -126,6 +146,11 @@ class Counted:
     def n_queries(self) -> int:
         """The number of queries."""
         return len(self.query_offsets) - 1
+
+    @property
+    def n_single(self) -> int:
+        """The number of queries of one row."""
+        return int((np.diff(self.query_offsets) == 1).sum())
 
     @property
     def n_features(self) -> int:

@@ -25,6 +25,7 @@ __all__ = [
 ]
 
 LARGEST_QUERY = 10**12  # rows, so that sums of sizes stay whole numbers of the machine
+ALL_ZERO = "all weights are zero; give at least one above zero"
 _NO_NUMBER = "holds no number; give a file of one number a line"
 _POSITIONS_ARE = "give one position for each row of the data"
 _SIZES_ARE = "give the row count of each query, one a line"
@@ -73,6 +74,19 @@ def read_weights(path: str, query_offsets: Int64Array, input_rows: Int64Array | 
     DataError (with all three numbers) when the count fits neither, and for a weight that is negative, above
     LARGEST_WEIGHT or no number, or when all are zero. When every query has one row, both readings mean the same.
     """
+    given = read_weight_numbers(path, query_offsets)
+    if not given.any():
+        raise DataError(ALL_ZERO, path)
+    return spread_weights(given, query_offsets, input_rows)
+
+
+def read_weight_numbers(path: str, query_offsets: Int64Array) -> Float64Array:
+    """Read one weight a query or one a row: as many numbers as there are of either.
+
+    path          : the file; '-': standard input
+    query_offsets : int64[n_queries + 1] of the data they belong to
+    DataError as `read_weights`, but all may be zero.
+    """
     n_queries, n_documents = len(query_offsets) - 1, int(query_offsets[-1])
     given, more = read_numbers(path, (0.0, LARGEST_WEIGHT), _fault_of_weight, n_documents)
     if not len(given):
@@ -83,9 +97,8 @@ def read_weights(path: str, query_offsets: Int64Array, input_rows: Int64Array | 
             f"{n_documents} rows; give one weight a query or one a row",
             path,
         )
-    if not given.any():
-        raise DataError("all weights are zero; give at least one above zero", path)
-    return spread_weights(given, query_offsets, input_rows)
+    given += 0.0  # no minus zero
+    return given
 
 
 def _fault_of_weight(token: bytes) -> str:

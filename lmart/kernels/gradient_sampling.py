@@ -5,11 +5,26 @@ Source: Ibragimov and Gusev 2019 (minimal variance sampling).
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from lmart.array_types import Float64Array, Int32Array, UInt64Array
 from lmart.kernels.bit_mixing import mix_bits
 from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
+
+
+class RowDraw(NamedTuple):
+    """What decides whether a row is drawn.
+
+    threshold : float64, > 0, from `threshold_for`
+    key       : uint64, round_key(seed, round number)
+    first_row : int64, number of row 0 in the whole data
+    """
+
+    threshold: float
+    key: np.uint64
+    first_row: int
 
 
 @kernel
@@ -76,8 +91,7 @@ def threshold_for(sorted_sizes: Float64Array, sampling_rate: float) -> float:
 def draw_rows(
     gradients: Float64Array,
     hessians: Float64Array,
-    threshold: float,
-    key: np.uint64,
+    draw: RowDraw,
     start: int,
     stop: int,
     sampled: Int32Array,
@@ -88,22 +102,23 @@ def draw_rows(
     Divides gradients and hessians of sampled rows by their sampling probability, and zeros those of the others.
     gradients   : float64[n], in and out
     hessians    : float64[n], in and out
-    threshold   : float64, > 0, from `threshold_for`
-    key         : uint64, round_key(seed, round number)
+    draw        : RowDraw, in
     start, stop : int64, the rows of this call
     sampled     : int32[n], out: the drawn rows, ascending, from `start` on
     unsampled   : int32[n], out: the other rows, ascending, from `start` on
 
-    A row is drawn when its uniform number, mixed from key and row, is below size / threshold.
+    A row is drawn when its uniform number, mixed from key and row number, is below size / threshold.
     Parallel: the caller runs ranges of rows side by side.
     """
+    threshold, key = draw.threshold, np.uint64(draw.key)
     n_sampled = np.uint64(0)
     first = np.uint64(start)
+    first_row = np.uint64(draw.first_row)
     for row in range(first, np.uint64(stop)):
         g = gradients[row]
         h = hessians[row]
         size = gradient_size(g, h)
-        uniform = np.float64(mix_bits(row ^ np.uint64(key)) >> np.uint64(11)) * 2.0**-53
+        uniform = np.float64(mix_bits((first_row + np.uint64(row)) ^ key) >> np.uint64(11)) * 2.0**-53
         # Without a branch, which could not be predicted: the row is written to both, and overwritten in one of them.
         drawn = uniform * threshold < size
         sampled[first + n_sampled] = row

@@ -24,6 +24,7 @@ class SoftmaxQueries(NamedTuple):
     gain_units    : float64[n_documents], what a gain of 1 is in `gains`
     query_weights : float64[n_queries], >= 0
     query_offsets : int64[n_queries + 1]
+    first_row     : int64, number of row 0 in the whole data, for what is drawn
     """
 
     exponentials: Float64Array
@@ -31,6 +32,7 @@ class SoftmaxQueries(NamedTuple):
     gain_units: Float64Array
     query_weights: Float64Array
     query_offsets: Int64Array
+    first_row: int
 
 
 @kernel
@@ -79,7 +81,7 @@ def cross_entropy(
     whose gains are all equal is left out, as its gradients would be noise alone.
     Parallel: the caller runs ranges of queries side by side. Cost: O(n).
     """
-    exponentials, gains, gain_units, query_weights, query_offsets = queries
+    exponentials, gains, gain_units, query_weights, query_offsets, first_row = queries
     gradients, hessians = output
     for q in range(first_query, last_query):
         start = query_offsets[q]
@@ -89,7 +91,7 @@ def cross_entropy(
         lowest = np.inf
         highest = -np.inf
         for row in range(start, stop):
-            gamma = np.float64(mix_bits(np.uint64(row) ^ key) >> np.uint64(11)) * 2.0**-53
+            gamma = np.float64(mix_bits(np.uint64(first_row + row) ^ key) >> np.uint64(11)) * 2.0**-53
             target = gains[row] + gain_units[row] * (1.0 - gamma)
             gradients[row] = target
             hessians[row] = 0.0

@@ -34,11 +34,13 @@ class RandomOrders(NamedTuple):
     n_orders     : how many are drawn, > 0
     rank_weights : float64[n_ranks], n_ranks > 0, weight of a pair by the rank of its upper document; n_orders times
                    their sum is at most 32
+    first_row    : number of row 0 in the whole data, for what is drawn
     """
 
     key: np.uint64
     n_orders: int
     rank_weights: Float64Array
+    first_row: int
 
 
 class QueryDocuments(NamedTuple):
@@ -164,7 +166,7 @@ def add_orders_of_query(
     guess = FIRST_GUESS
     for first_order in range(0, orders.n_orders, 3):
         key = mix_bits(orders.key ^ np.uint64(first_order))
-        write_random_bits(first_row, n, key, buffers.random_bits)
+        write_random_bits(orders.first_row + first_row, n, key, buffers.random_bits)
         for number in range(min(3, orders.n_orders - first_order)):
             write_keys(buffers.random_bits, 21 * number, query.exponentials, buffers.keys)
             guess = draw_order(query.scores, n_kept, guess, buffers)

@@ -3,15 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 
 from lmart.array_types import Int32Array, Int64Array
-from lmart.data.dataset import Counted, RankingDataset, Unbinned
+from lmart.data.dataset import RankingDataset
 from lmart.errors import DataError, input_name, quote
 from lmart.scoring.ensemble import Ensemble
 
 NAMED = 3  # unknown features named in a message
+
+
+class TableColumns(Protocol):
+    """The features of a data set, and which of its inputs have a column for them; see RankingDataset."""
+
+    @property
+    def feature_ids(self) -> Int64Array:
+        """int64[n_features]: the index of each, ascending."""
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """The name of each; None: they have none."""
+
+    @property
+    def table_features(self) -> Mapping[str, Int64Array]:
+        """By input that is a table: the ids of the features that it has a column for."""
 
 
 class FeatureMatcher:
@@ -205,7 +222,7 @@ def describe_missing(names: Sequence[str], total: int, whose: str, absent: str |
     return f"{n} of {total} feature{'s' * (total != 1)} of {whose} {verb} no column: {_listed(names)}{counts}"
 
 
-def missing_columns(dataset: Counted | Unbinned) -> dict[str, str]:
+def missing_columns(dataset: TableColumns) -> dict[str, str]:
     """Return a warning for each table, of several inputs, that lacks a column for a feature of the others.
 
     DataError when one input numbers the same features from 0 and another from 1.

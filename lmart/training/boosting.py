@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
-from lmart.array_types import Float64Array, Int8Array
+from lmart.array_types import Float64Array, Int8Array, Int64Array
 from lmart.binning.binned_features import BinnedDataset, bin_dataset
 from lmart.binning.edges import BinEdges
 from lmart.binning.validation_set import CodedDataset, code_dataset
@@ -26,19 +27,40 @@ from lmart.training.early_stopping import EarlyStopping
 from lmart.training.grower import GrownTree, Histograms
 from lmart.training.grower.row_partition import RowNarrowing
 from lmart.training.rankers import (
+    LocalFitting,
     RankerTraining,
     RoundReport,
     TrainedRanker,
-    ranker_weights,
+    TreeFitting,
     weighted,
+    weights_of_spreads,
 )
 from lmart.training.resolving import Trainable, naming, resolve_for
-from lmart.training.score_tracking import Training, Validation
+from lmart.training.score_tracking import MeasuredScores, Training, TrainingScores, Validation
 from lmart.training.train_result import RankerSummary, Start, TrainResult
 from lmart.training.tree_round import GrowingSetup
 
 
-def without_trees(train_set: Trainable, settings: TrainSettings) -> Ensemble:
+class Featured(Protocol):
+    """The features of a training set."""
+
+    @property
+    def feature_ids(self) -> Int64Array:
+        """int64[n_features]: the index of each, ascending."""
+        ...
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """The name of each; None: they have none."""
+        ...
+
+    @property
+    def source(self) -> str:
+        """What messages call the set."""
+        ...
+
+
+def without_trees(train_set: Featured, settings: TrainSettings) -> Ensemble:
     """Return an ensemble without trees for this training set.
 
     train_set : whose features it has
@@ -81,8 +103,32 @@ def train(
     return run.finish()
 
 
-class TrainingRun:
-    """A training run that is ready to grow its first tree.
+@dataclass(frozen=True)
+class Learner:
+    """What a run learns from, wherever its documents are.
+
+    fittings        : one of each ranker
+    training        : the training set
+    validation_sets : the sets that are measured
+    n_features      : features that trees can split on
+    n_idle_queries  : queries without a pair: no two documents have different relevance
+    can_learn       : whether any query with a pair has a weight above 0
+    warnings        : how validation sets fail to match the training set
+    has_start       : there are initial scores, or a model to go on from
+    """
+
+    fittings: Sequence[TreeFitting]
+    training: TrainingScores
+    validation_sets: Sequence[MeasuredScores]
+    n_features: int
+    n_idle_queries: int
+    can_learn: bool
+    warnings: tuple[str, ...]
+    has_start: bool
+
+
+class BoostingRun:
+    """A run that is ready to grow its first tree.
 
     Rankers are trained one after the other, each by itself, and the ensemble is their mean. The first validation set
     decides on early stopping; with initial scores, the best ranker may have no tree at all.
@@ -95,6 +141,118 @@ class TrainingRun:
     warnings       : how validation sets fail to match the training set
     continuation   : the model that the run goes on from; None: of none
     """
+
+    continuation: Continuation | None = None
+    _given_start = False
+
+    def __init__(self, settings: ResolvedSettings, empty: Ensemble, learner: Learner, began: float) -> None:
+        """Take what the run learns from.
+
+        settings : resolved by the training set
+        empty    : the ensemble without trees
+        learner  : what the run learns from
+        began    : when the work on the data began, by time.perf_counter
+        """
+        self.settings, self.empty = settings, empty
+        self._learner, self._training = learner, learner.training
+        self._validation_sets = learner.validation_sets
+        self.n_idle_queries, self.can_learn = learner.n_idle_queries, learner.can_learn
+        self.warnings = learner.warnings
+        self.start = Start(self._training.measure(), self.measure_validation()) if learner.has_start else None
+        self._trained: list[TrainedRanker] = []
+        self._began, self._binning_done = began, time.perf_counter()
+
+    @property
+    def differences(self) -> list[Difference]:
+        """Why one run of all rounds would not give the same model as going on from one."""
+        before = self.continuation
+        return [] if before is None else before.differences(self.settings.recorded, self.empty, self._given_start)
+
+    def measure_validation(self) -> tuple[float | None, ...]:
+        """Return the measure of each validation set at its current scores."""
+        return tuple(one.measure() for one in self._validation_sets)
+
+    def rounds(self) -> Iterator[RoundReport]:
+        """Grow one tree at a time, ranker by ranker, and yield a report of it before the next."""
+        settings, start = self.settings, self.start
+        before = 0 if self.continuation is None else self.continuation.n_trees
+        may_be_empty = start is not None and bool(self._validation_sets) and settings.patience is not None
+        left = settings.trees
+        for number, (fitting, of_ranker) in enumerate(zip(self._learner.fittings, settings.rankers, strict=True), 1):
+            if settings.shares_trees and left < max([1, *(len(one.trees) for one in self._trained)]):
+                break
+            measure = start.validation[0] if start is not None and may_be_empty else None
+            stopping = EarlyStopping(settings.patience, measure, may_be_empty)
+            ranker = RankerTraining(fitting, number, self._training, self._validation_sets, stopping, before)
+            yield from ranker.rounds(min(left, of_ranker.trees))
+            self._trained.append(ranker.result())
+            left -= self._trained[-1].rounds
+
+    def finish(self) -> TrainResult:
+        """Return the result of all rounds; `settings` are then what trains the same again."""
+        if self.settings.shares_trees and len(self._trained) == 1:
+            self.settings = self.settings.of_first_ranker()
+            self.empty = replace(self.empty, settings=self.settings.recorded.to_json())
+        sets: list[MeasuredScores] = [self._training, *self._validation_sets]
+        rankers = [one for one in self._trained if one.trees]
+        if len(rankers) == 1:
+            (one,) = rankers
+            trees, validation = [grown.tree for grown in one.trees], one.validation
+            self._training.put_back(one.scores)
+        else:
+            weighted = self._weighted(rankers)
+            for data in sets:  # add up as `predict` does, to the last bit
+                data.restart()
+                for grown in weighted:
+                    data.add(grown)
+            trees, validation = [grown.tree for grown in weighted], self.measure_validation()
+        ended = [one.stopped for one in self._trained]
+        ensemble = replace(self.empty, trees=tuple(trees), rankers=self._parts())
+        if self.continuation is not None:
+            ensemble = self.continuation.join(ensemble, self.settings.recorded, self.differences)
+        return TrainResult(
+            ensemble,
+            len(trees),
+            sum(one.rounds for one in self._trained),
+            next((how for how in ("trees", "early") if how in ended), "split"),
+            self.n_idle_queries,
+            self._learner.n_features,
+            self.settings.sampling_rate,
+            tuple(map(_summary, self._trained)),
+            self._training.measure(),
+            validation,
+            self.start,
+            np.zeros(0),
+            self._trained[0].position_bias if self._trained else np.zeros(0),
+            self.warnings,
+            {"binning": self._binning_done - self._began, "growing": time.perf_counter() - self._binning_done},
+            None if self.continuation is None else self.continuation.n_trees,
+        )
+
+    def _weighted(self, rankers: Sequence[TrainedRanker]) -> list[GrownTree]:
+        """Return the trees of the model, in order, with leaf values that add up to the mean of the rankers."""
+        if not rankers:
+            return []
+        if self.start is not None:
+            weights = [1.0 / len(rankers)] * len(rankers)
+        else:
+            weights = weights_of_spreads(self._training.spreads([one.scores for one in rankers]))
+        return [
+            replace(grown, tree=weighted(grown.tree, weight))
+            for one, weight in zip(rankers, weights, strict=True)
+            for grown in one.trees
+        ]
+
+    def _parts(self) -> tuple[RankerPart, ...]:
+        """Return which trees of the model belong to which ranker; () for a single ranker."""
+        if len(self._trained) == 1:
+            return ()
+        parts = map(_summary, self._trained)
+        return tuple(RankerPart(p.trees, p.objective, p.tree, p.leaves, p.features, p.seed) for p in parts)
+
+
+class TrainingRun(BoostingRun):
+    """A run on documents in this process's memory."""
 
     def __init__(
         self,
@@ -118,7 +276,7 @@ class TrainingRun:
         names a feature that is not there; SettingsError when the objective knows no positions and there are some, or
         there are to be no trees and no initial scores.
         """
-        self._began = time.perf_counter()
+        began = time.perf_counter()
         metadata = [NO_SIDECARS] * len(validation_sets) if validation_sidecars is None else validation_sidecars
         given_start = any(one.init_scores is not None for one in (sidecars, *metadata))
         if continuation is not None:
@@ -128,125 +286,46 @@ class TrainingRun:
             raise SettingsError("trees is 0, which needs initial scores; use a number from 1 up")
         given = settings.recorded
         with naming(train_set.source):
-            self._objectives = [
+            prepared = [
                 objectives.prepare(train_set, one, pool, sidecars.weights, sidecars.positions)
                 for one in settings.rankers
             ]
         binned = _binned(train_set, given, pool).features
         edges = binned.edges
-        self.settings = settings
-        self.empty = without_trees(train_set, given)
+        empty = without_trees(train_set, given)
         self.continuation, self._given_start = continuation, given_start
-        self._validation_sets = [
-            Validation(_coded(one, self.empty, edges, pool), self.empty, edges, settings, pool, extra)
+        self._sets = [
+            Validation(_coded(one, empty, edges, pool), empty, edges, settings, pool, extra)
             for one, extra in zip(validation_sets, metadata, strict=True)
         ]
-        self._training = Training(train_set, binned, settings, pool, sidecars)
-        self._query_offsets = train_set.query_offsets
-        self._n_features = edges.n_features
-        self.n_idle_queries = min(one.n_queries_without_pairs() for one in self._objectives)
-        self.can_learn = any(one.can_learn() for one in self._objectives)
-        self.warnings = tuple(text for one in self._validation_sets for text in one.warnings)
-        self.start = Start(self._training.measure(), self.measure_validation()) if has_start else None
-        directions = _directions(settings.constraints, train_set, edges)
-        self._setup = GrowingSetup(binned, pool, Histograms(edges.n_bins), directions, RowNarrowing(binned))
-        self._trained: list[TrainedRanker] = []
-        self._binning_done = time.perf_counter()
-
-    @property
-    def differences(self) -> list[Difference]:
-        """Why one run of all rounds would not give the same model as going on from one."""
-        before = self.continuation
-        return [] if before is None else before.differences(self.settings.recorded, self.empty, self._given_start)
+        self._scored = Training(train_set, binned, settings, pool, sidecars)
+        directions = feature_directions(settings.constraints, train_set, edges)
+        setup = GrowingSetup(binned, pool, Histograms(edges.n_bins), directions, RowNarrowing(binned))
+        learner = Learner(
+            [LocalFitting(one, setup, self._scored) for one in prepared],
+            self._scored,
+            self._sets,
+            edges.n_features,
+            min(one.n_queries_without_pairs() for one in prepared),
+            any(one.can_learn() for one in prepared),
+            tuple(text for one in self._sets for text in one.warnings),
+            has_start,
+        )
+        super().__init__(settings, empty, learner, began)
 
     @property
     def training_scores(self) -> Float64Array:
         """The scores of the training set after the latest round of the current ranker, float64[n_documents]."""
-        return self._training.scores
+        return self._scored.scores
 
     @property
     def validation_scores(self) -> Float64Array:
         """The scores of the first validation set after the latest round of the current ranker, float64[n]."""
-        return self._validation_sets[0].scores
-
-    def measure_validation(self) -> tuple[float | None, ...]:
-        """Return the measure of each validation set at its current scores."""
-        return tuple(one.measure() for one in self._validation_sets)
-
-    def rounds(self) -> Iterator[RoundReport]:
-        """Grow one tree at a time, ranker by ranker, and yield a report of it before the next."""
-        settings, start = self.settings, self.start
-        before = 0 if self.continuation is None else self.continuation.n_trees
-        may_be_empty = start is not None and bool(self._validation_sets) and settings.patience is not None
-        left = settings.trees
-        for number, (objective, of_ranker) in enumerate(zip(self._objectives, settings.rankers, strict=True), 1):
-            if settings.shares_trees and left < max([1, *(len(one.trees) for one in self._trained)]):
-                break
-            measure = start.validation[0] if start is not None and may_be_empty else None
-            stopping = EarlyStopping(settings.patience, measure, may_be_empty)
-            ranker = RankerTraining(
-                objective, number, self._setup, self._training, self._validation_sets, stopping, before
-            )
-            yield from ranker.rounds(min(left, of_ranker.trees))
-            self._trained.append(ranker.result())
-            left -= self._trained[-1].rounds
+        return self._sets[0].scores
 
     def finish(self) -> TrainResult:
-        """Return the result of all rounds; `settings` are then what trains the same again."""
-        if self.settings.shares_trees and len(self._trained) == 1:
-            self.settings = self.settings.of_first_ranker()
-            self.empty = replace(self.empty, settings=self.settings.recorded.to_json())
-        sets: list[Training | Validation] = [self._training, *self._validation_sets]
-        rankers = [one for one in self._trained if one.trees]
-        if len(rankers) == 1:
-            (one,) = rankers
-            trees, self._training.scores, validation = [grown.tree for grown in one.trees], one.scores, one.validation
-        else:
-            weighted = self._weighted(rankers)
-            for data in sets:  # add up as `predict` does, to the last bit
-                data.restart()
-                for grown in weighted:
-                    data.add(grown)
-            trees, validation = [grown.tree for grown in weighted], self.measure_validation()
-        ended = [one.stopped for one in self._trained]
-        ensemble = replace(self.empty, trees=tuple(trees), rankers=self._parts())
-        if self.continuation is not None:
-            ensemble = self.continuation.join(ensemble, self.settings.recorded, self.differences)
-        return TrainResult(
-            ensemble,
-            len(trees),
-            sum(one.rounds for one in self._trained),
-            next((how for how in ("trees", "early") if how in ended), "split"),
-            self.n_idle_queries,
-            self._n_features,
-            self.settings.sampling_rate,
-            tuple(map(_summary, self._trained)),
-            self._training.measure(),
-            validation,
-            self.start,
-            self._training.scores,
-            self._trained[0].position_bias if self._trained else np.zeros(0),
-            self.warnings,
-            {"binning": self._binning_done - self._began, "growing": time.perf_counter() - self._binning_done},
-            None if self.continuation is None else self.continuation.n_trees,
-        )
-
-    def _weighted(self, rankers: Sequence[TrainedRanker]) -> list[GrownTree]:
-        """Return the trees of the model, in order, with leaf values that add up to the mean of the rankers."""
-        scores = [one.scores for one in rankers]
-        weights = ranker_weights(scores, self._query_offsets, self.start is not None) if rankers else []
-        return [
-            replace(grown, tree=weighted(grown.tree, weight))
-            for one, weight in zip(rankers, weights, strict=True)
-            for grown in one.trees
-        ]
-
-    def _parts(self) -> tuple[RankerPart, ...]:
-        """Return which trees of the model belong to which ranker; () for a single ranker."""
-        if len(self._trained) == 1:
-            return ()
-        parts = map(_summary, self._trained)
-        return tuple(RankerPart(p.trees, p.objective, p.tree, p.leaves, p.features, p.seed) for p in parts)
+        """Return the result of all rounds, with the scores of the training set."""
+        return replace(super().finish(), scores=self._scored.scores)
 
 
 def _binned(train_set: Trainable, settings: TrainSettings, pool: WorkerPool) -> BinnedDataset:
@@ -280,8 +359,12 @@ def _coded(
     return validation_set
 
 
-def _directions(constraints: MonotoneConstraints, train_set: Trainable, edges: BinEdges) -> Int8Array | None:
+def feature_directions(constraints: MonotoneConstraints, train_set: Featured, edges: BinEdges) -> Int8Array | None:
     """Return 1 or -1 for each feature in bins whose constraint is so, else 0, int8[m]; None without any constraint.
+
+    constraints : by name of a feature
+    train_set   : whose features they are
+    edges       : of m features
 
     DataError when one is of a feature that the data does not have.
     """

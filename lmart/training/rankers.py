@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
 from lmart.errors import LmartError
-from lmart.kernels.score_spread import sum_query_squares
 from lmart.scoring.ensemble import Tree
 from lmart.settings.resolved import RankerSettings
 from lmart.training.early_stopping import EarlyStopping
 from lmart.training.grower import GrownTree
 from lmart.training.objectives import Objective
-from lmart.training.score_tracking import Training, Validation
+from lmart.training.score_tracking import KeptScores, MeasuredScores, Training, TrainingScores, spread
 from lmart.training.tree_round import GrowingSetup, grow_round
 
 LARGEST_SCORE = 1e300  # so that differences of scores are numbers too
@@ -49,7 +48,7 @@ class TrainedRanker:
     trees         : those it holds: up to its best round with early stopping, else all
     stopped       : 'trees' (all its trees grown), 'early' (early stopping), 'split' (no split had a positive gain)
     validation    : measure of each validation set by these trees alone, initial scores included
-    scores        : float64[n_documents] of the training set by these trees alone, initial scores included
+    scores        : of the training set by these trees alone, initial scores included, as the set keeps them
     position_bias : float64[n_positions] after the last of these trees; empty without positions
     """
 
@@ -58,16 +57,76 @@ class TrainedRanker:
     trees: tuple[GrownTree, ...]
     stopped: str
     validation: tuple[float | None, ...]
-    scores: Float64Array
+    scores: KeptScores
     position_bias: Float64Array
+
+
+class TreeFitting(Protocol):
+    """Fits trees to the objective of a ranker.
+
+    position_bias : float64[n_positions], which gradients are computed with
+    """
+
+    position_bias: Float64Array
+
+    @property
+    def settings(self) -> RankerSettings:
+        """The settings of the ranker."""
+        ...
+
+    def fit(self, settings: RankerSettings, round_number: int) -> tuple[GrownTree | None, Float64Array]:
+        """Add a tree to the scores of the training set; return it and the bias of positions after it.
+
+        settings     : of the ranker, perhaps without sampling
+        round_number : of the seed's random numbers
+
+        No tree, and no change of the scores, when there is no split.
+        """
+        ...
+
+
+class LocalFitting:
+    """Fits trees to an objective of documents in this process's memory.
+
+    objective : what trees are fitted to; its task has the settings of the ranker
+    setup     : what growing a tree needs
+    training  : the training set
+    """
+
+    def __init__(self, objective: Objective, setup: GrowingSetup, training: Training) -> None:
+        self._objective, self._setup, self._training = objective, setup, training
+
+    @property
+    def settings(self) -> RankerSettings:
+        """The settings of the ranker."""
+        return self._objective.task.settings
+
+    @property
+    def position_bias(self) -> Float64Array:
+        """float64[n_positions], which gradients are computed with."""
+        return self._objective.position_bias
+
+    @position_bias.setter
+    def position_bias(self, bias: Float64Array) -> None:
+        self._objective.position_bias = bias
+
+    def fit(self, settings: RankerSettings, round_number: int) -> tuple[GrownTree | None, Float64Array]:
+        """Add a tree to the scores of the training set; return it and the bias of positions after it.
+
+        settings     : of the ranker, perhaps without sampling
+        round_number : of the seed's random numbers
+        """
+        scores = self._training.scores
+        gradients = self._objective.compute_gradients(scores, round_number)
+        bias = self._objective.next_position_bias(gradients)  # growing changes the gradients
+        return grow_round(self._setup, gradients, settings, round_number, scores), bias
 
 
 class RankerTraining:
     """The training of one ranker.
 
-    objective       : what its trees are fitted to; its task has the settings of the ranker
+    fitting         : fits its trees
     number          : of the ranker, from 1
-    setup           : what growing a tree needs
     training        : the training set, whose scores start anew
     validation_sets : likewise; the first decides on early stopping
     stopping        : early stopping; with it and a validation set, the ranker holds the trees up to its best round
@@ -76,15 +135,14 @@ class RankerTraining:
 
     def __init__(
         self,
-        objective: Objective,
+        fitting: TreeFitting,
         number: int,
-        setup: GrowingSetup,
-        training: Training,
-        validation_sets: Sequence[Validation],
+        training: TrainingScores,
+        validation_sets: Sequence[MeasuredScores],
         stopping: EarlyStopping,
         rounds_before: int = 0,
     ) -> None:
-        self._objective, self._number, self._setup = objective, number, setup
+        self._fitting, self._number = fitting, number
         self._training, self._validation_sets, self._stopping = training, validation_sets, stopping
         self._rounds_before = rounds_before
         self._stops_early = bool(validation_sets) and stopping.patience is not None
@@ -93,11 +151,11 @@ class RankerTraining:
         for one in (training, *validation_sets):
             one.restart()
         self._kept = 0  # trees
-        self._keep(tuple(one.measure() for one in validation_sets), np.zeros_like(objective.position_bias))
+        self._keep(tuple(one.measure() for one in validation_sets), np.zeros_like(fitting.position_bias))
 
     def rounds(self, most: int) -> Iterator[RoundReport]:
         """Grow one tree at a time, at most so many, and yield a report of it before the next."""
-        objective, training = self._objective, self._training
+        fitting, training = self._fitting, self._training
         largest = 0.0  # bound of the sum of leaf values over all trees
         for number in range(1, most + 1):
             grown, bias = self._grow(self._rounds_before + number)
@@ -105,7 +163,7 @@ class RankerTraining:
                 self._stopped = "split"
                 break
             self._trees.append(grown)
-            objective.position_bias = bias
+            fitting.position_bias = bias
             largest += float(np.abs(grown.tree.leaf_values).max())
             if not max(largest, float(np.abs(bias).max(initial=0.0))) <= LARGEST_SCORE:
                 what = f"the scores may grow beyond {LARGEST_SCORE:g} in round {number}"
@@ -124,14 +182,13 @@ class RankerTraining:
 
     def _keep(self, measures: tuple[float | None, ...], bias: Float64Array) -> None:
         """Remember the state after the trees that are kept so far."""
-        scores = self._training.scores
-        self._kept_scores = scores.copy() if self._stops_early else scores
+        self._kept_scores = self._training.keep(self._number, copied=self._stops_early)
         self._measures, self._position_bias = measures, bias
 
     def result(self) -> TrainedRanker:
         """Return the ranker after its last round."""
         return TrainedRanker(
-            self._objective.task.settings,
+            self._fitting.settings,
             len(self._trees),
             tuple(self._trees[: self._kept]),
             self._stopped,
@@ -142,12 +199,9 @@ class RankerTraining:
 
     def _grow(self, round_number: int) -> tuple[GrownTree | None, Float64Array]:
         """Add a tree to the scores; return it, None when there is no split, and the bias of positions after it."""
-        objective, scores = self._objective, self._training.scores
-        drawn = objective.task.settings
+        drawn = self._fitting.settings
         for settings in (drawn, replace(drawn, feature_rate=1.0, sampling_rate=1.0)):
-            gradients = objective.compute_gradients(scores, round_number)
-            bias = objective.next_position_bias(gradients)  # growing changes the gradients
-            grown = grow_round(self._setup, gradients, settings, round_number, scores)
+            grown, bias = self._fitting.fit(settings, round_number)
             if grown is not None or min(drawn.sampling_rate, drawn.feature_rate) == 1.0:
                 break  # else try again without sampling rows and features
         return grown, bias
@@ -164,21 +218,19 @@ def ranker_weights(scores: Sequence[Float64Array], query_offsets: Int64Array, wi
     first. The spread is the root of the sum of squares of what scores differ from the mean of their query; objectives
     have scores of different scales, and the mean would follow the largest.
     """
-    n = len(scores)
-    if n == 1 or with_init_scores:
-        return [1.0 / n] * n
-    spreads = [_spread(one, query_offsets) for one in scores]
-    first = next((spread for spread in spreads if spread > 0.0), 1.0)
-    return [(first / spread if spread > 0.0 else 1.0) / n for spread in spreads]
+    if len(scores) == 1 or with_init_scores:
+        return [1.0 / len(scores)] * len(scores)
+    return weights_of_spreads([spread(one, query_offsets) for one in scores])
 
 
-def _spread(scores: Float64Array, query_offsets: Int64Array) -> float:
-    """Return the spread of scores, 0 when all of a query are equal; scaled where their squares are no numbers."""
-    for scale in (1.0, 2.0**-520, 2.0**520):
-        squares = sum_query_squares(scores * scale, query_offsets)
-        if 0.0 < squares < math.inf:
-            return math.sqrt(squares) / scale
-    return 0.0
+def weights_of_spreads(spreads: Sequence[float]) -> list[float]:
+    """Return what the scores of each ranker are multiplied by: see `ranker_weights`.
+
+    spreads : of the rankers
+    """
+    n = len(spreads)
+    first = next((one for one in spreads if one > 0.0), 1.0)
+    return [(first / one if one > 0.0 else 1.0) / n for one in spreads]
 
 
 def weighted(tree: Tree, weight: float) -> Tree:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from lmart.errors import counted
 
 if TYPE_CHECKING:
+    from lmart.data.dataset import DataSize
     from lmart.settings.resolved import ResolvedSettings
-    from lmart.training.boosting import TrainingRun
-    from lmart.training.resolving import Trainable
+    from lmart.training.boosting import BoostingRun
     from lmart.training.train_result import TrainResult
 
 
@@ -25,7 +25,7 @@ class Remark(NamedTuple):
     is_warning: bool = False
 
 
-def before_training(run: TrainingRun, dataset: Trainable, weighted: bool) -> Iterator[Remark]:
+def before_training(run: BoostingRun, dataset: DataSize, weighted: bool) -> Iterator[Remark]:
     """Yield how many queries have no pair of documents to learn from.
 
     run      : which is ready to start
@@ -38,7 +38,7 @@ def before_training(run: TrainingRun, dataset: Trainable, weighted: bool) -> Ite
     differ = f"pair of documents with different {of_what}"
     pair = "pair of a relevant document and another" if settings.binary_relevance else differ
     nothing = _consequence(run.continuation is not None)
-    single = int((dataset.query_offsets[1:] - dataset.query_offsets[:-1] == 1).sum())
+    single = dataset.n_single
     if without_pair == queries:
         hint = "no query has two documents, so check the qid column" if single == queries else "check the labels"
         largest = settings.recorded.largest_label

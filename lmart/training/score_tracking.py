@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
 
+from lmart.array_types import Float64Array, Int64Array
 from lmart.binning.binned_features import BinnedFeatures
 from lmart.binning.edges import BinEdges
 from lmart.binning.validation_set import CodedDataset
 from lmart.data.dataset import Judged
 from lmart.data.metadata import NO_SIDECARS, Sidecars
+from lmart.kernels.score_spread import sum_query_squares
 from lmart.kernels.tree_walk import BinnedTree, walk_bins
 from lmart.measures import Evaluator
 from lmart.scoring.ensemble import Ensemble
@@ -20,6 +25,56 @@ from lmart.threads import WorkerPool, chunks
 from lmart.training.grower import GrownTree
 from lmart.training.resolving import naming
 from lmart.training.tree_round import CHUNK
+
+SPREAD_SCALES = (1.0, 2.0**-520, 2.0**520)  # at the first of them where squares are numbers, scores are compared
+
+KeptScores = Float64Array | int
+"""Scores of a training set that were kept: float64[n_documents], or their number where the set is elsewhere."""
+
+
+class MeasuredScores(Protocol):
+    """A data set whose scores are updated with each tree, and its measure."""
+
+    def restart(self) -> None:
+        """Set the scores to the initial scores."""
+        ...
+
+    def add(self, grown: GrownTree) -> None:
+        """Add the leaf values of a tree to the scores of its documents.
+
+        grown : the tree
+        """
+        ...
+
+    def measure(self) -> float | None:
+        """Return the measure of the data set at its current scores; None when no query counts."""
+        ...
+
+
+class TrainingScores(MeasuredScores, Protocol):
+    """The training set: it keeps the scores of each ranker, which decide on the weights of their mean."""
+
+    def keep(self, number: int, copied: bool) -> KeptScores:
+        """Return the current scores.
+
+        number : of the ranker, whose former kept scores are no longer needed
+        copied : they stay as they are while trees are added; else nobody needs that
+        """
+        ...
+
+    def put_back(self, kept: KeptScores) -> None:
+        """Set the scores to those that were kept.
+
+        kept : as `keep` returned them
+        """
+        ...
+
+    def spreads(self, kept: Sequence[KeptScores]) -> list[float]:
+        """Return how far scores are apart within queries.
+
+        kept : of each ranker, as `keep` returned them
+        """
+        ...
 
 
 class Watched:
@@ -37,7 +92,7 @@ class Watched:
         """Start from the initial scores of `sidecars`; measures are weighted by its weights."""
         self._measure = settings.measure
         with naming(dataset.source):
-            self._evaluator = Evaluator(
+            self.evaluator = Evaluator(
                 dataset.labels,
                 dataset.query_offsets,
                 [self._measure],
@@ -46,8 +101,8 @@ class Watched:
                 settings.largest_label,
             )
         init_scores = sidecars.init_scores
-        self._source = dataset.source
-        empty, weights = self._evaluator.empty, self._evaluator.weights
+        self.source = dataset.source
+        empty, weights = self.evaluator.empty, self.evaluator.weights
         self.nothing_relevant = bool(empty.all())
         self.nothing_counts = weights is not None and not weights[~empty].any()
         self._start = np.zeros(len(dataset.labels)) if init_scores is None else init_scores
@@ -59,8 +114,8 @@ class Watched:
 
     def measure(self) -> float | None:
         """Return the measure of the data set at its current scores; None when no query counts."""
-        with naming(self._source):
-            return self._evaluator.evaluate(self.scores).values[str(self._measure)]
+        with naming(self.source):
+            return self.evaluator.evaluate(self.scores).values[str(self._measure)]
 
 
 class Training(Watched):
@@ -85,6 +140,30 @@ class Training(Watched):
     ) -> None:
         super().__init__(dataset, settings, pool, sidecars)
         self._binned, self._pool = binned, pool
+        self._query_offsets = dataset.query_offsets
+
+    def keep(self, number: int, copied: bool) -> KeptScores:
+        """Return the current scores, float64[n_documents].
+
+        number : of the ranker
+        copied : they stay as they are while trees are added; else nobody needs that
+        """
+        return self.scores.copy() if copied else self.scores
+
+    def put_back(self, kept: KeptScores) -> None:
+        """Set the scores to those that were kept.
+
+        kept : as `keep` returned them
+        """
+        assert not isinstance(kept, int)
+        self.scores = kept
+
+    def spreads(self, kept: Sequence[KeptScores]) -> list[float]:
+        """Return how far scores are apart within queries, as `spread`.
+
+        kept : of each ranker, as `keep` returned them
+        """
+        return [spread(one, self._query_offsets) for one in kept if not isinstance(one, int)]
 
     def add(self, grown: GrownTree) -> None:
         """Add the leaf values of a tree to the scores of its documents.
@@ -145,6 +224,27 @@ class Validation(Watched):
         if len(exact):
             one_tree = Scorer(replace(self._model, trees=(tree,)))
             self.scores[coded.infinite_docs] = exact + one_tree.score(coded.infinite, coded.columns, self._pool)
+
+
+def spread(scores: Float64Array, query_offsets: Int64Array) -> float:
+    """Return the spread of scores, 0 when all of a query are equal; scaled where their squares are no numbers.
+
+    scores        : float64[n_documents]
+    query_offsets : int64[n_queries + 1]
+    """
+    for scale in SPREAD_SCALES:
+        if found := spread_of_squares(sum_query_squares(scores * scale, query_offsets, 0.0), scale):
+            return found
+    return 0.0
+
+
+def spread_of_squares(squares: float, scale: float) -> float:
+    """Return the spread of scores, 0 when it is to be computed at another scale.
+
+    squares : of the scores times `scale`, summed
+    scale   : of SPREAD_SCALES
+    """
+    return math.sqrt(squares) / scale if 0.0 < squares < math.inf else 0.0
 
 
 def _binned_tree(grown: GrownTree, edges: BinEdges) -> BinnedTree:

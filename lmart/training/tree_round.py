@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from lmart.binning.edges import BinEdges
 from lmart.kernels import gradient_sampling, row_partition
 from lmart.kernels import histogram as kernels
 from lmart.kernels.bit_mixing import round_key
+from lmart.kernels.gradient_sampling import RowDraw
 from lmart.settings.resolved import RankerSettings
 from lmart.threads import WorkerPool, chunks
 from lmart.training.grower import GrownTree, Histograms, Units, grow_tree
@@ -59,18 +61,23 @@ def grow_round(
     units, packed = _pack(gradients, len(sampled), pool)
     if units is None:
         return None
-    features = _draw_features(binned.edges, settings, round_number)
+    features = draw_features(binned.edges, settings, round_number)
     narrowed = None if features is None else setup.narrowing.narrow(sampled, features, pool)
     leaves = LocalLeaves(binned, packed, sampled, unsampled, pool.threads, narrowed)
     grown = grow_tree(leaves, binned.edges, units, settings.tree, pool, histograms, directions, features)
     if grown is not None:
         for partition in leaves.partitions:
-            _add_values(partition, grown, scores, pool)
+            add_values(partition, grown.leaves, grown.tree.leaf_values, scores, pool)
     return grown
 
 
-def _draw_features(edges: BinEdges, settings: RankerSettings, round_number: int) -> BoolArray | None:
-    """Return the features that a tree may split on, bool[m], None for all: those with the least mixed bits."""
+def draw_features(edges: BinEdges, settings: RankerSettings, round_number: int) -> BoolArray | None:
+    """Return the features that a tree may split on, bool[m], None for all: those with the least mixed bits.
+
+    edges        : of m features
+    settings     : of the ranker
+    round_number : of the seed's random numbers
+    """
     if settings.feature_rate >= 1.0:
         return None
     mixed = np.empty(edges.n_features, np.uint64)
@@ -80,10 +87,18 @@ def _draw_features(edges: BinEdges, settings: RankerSettings, round_number: int)
     return allowed
 
 
-def _add_values(partition: Partition, grown: GrownTree, scores: Float64Array, pool: WorkerPool) -> None:
-    """Add the leaf values of a tree to the scores of the partition's documents."""
-    values = grown.tree.leaf_values
-    bounds = np.array([partition.bounds[leaf] for leaf in grown.leaves], np.int64)
+def add_values(
+    partition: Partition, leaves: Sequence[int], values: Float64Array, scores: Float64Array, pool: WorkerPool
+) -> None:
+    """Add the leaf values of a tree to the scores of the partition's documents.
+
+    partition : the documents by leaf
+    leaves    : numbers of the leaves there
+    values    : float64[n_leaves], of these leaves
+    scores    : float64[n], in and out
+    pool      : the workers
+    """
+    bounds = np.array([partition.bounds[leaf] for leaf in leaves], np.int64)
     starts, stops = bounds[:, 0].copy(), bounds[:, 1].copy()
     ranges = chunks(len(values), -(-len(values) // (4 * pool.threads)))  # of leaves, which share no document
     calls = [(partition.documents, starts[a:b], stops[a:b], values[a:b], scores) for a, b in ranges]
@@ -103,16 +118,45 @@ def _draw_rows(
     all_rows = np.arange(n, dtype=np.int32)
     if sampling_rate >= 1.0:
         return all_rows, np.empty(0, np.int32)
-    some = all_rows[:: max(1, n >> 16)]  # mu need not be exact, only the same everywhere
+    threshold = threshold_of([some_sizes(gradients, 0, n)], sampling_rate)
+    draw = RowDraw(threshold, np.uint64(round_key(seed, round_number)), 0)
+    return draw_rows(gradients, draw, pool) if threshold > 0.0 else (all_rows, np.empty(0, np.int32))
+
+
+def some_sizes(gradients: Gradients, first_row: int, n: int) -> Float64Array:
+    """Return the sampling weights of some documents, every so many of the whole data: mu need not be exact.
+
+    gradients : of the documents
+    first_row : number of the first of them in the whole data
+    n         : documents of the whole data
+    """
+    step = max(1, n >> 16)
+    some = np.arange(-first_row % step, len(gradients.gradients), step)
     sizes = np.empty(len(some))
     gradient_sampling.gradient_sizes(gradients.gradients[some], gradients.hessians[some], 0, len(some), sizes)
-    threshold = gradient_sampling.threshold_for(np.sort(sizes), sampling_rate)
-    if threshold <= 0.0:
-        return all_rows, np.empty(0, np.int32)
-    key = np.uint64(round_key(seed, round_number))
+    return sizes
+
+
+def threshold_of(sizes: Sequence[Float64Array], sampling_rate: float) -> float:
+    """Return mu, such that about a share of the documents are drawn; 0 when all are to be kept.
+
+    sizes         : as `some_sizes` returned them for all parts of the data
+    sampling_rate : that share
+    """
+    return gradient_sampling.threshold_for(np.sort(np.concatenate(sizes)), sampling_rate)
+
+
+def draw_rows(gradients: Gradients, draw: RowDraw, pool: WorkerPool) -> tuple[Int32Array, Int32Array]:
+    """Return (sampled, unsampled) row indices, ascending, and change the gradients as `_draw_rows` says.
+
+    gradients : of the documents, in and out
+    draw      : what decides
+    pool      : the workers
+    """
+    n = len(gradients.gradients)
     sampled, unsampled = np.empty(n, np.int32), np.empty(n, np.int32)
     pieces = chunks(n, CHUNK)
-    calls = [(*gradients, threshold, key, start, stop, sampled, unsampled) for start, stop in pieces]
+    calls = [(*gradients, draw, start, stop, sampled, unsampled) for start, stop in pieces]
     counts = pool.run(gradient_sampling.draw_rows, calls)
     return (
         np.concatenate([sampled[start : start + k] for (start, _), k in zip(pieces, counts, strict=True)]),
@@ -125,18 +169,50 @@ def _pack(gradients: Gradients, n_sampled: int, pool: WorkerPool) -> tuple[Units
 
     No units when all gradients are 0.
     """
-    n = len(gradients.gradients)
-    pieces = chunks(n, CHUNK)
-    magnitudes = pool.run(kernels.sum_magnitudes, [(*gradients, start, stop) for start, stop in pieces])
-    gradient = math.fsum(magnitude[0] for magnitude in magnitudes)
-    hessian = math.fsum(magnitude[1] for magnitude in magnitudes)
-    packed = np.empty(n, np.int64)
+    gradient, hessian = join_magnitudes(sum_magnitudes(gradients, pool))
     if gradient == 0.0:
-        return None, packed
+        return None, np.empty(0, np.int64)
+    scales = scale_for(gradient, n_sampled), scale_for(hessian, n_sampled)
+    largest_hessian, packed = pack(gradients, scales, pool)
+    return Units(1.0 / scales[0], 1.0 / scales[1], largest_hessian), packed
+
+
+def sum_magnitudes(gradients: Gradients, pool: WorkerPool) -> list[tuple[float, float]]:
+    """Return the sums of |gradient| and of hessian of each CHUNK documents.
+
+    gradients : of the documents
+    pool      : the workers
+    """
+    pieces = chunks(len(gradients.gradients), CHUNK)
+    return pool.run(kernels.sum_magnitudes, [(*gradients, start, stop) for start, stop in pieces])
+
+
+def join_magnitudes(magnitudes: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Return the sums over all pieces.
+
+    magnitudes : of each piece, as `sum_magnitudes` returns them
+    """
+    return math.fsum(one[0] for one in magnitudes), math.fsum(one[1] for one in magnitudes)
+
+
+def scale_for(total: float, n_sampled: int) -> float:
+    """Return how many units are 1, a power of two such that all sums fit 32 bits.
+
+    total     : sum of the magnitudes of all documents
+    n_sampled : documents that are in the sums
+    """
     largest_sum = 2.0**31 - 1 - n_sampled / 2  # rounding adds up to half a unit a document
-    gradient_scale, hessian_scale = (
-        2.0 ** (math.frexp(largest_sum / total)[1] - 1) if total > 0 else 1.0 for total in (gradient, hessian)
-    )
-    calls = [(*gradients, gradient_scale, hessian_scale, start, stop, packed) for start, stop in pieces]
-    largest_hessian = max(pool.run(kernels.pack_gradients, calls))
-    return Units(1.0 / gradient_scale, 1.0 / hessian_scale, largest_hessian), packed
+    return float(2.0 ** (math.frexp(largest_sum / total)[1] - 1)) if total > 0 else 1.0
+
+
+def pack(gradients: Gradients, scales: tuple[float, float], pool: WorkerPool) -> tuple[int, Int64Array]:
+    """Return the largest hessian in units and the packed gradients, int64[n].
+
+    gradients : of n documents
+    scales    : units that are 1, of gradients and of hessians
+    pool      : the workers
+    """
+    n = len(gradients.gradients)
+    packed = np.empty(n, np.int64)
+    calls = [(*gradients, *scales, start, stop, packed) for start, stop in chunks(n, CHUNK)]
+    return max(pool.run(kernels.pack_gradients, calls), default=0), packed

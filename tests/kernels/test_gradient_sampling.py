@@ -8,6 +8,7 @@ import reference.random_numbers
 
 from lmart.kernels import gradient_sampling
 from lmart.kernels.bit_mixing import mix_bits
+from lmart.kernels.gradient_sampling import RowDraw
 
 
 def test_mixed_bits_are_those_of_splitmix64() -> None:
@@ -38,7 +39,7 @@ def test_drawing_is_unbiased_reproducible_and_does_not_depend_on_the_chunks() ->
             taken, rest = np.empty(20_000, np.int32), np.empty(20_000, np.int32)
             drawn, left = [], []
             for a, b in pieces:
-                k = gradient_sampling.draw_rows(own_g, own_h, mu, np.uint64(key * 7919), a, b, taken, rest)
+                k = gradient_sampling.draw_rows(own_g, own_h, RowDraw(mu, np.uint64(key * 7919), 0), a, b, taken, rest)
                 drawn += taken[a : a + k].tolist()
                 left += rest[a : b - k].tolist()
             results.append((drawn, left, own_g[drawn].sum(), own_h[drawn].sum()))
@@ -48,3 +49,19 @@ def test_drawing_is_unbiased_reproducible_and_does_not_depend_on_the_chunks() ->
         sums.append(results[0][2:])
     error = np.abs(np.mean(sums, axis=0) - [g.sum(), h.sum()])
     assert (error < 4 * np.std(sums, axis=0) / 40**0.5).all()
+
+
+def test_a_part_of_the_rows_is_drawn_as_in_the_whole() -> None:
+    rng = np.random.default_rng(4)
+    g, h = rng.normal(size=200), rng.random(200)
+    drawn = []
+    for a, b in ((0, 200), (0, 77), (77, 200)):
+        own_g, own_h, n = g[a:b].copy(), h[a:b].copy(), b - a
+        taken, rest = np.empty(n, np.int32), np.empty(n, np.int32)
+        draw = RowDraw(0.8, np.uint64(11), a)
+        k = gradient_sampling.draw_rows(own_g, own_h, draw, 0, n, taken, rest)
+        drawn.append((a + taken[:k], own_g, own_h))
+    whole, *parts = drawn
+    assert 20 < len(whole[0]) < 180
+    for k in range(3):
+        np.testing.assert_array_equal(np.concatenate([part[k] for part in parts]), whole[k])

@@ -13,7 +13,7 @@ _READING = (
     "absent group_by_qid duplicates max_errors allow_inf query_sizes valid_query_sizes label_column query_column "
     "document_column ignore_columns"
 )
-_RUNNING = "seed threads dask checkpoint quiet h help"
+_RUNNING = "seed threads checkpoint quiet h help"
 
 
 class HelpLayout(NamedTuple):
@@ -43,6 +43,7 @@ LAYOUTS = {
             "Validation and stopping": "metric early_stop valid_weights",
             "Choosing settings": "folds oof tune tune_trials tune_file settings_file",
             "Starting scores and clicks": "init_scores valid_init_scores positions position_bias_reg",
+            "On a cluster": "dask dask_security",
         },
     ),
     "predict": HelpLayout(

@@ -12,16 +12,16 @@ from lmart.settings import TrainSettings
 from lmart.training import remarks
 
 if TYPE_CHECKING:
+    from lmart.data.dataset import DataSize
     from lmart.settings.resolved import RankerSettings, ResolvedSettings
-    from lmart.training.boosting import TrainingRun
+    from lmart.training.boosting import BoostingRun
     from lmart.training.continuation import Continuation, Difference
     from lmart.training.rankers import RoundReport
     from lmart.training.remarks import Remark
-    from lmart.training.resolving import Trainable
     from lmart.training.train_result import TrainResult
 
 
-def describe(dataset: Trainable, share: float) -> str:
+def describe(dataset: DataSize, share: float) -> str:
     """Return how large the training set is, and which `share` of its rows each tree is grown from.
 
     dataset : the training set
@@ -126,7 +126,7 @@ def continuing(continuation: Continuation, differences: Sequence[Difference]) ->
     return f"{what}; one run of all rounds would not give the same: {'; '.join(one.text for one in differences)}"
 
 
-def warn_before_training(run: TrainingRun, dataset: Trainable, weighted: bool, console: Console) -> None:
+def warn_before_training(run: BoostingRun, dataset: DataSize, weighted: bool, console: Console) -> None:
     """Report how many queries have no pair of documents to learn from.
 
     run      : which is ready to start
@@ -156,7 +156,7 @@ def _report(found: Iterable[Remark], console: Console) -> None:
         (console.warning if one.is_warning else console.notice)(one.text)
 
 
-def settings_and_data(result: TrainResult, settings: ResolvedSettings, dataset: Trainable) -> dict[str, Any]:
+def settings_and_data(result: TrainResult, settings: ResolvedSettings, dataset: DataSize) -> dict[str, Any]:
     """Return the first entries of --report: settings, size of the data, measure and share of rows.
 
     result   : of the run

@@ -35,6 +35,11 @@ class LabelAndIdBuilder:
         """The number of rows so far."""
         return len(self._labels)
 
+    @property
+    def query_ids(self) -> list[str]:
+        """The ids of the queries so far."""
+        return self._query_ids
+
     def add(self, block: RowBlock, path: str) -> None:
         """Append the rows of one block; DataError when one input has labels or query ids and another has not."""
         for seen, there, what in (

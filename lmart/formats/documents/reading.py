@@ -49,6 +49,7 @@ def read_batches(
     table: FeatureTable,
     spools: Sequence[Spool | None] = (),
     cell_buffer: CellBuffer | None = None,
+    seen_queries: SeenQueries | None = None,
 ) -> Iterator[Batch]:
     """Read the inputs, in order, as one data set. DataError on the first fault, with those that follow it.
 
@@ -58,8 +59,10 @@ def read_batches(
     table       : the features met so far; new ones are added
     spools      : for each input that cannot be read twice, what stores its bytes and replays them; None for the others
     cell_buffer : where LETOR, CSV and TSV readers put the cells of rows; None: in buffers of their own
+    seen_queries : the queries met so far; None: none
     """
-    shared = _Shared(table, SeenQueries(options.group_by_qid), _query_sizes(options))
+    seen_queries = SeenQueries(options.group_by_qid) if seen_queries is None else seen_queries
+    shared = _Shared(table, seen_queries, _query_sizes(options))
     sizes = shared.sizes
     for path, spool in zip(paths, spools or [None] * len(paths), strict=True):
         with _open(path, options, pool, shared, spool, cell_buffer) as reader:

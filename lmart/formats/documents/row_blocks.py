@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import NamedTuple, Protocol
@@ -61,13 +61,28 @@ class SeenQueries:
         before = self._first.setdefault(query_id, entry)
         if before is entry:  # not ==: a file may be given twice
             return None
-        where = f"line {before[1]}" if before[0] == path else f"{before[0]}:{before[1]}"
-        return DataError(
-            f"query {quote(query_id)} comes back: it first stood at {where}, and its rows are not adjacent; "
-            "put them together, or use --group-by-qid",
-            path,
-            line,
-        )
+        return comes_back(query_id, before, path, line)
+
+    @property
+    def places(self) -> Mapping[str, tuple[str, int]]:
+        """Input and line of the first row of each query."""
+        return self._first
+
+
+def comes_back(query_id: str, before: tuple[str, int], path: str, line: int) -> DataError:
+    """Return the refusal of a query whose rows are not adjacent.
+
+    query_id   : of the query
+    before     : input and line where it first stood
+    path, line : where it stands again
+    """
+    where = f"line {before[1]}" if before[0] == path else f"{before[0]}:{before[1]}"
+    return DataError(
+        f"query {quote(query_id)} comes back: it first stood at {where}, and its rows are not adjacent; "
+        "put them together, or use --group-by-qid",
+        path,
+        line,
+    )
 
 
 class RowReader(abc.ABC):

@@ -14,12 +14,11 @@ from lmart.training.grower.growing_tree import (
     Leaf,
     hand_on_histogram,
     newton_step,
+    planned_split,
     run_by_size,
     split_leaf,
 )
-from lmart.training.grower.split_finder import SplitFinder
-
-AHEAD = 4  # leaves expanded at a time for each worker, where there is more than one
+from lmart.training.grower.split_finder import FoundSplit, SplitFinder
 
 
 class Expander:
@@ -48,8 +47,14 @@ class Expander:
         """Give leaves their children, and these their best splits."""
         # Numbers and buffers are taken here, since the leaves are worked on side by side.
         calls = [(leaf, *self._new_numbers(), self._histograms.take()) for leaf in leaves]
+        if self._source.is_far:
+            limits = self._params.settings
+            self._source.expect([planned_split(leaf, left, right, limits) for leaf, left, right, _ in calls])
         n_documents = [self._source.n_documents(leaf.number) for leaf in leaves]
-        run_by_size(self._expand, calls, n_documents, self._params.pool)
+        found: list[FoundSplit] | None = [] if self._source.is_far else None
+        run_by_size(self._expand, [(*call, found) for call in calls], n_documents, self._params.pool)
+        if found is not None:
+            self._finder.choose(found)
         for leaf in leaves:
             self._histograms.give_back(leaf)
             for child in leaf.children or ():
@@ -75,10 +80,17 @@ class Expander:
             hand_down_bounds(leaf, self._params)
         return children
 
-    def _expand(self, leaf: Leaf, left: int, right: int, buffer: Int64Array, pool: WorkerPool) -> None:
+    def _expand(
+        self, leaf: Leaf, left: int, right: int, buffer: Int64Array, later: list[FoundSplit] | None, pool: WorkerPool
+    ) -> None:
+        """Split a leaf and find the best splits of its children; add them to those that are chosen later, if any."""
         children = self._split(leaf, left, right, pool)
         if any(map(self._may_split, children)):
-            self._finder.find_both(*hand_on_histogram(self._source, leaf, buffer, pool), pool)
+            found = self._finder.find_both(*hand_on_histogram(self._source, leaf, buffer, pool), pool)
+            if later is None:
+                self._finder.choose(found)
+            else:
+                later.extend(found)
         else:
             children[0].histogram = buffer  # from where it is given back
 
@@ -119,7 +131,7 @@ def grow_best_first(params: GrowParams) -> GrownTree | None:
             level = leaf.depth if settings.form.by_level else 0
             heapq.heappush(candidates, (level, -leaf.split.split_gain, number, leaf))
 
-    ahead = AHEAD * params.pool.threads if params.pool.threads > 1 else 1
+    ahead = params.source.leaves_ahead(params.pool.threads)
     add_candidate(0)
     while candidates and len(tree.leaves) < settings.max_leaves:
         left_over = settings.max_leaves - len(tree.leaves) - 1

@@ -17,7 +17,7 @@ from lmart.kernels.split_gain import Split, SplitSearch
 from lmart.scoring.ensemble import Tree
 from lmart.settings.resolved import TreeSettings
 from lmart.threads import WorkerPool
-from lmart.training.grower.row_partition import LeafSource
+from lmart.training.grower.row_partition import LeafSource, PlannedSplit
 
 Arguments = TypeVarTuple("Arguments")
 
@@ -137,6 +137,15 @@ class GrowParams:
     directions: Int8Array | None
     allowed_features: BoolArray | None
 
+    def surely_enough(self, left_total: int, total: int) -> bool:
+        """Return whether the sums of hessians show, without a count, that both sides hold `min_documents`.
+
+        left_total : packed sum of the left side
+        total      : packed sum of both
+        """
+        needed, left = self.settings.min_documents * self.units.largest_hessian, left_total & LOW_HALF
+        return 0 < needed <= min(left, (total & LOW_HALF) - left)
+
     @cached_property
     def search(self) -> SplitSearch:
         """The inputs of the split search that are the same for all leaves."""
@@ -252,6 +261,19 @@ def split_leaf(source: LeafSource, leaf: Leaf, left: int, right: int, pool: Work
     return leaf.children
 
 
+def planned_split(leaf: Leaf, left: int, right: int, settings: TreeSettings) -> PlannedSplit:
+    """Return what is known of a split before it is made; the child of fewer hessians is likely to be the smaller.
+
+    leaf        : the leaf, with its split
+    left, right : numbers of the children
+    settings    : limits of the tree
+    """
+    assert leaf.split is not None
+    of_left, of_all = leaf.split.left_total & LOW_HALF, leaf.total & LOW_HALF
+    smaller = left if 2 * of_left <= of_all else right
+    return PlannedSplit(leaf.number, left, right, leaf.split, smaller if leaf.depth + 1 < settings.max_depth else None)
+
+
 def hand_on_histogram(source: LeafSource, leaf: Leaf, buffer: Int64Array, pool: WorkerPool) -> tuple[Leaf, Leaf]:
     """Give the children of a leaf their histograms; return the larger and the smaller child.
 
@@ -263,7 +285,7 @@ def hand_on_histogram(source: LeafSource, leaf: Leaf, buffer: Int64Array, pool: 
     The smaller child's histogram is summed in `buffer`. The larger child gets the leaf's own histogram: the caller
     still has to subtract that of the smaller one from it.
     """
-    smaller, larger = sorted(leaf.children or (), key=lambda child: source.n_documents(child.number))
+    smaller, larger = sorted(leaf.children or (), key=lambda child: source.cost(child.number))
     larger.histogram, leaf.histogram, smaller.histogram = leaf.histogram, None, buffer
     source.histogram(smaller.number, buffer, pool)
     return larger, smaller

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from lmart.training.grower.growing_tree import (
     GrowParams,
     Leaf,
     hand_on_histogram,
+    planned_split,
     run_by_size,
     split_leaf,
 )
@@ -63,11 +65,13 @@ class _Level:
         if best is None:
             return False
         calls = []
-        for leaf in leaves:
-            split = self._split_of(leaf, *best)
-            if self._is_allowed(leaf, split):
+        for leaf, split, allowed in self._allowed(leaves, best):
+            if allowed:
                 leaf.split = split
                 calls.append((leaf, next(self._numbers), next(self._numbers), None if last else histograms.take()))
+        if self._source.is_far:
+            limits = self._params.settings
+            self._source.expect([planned_split(leaf, left, right, limits) for leaf, left, right, _ in calls])
         n_documents = [self._source.n_documents(leaf.number) for leaf, *_ in calls]
         run_by_size(self._split_leaf, calls, n_documents, self._pool)
         for number, leaf in enumerate(tree.leaves.copy()):
@@ -95,7 +99,7 @@ class _Level:
             feature = int(np.searchsorted(edges.bin_offsets, position, side="right")) - 1
             start, stop = edges.bin_offsets[feature : feature + 2].tolist()
             best = (feature, position - start, bool(split_gains[1, position] > split_gains[0, position]))
-            if feature in counted or all(self._is_allowed(leaf, self._split_of(leaf, *best)) for leaf in leaves):
+            if feature in counted or all(allowed for *_, allowed in self._allowed(leaves, best)):
                 return best
             split_gains[:, start:stop] = 0.0
             for leaf in leaves:
@@ -122,12 +126,32 @@ class _Level:
         in_units = split_gain_of(left, leaf.total, search.l2, search.min_hessian)
         return Split(self._params.units.split_gain(in_units), feature, split_bin, missing_left, left)
 
-    def _is_allowed(self, leaf: Leaf, split: Split) -> bool:
-        """Return whether both children have `min_hessian` and `min_documents`."""
+    def _allowed(self, leaves: list[Leaf], best: tuple[int, int, bool]) -> Iterator[tuple[Leaf, Split, bool]]:
+        """Yield each leaf, its split, and whether both children have `min_hessian` and `min_documents`.
+
+        leaves : to be split
+        best   : feature, bin and missing left of the split
+        """
+        if not self._source.is_far:  # answers cost little, and the first that is False may be the last
+            for leaf in leaves:
+                split = self._split_of(leaf, *best)
+                known = self._known(leaf, split)
+                enough = self._source.has_enough(leaf.number, split, self._min_documents) if known is None else known
+                yield leaf, split, enough
+            return
+        splits = [self._split_of(leaf, *best) for leaf in leaves]
+        of_all = [self._known(leaf, split) for leaf, split in zip(leaves, splits, strict=True)]
+        asked = [(leaf.number, split) for leaf, split, one in zip(leaves, splits, of_all, strict=True) if one is None]
+        answers = iter(self._source.have_enough(asked, self._min_documents))
+        for leaf, split, one in zip(leaves, splits, of_all, strict=True):
+            yield leaf, split, next(answers) if one is None else one
+
+    def _known(self, leaf: Leaf, split: Split) -> bool | None:
+        """Return whether both children have `min_hessian` and `min_documents`; None: documents must be counted."""
         left = split.left_total & LOW_HALF
         if min(left, (leaf.total & LOW_HALF) - left) < self._search.min_hessian:
             return False
-        return self._source.has_enough(leaf.number, split, self._min_documents)
+        return True if self._params.surely_enough(split.left_total, leaf.total) else None
 
     def _split_leaf(self, leaf: Leaf, left: int, right: int, buffer: Int64Array | None, pool: WorkerPool) -> None:
         source, offsets = self._source, self._edges.bin_offsets

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -17,7 +18,24 @@ from lmart.threads import WorkerPool, chunks
 PARTITIONED = 16_384  # least documents in one piece of work when a leaf is split
 ADDED = 2_048  # least documents in one piece of work when a histogram is summed; for fewer, one worker is faster
 MOST_NARROWED = 0.75  # share of bins up to which copying them pays
+AHEAD = 4  # leaves expanded at a time for each worker, where there is more than one
 MERGED = 32_768  # bins in one piece of work when histograms of workers are added
+
+
+class PlannedSplit(NamedTuple):
+    """A leaf that is about to be split.
+
+    leaf        : number of the leaf
+    left, right : new numbers, of its children
+    split       : how it is split
+    summed      : the child whose histogram is likely to be asked for; None: neither
+    """
+
+    leaf: int
+    left: int
+    right: int
+    split: Split
+    summed: int | None
 
 
 class LeafSource(Protocol):
@@ -32,6 +50,40 @@ class LeafSource(Protocol):
     @property
     def most_frequent_bins(self) -> UInt8Array:
         """uint8[m], each feature's most frequent bin."""
+        ...
+
+    @property
+    def is_far(self) -> bool:
+        """Whether each question takes long, so that many are best asked together."""
+        ...
+
+    def leaves_ahead(self, threads: int) -> int:
+        """Return how many leaves are best expanded at a time.
+
+        threads : that expand them
+        """
+        ...
+
+    def have_enough(self, splits: Sequence[tuple[int, Split]], min_documents: int) -> Iterable[bool]:
+        """Return, for each leaf and its split, whether that would leave min_documents on each side.
+
+        splits        : numbers of leaves, and how each would be split
+        min_documents : fewest documents of a side
+        """
+        ...
+
+    def expect(self, splits: Sequence[PlannedSplit]) -> None:
+        """Hear which leaves are split next, so that a source that is far away can do all of it at once.
+
+        splits : each will be asked for with `split`
+        """
+        ...
+
+    def cost(self, leaf: int) -> int:
+        """Return what summing the histogram of a leaf costs, in any unit.
+
+        leaf : number of the leaf
+        """
         ...
 
     def histogram(self, leaf: int, out: Int64Array, pool: WorkerPool) -> int:
@@ -193,6 +245,39 @@ class LocalLeaves:
         """uint8[m], each feature's most frequent bin."""
         return self._binned.most_frequent_bins
 
+    @property
+    def is_far(self) -> bool:
+        """False: the documents are in this process."""
+        return False
+
+    def have_enough(self, splits: Sequence[tuple[int, Split]], min_documents: int) -> Iterable[bool]:
+        """Return, for each leaf and its split, whether that would leave min_documents on each side, when it is asked.
+
+        splits        : numbers of leaves, and how each would be split
+        min_documents : fewest documents of a side
+        """
+        return (self.has_enough(leaf, split, min_documents) for leaf, split in splits)
+
+    def leaves_ahead(self, threads: int) -> int:
+        """Return how many leaves are best expanded at a time.
+
+        threads : that expand them
+        """
+        return AHEAD * threads if threads > 1 else 1
+
+    def expect(self, splits: Sequence[PlannedSplit]) -> None:
+        """Do nothing: splits cost the same one by one.
+
+        splits : that are asked for next
+        """
+
+    def cost(self, leaf: int) -> int:
+        """Return the documents of a leaf.
+
+        leaf : number of the leaf
+        """
+        return self._n_documents[leaf]
+
     def histogram(self, leaf: int, out: Int64Array, pool: WorkerPool) -> int:
         """Write the packed sums by bin to out, int64[n_bins], and return the packed sum over the leaf.
 
@@ -225,14 +310,23 @@ class LocalLeaves:
         split         : how it would be split
         min_documents : fewest documents of a side
         """
+        return min(self.count_children(leaf, split, min_documents)) >= min_documents
+
+    def count_children(self, leaf: int, split: Split, enough: int) -> tuple[int, int]:
+        """Return the documents on each side of a split, counted until both are enough.
+
+        leaf   : number of the leaf
+        split  : how it would be split
+        enough : documents of each side from which on nothing more is counted
+        """
         n_left = n_right = 0
         bins, missing_bin = self._binned.bins[split.feature], int(self._binned.edges.missing_bins[split.feature])
         for partition in self.partitions:
             documents = partition.of(leaf)
             n_left, n_right = row_partition.count_children(
-                bins, split.bin, missing_bin, split.missing_left, documents, min_documents, n_left, n_right
+                bins, split.bin, missing_bin, split.missing_left, documents, enough, n_left, n_right
             )
-        return min(n_left, n_right) >= min_documents
+        return n_left, n_right
 
     def bin_counts(self, leaf: int, feature: int) -> Int64Array:
         """Return the number of documents in each bin of a feature, int64[256].

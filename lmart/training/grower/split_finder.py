@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from operator import itemgetter
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from lmart.kernels import split_search as kernels
 from lmart.kernels.histogram import complete_histogram, subtract_histogram
 from lmart.kernels.split_gain import Split, SplitFields
 from lmart.threads import WorkerPool, chunks
-from lmart.training.grower.growing_tree import LOW_HALF, GrowParams, Leaf
+from lmart.training.grower.growing_tree import GrowParams, Leaf
 
 SCANNED = 16_384  # least bins in one piece of work
 NO_BOUNDS = (-math.inf, math.inf)
@@ -35,6 +36,19 @@ def feature_ranges(edges: BinEdges, pool: WorkerPool, n_leaves: int = 1) -> list
     return chunks(m, max(1, least, -(-m // (pool.threads * min(n_leaves, 4)))))
 
 
+class FoundSplit(NamedTuple):
+    """The best split of a leaf before documents are counted.
+
+    leaf        : the leaf
+    split_gains : float64[m], the highest gain of each feature, in units
+    split       : the split with the highest of them
+    """
+
+    leaf: Leaf
+    split_gains: Float64Array
+    split: Split
+
+
 class SplitFinder:
     """Finds the best split of a leaf: the highest gain; ties go to the lowest feature, then the lowest threshold.
 
@@ -42,7 +56,7 @@ class SplitFinder:
     """
 
     def __init__(self, params: GrowParams) -> None:
-        self._constrained = params.directions is not None
+        self._params, self._constrained = params, params.directions is not None
         self._source, self._edges, self._units = params.source, params.edges, params.units
         self._min_documents = params.settings.min_documents
         self._search = params.search
@@ -58,13 +72,13 @@ class SplitFinder:
         ranges = feature_ranges(self._edges, pool)
         if self._constrained:
             pool.run(complete_histogram, [(histogram, leaf.total, *self._bin_arrays, a, b) for a, b in ranges])
-            return self._find_constrained(leaf, pool)
+            return self._choose(self._find_constrained(leaf, pool))
         split_gains = np.empty(self._edges.n_features)
         calls = [(histogram, leaf.total, search, a, b, split_gains) for a, b in ranges]
-        return self._choose(leaf, split_gains, _best(pool.run(kernels.find_best_split, calls)))
+        return self._choose(FoundSplit(leaf, split_gains, _best(pool.run(kernels.find_best_split, calls))))
 
-    def find_both(self, larger: Leaf, smaller: Leaf, pool: WorkerPool) -> None:
-        """Give two children their best splits, likewise.
+    def find_both(self, larger: Leaf, smaller: Leaf, pool: WorkerPool) -> list[FoundSplit]:
+        """Return the best splits of two children, for `choose`.
 
         larger, smaller : the children, each with a histogram
         pool            : the workers
@@ -75,22 +89,47 @@ class SplitFinder:
         if self._constrained:
             subtractions = [(*histograms, smaller.total, *self._bin_arrays, a, b) for a, b in ranges]
             pool.run(subtract_histogram, subtractions)
-            larger.split = self._find_constrained(larger, pool)
-            smaller.split = self._find_constrained(smaller, pool)
-            return
+            return [self._find_constrained(larger, pool), self._find_constrained(smaller, pool)]
         split_gains = np.empty((2, self._edges.n_features))
         calls = [(*histograms, larger.total, smaller.total, self._search, a, b, split_gains) for a, b in ranges]
         splits = pool.run(kernels.find_best_splits_of_children, calls)
-        larger.split = self._choose(larger, split_gains[0], _best([of_range[0] for of_range in splits]))
-        smaller.split = self._choose(smaller, split_gains[1], _best([of_range[1] for of_range in splits]))
+        return [
+            FoundSplit(larger, split_gains[0], _best([of_range[0] for of_range in splits])),
+            FoundSplit(smaller, split_gains[1], _best([of_range[1] for of_range in splits])),
+        ]
 
-    def _find_constrained(self, leaf: Leaf, pool: WorkerPool) -> Split | None:
-        """Return the best split of a leaf with a complete histogram that the constraints allow, or None."""
+    def choose(self, found: Sequence[FoundSplit]) -> None:
+        """Give leaves their best splits that leave enough documents on each side, or None.
+
+        found : of each leaf
+        """
+        if not self._source.is_far:
+            for one in found:
+                one.leaf.split = self._choose(one)
+            return
+        asked = [one for one in found if not self._is_known(one)]
+        splits = [(one.leaf.number, one.split) for one in asked]
+        answers = self._source.have_enough(splits, self._min_documents)
+        for one, enough in zip(asked, answers, strict=True):
+            one.leaf.split = self._choose(one, enough)
+        for one in found:
+            if self._is_known(one):
+                one.leaf.split = self._choose(one)
+
+    def _is_known(self, found: FoundSplit) -> bool:
+        """Return whether no document has to be counted to know whether a split leaves enough of them."""
+        leaf, split = found.leaf, found.split
+        few = self._source.n_documents(leaf.number) < 2 * self._min_documents
+        sure = self._min_documents <= 1 or self._params.surely_enough(split.left_total, leaf.total)
+        return few or sure or split.split_gain == -np.inf
+
+    def _find_constrained(self, leaf: Leaf, pool: WorkerPool) -> FoundSplit:
+        """Return the best split of a leaf with a complete histogram that the constraints allow."""
         low, high = self._bounds_in_units(leaf)
         split_gains = np.empty(self._edges.n_features)
         ranges = feature_ranges(self._edges, pool)
         calls = [(leaf.known_histogram, leaf.total, self._search, low, high, a, b, split_gains) for a, b in ranges]
-        return self._choose(leaf, split_gains, _best(pool.run(kernels.find_best_constrained_split, calls)))
+        return FoundSplit(leaf, split_gains, _best(pool.run(kernels.find_best_constrained_split, calls)))
 
     def _bounds_in_units(self, leaf: Leaf) -> tuple[float, float]:
         if not self._constrained:
@@ -98,35 +137,33 @@ class SplitFinder:
         ratio = self._units.hessian / self._units.gradient
         return leaf.low * ratio, leaf.high * ratio
 
-    def _choose(self, leaf: Leaf, split_gains: Float64Array, split: Split) -> Split | None:
+    def _choose(self, found: FoundSplit, enough: bool | None = None) -> Split | None:
         """Return the best split that leaves enough documents on each side, its gain no longer in units.
 
-        leaf        : the leaf to split
-        split_gains : float64[m], the highest gain of each feature, for which no documents are counted yet
-        split       : the split with the highest of them
+        found  : of the leaf to split
+        enough : whether the split that was found does; None: it is not known
 
         Features are tried from the highest gain down; only those that could win are counted.
         """
+        leaf, split_gains, split = found
         if self._source.n_documents(leaf.number) < 2 * self._min_documents:
             return None
         counted: dict[int, Split] = {}
         while split.split_gain > -np.inf:
-            if split.feature in counted or self._has_enough(leaf, split):
+            if split.feature in counted or (self._has_enough(leaf, split) if enough is None else enough):
                 return Split(self._units.split_gain(split.split_gain), *split[1:])
             feature, counts = split.feature, self._source.bin_counts(leaf.number, split.feature)
             limits = (self._search, self._min_documents, self._bounds_in_units(leaf))
             of_feature, best = kernels.count_feature(
                 leaf.known_histogram, counts, feature, leaf.total, *limits, split_gains
             )
-            counted[feature], split = Split(*of_feature), Split(*best)
+            counted[feature], split, enough = Split(*of_feature), Split(*best), None
             split = counted.get(split.feature, split)
         return None
 
     def _has_enough(self, leaf: Leaf, split: Split) -> bool:
         """Return whether both sides hold `min_documents`; sums of hessians may show it without a count."""
-        needed = self._min_documents * self._units.largest_hessian
-        left = split.left_total & LOW_HALF
-        if self._min_documents <= 1 or 0 < needed <= min(left, (leaf.total & LOW_HALF) - left):
+        if self._min_documents <= 1 or self._params.surely_enough(split.left_total, leaf.total):
             return True
         return self._source.has_enough(leaf.number, split, self._min_documents)
 

@@ -26,6 +26,7 @@ def prepare(
     pool: WorkerPool,
     weights: Float64Array | None = None,
     positions: Positions | None = None,
+    first_row: int = 0,
 ) -> Objective:
     """Return the objective of a ranker, with all that does not change from round to round computed.
 
@@ -34,6 +35,7 @@ def prepare(
     pool      : where ranges of queries are worked on side by side
     weights   : float64[n_queries] or float64[n_documents], finite, >= 0; None: all 1
     positions : of the documents, or None
+    first_row : number of row 0 in the whole data, of which the data set may be a part
     DataError when a label has no gain; SettingsError when there are positions and the objective cannot learn
     their bias.
     """
@@ -47,4 +49,5 @@ def prepare(
     row_weights = None if by_query else weights
     module = import_module(f"lmart.training.objectives.{settings.objective.name}")
     chosen: type[Objective] = module.OBJECTIVE
-    return chosen(Task(settings, offsets, dataset.labels, gains, query_weights, row_weights, pool, positions))
+    task = Task(settings, offsets, dataset.labels, gains, query_weights, row_weights, pool, positions, first_row)
+    return chosen(task)

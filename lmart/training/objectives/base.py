@@ -29,6 +29,7 @@ class Task:
     query_weights : float64[n_queries]; row_weights : float64[n] or None
     pool          : where ranges of queries are worked on side by side
     positions     : of the documents, or None
+    first_row     : number of row 0 in the whole data, of which this may be a part; what is drawn depends on it
     """
 
     settings: RankerSettings
@@ -39,6 +40,7 @@ class Task:
     row_weights: Float64Array | None
     pool: WorkerPool
     positions: Positions | None = None
+    first_row: int = 0
 
     @cached_property
     def longest(self) -> int:

@@ -25,7 +25,7 @@ class CrossEntropy(Objective):
         gain_units = task.settings.gain.units(task.labels, task.query_offsets)
         exponentials = np.empty(len(task.labels))
         self._queries = listwise.SoftmaxQueries(
-            exponentials, task.gains, gain_units, task.query_weights, task.query_offsets
+            exponentials, task.gains, gain_units, task.query_weights, task.query_offsets, task.first_row
         )
 
     def _write(self, scores: Float64Array, round_number: int, out: Gradients) -> None:

@@ -58,7 +58,7 @@ class YetiRank(Objective):
         n = int(offsets[last_query] - offsets[first_query])
         sums = PairSums(np.zeros(n), np.zeros(n), np.zeros(last_query - first_query))
         by_row = RankedQueries(scores, self.task.query_weights, offsets, self._rows)  # as the sums are
-        orders = neighbour_pairs.RandomOrders(key, ORDERS, self._rank_weights)
+        orders = neighbour_pairs.RandomOrders(key, ORDERS, self._rank_weights, self.task.first_row)
         neighbour_pairs.add_pairs_of_random_orders(by_row, exponentials, self.relevance, orders, sigma, *queries, sums)
         pair_gradients.write_weighted(sums, by_row, self._settings, *queries, out)
 

@@ -69,6 +69,7 @@ def test_train_has_its_headings() -> None:
         "Validation and stopping",
         "Choosing settings",
         "Starting scores and clicks",
+        "On a cluster",
         "Reading the data",
         "Running",
         "Examples",

@@ -181,7 +181,7 @@ def test_pairs_of_neighbours_cancel_exactly() -> None:
     listwise.write_softmax_numerators(scores, offsets, 1.0, 0, 1, exponentials)
     g, h, total = sums = PairSums(np.zeros(n), np.zeros(n), np.zeros(1))
     queries = RankedQueries(scores, np.ones(1), offsets, rng.permutation(n).astype(np.int32))
-    orders = neighbour_pairs.RandomOrders(np.uint64(5), 3, rank_weights)
+    orders = neighbour_pairs.RandomOrders(np.uint64(5), 3, rank_weights, 0)
     neighbour_pairs.add_pairs_of_random_orders(queries, exponentials, rng.random(n), orders, 1.0, 0, 1, sums)
     assert fsum(g) == 0 and fsum(np.abs(g)) > 1 and total[0] > 1
     assert (np.concatenate([g, h, total]) * 2.0**45 % 1 == 0).all()

@@ -1,0 +1,83 @@
+"""Options of `lmart train` that say where it runs; the command gets them packed as one `cluster: ClusterOptions`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import click
+
+from lmart.cli.options.packed import packed
+from lmart.errors import quote
+from lmart.training.distributed.addresses import Address
+
+MOST_PROCESSES = 1024
+_SCHEDULER = re.compile(r"(tcp|tls|ws|wss)://[^/\s]+:\d+/?")
+
+_OPTIONS = (
+    click.option(
+        "--dask",
+        metavar="ADDRESS",
+        help="Train on the workers of a Dask cluster.\f The model has the same bytes. ADDRESS is tcp://HOST:PORT or "
+        "tls://HOST:PORT of its scheduler, or local:N for N processes of this machine. Workers read the files "
+        "themselves, each some adjacent ones; a name may be a pattern in quotes, such as 'part-*.svm'.",
+    ),
+    click.option(
+        "--dask-security",
+        metavar="FILE",
+        help="Certificates for a scheduler with TLS.\f JSON with tls_ca_file, tls_client_cert and tls_client_key.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class ClusterOptions:
+    """What the options ask for.
+
+    dask          : address of a scheduler, or local:N; None: this process alone
+    dask_security : file of certificates
+    """
+
+    dask: str | None
+    dask_security: str | None
+
+    def check_usage(self, refused: Sequence[tuple[str, object, str]], inputs: Sequence[str]) -> None:
+        """Raise a usage error when the options are wrong, or something is asked for that only one process does.
+
+        refused : options that do not go with --dask: name, value as given, and what to do instead
+        inputs  : all files that are read
+        """
+        if self.dask is None:
+            if self.dask_security is not None:
+                raise click.UsageError("--dask-security needs --dask ADDRESS")
+            return
+        address = self.address
+        if self.dask_security is not None and not address.scheduler.startswith(("tls://", "wss://")):
+            raise click.UsageError(f"--dask-security needs a scheduler at tls://HOST:PORT, not {quote(self.dask)}")
+        for option, value, instead in refused:
+            if value:
+                raise click.UsageError(f"{option} does not go with --dask; {instead}")
+        if "-" in inputs:
+            raise click.UsageError("standard input does not go with --dask: workers read files; give their names")
+
+    @property
+    def on_this_machine(self) -> bool:
+        """Whether all processes of the run are on this machine."""
+        return self.dask is None or self.address.processes > 0
+
+    @property
+    def address(self) -> Address:
+        """The address; a usage error when it is none."""
+        given = self.dask or ""
+        if _SCHEDULER.fullmatch(given):
+            return Address(given)
+        name, _, number = given.partition(":")
+        if name == "local" and number.isdecimal() and 1 <= int(number) <= MOST_PROCESSES:
+            return Address("", int(number))
+        allowed = f"tcp://HOST:PORT, tls://HOST:PORT or local:N, N from 1 to {MOST_PROCESSES}"
+        raise click.UsageError(f"--dask {quote(given)} is no address; give {allowed}")
+
+
+cluster_options = packed("cluster", ClusterOptions, [one.name for one in fields(ClusterOptions)], _OPTIONS)
+"""Add the options; the command gets them packed as the keyword `cluster: ClusterOptions`."""

@@ -1,0 +1,109 @@
+"""What `lmart train --dask` does in place of reading and preparing in this process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+
+from lmart.cli.options.cluster import ClusterOptions
+from lmart.cli.terminal.console import Console
+from lmart.cli.train_inputs import TrainingInputs, check_columns
+from lmart.cli.train_request import TrainRequest
+from lmart.data.metadata import NO_SIDECARS
+from lmart.errors import DataError, counted
+from lmart.formats.documents.reading import source_name
+from lmart.threads import WorkerPool
+from lmart.training.distributed.engine import Cluster
+from lmart.training.distributed.inputs import DataParts, ValidationParts, read_sets
+
+GROUPING = ", or use --group-by-qid"  # an advice of readers that workers cannot follow
+
+
+def read_inputs(
+    request: TrainRequest, options: ClusterOptions, cluster: Cluster, pool: WorkerPool, console: Console
+) -> TrainingInputs:
+    """Read all inputs of a run into shards on the workers; DataError names file and line.
+
+    request : what the command line asks for
+    options : where the run is
+    cluster : of the run
+    pool    : the threads of this process
+    console : where messages go
+    """
+    here = bool(options.address.processes)
+    parts = find_parts(request, cluster, here)
+    n_parts = len(parts.train.parts)
+    cluster.start_shards(n_parts)
+    on = f"{counted(n_parts, 'file')} on {counted(len(cluster), 'worker')}"
+    idle = "" if len(cluster) == cluster.n_workers else f" of {cluster.n_workers}, as each has at least one"
+    console.notice(f"reading {on}{idle}")
+    read_options = replace(request.read_options, gain=request.settings.gain)
+    files = request.files
+    try:
+        sets = read_sets(
+            cluster,
+            parts,
+            read_options,
+            request.settings,
+            pool,
+            files.strict,
+            lambda train_set: check_columns(train_set, request, console),
+        )
+    except DataError as fault:
+        message = fault.message.replace(GROUPING, "")
+        raise DataError(message, fault.path, fault.line, fault.more) from None
+    for text in sets.warnings:
+        console.warning(text)
+    return TrainingInputs(sets.train_set, [], None, NO_SIDECARS, [], sets.warnings, sharded=sets)
+
+
+def find_parts(request: TrainRequest, cluster: Cluster, here: bool) -> DataParts:
+    """Return the files of all sets, as the workers see them; DataError when one is missing.
+
+    request : what the command line asks for
+    cluster : of the run
+    here    : workers have the same current folder; else names are made absolute
+    """
+    files, metadata = request.files, request.metadata_files
+    asked: dict[str, list[str]] = {}
+    sizes: dict[str, int] = {}
+
+    def found(pattern: str) -> list[str]:
+        """Return the files of a pattern."""
+        return asked[pattern]
+
+    one_each = [*filter(None, (metadata.weights, metadata.init_scores))]
+    patterns = [*files.data, *files.valid, *one_each, *metadata.valid_weights, *metadata.valid_init_scores]
+    names = [pattern if here else os.path.abspath(pattern) for pattern in patterns]
+    for pattern, matched in zip(patterns, cluster.find(names), strict=True):
+        asked[pattern] = [path for path, _ in matched]
+        sizes |= matched
+    train = [path for pattern in files.data for path in found(pattern)]
+    nothing: list[str | None] = [None] * len(files.valid)
+
+    def for_parts(option: str, pattern: str | None, of: str, parts: Sequence[str]) -> list[str] | None:
+        """Return the files that stand beside parts, one for each."""
+        if pattern is None:
+            return None
+        if len(found(pattern)) != len(parts):
+            held, wanted = counted(len(found(pattern)), "file"), counted(len(parts), "file")
+            raise DataError(f"{option} is {held}, but {of} {wanted}; give one for each, in the same order", pattern)
+        return found(pattern)
+
+    validation = [
+        ValidationParts(
+            name,
+            found(name),
+            for_parts("--valid-weights", weights, "its --valid", found(name)),
+            for_parts("--valid-init-scores", scores, "its --valid", found(name)),
+        )
+        for name, weights, scores in zip(
+            files.valid, metadata.valid_weights or nothing, metadata.valid_init_scores or nothing, strict=True
+        )
+    ]
+    own = (
+        for_parts("--weights", metadata.weights, "--data", train),
+        for_parts("--init-scores", metadata.init_scores, "--data", train),
+    )
+    return DataParts(ValidationParts(source_name(train), train, *own), validation, sizes)

@@ -1,0 +1,365 @@
+"""What the driver knows of data that shards hold: sizes, features, bin edges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from lmart.array_types import Float64Array, Int64Array, UInt8Array
+from lmart.binning.edge_sample import SAMPLE_LIMIT
+from lmart.binning.edges import BinEdges, count_zeros, edges_of_cells, feature_groups, join_edges
+from lmart.errors import DataError
+from lmart.formats.documents.feature_table import FeatureTable
+from lmart.formats.documents.reading import for_models
+from lmart.formats.documents.row_blocks import comes_back
+from lmart.formats.metadata_files import ALL_ZERO
+from lmart.formats.read_options import ReadOptions
+from lmart.scoring.feature_matching import FeatureMatcher
+from lmart.settings import TrainSettings
+from lmart.settings.data_facts import DataFacts
+from lmart.settings.resolved import ResolvedSettings, resolve
+from lmart.threads import WorkerPool
+from lmart.training.boosting import without_trees
+from lmart.training.distributed.shard_metadata import WeightsFound, refuse_mixed
+from lmart.training.distributed.shard_reading import PartsFound
+from lmart.training.distributed.shards import Shards
+
+GATHERED = 1 << 20  # cells of the sample that the driver holds at a time
+
+
+@dataclass(frozen=True)
+class ShardedSet:
+    """What the driver knows of a data set.
+
+    source         : what to call it in messages
+    found          : of each shard, in order
+    feature_ids    : int64[n_features], ascending
+    feature_names  : n_features texts; None: they have numbers only
+    table_features : for each part that is a table, the ids of the features that it has a column for
+    """
+
+    source: str
+    found: Sequence[PartsFound] = field(repr=False)
+    feature_ids: Int64Array
+    feature_names: tuple[str, ...] | None
+    table_features: Mapping[str, Int64Array]
+
+    @property
+    def n_documents(self) -> int:
+        """The number of rows."""
+        return sum(one.n_documents for one in self.found)
+
+    @property
+    def n_queries(self) -> int:
+        """The number of queries."""
+        return sum(one.n_queries for one in self.found)
+
+    @property
+    def n_single(self) -> int:
+        """The number of queries of one row."""
+        return sum(one.n_single for one in self.found)
+
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+        return len(self.feature_ids)
+
+    @property
+    def grade_scale(self) -> int:
+        """The largest label rounded up, but at least 4."""
+        return max(one.grade_scale for one in self.found)
+
+
+class ValidationParts(NamedTuple):
+    """A validation set to be read.
+
+    name        : what to call it in messages
+    parts       : its files, in order
+    weights     : a file for each part; None: none
+    init_scores : a file for each part; None: none
+    """
+
+    name: str
+    parts: Sequence[str]
+    weights: Sequence[str] | None = None
+    init_scores: Sequence[str] | None = None
+
+
+class DataParts(NamedTuple):
+    """All that a run reads.
+
+    train      : the training set
+    validation : the validation sets
+    sizes      : bytes of each file of data
+    """
+
+    train: ValidationParts
+    validation: Sequence[ValidationParts]
+    sizes: Mapping[str, int]
+
+
+@dataclass(frozen=True, eq=False)
+class ShardedSets:
+    """All that a run learns from and is measured on.
+
+    shards             : that hold the rows
+    train_set          : the training set
+    validation_sets    : in their order
+    edges              : the bins of the training set
+    most_frequent_bins : uint8[m]
+    exponents          : power of two that the largest weight of each set is below, the training set first
+    has_start          : there are initial scores
+    warnings           : how validation sets fail to match the training set
+    """
+
+    shards: Shards
+    train_set: ShardedSet
+    validation_sets: Sequence[ShardedSet]
+    edges: BinEdges
+    most_frequent_bins: UInt8Array
+    exponents: Sequence[int]
+    has_start: bool
+    warnings: Sequence[str]
+
+
+def adjacent_parts(sizes: Sequence[int], n_shards: int) -> list[tuple[int, int]]:
+    """Return ranges of parts, one a shard, of about the same bytes each; empty ones last where parts are few.
+
+    sizes    : bytes of each part
+    n_shards : how many ranges
+    """
+    ends = np.cumsum([0, *sizes])
+    bounds, first = [], 0
+    for number in range(n_shards):
+        goal = ends[first] + (ends[-1] - ends[first]) / (n_shards - number)
+        last = int(np.abs(ends - goal).argmin())
+        most = len(sizes) - max(0, n_shards - number - 1)  # one is left for each shard that follows
+        last = len(sizes) if number == n_shards - 1 else max(min(last, most), min(first + 1, len(sizes)))
+        bounds.append((first, last))
+        first = last
+    return bounds
+
+
+def read_training_set(shards: Shards, parts: DataParts, options: ReadOptions, settings: TrainSettings) -> ShardedSet:
+    """Read the labels, queries and features of the training set; DataError as one machine raises it.
+
+    shards   : that read
+    parts    : what is read
+    options  : how it is read
+    settings : of the run
+    """
+    own = _deal(shards, parts.train.parts, parts.sizes)
+    silent = replace(options, tell=None, watch=None)
+    found: list[PartsFound] = shards.each("first_pass", [(paths, silent, settings.seed) for paths in own])
+    joined, _ = _joined(parts.train.name, found, own)
+    _tell(found, options)
+    _refuse_spanning(shards, None, found)
+    table = FeatureTable()
+    table.of_tables = dict(joined.table_features)
+    for one in found:
+        table.ignored |= {index: met or table.ignored.get(index, False) for index, met in one.ignored.items()}
+    if unmet := table.never_met():
+        options.warning(f"{parts.train.name}: {unmet}")
+    return joined
+
+
+def read_bins(
+    shards: Shards, train_set: ShardedSet, settings: TrainSettings, pool: WorkerPool
+) -> tuple[BinEdges, UInt8Array]:
+    """Choose bin edges and find the bins of all rows; return the edges and each feature's most frequent bin.
+
+    shards    : that hold the rows
+    train_set : as `read_training_set` returned it
+    settings  : of the bins
+    pool      : the threads of this process
+    """
+    n_rows = _sample(shards, train_set)
+    m = train_set.n_features
+    counts = shards.call("counts", m)
+    of_shards = [of_sample[0] for of_sample, _ in counts]
+    in_sample = np.sum([of_sample for of_sample, _ in counts], axis=0)
+    of_all = np.sum([one for _, one in counts], axis=0)
+    n_zeros = count_zeros(in_sample, n_rows, settings.absent)
+    edges: list[Float64Array] = []
+    for first, last in feature_groups(in_sample[0], GATHERED):
+        cells = _gathered(shards.call("cells", first, last), [one[first:last] for one in of_shards])
+        edges += edges_of_cells(cells, in_sample[0, first:last], n_zeros[first:last], settings.max_bins)
+    n = train_set.n_documents
+    joined = join_edges(edges, in_sample[0] + n_zeros, of_all, n, settings.absent)
+    bin_counts: Int64Array = np.sum(shards.call("code", joined), axis=0)
+    shards.call("lay_out", bin_counts)
+    return joined, bin_counts.argmax(axis=1).astype(np.uint8)
+
+
+def _sample(shards: Shards, train_set: ShardedSet) -> int:
+    """Choose the rows that bin edges are chosen from, as one machine does; return how many there are."""
+    first_rows = np.cumsum([0, *(one.n_documents for one in train_set.found)]).tolist()[:-1]
+    places = [_places(train_set, one) for one in train_set.found]
+    halvings = 0
+    while True:
+        chosen = shards.each("sample", [(row, own, halvings) for row, own in zip(first_rows, places, strict=True)])
+        n_rows, most = sum(int(one[0]) for one in chosen), max(int(one[1]) for one in chosen)
+        if n_rows <= SAMPLE_LIMIT and most == halvings:
+            return n_rows
+        halvings = max(most, halvings + (most == halvings))
+
+
+def _gathered(cells: Sequence[Float64Array], sizes: Sequence[Int64Array]) -> Float64Array:
+    """Return the cells of all shards, feature by feature.
+
+    cells : of each shard, feature by feature
+    sizes : int64[k] of each shard, how many cells each feature has
+    """
+    parts = [np.split(own, np.cumsum(size)[:-1]) for own, size in zip(cells, sizes, strict=True)]
+    return np.concatenate([np.zeros(0), *(part for feature in zip(*parts, strict=True) for part in feature)])
+
+
+def _places(joined: ShardedSet, found: PartsFound) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+    """Return the feature of each column of a shard, int32[n_columns]."""
+    if found.names is not None and joined.feature_names is not None:
+        place = {name: number for number, name in enumerate(joined.feature_names)}
+        return np.array([place[name] for name in found.names], np.int32)
+    return np.searchsorted(joined.feature_ids, found.ids).astype(np.int32)
+
+
+def _joined(source: str, found: Sequence[PartsFound], paths: Sequence[Sequence[str]]) -> tuple[ShardedSet, Int64Array]:
+    """Return the set of all shards, and the ids of its features in the order of first appearance."""
+    named = [one.names is not None for one in found if len(one.ids)]
+    for first, own, one in zip(paths, found, found, strict=True):
+        if len(own.ids) and (one.names is not None) != named[0]:
+            have, others = ("names", "numbers") if one.names else ("numbers", "names")
+            what = f"the features have {have} but those of other inputs {others}; give them the same columns"
+            raise DataError(what, first[0] if first else source)
+    names: tuple[str, ...] | None = None
+    tables: dict[str, Int64Array] = {}
+    if named and named[0]:
+        names = tuple(dict.fromkeys(name for one in found for name in one.names or ()))
+        ids = np.arange(1, len(names) + 1)
+        number = {name: place + 1 for place, name in enumerate(names)}
+        for one in found:
+            own_names = one.names or ()
+            for path, of_table in one.of_tables.items():
+                tables[path] = np.array([number[own_names[i - 1]] for i in of_table.tolist()], np.int64)
+    else:
+        ids = np.array(list(dict.fromkeys(i for one in found for i in one.ids.tolist())), np.int64)
+        for one in found:
+            tables |= one.of_tables
+    return ShardedSet(source, found, np.sort(ids), names, tables), ids
+
+
+def _deal(shards: Shards, parts: Sequence[str], sizes: Mapping[str, int]) -> list[list[str]]:
+    """Return the parts of each shard."""
+    bounds = adjacent_parts([sizes[part] for part in parts], len(shards))
+    return [list(parts[first:last]) for first, last in bounds]
+
+
+def _tell(found: Sequence[PartsFound], options: ReadOptions) -> None:
+    for one in found:
+        for text, is_warning in one.told:
+            (options.warning if is_warning else options.notice)(text)
+
+
+def _refuse_spanning(shards: Shards, number: int | None, found: Sequence[PartsFound]) -> None:
+    """Raise DataError when two shards have rows of one query, naming both places."""
+    codes = np.sort(np.concatenate([one.query_codes for one in found]))
+    again = np.unique(codes[1:][codes[1:] == codes[:-1]])
+    if not len(again):
+        return
+    before: dict[str, tuple[str, int]] = {}
+    for places in shards.call("first_places", number, again.tolist()):
+        for query_id, (path, line) in places.items():
+            if query_id in before:
+                raise comes_back(query_id, before[query_id], path, line)
+        before |= places
+
+
+def read_validation_sets(
+    shards: Shards, parts: DataParts, options: ReadOptions, sets: tuple[ShardedSet, TrainSettings], strict: bool
+) -> tuple[list[ShardedSet], list[str]]:
+    """Read the validation sets into bins; return them, and warnings of features that only one side has.
+
+    shards  : that hold the training set in bins
+    parts   : what is read
+    options : how it is read
+    sets    : the training set, and the settings of the run
+    strict  : refuse features that only one side has
+    """
+    read, warnings = [], []
+    model = without_trees(*sets)
+    silent = replace(for_models(options, [model]), tell=None, watch=None, beside_others=True)
+    for number, one in enumerate(parts.validation):
+        own = _deal(shards, one.parts, parts.sizes)
+        found: list[PartsFound] = shards.each("read_valid", [(paths, silent, model) for paths in own])
+        joined, ids = _joined(one.name, found, own)
+        _tell(found, options)
+        _refuse_spanning(shards, number, found)
+        matcher = FeatureMatcher(model)
+        matcher.column_map(ids, joined.feature_names)
+        matcher.tables = joined.table_features
+        matcher.refuse(one.name, strict)
+        warnings += matcher.warnings(one.name)
+        read.append(joined)
+    return read, warnings
+
+
+def read_metadata(shards: Shards, parts: DataParts) -> list[int]:
+    """Read weights and initial scores; return the power of two that the largest weight of each set is below.
+
+    shards : that hold the sets
+    parts  : what is read
+    """
+    exponents = []
+    for number, one in zip([None, *range(len(parts.validation))], [parts.train, *parts.validation], strict=True):
+        bounds = adjacent_parts([parts.sizes[part] for part in one.parts], len(shards))
+        of_shards = [
+            (number, one.weights and one.weights[a:b], one.init_scores and one.init_scores[a:b]) for a, b in bounds
+        ]
+        found: list[WeightsFound] = shards.each("read_metadata", of_shards)
+        refuse_mixed(found)
+        if one.weights is not None and not any(of_shard.any_above_zero for of_shard in found):
+            raise DataError(ALL_ZERO, one.weights[0])
+        exponents.append(max(of_shard.exponent for of_shard in found if of_shard.any_above_zero or one.weights is None))
+    return exponents
+
+
+def read_sets(
+    shards: Shards,
+    parts: DataParts,
+    options: ReadOptions,
+    settings: TrainSettings,
+    pool: WorkerPool,
+    strict: bool = False,
+    check: Callable[[ShardedSet], None] = lambda train_set: None,
+) -> ShardedSets:
+    """Read all sets of a run into shards; DataError as one machine raises it.
+
+    shards   : that hold the rows afterwards
+    parts    : what is read
+    options  : how it is read
+    settings : of the run
+    pool     : the threads of this process
+    strict   : refuse validation sets whose features are not those of the training set
+    check    : called with the training set before it is binned
+    """
+    train_set = read_training_set(shards, parts, options, settings)
+    check(train_set)
+    edges, most_frequent = read_bins(shards, train_set, settings, pool)
+    validation, warnings = read_validation_sets(shards, parts, options, (train_set, settings), strict)
+    exponents = read_metadata(shards, parts)
+    has_start = parts.train.init_scores is not None
+    return ShardedSets(shards, train_set, validation, edges, most_frequent, exponents, has_start, warnings)
+
+
+def resolve_sharded(settings: TrainSettings, sets: ShardedSets) -> ResolvedSettings:
+    """Return the settings of a run, worked out from what its data is like.
+
+    settings : as given
+    sets     : what was read
+    """
+    train_set = sets.train_set
+    scale = max(one.grade_scale for one in (train_set, *sets.validation_sets))
+    with_validation = bool(sets.validation_sets)
+    return resolve(settings, DataFacts(train_set.n_queries, train_set.n_documents, scale, False, with_validation))

@@ -1,0 +1,248 @@
+"""DistributedRun: a training run whose documents are in shards."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from lmart.array_types import Float64Array, Int8Array
+from lmart.errors import SettingsError
+from lmart.kernels.bit_mixing import round_key
+from lmart.settings.resolved import RankerSettings, ResolvedSettings
+from lmart.threads import WorkerPool
+from lmart.training.boosting import BoostingRun, Learner, feature_directions, without_trees
+from lmart.training.distributed.inputs import ShardedSet, ShardedSets
+from lmart.training.distributed.leaves import ShardedLeaves
+from lmart.training.distributed.shard import DrawnRows, EdgeMagnitudes, PackedRoot
+from lmart.training.distributed.shard_scores import OVERFLOW_SHIFT, MeasureSums, QueriesFound
+from lmart.training.distributed.shards import Shards
+from lmart.training.grower import GrownTree, Histograms, Units, grow_tree
+from lmart.training.objectives import Gradients
+from lmart.training.score_tracking import SPREAD_SCALES, KeptScores, spread_of_squares
+from lmart.training.tree_round import draw_features, join_magnitudes, scale_for, sum_magnitudes, threshold_of
+
+ROUNDING = 1e-10  # relative, far above what sums of 32,768 numbers are rounded by
+
+
+class DistributedRun(BoostingRun):
+    """A run on documents that shards hold; the bytes of its result are those of `TrainingRun`.
+
+    sets     : what was read
+    settings : resolved by the training set
+    pool     : the threads of this process
+    began    : when the work on the data began, by time.perf_counter
+    """
+
+    def __init__(self, sets: ShardedSets, settings: ResolvedSettings, pool: WorkerPool, began: float) -> None:
+        """Prepare the shards for the first round; errors as those of `TrainingRun`."""
+        shards, train_set, edges = sets.shards, sets.train_set, sets.edges
+        if settings.trees == 0 and not sets.has_start:
+            raise SettingsError("trees is 0, which needs initial scores; use a number from 1 up")
+        prepared = shards.call("prepare", settings, sets.exponents)
+        found: list[list[QueriesFound]] = shards.call("queries_found")
+        warnings = list(sets.warnings)
+        for one, of_set in zip(sets.validation_sets, list(zip(*found, strict=True))[1:], strict=True):
+            warnings += _warnings_of(one, of_set)
+        directions = feature_directions(settings.constraints, train_set, edges)
+        setup = _Setup(sets, pool, Histograms(edges.n_bins), directions)
+        training = ShardedScores(shards, 0)
+        learner = Learner(
+            [_ShardedFitting(setup, number, one, training) for number, one in enumerate(settings.rankers)],
+            training,
+            [ShardedScores(shards, 1 + number) for number in range(len(sets.validation_sets))],
+            edges.n_features,
+            min(map(sum, zip(*(idle for idle, _ in prepared), strict=True))),
+            any(can_learn for _, can_learn in prepared),
+            tuple(warnings),
+            sets.has_start,
+        )
+        super().__init__(settings, without_trees(train_set, settings.recorded), learner, began)
+
+
+def _warnings_of(one: ShardedSet, found: Sequence[QueriesFound]) -> list[str]:
+    """Return what is to be said of the queries of a validation set."""
+    if all(part.nothing_relevant for part in found):
+        return [f"{one.source}: no query has a relevant document, so every measure of it is 0"]
+    if all(part.nothing_counts or part.nothing_relevant for part in found):
+        what = f"{one.source}: no query with a weight above 0 has a relevant document"
+        return [f"{what}, so every measure of it is 0"]
+    return []
+
+
+class ShardedScores:
+    """The scores of a data set in shards, and its measure.
+
+    shards : of the run
+    number : of the set, the training set being 0
+    """
+
+    def __init__(self, shards: Shards, number: int) -> None:
+        self._shards, self._number = shards, number
+        self._sums: list[MeasureSums] | None = None  # of the current scores, if they are known
+
+    def restart(self) -> None:
+        """Set the scores to the initial scores."""
+        self._sums = None
+        self._shards.call("restart", self._number)
+
+    def changed(self) -> None:
+        """Hear that the scores are no longer those that were measured."""
+        self._sums = None
+
+    def add(self, grown: GrownTree) -> None:
+        """Add the leaf values of a tree to the scores of its documents.
+
+        grown : the tree
+        """
+        if self._number:
+            self._sums = self._shards.call("add", self._number, grown, 0)
+        else:
+            self._sums = None
+            self._shards.call("add", self._number, grown, None)
+
+    def measure(self) -> float | None:
+        """Return the measure of the data set at its current scores; None when no query counts."""
+        if self._sums is None:
+            self._sums = self._shards.call("measure", self._number, 0)
+        try:
+            return _mean(self._sums)
+        except OverflowError:  # of dcg only; a power of two changes no digit
+            scaled = _mean(self._shards.call("measure", self._number, OVERFLOW_SHIFT))
+            return None if scaled is None else scaled * 2.0**-OVERFLOW_SHIFT
+
+    def keep(self, number: int, copied: bool) -> KeptScores:
+        """Return the number that the current scores are kept under.
+
+        number : of the ranker
+        copied : they stay as they are while trees are added; else nobody needs that
+        """
+        self._shards.call("keep", number, copied)
+        return number
+
+    def put_back(self, kept: KeptScores) -> None:
+        """Set the scores to those that were kept.
+
+        kept : as `keep` returned them
+        """
+        self._sums = None
+        self._shards.call("put_back", kept)
+
+    def spreads(self, kept: Sequence[KeptScores]) -> list[float]:
+        """Return how far scores are apart within queries, summed from shard to shard as one machine does.
+
+        kept : of each ranker, as `keep` returned them
+        """
+        return [self._spread(one) for one in kept]
+
+    def _spread(self, kept: KeptScores) -> float:
+        for scale in SPREAD_SCALES:
+            squares = 0.0
+            for number in range(len(self._shards)):
+                squares = self._shards.ask(number, "squares", kept, scale, squares)
+            if found := spread_of_squares(squares, scale):
+                return found
+        return 0.0
+
+
+def _mean(sums: Sequence[MeasureSums]) -> float | None:
+    """Return the weighted mean of a measure over all queries; OverflowError when a sum is no number."""
+    total = math.fsum(part for one in sums for part in one.weights)
+    if total == 0:
+        return None
+    if any(one.values is None for one in sums):
+        raise OverflowError
+    return math.fsum(part for one in sums for part in one.values or ()) / total
+
+
+class _Setup(NamedTuple):
+    """What growing a tree needs that is the same in every round.
+
+    sets       : what was read
+    pool       : the threads of this process
+    histograms : buffers to use
+    directions : int8[m], the monotone constraints; None: none
+    """
+
+    sets: ShardedSets
+    pool: WorkerPool
+    histograms: Histograms
+    directions: Int8Array | None
+
+
+class _ShardedFitting:
+    """Fits trees to the objective of a ranker: a `TreeFitting`."""
+
+    def __init__(self, setup: _Setup, number: int, settings: RankerSettings, training: ShardedScores) -> None:
+        self._training = training
+        self._setup, self._number, self._settings = setup, number, settings
+        self._shards = setup.sets.shards
+        self.position_bias: Float64Array = np.zeros(0)
+
+    @property
+    def settings(self) -> RankerSettings:
+        """The settings of the ranker."""
+        return self._settings
+
+    def fit(self, settings: RankerSettings, round_number: int) -> tuple[GrownTree | None, Float64Array]:
+        """Add a tree to the scores of the training set; return it and the bias of positions, of which there are none.
+
+        settings     : of the ranker, perhaps without sampling
+        round_number : of the seed's random numbers
+        """
+        return self._fit(settings, round_number), self.position_bias
+
+    def _fit(self, settings: RankerSettings, round_number: int) -> GrownTree | None:
+        sets, pool, histograms, directions = self._setup
+        shards, edges = self._shards, sets.edges
+        n = sets.train_set.n_documents
+        sampled = settings.sampling_rate < 1.0
+        sizes = shards.call("compute_gradients", self._number, round_number, n if sampled else 0)
+        threshold = threshold_of(sizes, settings.sampling_rate) if sampled else 0.0
+        drawn: list[DrawnRows] = shards.call("draw", threshold, int(round_key(settings.seed, round_number)))
+        scales = self._scales(drawn)
+        if scales is None:
+            return None
+        features = draw_features(edges, settings, round_number)
+        roots: list[PackedRoot] = shards.call("pack", scales, features)
+        units = Units(1.0 / scales[0], 1.0 / scales[1], max(one.largest_hessian for one in roots))
+        leaves = ShardedLeaves(shards, sets.most_frequent_bins, roots, n)
+        grown = grow_tree(leaves, edges, units, settings.tree, pool, histograms, directions, features)
+        if grown is not None:
+            shards.call("finish_tree", grown.leaves, grown.tree.leaf_values)
+            self._training.changed()
+        return grown
+
+    def _scales(self, drawn: Sequence[DrawnRows]) -> tuple[float, float] | None:
+        """Return the units that are 1, of gradients and of hessians; None when all gradients are 0.
+
+        They depend on the sums by steps, so sums in another order give the same but next to a step: there the numbers
+        are added in the order of one machine.
+        """
+        n_sampled = sum(one.n_sampled for one in drawn)
+        sums = join_magnitudes([one.magnitudes for one in drawn])
+        if sums[0] == 0.0:
+            return None
+        bounds = [[scale_for(one * factor, n_sampled) for factor in (1 - ROUNDING, 1 + ROUNDING)] for one in sums]
+        if any(low != high for low, high in bounds):
+            sums = self._sums_by_piece()
+        return scale_for(sums[0], n_sampled), scale_for(sums[1], n_sampled)
+
+    def _sums_by_piece(self) -> tuple[float, float]:
+        """Return the sums of magnitudes that one machine has."""
+        shards: list[EdgeMagnitudes] = self._shards.call("magnitudes_by_piece")
+        sums = [piece for one in shards for piece in one.inside]
+        open_rows: list[Gradients] = []  # of a piece that is not complete yet
+        for one in shards:
+            open_rows.append(one.head)
+            if one.inside or len(one.tail.gradients):
+                sums += self._sum_rows(open_rows)
+                open_rows = [one.tail]
+        return join_magnitudes(sums + self._sum_rows(open_rows))
+
+    def _sum_rows(self, rows: Sequence[Gradients]) -> list[tuple[float, float]]:
+        """Return the sums of a piece."""
+        joined = Gradients(*(np.concatenate([one[k] for one in rows]) for k in range(2)))
+        return sum_magnitudes(joined, self._setup.pool)

@@ -1,0 +1,394 @@
+"""Shard: what a worker holds of a run. Its methods are called by the driver, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array
+from lmart.binning.binned_features import BinnedDataset
+from lmart.binning.edges import BinEdges
+from lmart.data.dataset import Judged
+from lmart.data.metadata import Sidecars
+from lmart.errors import LmartError
+from lmart.formats.read_options import ReadOptions
+from lmart.gains import refuse_labels_above
+from lmart.kernels.gradient_sampling import RowDraw
+from lmart.kernels.score_spread import sum_query_squares
+from lmart.kernels.split_gain import Split
+from lmart.scoring.ensemble import Ensemble
+from lmart.settings.resolved import ResolvedSettings
+from lmart.threads import WorkerPool
+from lmart.training import objectives, tree_round
+from lmart.training.distributed.shard_metadata import WeightsFound, read_init_scores, read_weights
+from lmart.training.distributed.shard_reading import PartsFound, TrainingParts, ValidationParts
+from lmart.training.distributed.shard_scores import MeasureSums, QueriesFound, measure_sums, weight_exponent
+from lmart.training.grower import GrownTree
+from lmart.training.grower.growing_tree import run_by_size
+from lmart.training.grower.row_partition import LocalLeaves, PlannedSplit, RowNarrowing
+from lmart.training.objectives import Gradients, Objective
+from lmart.training.resolving import naming
+from lmart.training.score_tracking import Training, Validation, Watched
+
+given_up: set[str] = set()
+"""The runs that were given up: shards of theirs end what they do."""
+
+
+class DrawnRows(NamedTuple):
+    """What a tree is to be grown from in a shard.
+
+    n_sampled  : rows in the sums
+    magnitudes : sums of |gradient| and of hessian
+    """
+
+    n_sampled: int
+    magnitudes: tuple[float, float]
+
+
+class EdgeMagnitudes(NamedTuple):
+    """Magnitudes by pieces of the whole data: those that lie in a shard, and the rows of those that reach beyond it.
+
+    head, tail : Gradients of the rows before the first and after the last whole piece; a shard without a whole piece
+                 has no tail
+    inside     : sums of each whole piece
+    """
+
+    head: Gradients
+    inside: list[tuple[float, float]]
+    tail: Gradients
+
+
+class PackedRoot(NamedTuple):
+    """The root of a tree in a shard: largest hessian of a row in units, packed sums by bin, and packed sum."""
+
+    largest_hessian: int
+    histogram: Int64Array
+    total: int
+
+
+class SplitDone(NamedTuple):
+    """A leaf that was split: documents on each side in the shard, and the sums of the child that was asked for."""
+
+    n_left: int
+    n_right: int
+    histogram: Int64Array | None
+    total: int
+
+
+class Shard:
+    """Adjacent parts of the data and all that is known of their rows.
+
+    run     : name of the run
+    threads : to use
+    """
+
+    def __init__(self, run: str, threads: int) -> None:
+        self._run, self._pool = run, WorkerPool(threads)
+        self._valid: list[ValidationParts] = []
+        self._kept: dict[int, Float64Array] = {}
+        self._watched: list[Watched] = []
+
+    def close(self) -> None:
+        """End the threads."""
+        self._pool.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def _check(self) -> None:
+        if self._run in given_up:
+            raise LmartError("the run was given up")
+
+    # reading
+
+    def first_pass(self, paths: Sequence[str], options: ReadOptions, seed: int) -> PartsFound:
+        """Read the training set once: see `TrainingParts.first_pass`.
+
+        paths   : the shard's parts, in order
+        options : how they are read
+        seed    : of the sample
+        """
+        self._parts = TrainingParts(paths, options, self._pool, self._check)
+        return self._parts.first_pass(seed)
+
+    def sample(self, first_row: int, places: Int32Array, halvings: int) -> tuple[int, int]:
+        """Choose the rows that bin edges are chosen from: see `TrainingParts.sample`.
+
+        first_row : number of the shard's first row in the data
+        places    : int32[n_columns], the feature of each column
+        halvings  : how often the sample is halved at least
+        """
+        self._first_row = first_row
+        return self._parts.sample(first_row, places, halvings)
+
+    def counts(self, n_features: int) -> tuple[Int64Array, Int64Array]:
+        """Return cells by feature: see `TrainingParts.counts`.
+
+        n_features : of the data
+        """
+        return self._parts.counts(n_features)
+
+    def cells(self, first: int, last: int) -> Float64Array:
+        """Return numbers of features in the sample: see `TrainingParts.cells`.
+
+        first, last : the features first..last - 1
+        """
+        return self._parts.cells(first, last)
+
+    def code(self, edges: BinEdges) -> Int64Array:
+        """Find the bins of all rows, and return the documents in each, int64[m, 256].
+
+        edges : of m features
+        """
+        self._edges = edges
+        return self._parts.code(edges)
+
+    def lay_out(self, counts_of_all: Int64Array) -> None:
+        """Lay out the rows for growing trees.
+
+        counts_of_all : int64[m, 256], documents of all shards in each bin
+        """
+        self._binned = self._parts.lay_out(counts_of_all)
+        self._narrowing = RowNarrowing(self._binned)
+
+    def first_places(self, number: int | None, codes: Sequence[int]) -> dict[str, tuple[str, int]]:
+        """Return where queries first stand, in the training set or a validation set, by id.
+
+        number : of the validation set, from 0; None: of the training set
+        codes  : hashes of the ids of queries
+        """
+        return (self._parts if number is None else self._valid[number]).first_places(codes)
+
+    def read_valid(self, paths: Sequence[str], options: ReadOptions, model: Ensemble) -> PartsFound:
+        """Read the parts of one more validation set into bins.
+
+        paths   : the shard's parts, in order
+        options : how they are read
+        model   : has the features of the training set
+        """
+        self._model = model
+        self._valid.append(ValidationParts(paths, options, self._pool, self._check))
+        return self._valid[-1].read(model, self._edges)
+
+    # preparing
+
+    def read_metadata(
+        self, number: int | None, weights: Sequence[str] | None, init_scores: Sequence[str] | None
+    ) -> WeightsFound:
+        """Read the metadata of a set's parts; return what their weights are like.
+
+        number      : of the validation set, from 0; None: the training set
+        weights     : a file for each part; None: there are none
+        init_scores : a file for each part; None: there are none
+        """
+        parts = self._parts if number is None else self._valid[number]
+        starts = None if init_scores is None else read_init_scores(parts, init_scores)
+        found, read = read_weights(parts, weights)
+        if number is None:
+            self._metadata: dict[int | None, Sidecars] = {}
+        self._metadata[number] = Sidecars(read, starts)
+        return found
+
+    def prepare(self, settings: ResolvedSettings, exponents: Sequence[int]) -> tuple[list[int], bool]:
+        """Prepare for the first round; return idle queries of each ranker, and whether any could learn anything.
+
+        settings  : of the run
+        exponents : power of two that the largest weight of each set is below, the training set first
+        """
+        parts, metadata = self._parts, self._metadata
+        sets: list[tuple[Judged, Sidecars]] = [(self._judged(), metadata[None])]
+        sets += [(one.coded, metadata[number]) for number, one in enumerate(self._valid)]
+        if settings.uses_label_scale:
+            for one, _ in sets:
+                rows = np.arange(len(one.labels)) + (self._first_row if one is sets[0][0] else 0)
+                with naming(one.source):
+                    refuse_labels_above(one.labels, settings.largest_label, rows)
+        train_set, own = sets[0]
+        with naming(parts.source):
+            self._objectives: list[Objective] = [
+                objectives.prepare(train_set, one, self._pool, own.weights, None, self._first_row)
+                for one in settings.rankers
+            ]
+        self._training = Training(train_set, self._binned, settings, self._pool, own)
+        self._validation = [
+            Validation(one.coded, self._model, self._edges, settings, self._pool, metadata[number])
+            for number, one in enumerate(self._valid)
+        ]
+        self._watched = [self._training, *self._validation]
+        shares = [weight_exponent(one.weights) for _, one in sets]
+        self._exponents = list(zip(shares, exponents, strict=True))
+        self._measure = str(settings.measure)
+        idle = [one.n_queries_without_pairs() for one in self._objectives]
+        return idle, any(one.can_learn() for one in self._objectives)
+
+    def queries_found(self) -> list[QueriesFound]:
+        """Return what each set is like, the training set first."""
+        return [QueriesFound(one.nothing_relevant, one.nothing_counts) for one in self._watched]
+
+    def _judged(self) -> BinnedDataset:
+        parts = self._parts
+        return BinnedDataset(
+            self._binned, np.zeros(0, np.int64), parts.labels, parts.query_offsets, source=parts.source
+        )
+
+    # scores and measures
+
+    def measure(self, number: int, shift: int) -> MeasureSums:
+        """Return the sums behind the measure of a set, the training set being 0.
+
+        number : of the set, the training set being 0
+        shift  : values are multiplied by 2^shift
+        """
+        watched = self._watched[number]
+        with naming(watched.source):
+            return measure_sums(watched, watched.evaluator, self._measure, self._exponents[number], shift)
+
+    def restart(self, number: int) -> None:
+        """Set the scores of a set to the initial scores.
+
+        number : of the set, the training set being 0
+        """
+        self._watched[number].restart()
+
+    def add(self, number: int, grown: GrownTree, shift: int | None) -> MeasureSums | None:
+        """Add the leaf values of a tree to the scores of a set; with a shift, return the sums behind its measure.
+
+        number : of the set, the training set being 0
+        grown  : the tree
+        shift  : as in `measure`; None: the measure is not wanted
+        """
+        (self._training if number == 0 else self._validation[number - 1]).add(grown)
+        return None if shift is None else self.measure(number, shift)
+
+    def keep(self, number: int, copied: bool) -> None:
+        """Keep the scores of the training set under a number.
+
+        number : to find them by
+        copied : they stay as they are while trees are added
+        """
+        scores = self._training.scores
+        self._kept[number] = scores.copy() if copied else scores
+
+    def put_back(self, number: int) -> None:
+        """Set the scores of the training set to those that were kept.
+
+        number : that they were kept under
+        """
+        self._training.scores = self._kept[number]
+
+    def squares(self, number: int, scale: float, before: float) -> float:
+        """Return the squares of scores that were kept, added to those of the shards before: see `spread`.
+
+        number : that they were kept under
+        scale  : scores are multiplied by it
+        before : sum of the shards before
+        """
+        return sum_query_squares(self._kept[number] * scale, self._parts.query_offsets, before)
+
+    # a round
+
+    def compute_gradients(self, ranker: int, round_number: int, n_sizes: int) -> Float64Array:
+        """Compute the gradients of a round; return sampling weights of every so many documents, if there are n.
+
+        ranker       : its number, from 0
+        round_number : of the seed's random numbers
+        n_sizes      : documents of all shards; 0: sampling weights are not wanted
+        """
+        self._check()
+        self._gradients = self._objectives[ranker].compute_gradients(self._training.scores, round_number)
+        return tree_round.some_sizes(self._gradients, self._first_row, n_sizes) if n_sizes else np.zeros(0)
+
+    def draw(self, threshold: float, key: int) -> DrawnRows:
+        """Draw the rows of a tree; all when the threshold is 0.
+
+        threshold : as `threshold_of` returned it
+        key       : of the round
+        """
+        gradients, n = self._gradients, len(self._gradients.gradients)
+        self._sampled, self._unsampled = np.arange(n, dtype=np.int32), np.empty(0, np.int32)
+        if threshold > 0.0:
+            draw = RowDraw(threshold, np.uint64(key), self._first_row)
+            self._sampled, self._unsampled = tree_round.draw_rows(gradients, draw, self._pool)
+        magnitudes = tree_round.join_magnitudes(tree_round.sum_magnitudes(gradients, self._pool))
+        return DrawnRows(len(self._sampled), magnitudes)
+
+    def magnitudes_by_piece(self) -> EdgeMagnitudes:
+        """Return the magnitudes by pieces of the whole data, such as one machine sums."""
+        gradients, n, size = self._gradients, len(self._gradients.gradients), tree_round.CHUNK
+        first = min(n, -self._first_row % size)
+        last = first + (n - first) // size * size
+        inside = Gradients(*(one[first:last] for one in gradients))
+        head, tail = (Gradients(*(one[bound] for one in gradients)) for bound in (slice(first), slice(last, None)))
+        return EdgeMagnitudes(head, tree_round.sum_magnitudes(inside, self._pool), tail)
+
+    def pack(self, scales: tuple[float, float], allowed: BoolArray | None) -> PackedRoot:
+        """Pack the gradients and return the root of the tree that may split on these features, None for all.
+
+        scales  : units that are 1, of gradients and of hessians
+        allowed : bool[m], the features; None: all
+        """
+        pool, binned = self._pool, self._binned
+        largest, packed = tree_round.pack(self._gradients, scales, pool)
+        narrowed = None if allowed is None else self._narrowing.narrow(self._sampled, allowed, pool)
+        self._leaves = LocalLeaves(binned, packed, self._sampled, self._unsampled, pool.threads, narrowed)
+        del self._gradients
+        histogram = np.empty(self._edges.n_bins, np.int64)
+        return PackedRoot(largest, histogram, self._leaves.histogram(0, histogram, pool))
+
+    # a tree
+
+    def split(self, splits: Sequence[PlannedSplit]) -> list[SplitDone]:
+        """Split leaves, and sum the histogram of a child of each where one is asked for.
+
+        splits : of different leaves
+        """
+        done: list[SplitDone | None] = [None] * len(splits)
+        calls = [(done, place, one) for place, one in enumerate(splits)]
+        run_by_size(self._split, calls, [self._leaves.n_documents(one.leaf) for one in splits], self._pool)
+        return [one for one in done if one is not None]
+
+    def _split(self, done: list[SplitDone | None], place: int, one: PlannedSplit, pool: WorkerPool) -> None:
+        leaves = self._leaves
+        leaves.split(one.leaf, one.left, one.right, one.split, pool)
+        histogram, total = None, 0
+        if one.summed is not None:
+            histogram = np.empty(self._edges.n_bins, np.int64)
+            total = leaves.histogram(one.summed, histogram, pool)
+        counts = leaves.n_documents(one.left), leaves.n_documents(one.right)
+        done[place] = SplitDone(*counts, histogram, total)
+
+    def histogram(self, leaf: int) -> tuple[Int64Array, int]:
+        """Return the packed sums of a leaf by bin, int64[n_bins], and its packed sum.
+
+        leaf : number of the leaf
+        """
+        histogram = np.empty(self._edges.n_bins, np.int64)
+        return histogram, self._leaves.histogram(leaf, histogram, self._pool)
+
+    def count_children(self, splits: Sequence[tuple[int, Split]], enough: int) -> Int64Array:
+        """Return the documents on each side of splits of leaves, counted until both are enough, int64[n_splits, 2].
+
+        splits : numbers of leaves, and how each would be split
+        enough : documents of a side from which on nothing more is counted
+        """
+        return np.array([self._leaves.count_children(leaf, split, enough) for leaf, split in splits], np.int64)
+
+    def bin_counts(self, leaf: int, feature: int) -> Int64Array:
+        """Return the documents of a leaf in each bin of a feature, int64[256].
+
+        leaf    : number of the leaf
+        feature : of the binned features
+        """
+        return self._leaves.bin_counts(leaf, feature)
+
+    def finish_tree(self, leaves: Sequence[int], values: Float64Array) -> None:
+        """Add the leaf values of the tree that was grown to the scores of the training set.
+
+        leaves : numbers of its leaves
+        values : float64[n_leaves], their values
+        """
+        for partition in self._leaves.partitions:
+            tree_round.add_values(partition, leaves, values, self._training.scores, self._pool)
+        del self._leaves

@@ -1,0 +1,228 @@
+"""lmart train --dask, on clusters of processes of this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from helpers.commands import PROGRAM, run, start
+from helpers.shards import write_parts
+from helpers.training_runs import learnable
+
+SMALL = ("--trees", "8", "--leaves", "6", "--min-docs", "3", "--rankers", "2")
+
+
+@pytest.mark.parametrize(
+    "options, said",
+    [
+        (("--dask", "nowhere"), "--dask 'nowhere' is no address"),
+        (("--dask", "local:0"), "--dask 'local:0' is no address"),
+        (("--dask", "local:2", "--folds", "3"), "--folds does not go with --dask"),
+        (("--dask", "local:2", "--group-by-qid"), "--group-by-qid does not go with --dask"),
+        (("--dask", "local:2", "--query-sizes", "s"), "--query-sizes does not go with --dask"),
+        (("--dask", "local:2", "--positions", "p"), "--positions does not go with --dask"),
+        (("--dask", "local:2", "--continue-from", "m.json"), "--continue-from does not go with --dask"),
+        (("--dask", "local:2", "--data", "-"), "standard input does not go with --dask"),
+        (("--dask-security", "s.json"), "--dask-security needs --dask"),
+        (("--dask", "tcp://a:1", "--dask-security", "s.json"), "--dask-security needs a scheduler at tls://"),
+    ],
+)
+def test_wrong_usage_is_refused_before_anything_is_started(options: tuple[str, ...], said: str) -> None:
+    assert said in run("train", "--data", "d.svm", *options, status=2).stderr
+
+
+@pytest.mark.parametrize(
+    "content, said",
+    [
+        ("[1]", "is no description of certificates"),
+        ("{", "is no JSON"),
+        ('{"tls_ca_file": "a", "tls_client_cert": "b", "tls_client_key": "c"}', "tls_ca_file is no file: 'a'"),
+    ],
+)
+def test_a_wrong_security_file_is_named(content: str, said: str, in_folder: Path) -> None:
+    pytest.importorskip("distributed")
+    Path("s.json").write_text(content)
+    Path("d.svm").write_text(learnable())
+    command = ("train", "--data", "d.svm", "--dask", "tls://127.0.0.1:9", "--dask-security", "s.json")
+    refused = subprocess.run([*PROGRAM, *command], capture_output=True, text=True, check=False)
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("lmart: error: s.json: ") and said in refused.stderr
+
+
+def test_the_package_that_is_missing_is_named(in_folder: Path) -> None:
+    Path("distributed.py").write_text("raise ImportError('no such package')\n")
+    Path("d.svm").write_text(learnable())
+    command = [*PROGRAM, "train", "--data", "d.svm", "--dask", "local:1"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path.cwd()), *sys.path])}
+    refused = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert refused.returncode == 1
+    assert "pip install 'lmart[dask]'" in refused.stderr
+
+
+def train(*options: str | Path, status: int = 0) -> str:
+    """Run lmart train in a process; return what it says."""
+    done = subprocess.run(
+        [*PROGRAM, "train", *map(str, options)], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == status, done.stderr
+    return done.stderr
+
+
+@pytest.fixture
+def data(in_folder: Path) -> list[str]:
+    """Seven parts of a training set and two of a validation set in the current folder; return the former."""
+    pytest.importorskip("distributed")
+    write_parts(learnable(2), 2, Path(), "valid")
+    Path("valid.svm").write_text(Path("valid-0.svm").read_text() + Path("valid-1.svm").read_text())
+    return write_parts(learnable(), 7, Path())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_workers", [1, 3])
+def test_workers_of_this_machine_give_the_same_bytes(n_workers: int, data: list[str]) -> None:
+    stopping = ("--early-stop", "3", "--sample", "0.7", "--report")
+    train("--data", *data, "--valid", "valid.svm", "--out", "one.json", *stopping, "one.report", *SMALL)
+    cluster = ("--dask", f"local:{n_workers}")
+    said = train("--data", "part-?.svm", "--valid", "valid-*.svm", "-o", "m.json", *stopping, "r", *SMALL, *cluster)
+    assert Path("m.json").read_bytes() == Path("one.json").read_bytes()
+    assert f"reading 7 files on {n_workers} worker" in said
+    one, own = Path("one.report").read_text(), Path("r").read_text()
+    rounds = re.compile(r'"rounds": \[.*?\]\n? *\}', re.DOTALL)
+    assert rounds.findall(own)[:1] == rounds.findall(one)[:1] != []
+
+
+@contextmanager
+def cluster(
+    n_workers: int, *security: str
+) -> Iterator[tuple[str, subprocess.Popen[bytes], list[subprocess.Popen[bytes]]]]:
+    """Start a scheduler and workers as a user does; yield the scheduler's address, and the processes."""
+    command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"]
+    if security:
+        command += ["--protocol", "tls", *security]
+    scheduler = subprocess.Popen([*command, "--no-dashboard"], stderr=subprocess.PIPE)
+    processes = [scheduler]
+    try:
+        address = wait_for(scheduler, rb"Scheduler at: +(\S+)").decode()
+        options = ["--nthreads", "1", "--no-nanny", "--no-dashboard", *security]
+        command = [sys.executable, "-m", "distributed.cli.dask_worker", address, *options]
+        for _ in range(n_workers):
+            processes.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        for _ in range(n_workers):
+            wait_for(scheduler, rb"Starting worker compute stream, (\S+)")
+        yield address, scheduler, processes[1:]
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+        if scheduler.stderr is not None:
+            scheduler.stderr.close()
+
+
+def wait_for(process: subprocess.Popen[bytes], pattern: bytes) -> bytes:
+    """Read what a process says until a line matches; return its first group."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        if found := re.search(pattern, line):
+            return found[1]
+    raise AssertionError(f"ended with {process.wait()}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lost", ["worker", "scheduler"])
+def test_what_is_lost_is_named_and_nothing_is_written(lost: str, data: list[str]) -> None:
+    Path("m.json").write_text("old")
+    with cluster(2) as (address, scheduler, workers):
+        run_options = ("--data", *data, "--trees", "100000", "--out", "m.json", "--dask", address)
+        command = start("train", *run_options)
+        wait_for(command, b"( trees, )")
+        (scheduler if lost == "scheduler" else workers[1]).kill()
+        began = time.monotonic()
+        _, said = command.communicate(timeout=60)
+        assert command.returncode == 1
+        assert time.monotonic() - began < 60
+        last = said.decode().splitlines()[-1]
+        assert last.startswith("lmart: error: the ") and f"{lost} tcp://" in last and " is lost" in last
+        assert b"Traceback" not in said
+    assert Path("m.json").read_text() == "old"
+
+
+@pytest.mark.slow
+def test_a_cluster_goes_on_after_a_refusal(data: list[str]) -> None:
+    """A fault in a part is told as one process tells it, and the workers serve the next run."""
+    with cluster(2) as (address, _, _):
+        Path("part-9.svm").write_text("1 qid:99 1:x\n")
+        said = train("--data", "part-*.svm", "--dask", address, status=1)
+        assert re.search(r"lmart: error: \S*part-9.svm:1: .*'x'", said)
+        Path("part-9.svm").unlink()
+        assert "nope-*.svm: no file of the workers matches it" in train(
+            "--data", "nope-*.svm", "--dask", address, status=1
+        )
+        train("--data", "part-*.svm", "--out", "m.json", *SMALL, "--dask", address)
+        train("--data", *data, "--out", "one.json", *SMALL)
+        assert Path("m.json").read_bytes() == Path("one.json").read_bytes()
+
+
+def certificate(name: str, *options: str) -> None:
+    """Write a key and a certificate."""
+    key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", f"{name}.key")
+    command = ["openssl", "req", "-x509", *key, "-out", f"{name}.pem", "-subj", f"/CN={name}", "-days", "2"]
+    subprocess.run([*command, *options], check=True, capture_output=True)
+
+
+@pytest.mark.slow
+def test_a_scheduler_with_certificates(data: list[str]) -> None:
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not here")
+    certificate("ca")
+    certificate("own", "-CA", "ca.pem", "-CAkey", "ca.key")
+    files = {"tls_ca_file": "ca.pem", "tls_client_cert": "own.pem", "tls_client_key": "own.key"}
+    Path("tls.json").write_text(json.dumps(files))
+    options = ("--data", "part-*.svm", *SMALL)
+    with cluster(1, "--tls-ca-file", "ca.pem", "--tls-cert", "own.pem", "--tls-key", "own.key") as (address, _, _):
+        assert address.startswith("tls://")
+        train(*options, "--out", "m.json", "--dask", address, "--dask-security", "tls.json")
+        assert "cannot be reached" in train(*options, "--out", "n.json", "--dask", address, status=1)
+    train("--data", *data, *SMALL, "--out", "one.json")
+    assert Path("m.json").read_bytes() == Path("one.json").read_bytes()
+    assert not Path("n.json").exists()
+
+
+@pytest.mark.slow
+def test_an_interrupt_ends_the_workers(data: list[str]) -> None:
+    command = start("train", "--data", *data, "--trees", "100000", "--out", "m.json", "--dask", "local:2")
+    wait_for(command, b"( trees, )")
+    workers = children(command.pid)
+    assert len(workers) >= 2
+    command.send_signal(signal.SIGINT)
+    _, said = command.communicate(timeout=60)
+    assert command.returncode == 130 and b"Traceback" not in said
+    deadline = time.monotonic() + 20
+    while any(map(is_running, workers)) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert not any(map(is_running, workers))
+    assert not Path("m.json").exists()
+
+
+def children(pid: int) -> list[int]:
+    """Return the processes that a process has started."""
+    found = Path(f"/proc/{pid}/task/{pid}/children")
+    if not found.exists():
+        pytest.skip("children of a process are not known here")
+    return list(map(int, found.read_text().split()))
+
+
+def is_running(pid: int) -> bool:
+    with suppress(OSError):
+        os.kill(pid, 0)
+        return True
+    return False

@@ -1,0 +1,71 @@
+"""Training in shards, in this process and without a cluster, for the tests."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from helpers.training_runs import learnable
+from lmart.formats.models.lmart_json import model_to_json
+from lmart.formats.read_options import ReadOptions
+from lmart.settings import TrainSettings
+from lmart.threads import WorkerPool
+from lmart.training.distributed.inputs import DataParts, ValidationParts, read_sets, resolve_sharded
+from lmart.training.distributed.run import DistributedRun
+from lmart.training.distributed.shards import LocalShards
+from lmart.training.rankers import RoundReport
+from lmart.training.train_result import TrainResult
+
+OPTIONS = ReadOptions()
+Measured = tuple[int, int, float | None, tuple[float | None, ...]]
+
+
+def measured(one: RoundReport) -> Measured:
+    """Return ranker, round and measures: of the training set, which must be taken at once, and of the others."""
+    return one.ranker, one.round, one.measure_training(), one.validation
+
+
+def write_parts(text: str, n: int, folder: Path, name: str = "part") -> list[str]:
+    """Write the queries of a LETOR text to n files, the first ones much smaller than the last, and return these."""
+    queries: dict[str, list[str]] = {}
+    for line in text.splitlines(keepends=True):
+        queries.setdefault(line.split()[1], []).append(line)
+    texts = ["".join(lines) for lines in queries.values()]
+    bounds = [round(len(texts) * (k / n) ** 1.5) for k in range(n + 1)]
+    paths = []
+    for k in range(n):
+        path = folder / f"{name}-{k}.svm"
+        path.write_text("".join(texts[max(k, bounds[k]) : max(k + 1, bounds[k + 1])]))
+        paths.append(str(path))
+    return paths
+
+
+def sizes_of(*lists: Sequence[str]) -> dict[str, int]:
+    """Return the bytes of each file."""
+    return {path: Path(path).stat().st_size for paths in lists for path in paths}
+
+
+def fit_in_shards(
+    train: ValidationParts,
+    settings: TrainSettings,
+    n_shards: int,
+    validation: Sequence[ValidationParts] = (),
+    options: ReadOptions = OPTIONS,
+    threads: int = 1,
+) -> tuple[TrainResult, list[Measured]]:
+    """Train on parts in so many shards of this process; return the result and the rounds."""
+    parts = DataParts(train, validation, sizes_of(train.parts, *(one.parts for one in validation)))
+    with WorkerPool(threads) as pool:
+        sets = read_sets(LocalShards("test", n_shards, threads), parts, options, settings, pool)
+        run = DistributedRun(sets, resolve_sharded(settings, sets), pool, time.perf_counter())
+        rounds = [measured(one) for one in run.rounds()]
+        return run.finish(), rounds
+
+
+def bytes_of(result: TrainResult) -> str:
+    """Return the model as it is written."""
+    return "".join(model_to_json(result.ensemble))
+
+
+__all__ = ["bytes_of", "fit_in_shards", "learnable", "sizes_of", "write_parts"]

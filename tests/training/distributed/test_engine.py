@@ -1,0 +1,61 @@
+"""What is refused of a cluster, with a stand-in for its client."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lmart.errors import DataError, LmartError
+from lmart.training.distributed import engine
+
+OWN = {"lmart": "0.1.0", "numba": "0.60.0", "numpy": "2.0.0"}
+
+
+class Client:
+    """Answers as a client of `distributed` does."""
+
+    status = "running"
+    scheduler = type("scheduler", (), {"ncores": None})
+
+    def __init__(self, threads: dict[str, int], versions: dict[str, dict[str, Any]]) -> None:
+        self.threads, self.versions = threads, versions
+
+    def sync(self, function: object, **options: object) -> dict[str, int]:
+        return self.threads
+
+    def get_versions(self, packages: list[str]) -> dict[str, Any]:
+        workers = {address: {"packages": own} for address, own in self.versions.items()}
+        return {"client": {"packages": OWN}, "workers": workers}
+
+
+@pytest.mark.parametrize(
+    "theirs, said",
+    [
+        (OWN | {"numba": "0.61.0"}, "the worker tcp://b has numba 0.61.0, but this command 0.60.0; install"),
+        (OWN | {"lmart": "0.2.0"}, "the worker tcp://b has lmart 0.2.0, but this command 0.1.0; install"),
+        (OWN | {"lmart": None}, "the worker tcp://b cannot load lmart, but this command 0.1.0; install"),
+        ({}, "the worker tcp://b cannot load lmart"),
+    ],
+)
+def test_other_versions_are_refused_by_name(theirs: dict[str, str | None], said: str) -> None:
+    client = Client({"tcp://a": 1, "tcp://b": 2}, {"tcp://a": OWN, "tcp://b": theirs})
+    with pytest.raises(LmartError, match=said):
+        engine.Cluster(client, "the cluster")
+
+
+def test_a_cluster_without_workers_is_refused() -> None:
+    with pytest.raises(LmartError, match="the cluster has no workers"):
+        engine.Cluster(Client({}, {}), "the cluster")
+
+
+def test_files_of_a_pattern_are_found_by_name(in_folder: Path) -> None:
+    for name in ("b-10.svm", "b-9.svm", "a.svm", "b[1].svm"):
+        Path(name).write_text(name)
+    found = engine.find_files(["b-*.svm", "a.svm", "b[1].svm"])
+    assert found == [[("b-10.svm", 8), ("b-9.svm", 7)], [("a.svm", 5)], [("b[1].svm", 8)]]
+    with pytest.raises(DataError, match=r"^c\*: no file of the workers matches it"):
+        engine.find_files(["a.svm", "c*"])
+    with pytest.raises(DataError, match=r"^c\.svm: .*, as a worker sees it"):
+        engine.find_files(["c.svm"])
