@@ -216,6 +216,12 @@ class Model:
         features : rows, as in `predict`; of kind "contributions" only
         ValueError when there is no such kind, or `features` are due or idle; ModelError when the model does not say
         what is asked for, as models of other tools may not.
+
+        >>> import lmart
+        >>> model = lmart.train(lmart.read("data/sample/train.svm"), trees=30)
+        >>> shares = model.importance()
+        >>> len(shares), round(sum(shares.values()), 6)
+        (20, 1.0)
         """
         if kind not in ("gain", "splits", "contributions"):
             raise ValueError(f"kind is {kind!r}; give 'gain', 'splits' or 'contributions'")

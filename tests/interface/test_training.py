@@ -241,12 +241,12 @@ def test_an_exception_in_the_callback_ends_the_run_cleanly() -> None:
         if one.round == 2:
             raise KeyboardInterrupt
 
-    before = signal.getsignal(signal.SIGINT)
+    before, threads = signal.getsignal(signal.SIGINT), set(threading.enumerate())
     with pytest.raises(KeyboardInterrupt):
         lmart.train(DATA, trees=50, threads=2, callback=stop)
     assert signal.getsignal(signal.SIGINT) is before
     until = time.monotonic() + 10
-    while (alive := [one for one in threading.enumerate() if one.name == "lmart-worker"]) and time.monotonic() < until:
+    while (alive := set(threading.enumerate()) - threads) and time.monotonic() < until:
         time.sleep(0.01)
     assert not alive
     assert lmart.train(DATA, trees=2).n_trees == 2
