@@ -127,7 +127,8 @@ def part_memory(bench: Bench) -> None:
         take_turns(turns, 1)  # compile, and touch what is touched first
         figures = take_turns(turns, bench.args.repeats)
     for tool, values in means.items():
-        if any(abs(a - b) > 1e-6 for a, b in zip(values, means["lmart"], strict=True)):
+        # ir_measures compares scores in 32 bits, in which some of millions are equal.
+        if any(abs(a - b) > 1e-5 for a, b in zip(values, means["lmart"], strict=True)):
             raise RuntimeError(f"{tool} measures otherwise: {means}")
     title = f"measures in memory, {bench.size}"
     bench.report.ratios(title, figures, "s", dict.fromkeys([tool for tool in figures if tool != "lmart"]))
