@@ -23,6 +23,7 @@ from lmart.training.distributed import shard as shard_module
 from lmart.training.distributed.addresses import Address
 from lmart.training.distributed.local_workers import LocalCluster, local_cluster
 from lmart.training.distributed.shard import Shard
+from lmart.training.distributed.shards import Shards
 
 SAME_VERSIONS = ("lmart", "numba", "numpy")
 WAITED = 1.0  # seconds between looks at whether all workers are still there
@@ -111,7 +112,7 @@ def _wait_for_workers(client: Any, local: LocalCluster) -> None:
     raise LmartError(f"{what}; use fewer, or try 'dask worker' to see why")
 
 
-class Cluster:
+class Cluster(Shards):
     """A cluster with a connection to its scheduler.
 
     client : of `distributed`
@@ -196,14 +197,6 @@ class Cluster:
         arguments : of each shard
         """
         return [self._wait(one) for one in [*map(self._begin(method), self._actors, arguments)]]
-
-    def call(self, method: str, *arguments: Any) -> list[Any]:
-        """Call a method of every shard with the same arguments, at the same time; return what they return.
-
-        method    : its name
-        arguments : of the call
-        """
-        return self.each(method, [arguments] * len(self))
 
     def ask(self, number: int, method: str, *arguments: Any) -> Any:
         """Call a method of one shard and return what it returns.

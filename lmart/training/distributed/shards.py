@@ -29,7 +29,7 @@ class Shards(Protocol):
         method    : its name
         arguments : of the call
         """
-        ...
+        return self.each(method, [arguments] * len(self))
 
     def ask(self, number: int, method: str, *arguments: Any) -> Any:
         """Call a method of one shard and return what it returns.
@@ -41,7 +41,7 @@ class Shards(Protocol):
         ...
 
 
-class LocalShards:
+class LocalShards(Shards):
     """Shards in this process, one worked on after the other.
 
     run     : name of the run
@@ -62,14 +62,6 @@ class LocalShards:
         arguments : of each shard
         """
         return [getattr(shard, method)(*own) for shard, own in zip(self._shards, arguments, strict=True)]
-
-    def call(self, method: str, *arguments: Any) -> list[Any]:
-        """Call a method of every shard with the same arguments; return what they return.
-
-        method    : its name
-        arguments : of the call
-        """
-        return self.each(method, [arguments] * len(self))
 
     def ask(self, number: int, method: str, *arguments: Any) -> Any:
         """Call a method of one shard and return what it returns.
