@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TextIO
 
 import lmart.kernels
 from lmart.cli.terminal.progress import NoProgress, PlainProgress, Progress, TerminalProgress
@@ -45,10 +45,18 @@ def error(text: str) -> None:
 
 def on_terminal() -> bool:
     """Return whether standard error may get colours, control characters and bars."""
+    return takes_colours(sys.stderr)
+
+
+def takes_colours(stream: TextIO) -> bool:
+    """Return whether a stream is a terminal that may get colours and control characters.
+
+    stream : standard output or error
+    """
     if os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") in ("dumb", "unknown", ""):
         return False
     try:
-        return sys.stderr.isatty()
+        return stream.isatty()
     except ValueError:  # closed
         return False
 

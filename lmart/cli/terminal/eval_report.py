@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
+from lmart.cli.terminal.console import takes_colours
 from lmart.errors import counted, input_name, visible
 from lmart.gains import GAIN_MEANINGS
 from lmart.measures.conventions import CHOICES, Conventions, level_text
@@ -147,9 +147,7 @@ def shown(value: float | None) -> str:
 
 def is_terminal() -> bool:
     """Return whether standard output may get colours and rules."""
-    if os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") in ("dumb", "unknown", ""):
-        return False
-    return sys.stdout.isatty()
+    return takes_colours(sys.stdout)
 
 
 def _print_on_terminal(
