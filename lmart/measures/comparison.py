@@ -195,22 +195,22 @@ def _compare_pair(
         t, p_t = paired_t(d, own) or (None, None)
         compared.append(
             Comparison(
-                measure,
-                baseline.name,
-                system.name,
-                len(d),
-                left_out[measure],
-                _mean(d, own),
-                intervals[measure],
-                int(np.count_nonzero(d > 0)),
-                int(np.count_nonzero(d == 0)),
-                int(np.count_nonzero(d < 0)),
-                test,
-                t,
-                p_t,
-                None,
-                _furthest(every, counts, 1.0),
-                _furthest(every, counts, -1.0),
+                measure=measure,
+                baseline=baseline.name,
+                system=system.name,
+                queries=len(d),
+                left_out=left_out[measure],
+                difference=_mean(d, own),
+                interval=intervals[measure],
+                wins=int(np.count_nonzero(d > 0)),
+                ties=int(np.count_nonzero(d == 0)),
+                losses=int(np.count_nonzero(d < 0)),
+                randomization=test,
+                t=t,
+                p_t=p_t,
+                p_holm=None,
+                gained=_furthest(every, counts, 1.0),
+                lost=_furthest(every, counts, -1.0),
             )
         )
     return compared
