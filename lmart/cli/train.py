@@ -161,7 +161,10 @@ Examples:
     help="Write the run as JSON.\f It has settings, measures of every round, warnings, seconds; see lmart-report(5).",
 )
 @selection_options
-@cluster_options
+@cluster_options(
+    "Train on the workers of a Dask cluster.\f The model has the same bytes. Workers read the files themselves, each "
+    "some adjacent ones; a name may be a pattern in quotes, such as 'part-*.svm'."
+)
 @data_options
 @threads_option
 @quiet_option
@@ -214,10 +217,10 @@ def command(
                 inputs = read_inputs(request, pool, console)
             else:
                 from lmart.cli import train_cluster
-                from lmart.training.distributed.engine import connected
+                from lmart.distributed.cluster import connected
 
                 workers = stack.enter_context(connected(cluster.address, cluster.dask_security, pool.threads))
-                inputs = train_cluster.read_inputs(request, cluster, workers, pool, console)
+                inputs = train_cluster.read_inputs(request, workers, pool, console)
             resolved = train_run.resolve_settings(request, inputs)
         train_run.report_inputs(request, inputs, resolved, console)
         selected = train_run.select(request, inputs, resolved, record, pool, console)

@@ -2,47 +2,43 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 
-from lmart.cli.options.cluster import ClusterOptions
 from lmart.cli.terminal.console import Console
 from lmart.cli.train_inputs import TrainingInputs, check_columns
 from lmart.cli.train_request import TrainRequest
 from lmart.data.metadata import NO_SIDECARS
+from lmart.distributed.cluster import Cluster
+from lmart.distributed.parts import find_parts
+from lmart.distributed.training.inputs import DataParts, ValidationParts, read_sets
+from lmart.distributed.training.shard import Shard
 from lmart.errors import DataError, counted
 from lmart.formats.documents.reading import source_name
 from lmart.threads import WorkerPool
-from lmart.training.distributed.engine import Cluster
-from lmart.training.distributed.inputs import DataParts, ValidationParts, read_sets
 
 GROUPING = ", or use --group-by-qid"  # an advice of readers that workers cannot follow
 
 
-def read_inputs(
-    request: TrainRequest, options: ClusterOptions, cluster: Cluster, pool: WorkerPool, console: Console
-) -> TrainingInputs:
+def read_inputs(request: TrainRequest, cluster: Cluster, pool: WorkerPool, console: Console) -> TrainingInputs:
     """Read all inputs of a run into shards on the workers; DataError names file and line.
 
     request : what the command line asks for
-    options : where the run is
     cluster : of the run
     pool    : the threads of this process
     console : where messages go
     """
-    here = bool(options.address.processes)
-    parts = find_parts(request, cluster, here)
-    n_parts = len(parts.train.parts)
-    cluster.start_shards(n_parts)
-    on = f"{counted(n_parts, 'file')} on {counted(len(cluster), 'worker')}"
-    idle = "" if len(cluster) == cluster.n_workers else f" of {cluster.n_workers}, as each has at least one"
+    parts = find_data_parts(request, cluster)
+    n_parts, n_workers = len(parts.train.parts), len(cluster.addresses)
+    shards = cluster.start_actors(Shard, n_parts)
+    on = f"{counted(n_parts, 'file')} on {counted(len(shards), 'worker')}"
+    idle = "" if len(shards) == n_workers else f" of {n_workers}, as each has at least one"
     console.notice(f"reading {on}{idle}")
     read_options = replace(request.read_options, gain=request.settings.gain)
     files = request.files
     try:
         sets = read_sets(
-            cluster,
+            shards,
             parts,
             read_options,
             request.settings,
@@ -58,12 +54,11 @@ def read_inputs(
     return TrainingInputs(sets.train_set, [], None, NO_SIDECARS, [], sets.warnings, sharded=sets)
 
 
-def find_parts(request: TrainRequest, cluster: Cluster, here: bool) -> DataParts:
+def find_data_parts(request: TrainRequest, cluster: Cluster) -> DataParts:
     """Return the files of all sets, as the workers see them; DataError when one is missing.
 
     request : what the command line asks for
     cluster : of the run
-    here    : workers have the same current folder; else names are made absolute
     """
     files, metadata = request.files, request.metadata_files
     asked: dict[str, list[str]] = {}
@@ -75,8 +70,7 @@ def find_parts(request: TrainRequest, cluster: Cluster, here: bool) -> DataParts
 
     one_each = [*filter(None, (metadata.weights, metadata.init_scores))]
     patterns = [*files.data, *files.valid, *one_each, *metadata.valid_weights, *metadata.valid_init_scores]
-    names = [pattern if here else os.path.abspath(pattern) for pattern in patterns]
-    for pattern, matched in zip(patterns, cluster.find(names), strict=True):
+    for pattern, matched in zip(patterns, find_parts(cluster, patterns), strict=True):
         asked[pattern] = [path for path, _ in matched]
         sizes |= matched
     train = [path for pattern in files.data for path in found(pattern)]

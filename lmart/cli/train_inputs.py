@@ -26,7 +26,7 @@ from lmart.training.continuation import Continuation
 from lmart.training.resolving import Trainable
 
 if TYPE_CHECKING:
-    from lmart.training.distributed.inputs import ShardedSet, ShardedSets
+    from lmart.distributed.training.inputs import ShardedSet, ShardedSets
 
 
 @dataclass(frozen=True, eq=False)

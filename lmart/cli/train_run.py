@@ -14,13 +14,13 @@ from lmart.cli.terminal.console import Console
 from lmart.cli.terminal.round_progress import RoundProgress
 from lmart.cli.train_inputs import TrainingInputs
 from lmart.cli.train_request import TrainRequest
+from lmart.distributed.training.inputs import ShardedSet, resolve_sharded
+from lmart.distributed.training.run import DistributedRun
 from lmart.formats.models.lmart_json import model_to_json
 from lmart.settings.resolved import ResolvedSettings
 from lmart.streams import AtomicOutputs
 from lmart.threads import WorkerPool
 from lmart.training.boosting import BoostingRun, TrainingRun
-from lmart.training.distributed.inputs import ShardedSet, resolve_sharded
-from lmart.training.distributed.run import DistributedRun
 from lmart.training.rankers import RoundReport
 from lmart.training.resolving import resolve_for
 from lmart.training.train_result import TrainResult

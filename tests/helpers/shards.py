@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from helpers.training_runs import learnable
+from lmart.distributed.actors import LocalActors
+from lmart.distributed.training.inputs import DataParts, ValidationParts, read_sets, resolve_sharded
+from lmart.distributed.training.run import DistributedRun
+from lmart.distributed.training.shard import Shard
 from lmart.formats.models.lmart_json import model_to_json
 from lmart.formats.read_options import ReadOptions
 from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool
-from lmart.training.distributed.inputs import DataParts, ValidationParts, read_sets, resolve_sharded
-from lmart.training.distributed.run import DistributedRun
-from lmart.training.distributed.shards import LocalShards
 from lmart.training.rankers import RoundReport
 from lmart.training.train_result import TrainResult
 
@@ -57,7 +58,8 @@ def fit_in_shards(
     """Train on parts in so many shards of this process; return the result and the rounds."""
     parts = DataParts(train, validation, sizes_of(train.parts, *(one.parts for one in validation)))
     with WorkerPool(threads) as pool:
-        sets = read_sets(LocalShards("test", n_shards, threads), parts, options, settings, pool)
+        shards = LocalActors([Shard("test", threads) for _ in range(n_shards)])
+        sets = read_sets(shards, parts, options, settings, pool)
         run = DistributedRun(sets, resolve_sharded(settings, sets), pool, time.perf_counter())
         rounds = [measured(one) for one in run.rounds()]
         return run.finish(), rounds

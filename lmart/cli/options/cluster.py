@@ -1,34 +1,19 @@
-"""Options of `lmart train` that say where it runs; the command gets them packed as one `cluster: ClusterOptions`."""
+"""Options that say where a command runs; it gets them packed as one `cluster: ClusterOptions`."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 
 import click
 
 from lmart.cli.options.packed import packed
+from lmart.distributed.addresses import Address
 from lmart.errors import quote
-from lmart.training.distributed.addresses import Address
 
 MOST_PROCESSES = 1024
 _SCHEDULER = re.compile(r"(tcp|tls|ws|wss)://[^/\s]+:\d+/?")
-
-_OPTIONS = (
-    click.option(
-        "--dask",
-        metavar="ADDRESS",
-        help="Train on the workers of a Dask cluster.\f The model has the same bytes. ADDRESS is tcp://HOST:PORT or "
-        "tls://HOST:PORT of its scheduler, or local:N for N processes of this machine. Workers read the files "
-        "themselves, each some adjacent ones; a name may be a pattern in quotes, such as 'part-*.svm'.",
-    ),
-    click.option(
-        "--dask-security",
-        metavar="FILE",
-        help="Certificates for a scheduler with TLS.\f JSON with tls_ca_file, tls_client_cert and tls_client_key.",
-    ),
-)
 
 
 @dataclass(frozen=True)
@@ -79,5 +64,22 @@ class ClusterOptions:
         raise click.UsageError(f"--dask {quote(given)} is no address; give {allowed}")
 
 
-cluster_options = packed("cluster", ClusterOptions, [one.name for one in fields(ClusterOptions)], _OPTIONS)
-"""Add the options; the command gets them packed as the keyword `cluster: ClusterOptions`."""
+def cluster_options(does: str) -> Callable[[Callable[..., object]], Callable[..., object]]:
+    """Return a decorator that adds the options; the command gets them packed as the keyword `cluster: ClusterOptions`.
+
+    does : help of --dask: one sentence, and what --help adds about the files
+    """
+    options = (
+        click.option(
+            "--dask",
+            metavar="ADDRESS",
+            help=f"{does} ADDRESS is tcp://HOST:PORT or tls://HOST:PORT of its scheduler, or local:N for N processes "
+            "of this machine.",
+        ),
+        click.option(
+            "--dask-security",
+            metavar="FILE",
+            help="Certificates for a scheduler with TLS.\f JSON with tls_ca_file, tls_client_cert and tls_client_key.",
+        ),
+    )
+    return packed("cluster", ClusterOptions, [one.name for one in fields(ClusterOptions)], options)

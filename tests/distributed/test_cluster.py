@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from lmart.distributed import parts
+from lmart.distributed.cluster import Cluster
 from lmart.errors import DataError, LmartError
-from lmart.training.distributed import engine
 
 OWN = {"lmart": "0.1.0", "numba": "0.60.0", "numpy": "2.0.0"}
 
@@ -42,20 +43,20 @@ class Client:
 def test_other_versions_are_refused_by_name(theirs: dict[str, str | None], said: str) -> None:
     client = Client({"tcp://a": 1, "tcp://b": 2}, {"tcp://a": OWN, "tcp://b": theirs})
     with pytest.raises(LmartError, match=said):
-        engine.Cluster(client, "the cluster")
+        Cluster(client, "the cluster")
 
 
 def test_a_cluster_without_workers_is_refused() -> None:
     with pytest.raises(LmartError, match="the cluster has no workers"):
-        engine.Cluster(Client({}, {}), "the cluster")
+        Cluster(Client({}, {}), "the cluster")
 
 
 def test_files_of_a_pattern_are_found_by_name(in_folder: Path) -> None:
     for name in ("b-10.svm", "b-9.svm", "a.svm", "b[1].svm"):
         Path(name).write_text(name)
-    found = engine.find_files(["b-*.svm", "a.svm", "b[1].svm"])
+    found = parts.find_files(["b-*.svm", "a.svm", "b[1].svm"])
     assert found == [[("b-10.svm", 8), ("b-9.svm", 7)], [("a.svm", 5)], [("b[1].svm", 8)]]
     with pytest.raises(DataError, match=r"^c\*: no file of the workers matches it"):
-        engine.find_files(["a.svm", "c*"])
+        parts.find_files(["a.svm", "c*"])
     with pytest.raises(DataError, match=r"^c\.svm: .*, as a worker sees it"):
-        engine.find_files(["c.svm"])
+        parts.find_files(["c.svm"])

@@ -11,6 +11,9 @@ import numpy as np
 from lmart.array_types import Float64Array, Int64Array, UInt8Array
 from lmart.binning.edge_sample import SAMPLE_LIMIT
 from lmart.binning.edges import BinEdges, count_zeros, edges_of_cells, feature_groups, join_edges
+from lmart.distributed.actors import Actors
+from lmart.distributed.training.shard_metadata import WeightsFound, refuse_mixed
+from lmart.distributed.training.shard_reading import PartsFound
 from lmart.errors import DataError
 from lmart.formats.documents.feature_table import FeatureTable
 from lmart.formats.documents.reading import for_models
@@ -23,9 +26,6 @@ from lmart.settings.data_facts import DataFacts
 from lmart.settings.resolved import ResolvedSettings, resolve
 from lmart.threads import WorkerPool
 from lmart.training.boosting import without_trees
-from lmart.training.distributed.shard_metadata import WeightsFound, refuse_mixed
-from lmart.training.distributed.shard_reading import PartsFound
-from lmart.training.distributed.shards import Shards
 
 GATHERED = 1 << 20  # cells of the sample that the driver holds at a time
 
@@ -115,7 +115,7 @@ class ShardedSets:
     warnings           : how validation sets fail to match the training set
     """
 
-    shards: Shards
+    shards: Actors
     train_set: ShardedSet
     validation_sets: Sequence[ShardedSet]
     edges: BinEdges
@@ -143,7 +143,7 @@ def adjacent_parts(sizes: Sequence[int], n_shards: int) -> list[tuple[int, int]]
     return bounds
 
 
-def read_training_set(shards: Shards, parts: DataParts, options: ReadOptions, settings: TrainSettings) -> ShardedSet:
+def read_training_set(shards: Actors, parts: DataParts, options: ReadOptions, settings: TrainSettings) -> ShardedSet:
     """Read the labels, queries and features of the training set; DataError as one machine raises it.
 
     shards   : that read
@@ -167,7 +167,7 @@ def read_training_set(shards: Shards, parts: DataParts, options: ReadOptions, se
 
 
 def read_bins(
-    shards: Shards, train_set: ShardedSet, settings: TrainSettings, pool: WorkerPool
+    shards: Actors, train_set: ShardedSet, settings: TrainSettings, pool: WorkerPool
 ) -> tuple[BinEdges, UInt8Array]:
     """Choose bin edges and find the bins of all rows; return the edges and each feature's most frequent bin.
 
@@ -194,7 +194,7 @@ def read_bins(
     return joined, bin_counts.argmax(axis=1).astype(np.uint8)
 
 
-def _sample(shards: Shards, train_set: ShardedSet) -> int:
+def _sample(shards: Actors, train_set: ShardedSet) -> int:
     """Choose the rows that bin edges are chosen from, as one machine does; return how many there are."""
     first_rows = np.cumsum([0, *(one.n_documents for one in train_set.found)]).tolist()[:-1]
     places = [_places(train_set, one) for one in train_set.found]
@@ -250,7 +250,7 @@ def _joined(source: str, found: Sequence[PartsFound], paths: Sequence[Sequence[s
     return ShardedSet(source, found, np.sort(ids), names, tables), ids
 
 
-def _deal(shards: Shards, parts: Sequence[str], sizes: Mapping[str, int]) -> list[list[str]]:
+def _deal(shards: Actors, parts: Sequence[str], sizes: Mapping[str, int]) -> list[list[str]]:
     """Return the parts of each shard."""
     bounds = adjacent_parts([sizes[part] for part in parts], len(shards))
     return [list(parts[first:last]) for first, last in bounds]
@@ -262,7 +262,7 @@ def _tell(found: Sequence[PartsFound], options: ReadOptions) -> None:
             (options.warning if is_warning else options.notice)(text)
 
 
-def _refuse_spanning(shards: Shards, number: int | None, found: Sequence[PartsFound]) -> None:
+def _refuse_spanning(shards: Actors, number: int | None, found: Sequence[PartsFound]) -> None:
     """Raise DataError when two shards have rows of one query, naming both places."""
     codes = np.sort(np.concatenate([one.query_codes for one in found]))
     again = np.unique(codes[1:][codes[1:] == codes[:-1]])
@@ -277,7 +277,7 @@ def _refuse_spanning(shards: Shards, number: int | None, found: Sequence[PartsFo
 
 
 def read_validation_sets(
-    shards: Shards, parts: DataParts, options: ReadOptions, sets: tuple[ShardedSet, TrainSettings], strict: bool
+    shards: Actors, parts: DataParts, options: ReadOptions, sets: tuple[ShardedSet, TrainSettings], strict: bool
 ) -> tuple[list[ShardedSet], list[str]]:
     """Read the validation sets into bins; return them, and warnings of features that only one side has.
 
@@ -305,7 +305,7 @@ def read_validation_sets(
     return read, warnings
 
 
-def read_metadata(shards: Shards, parts: DataParts) -> list[int]:
+def read_metadata(shards: Actors, parts: DataParts) -> list[int]:
     """Read weights and initial scores; return the power of two that the largest weight of each set is below.
 
     shards : that hold the sets
@@ -326,7 +326,7 @@ def read_metadata(shards: Shards, parts: DataParts) -> list[int]:
 
 
 def read_sets(
-    shards: Shards,
+    shards: Actors,
     parts: DataParts,
     options: ReadOptions,
     settings: TrainSettings,

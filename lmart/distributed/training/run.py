@@ -9,16 +9,16 @@ from typing import NamedTuple
 import numpy as np
 
 from lmart.array_types import Float64Array, Int8Array
+from lmart.distributed.actors import Actors
+from lmart.distributed.training.inputs import ShardedSet, ShardedSets
+from lmart.distributed.training.leaves import ShardedLeaves
+from lmart.distributed.training.shard import DrawnRows, EdgeMagnitudes, PackedRoot
+from lmart.distributed.training.shard_scores import OVERFLOW_SHIFT, MeasureSums, QueriesFound
 from lmart.errors import SettingsError
 from lmart.kernels.bit_mixing import round_key
 from lmart.settings.resolved import RankerSettings, ResolvedSettings
 from lmart.threads import WorkerPool
 from lmart.training.boosting import BoostingRun, Learner, feature_directions, without_trees
-from lmart.training.distributed.inputs import ShardedSet, ShardedSets
-from lmart.training.distributed.leaves import ShardedLeaves
-from lmart.training.distributed.shard import DrawnRows, EdgeMagnitudes, PackedRoot
-from lmart.training.distributed.shard_scores import OVERFLOW_SHIFT, MeasureSums, QueriesFound
-from lmart.training.distributed.shards import Shards
 from lmart.training.grower import GrownTree, Histograms, Units, grow_tree
 from lmart.training.objectives import Gradients
 from lmart.training.score_tracking import SPREAD_SCALES, KeptScores, spread_of_squares
@@ -79,7 +79,7 @@ class ShardedScores:
     number : of the set, the training set being 0
     """
 
-    def __init__(self, shards: Shards, number: int) -> None:
+    def __init__(self, shards: Actors, number: int) -> None:
         self._shards, self._number = shards, number
         self._sums: list[MeasureSums] | None = None  # of the current scores, if they are known
 

@@ -12,7 +12,10 @@ from lmart.binning.binned_features import BinnedDataset
 from lmart.binning.edges import BinEdges
 from lmart.data.dataset import Judged
 from lmart.data.metadata import Sidecars
-from lmart.errors import LmartError
+from lmart.distributed.runs import check_run
+from lmart.distributed.training.shard_metadata import WeightsFound, read_init_scores, read_weights
+from lmart.distributed.training.shard_reading import PartsFound, TrainingParts, ValidationParts
+from lmart.distributed.training.shard_scores import MeasureSums, QueriesFound, measure_sums, weight_exponent
 from lmart.formats.read_options import ReadOptions
 from lmart.gains import refuse_labels_above
 from lmart.kernels.gradient_sampling import RowDraw
@@ -22,18 +25,12 @@ from lmart.scoring.ensemble import Ensemble
 from lmart.settings.resolved import ResolvedSettings
 from lmart.threads import WorkerPool
 from lmart.training import objectives, tree_round
-from lmart.training.distributed.shard_metadata import WeightsFound, read_init_scores, read_weights
-from lmart.training.distributed.shard_reading import PartsFound, TrainingParts, ValidationParts
-from lmart.training.distributed.shard_scores import MeasureSums, QueriesFound, measure_sums, weight_exponent
 from lmart.training.grower import GrownTree
 from lmart.training.grower.growing_tree import run_by_size
 from lmart.training.grower.row_partition import LocalLeaves, PlannedSplit, RowNarrowing
 from lmart.training.objectives import Gradients, Objective
 from lmart.training.resolving import naming
 from lmart.training.score_tracking import Training, Validation, Watched
-
-given_up: set[str] = set()
-"""The runs that were given up: shards of theirs end what they do."""
 
 
 class DrawnRows(NamedTuple):
@@ -98,8 +95,7 @@ class Shard:
         self.close()
 
     def _check(self) -> None:
-        if self._run in given_up:
-            raise LmartError("the run was given up")
+        check_run(self._run)
 
     # reading
 

@@ -12,6 +12,8 @@ from helpers.shards import Measured, bytes_of, fit_in_shards, learnable, measure
 from lmart.binning import edge_sample
 from lmart.binning.streaming import read_training_set, read_validation_set
 from lmart.data.metadata import NO_SIDECARS, Sidecars
+from lmart.distributed.training import inputs, run, shard_reading
+from lmart.distributed.training.inputs import ValidationParts
 from lmart.errors import DataError
 from lmart.formats import metadata_files
 from lmart.formats.documents.reading import read_dataset
@@ -20,8 +22,6 @@ from lmart.settings import OBJECTIVES, TrainSettings
 from lmart.threads import WorkerPool
 from lmart.training import score_tracking, tree_round
 from lmart.training.boosting import train, without_trees
-from lmart.training.distributed import inputs, run, shard_reading
-from lmart.training.distributed.inputs import ValidationParts
 from lmart.training.train_result import TrainResult
 
 SMALL = TrainSettings(trees=6, leaves=8, min_docs=3, rankers=1, objective="lambdamart", tree="leafwise")

@@ -1,4 +1,4 @@
-"""The Dask cluster that holds the shards: connecting, its workers, and what is said when something of it is lost.
+"""A Dask cluster: connecting, running work on its workers, and what is said when something of it is lost.
 
 Scheduling, transport, encryption and the detection of failures are those of the package `distributed`.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import glob
 import json
 import logging
 import os
@@ -15,15 +14,16 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
+from lmart.distributed.actors import Actors
+from lmart.distributed.addresses import Address
+from lmart.distributed.local_workers import LocalCluster, local_cluster
+from lmart.distributed.runs import give_up
 from lmart.errors import DataError, LmartError, counted, quote
 from lmart.streams import reason
-from lmart.training.distributed import shard as shard_module
-from lmart.training.distributed.addresses import Address
-from lmart.training.distributed.local_workers import LocalCluster, local_cluster
-from lmart.training.distributed.shard import Shard
-from lmart.training.distributed.shards import Shards
+
+Result = TypeVar("Result")
 
 SAME_VERSIONS = ("lmart", "numba", "numpy")
 WAITED = 1.0  # seconds between looks at whether all workers are still there
@@ -68,34 +68,6 @@ def read_security(path: str) -> dict[str, str]:
     return dict(content)
 
 
-def find_files(patterns: Sequence[str]) -> list[list[tuple[str, int]]]:
-    """Return the files of each pattern, by name, with their bytes. Runs on a worker, whose storage has the data.
-
-    patterns : names of files, or patterns with *, ? and [...]
-    DataError when a file is not there, or none matches.
-    """
-    found = []
-    for pattern in patterns:
-        paths = [pattern]
-        if not os.path.exists(pattern) and glob.has_magic(pattern):
-            paths = sorted(path for path in glob.glob(pattern) if os.path.isfile(path))
-            if not paths:
-                raise DataError("no file of the workers matches it; check the pattern", pattern)
-        try:
-            found.append([(path, os.stat(path).st_size) for path in paths])
-        except OSError as fault:
-            raise DataError(f"{reason(fault)}, as a worker sees it", fault.filename or pattern) from None
-    return found
-
-
-def give_up(run: str) -> None:
-    """Let shards of a run end what they do. Runs on workers.
-
-    run : its name
-    """
-    shard_module.given_up.add(run)
-
-
 def _lost_worker(address: str) -> LmartError:
     what = f"the worker {address} is lost: it ended, ran out of memory, or cannot be reached"
     return LmartError(f"{what}; see its log, and then start this command again")
@@ -112,23 +84,23 @@ def _wait_for_workers(client: Any, local: LocalCluster) -> None:
     raise LmartError(f"{what}; use fewer, or try 'dask worker' to see why")
 
 
-class Cluster(Shards):
+class Cluster:
     """A cluster with a connection to its scheduler.
 
-    client : of `distributed`
-    where  : what messages call it
+    client          : of `distributed`
+    where           : what messages call it
+    on_this_machine : its workers were started by this process, and have the same current folder
 
-    n_workers : that it has
+    run       : name of what this process does with it
+    addresses : of its workers
     """
 
-    def __init__(self, client: Any, where: str) -> None:
-        self._client, self._where = client, where
+    def __init__(self, client: Any, where: str, on_this_machine: bool = False) -> None:
+        self._client, self._where, self.on_this_machine = client, where, on_this_machine
         self._threads: Mapping[str, int] = self.running_workers()
-        self.n_workers = len(self._threads)
-        self._run = uuid.uuid4().hex
-        self._actors: list[Any] = []
-        self._held: list[Any] = []
+        self.run = uuid.uuid4().hex
         self.addresses: list[str] = sorted(self._threads)
+        self._actors: WorkerActors | None = None
         if not self.addresses:
             raise LmartError(f"{where} has no workers; start some, with: dask worker ADDRESS")
         self._refuse_other_versions()
@@ -147,7 +119,7 @@ class Cluster(Shards):
         try:
             found = self._client.get_versions(packages=list(SAME_VERSIONS))
         except LOST as fault:
-            raise self._failure(fault) from None
+            raise self.failure(fault) from None
         own = found["client"]["packages"]
         for address in self.addresses:
             if address not in found["workers"]:
@@ -159,64 +131,50 @@ class Cluster(Shards):
                     what = f"the worker {address} {has}, but this command {own[name]}"
                     raise LmartError(f"{what}; install the same versions everywhere")
 
-    def find(self, patterns: Sequence[str]) -> list[list[tuple[str, int]]]:
-        """Return the files of each pattern, as a worker sees them: see `find_files`.
+    def run_tasks(self, function: Callable[..., Result], calls: Sequence[tuple[Any, ...]]) -> Iterator[Result]:
+        """Yield what a function returns for each of several arguments, in their order, from workers with a free thread.
 
-        patterns : names of files, or patterns with *, ? and [...]
+        function : of a module that workers can import
+        calls    : arguments of each call
         """
-        future = self._client.submit(find_files, list(patterns), workers=self.addresses[:1], pure=False)
-        found: list[list[tuple[str, int]]] = self._wait(future)
-        return found
+        futures = [self._client.submit(function, *call, pure=False, retries=0) for call in calls]
+        for place, future in enumerate(futures):
+            yield self.wait(future)
+            futures[place] = None  # so that the cluster forgets it
 
-    def start_shards(self, most: int) -> None:
-        """Place an empty shard on each worker.
+    def share(self, value: Any) -> Any:
+        """Copy a value to all workers; return what stands for it in arguments of tasks.
 
-        most : shards that are needed
+        value : to be copied
+        """
+        try:
+            return self._client.scatter(value, broadcast=True, hash=False)
+        except LOST as fault:
+            raise self.failure(fault) from None
+
+    def start_actors(self, kind: type[Any], most: int) -> Actors:
+        """Start an object on each worker; return them. Other workers no longer matter.
+
+        kind : class of the objects; gets the name of the run and the threads of its worker
+        most : objects that are needed
         """
         self.addresses = self.addresses[:most]
-        for address in self.addresses:
-            one = self._client.submit(
-                Shard,
-                self._run,
+        held = [
+            self._client.submit(
+                kind,
+                self.run,
                 self._threads[address],
                 actor=True,
                 workers=[address],
                 allow_other_workers=False,
                 pure=False,
             )
-            self._held.append(one)
-        self._actors = [self._wait(one) for one in self._held]
+            for address in self.addresses
+        ]
+        self._actors = WorkerActors(self, held)
+        return self._actors
 
-    def __len__(self) -> int:
-        return len(self._actors)
-
-    def each(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Call a method of every shard, at the same time; return what they return.
-
-        method    : its name
-        arguments : of each shard
-        """
-        return [self._wait(one) for one in [*map(self._begin(method), self._actors, arguments)]]
-
-    def ask(self, number: int, method: str, *arguments: Any) -> Any:
-        """Call a method of one shard and return what it returns.
-
-        number    : of the shard, from 0
-        method    : its name
-        arguments : of the call
-        """
-        return self._wait(self._begin(method)(self._actors[number], arguments))
-
-    def _begin(self, method: str) -> Callable[[Any, tuple[Any, ...]], Any]:
-        def begin(actor: Any, arguments: tuple[Any, ...]) -> Any:
-            try:
-                return getattr(actor, method)(*arguments)
-            except LOST as fault:
-                raise self._failure(fault) from None
-
-        return begin
-
-    def _wait(self, future: Any) -> Any:
+    def wait(self, future: Any) -> Any:
         """Return the result of a future as soon as it is there; LmartError when its worker or the scheduler is lost."""
         while True:
             try:
@@ -228,9 +186,9 @@ class Cluster(Shards):
             except LmartError:
                 raise
             except LOST as fault:
-                raise self._failure(fault) from None
+                raise self.failure(fault) from None
 
-    def _failure(self, fault: BaseException) -> BaseException:
+    def failure(self, fault: BaseException) -> BaseException:
         """Return what is to be raised for a call that did not come back; LmartError when the cluster is the cause.
 
         fault : what `distributed` or the shard raised
@@ -256,17 +214,56 @@ class Cluster(Shards):
     def close(self, finished: bool) -> None:
         """Leave the cluster as it was.
 
-        finished : the run is done; else shards are told to give up what they do
+        finished : the run is done; else workers are told to give up what they do
         """
         with contextlib.suppress(Exception):
-            if finished:
-                self.call("close")
-            else:
+            if not finished:
                 there = self.running_workers()
-                self._client.run(give_up, self._run, workers=[one for one in self.addresses if one in there])
-        self._actors, self._held = [], []
+                self._client.run(give_up, self.run, workers=[one for one in self.addresses if one in there])
+            elif self._actors is not None:
+                self._actors.call("close")
+        self._actors = None
         with contextlib.suppress(Exception, asyncio.CancelledError):
             self._client.close(timeout=2)
+
+
+class WorkerActors(Actors):
+    """Objects on the workers of a cluster, worked on side by side.
+
+    cluster : they are on
+    held    : futures of the objects, which live as long as these
+    """
+
+    def __init__(self, cluster: Cluster, held: Sequence[Any]) -> None:
+        self._cluster, self._held = cluster, held
+        self._objects = [cluster.wait(one) for one in held]
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    def each(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Call a method of every object, at the same time; return what they return.
+
+        method    : its name
+        arguments : of each object
+        """
+        begun = [self._begin(one, method, own) for one, own in zip(self._objects, arguments, strict=True)]
+        return [self._cluster.wait(one) for one in begun]
+
+    def ask(self, number: int, method: str, *arguments: Any) -> Any:
+        """Call a method of one object and return what it returns.
+
+        number    : of the object, from 0
+        method    : its name
+        arguments : of the call
+        """
+        return self._cluster.wait(self._begin(self._objects[number], method, arguments))
+
+    def _begin(self, actor: Any, method: str, arguments: tuple[Any, ...]) -> Any:
+        try:
+            return getattr(actor, method)(*arguments)
+        except LOST as fault:
+            raise self._cluster.failure(fault) from None
 
 
 @contextmanager
@@ -296,7 +293,7 @@ def connected(address: Address, security: str | None, threads: int) -> Iterator[
         try:
             if local is not None:
                 _wait_for_workers(client, local)
-            cluster = Cluster(client, where)
+            cluster = Cluster(client, where, local is not None)
             yield cluster
             finished = True
         finally:

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
+from lmart.distributed.training.shard_reading import PartsReader
 from lmart.errors import DataError
 from lmart.formats import metadata_files
-from lmart.training.distributed.shard_reading import PartsReader
 
 
 class WeightsFound(NamedTuple):

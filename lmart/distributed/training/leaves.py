@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from lmart.array_types import Int64Array, UInt8Array
+from lmart.distributed.actors import Actors
+from lmart.distributed.training.shard import PackedRoot, SplitDone
 from lmart.kernels.split_gain import Split
 from lmart.threads import WorkerPool
-from lmart.training.distributed.shard import PackedRoot, SplitDone
-from lmart.training.distributed.shards import Shards
 from lmart.training.grower.row_partition import PlannedSplit
 
 AHEAD = 8  # leaves expanded at a time: their histograms come in one message
@@ -26,7 +26,7 @@ class ShardedLeaves:
     """
 
     def __init__(
-        self, shards: Shards, most_frequent_bins: UInt8Array, roots: Sequence[PackedRoot], n_documents: int
+        self, shards: Actors, most_frequent_bins: UInt8Array, roots: Sequence[PackedRoot], n_documents: int
     ) -> None:
         self._shards, self._most_frequent_bins = shards, most_frequent_bins
         self._n_documents = {0: n_documents}

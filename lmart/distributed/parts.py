@@ -1,0 +1,50 @@
+"""The files that workers read, found where the workers are."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from lmart.distributed.cluster import Cluster
+from lmart.errors import DataError
+from lmart.streams import reason
+
+
+class PartFile(NamedTuple):
+    """A file as a worker sees it: its path, and its size in bytes."""
+
+    path: str
+    size: int
+
+
+def find_files(patterns: Sequence[str]) -> list[list[PartFile]]:
+    """Return the files of each pattern, in the order of their names. Runs on a worker, whose storage has the data.
+
+    patterns : names of files, or patterns with *, ? and [...]
+    DataError when a file is not there, or none matches.
+    """
+    found = []
+    for pattern in patterns:
+        paths = [pattern]
+        if not os.path.exists(pattern) and glob.has_magic(pattern):
+            paths = sorted(path for path in glob.glob(pattern) if os.path.isfile(path))
+            if not paths:
+                raise DataError("no file of the workers matches it; check the pattern", pattern)
+        try:
+            found.append([PartFile(path, os.stat(path).st_size) for path in paths])
+        except OSError as fault:
+            raise DataError(f"{reason(fault)}, as a worker sees it", fault.filename or pattern) from None
+    return found
+
+
+def find_parts(cluster: Cluster, patterns: Sequence[str]) -> list[list[PartFile]]:
+    """Return the files of each pattern, as a worker sees them: see `find_files`.
+
+    cluster  : whose workers read
+    patterns : names of files, or patterns; relative ones are meant from the current folder of this process
+    """
+    names = [pattern if cluster.on_this_machine else os.path.abspath(pattern) for pattern in patterns]
+    (found,) = cluster.run_tasks(find_files, [(names,)])
+    return list(found)
