@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
+
+FAN_IN = 4  # results that one process adds to its own; with more workers they are added along a tree
+
+
+class Addend(Protocol):
+    """What `Actors.add` adds."""
+
+    def plus(self, other: Self) -> Self:
+        """Return the sum with another one; arrays may be overwritten."""
+        ...
 
 
 class Actors(Protocol):
@@ -29,6 +40,14 @@ class Actors(Protocol):
         """
         return self.each(method, [arguments] * len(self))
 
+    def add(self, method: str, *arguments: Any) -> Any:
+        """Call a method of every object with the same arguments, at the same time; return the sum of what they return.
+
+        method    : its name; it returns an `Addend`, or None everywhere
+        arguments : of the call
+        """
+        return add_all(self.call(method, *arguments))
+
     def ask(self, number: int, method: str, *arguments: Any) -> Any:
         """Call a method of one object and return what it returns.
 
@@ -37,6 +56,48 @@ class Actors(Protocol):
         arguments : of the call
         """
         ...
+
+
+def add_all(results: Sequence[Any]) -> Any:
+    """Return the sum of what a method returned everywhere, None if that is None.
+
+    results : each an `Addend`, or None
+    """
+    return None if results[0] is None else functools.reduce(lambda one, other: one.plus(other), results)
+
+
+def below(number: int, n: int) -> range:
+    """Return the numbers of the objects whose sums an object adds to its own result, so that object 0 has all of them.
+
+    number : of the object
+    n      : objects in all
+    """
+    first = FAN_IN * number + 1
+    return range(min(first, n), min(first + FAN_IN, n))
+
+
+class LinkedActor:
+    """Base of objects that add their results along a tree of workers."""
+
+    def __init__(self) -> None:
+        self._below: Sequence[Any] = ()
+
+    def link(self, below: Sequence[Any]) -> None:
+        """Hear whose sums this object adds to its own results.
+
+        below : objects on other workers, each a `LinkedActor`
+        """
+        self._below = below
+
+    def add_up(self, method: str, arguments: tuple[Any, ...]) -> Any:
+        """Call a method of this object and of all that are linked to it, at the same time; return the sum.
+
+        method    : its name
+        arguments : of the call
+        """
+        begun = [one.add_up(method, arguments) for one in self._below]
+        own = getattr(self, method)(*arguments)
+        return add_all([own, *(one.result() for one in begun)])
 
 
 class LocalActors(Actors):

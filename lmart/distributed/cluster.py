@@ -12,11 +12,11 @@ import logging
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from lmart.distributed.actors import Actors
+from lmart.distributed.actors import FAN_IN, Actors, below
 from lmart.distributed.addresses import Address
 from lmart.distributed.local_workers import LocalCluster, local_cluster
 from lmart.distributed.runs import give_up
@@ -188,6 +188,27 @@ class Cluster:
             except LOST as fault:
                 raise self.failure(fault) from None
 
+    def wait_for(self, work: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
+        """Return the result of work in the thread of the connection; LmartError when a worker or the scheduler is lost.
+
+        work : awaits answers of workers
+        """
+        tasks: list[asyncio.Task[Result]] = []
+
+        async def begin_or_go_on() -> bool:
+            if not tasks:
+                tasks.append(asyncio.ensure_future(work()))
+            return bool((await asyncio.wait(tasks, timeout=WAITED))[0])
+
+        try:
+            while not self._client.sync(begin_or_go_on):
+                self._refuse_lost()
+            return tasks[0].result()
+        except LmartError:
+            raise
+        except LOST as fault:
+            raise self.failure(fault) from None
+
     def failure(self, fault: BaseException) -> BaseException:
         """Return what is to be raised for a call that did not come back; LmartError when the cluster is the cause.
 
@@ -237,6 +258,10 @@ class WorkerActors(Actors):
     def __init__(self, cluster: Cluster, held: Sequence[Any]) -> None:
         self._cluster, self._held = cluster, held
         self._objects = [cluster.wait(one) for one in held]
+        n = len(self._objects)
+        self._is_tree = n > 1 + FAN_IN
+        if self._is_tree:
+            self.each("link", [([self._objects[other] for other in below(number, n)],) for number in range(n)])
 
     def __len__(self) -> int:
         return len(self._objects)
@@ -247,8 +272,21 @@ class WorkerActors(Actors):
         method    : its name
         arguments : of each object
         """
-        begun = [self._begin(one, method, own) for one, own in zip(self._objects, arguments, strict=True)]
-        return [self._cluster.wait(one) for one in begun]
+
+        async def answers() -> list[Any]:
+            begun = [getattr(one, method)(*own) for one, own in zip(self._objects, arguments, strict=True)]
+            return [await one for one in begun]
+
+        result: list[Any] = self._cluster.wait_for(answers)
+        return result
+
+    def add(self, method: str, *arguments: Any) -> Any:
+        """Call a method of every object with the same arguments, at the same time; return the sum of what they return.
+
+        method    : its name; it returns an `Addend`, or None everywhere
+        arguments : of the call
+        """
+        return self.ask(0, "add_up", method, arguments) if self._is_tree else super().add(method, *arguments)
 
     def ask(self, number: int, method: str, *arguments: Any) -> Any:
         """Call a method of one object and return what it returns.
@@ -257,13 +295,11 @@ class WorkerActors(Actors):
         method    : its name
         arguments : of the call
         """
-        return self._cluster.wait(self._begin(self._objects[number], method, arguments))
 
-    def _begin(self, actor: Any, method: str, arguments: tuple[Any, ...]) -> Any:
-        try:
-            return getattr(actor, method)(*arguments)
-        except LOST as fault:
-            raise self._cluster.failure(fault) from None
+        async def answer() -> Any:
+            return await getattr(self._objects[number], method)(*arguments)
+
+        return self._cluster.wait_for(answer)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import numpy as np
 
 from lmart.array_types import Int64Array, UInt8Array
 from lmart.distributed.actors import Actors
-from lmart.distributed.training.shard import PackedRoot, SplitDone
+from lmart.distributed.training.shard import Counts, PackedRoot, SplitsDone
 from lmart.kernels.split_gain import Split
 from lmart.threads import WorkerPool
 from lmart.training.grower.row_partition import PlannedSplit
@@ -21,17 +21,14 @@ class ShardedLeaves:
 
     shards             : of the run
     most_frequent_bins : uint8[m], each feature's most frequent bin
-    roots              : the root in each shard
+    root               : of all shards
     n_documents        : of all shards
     """
 
-    def __init__(
-        self, shards: Actors, most_frequent_bins: UInt8Array, roots: Sequence[PackedRoot], n_documents: int
-    ) -> None:
+    def __init__(self, shards: Actors, most_frequent_bins: UInt8Array, root: PackedRoot, n_documents: int) -> None:
         self._shards, self._most_frequent_bins = shards, most_frequent_bins
         self._n_documents = {0: n_documents}
-        self._summed = {0: _added([(one.histogram, one.total) for one in roots])}
-        self._split: set[int] = set()
+        self._summed = {0: (root.total, root.histogram)}
 
     @property
     def most_frequent_bins(self) -> UInt8Array:
@@ -48,26 +45,19 @@ class ShardedLeaves:
     def expect(self, splits: Sequence[PlannedSplit]) -> None:
         """Split leaves, and sum the histograms that are likely to be asked for, in one message to each shard.
 
-        splits : each will be asked for with `split`
+        splits : each will be asked for with `split`, unless the counts speak against it
         """
         self._summed.clear()
         if not splits:
             return
-        by_shard: list[list[SplitDone]] = self._shards.call("split", list(splits))
-        for one, parts in zip(splits, zip(*by_shard, strict=True), strict=True):
-            self._note(one, parts)
-            if one.summed is not None:
-                self._summed[one.summed] = _added(
-                    [(part.histogram, part.total) for part in parts if part.histogram is not None]
-                )
-
-    def _note(self, one: PlannedSplit, parts: Sequence[SplitDone]) -> None:
-        self._split.add(one.leaf)
-        self._n_documents[one.left] = sum(part.n_left for part in parts)
-        self._n_documents[one.right] = sum(part.n_right for part in parts)
+        done: SplitsDone = self._shards.add("split", list(splits))
+        for one, (n_left, n_right) in zip(splits, done.counts.tolist(), strict=True):
+            self._n_documents[one.left], self._n_documents[one.right] = n_left, n_right
+        summed = [one.summed for one in splits if one.summed is not None]
+        self._summed = dict(zip(summed, zip(done.totals.tolist(), done.histograms, strict=True), strict=True))
 
     def cost(self, leaf: int) -> int:
-        """Return 0 for a leaf whose histogram is there already, else 1.
+        """Return 0 for a leaf whose histogram is there, else 1.
 
         leaf : number of the leaf
         """
@@ -76,12 +66,11 @@ class ShardedLeaves:
     def histogram(self, leaf: int, out: Int64Array, pool: WorkerPool) -> int:
         """Write the packed sums by bin to out, int64[n_bins], and return the packed sum over the leaf.
 
-        leaf : number of the leaf
+        leaf : number of the root, or of a leaf whose sums were expected
         out  : int64[n_bins], overwritten
         pool : the workers
         """
-        summed = self._summed.get(leaf)
-        histogram, total = _added(self._shards.call("histogram", leaf)) if summed is None else summed
+        total, histogram = self._summed[leaf]
         np.copyto(out, histogram)
         return total
 
@@ -105,8 +94,8 @@ class ShardedLeaves:
         """
         if not splits:
             return []
-        counts = np.sum(self._shards.call("count_children", list(splits), min_documents), axis=0)
-        return [bool(enough) for enough in counts.min(axis=1) >= min_documents]
+        found: Counts = self._shards.add("count_children", list(splits), min_documents)
+        return [bool(enough) for enough in found.counts.min(axis=1) >= min_documents]
 
     def has_enough(self, leaf: int, split: Split, min_documents: int) -> bool:
         """Return whether a split would leave min_documents on each side.
@@ -124,27 +113,14 @@ class ShardedLeaves:
         leaf    : number of the leaf
         feature : of the binned features
         """
-        counts: Int64Array = np.sum(self._shards.call("bin_counts", leaf, feature), axis=0)
-        return counts
+        found: Counts = self._shards.add("bin_counts", leaf, feature)
+        return found.counts
 
     def split(self, leaf: int, left: int, right: int, split: Split, pool: WorkerPool) -> None:
-        """Give the documents of a leaf to the new leaves `left` and `right`.
+        """Do nothing: `expect` has split the leaf.
 
         leaf        : number of the leaf
         left, right : new numbers, of its children
         split       : how it is split
         pool        : the workers
         """
-        if leaf in self._split:
-            return
-        one = PlannedSplit(leaf, left, right, split, None)
-        by_shard: list[list[SplitDone]] = self._shards.call("split", [one])
-        self._note(one, [parts[0] for parts in by_shard])
-
-
-def _added(parts: Sequence[tuple[Int64Array, int]]) -> tuple[Int64Array, int]:
-    """Return the sum of histograms of one leaf, and of their totals."""
-    histogram = parts[0][0].copy()
-    for other, _ in parts[1:]:
-        histogram += other
-    return histogram, sum(total for _, total in parts)

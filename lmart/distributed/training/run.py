@@ -198,31 +198,38 @@ class _ShardedFitting:
         sets, pool, histograms, directions = self._setup
         shards, edges = self._shards, sets.edges
         n = sets.train_set.n_documents
-        sampled = settings.sampling_rate < 1.0
-        sizes = shards.call("compute_gradients", self._number, round_number, n if sampled else 0)
-        threshold = threshold_of(sizes, settings.sampling_rate) if sampled else 0.0
-        drawn: list[DrawnRows] = shards.call("draw", threshold, int(round_key(settings.seed, round_number)))
+        drawn = self._draw(settings, round_number, n)
         scales = self._scales(drawn)
         if scales is None:
             return None
         features = draw_features(edges, settings, round_number)
-        roots: list[PackedRoot] = shards.call("pack", scales, features)
-        units = Units(1.0 / scales[0], 1.0 / scales[1], max(one.largest_hessian for one in roots))
-        leaves = ShardedLeaves(shards, sets.most_frequent_bins, roots, n)
+        root: PackedRoot = shards.add("pack", scales, features)
+        units = Units(1.0 / scales[0], 1.0 / scales[1], root.largest_hessian)
+        leaves = ShardedLeaves(shards, sets.most_frequent_bins, root, n)
         grown = grow_tree(leaves, edges, units, settings.tree, pool, histograms, directions, features)
         if grown is not None:
-            shards.call("finish_tree", grown.leaves, grown.tree.leaf_values)
+            shards.add("finish_tree", grown.leaves, grown.tree.leaf_values)
             self._training.changed()
         return grown
 
-    def _scales(self, drawn: Sequence[DrawnRows]) -> tuple[float, float] | None:
+    def _draw(self, settings: RankerSettings, round_number: int, n_documents: int) -> DrawnRows:
+        """Compute the gradients of a round, and draw the rows that its tree is grown from."""
+        drawn: DrawnRows
+        if settings.sampling_rate < 1.0:
+            sizes = self._shards.call("compute_sizes", self._number, round_number, n_documents)
+            threshold = threshold_of(sizes, settings.sampling_rate)
+            drawn = self._shards.add("draw", threshold, int(round_key(settings.seed, round_number)))
+        else:
+            drawn = self._shards.add("draw_all", self._number, round_number)
+        return drawn
+
+    def _scales(self, drawn: DrawnRows) -> tuple[float, float] | None:
         """Return the units that are 1, of gradients and of hessians; None when all gradients are 0.
 
         They depend on the sums by steps, so sums in another order give the same but next to a step: there the numbers
         are added in the order of one machine.
         """
-        n_sampled = sum(one.n_sampled for one in drawn)
-        sums = join_magnitudes([one.magnitudes for one in drawn])
+        n_sampled, sums = drawn
         if sums[0] == 0.0:
             return None
         bounds = [[scale_for(one * factor, n_sampled) for factor in (1 - ROUNDING, 1 + ROUNDING)] for one in sums]

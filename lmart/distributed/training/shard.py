@@ -12,6 +12,7 @@ from lmart.binning.binned_features import BinnedDataset
 from lmart.binning.edges import BinEdges
 from lmart.data.dataset import Judged
 from lmart.data.metadata import Sidecars
+from lmart.distributed.actors import LinkedActor
 from lmart.distributed.runs import check_run
 from lmart.distributed.training.shard_metadata import WeightsFound, read_init_scores, read_weights
 from lmart.distributed.training.shard_reading import PartsFound, TrainingParts, ValidationParts
@@ -34,7 +35,7 @@ from lmart.training.score_tracking import Training, Validation, Watched
 
 
 class DrawnRows(NamedTuple):
-    """What a tree is to be grown from in a shard.
+    """What a tree is to be grown from in a shard, or in several.
 
     n_sampled  : rows in the sums
     magnitudes : sums of |gradient| and of hessian
@@ -42,6 +43,11 @@ class DrawnRows(NamedTuple):
 
     n_sampled: int
     magnitudes: tuple[float, float]
+
+    def plus(self, other: DrawnRows) -> DrawnRows:
+        """Return those of both; the order of adding changes last digits of the magnitudes."""
+        (gradients, hessians), others = self.magnitudes, other.magnitudes
+        return DrawnRows(self.n_sampled + other.n_sampled, (gradients + others[0], hessians + others[1]))
 
 
 class EdgeMagnitudes(NamedTuple):
@@ -58,23 +64,53 @@ class EdgeMagnitudes(NamedTuple):
 
 
 class PackedRoot(NamedTuple):
-    """The root of a tree in a shard: largest hessian of a row in units, packed sums by bin, and packed sum."""
+    """The root of a tree in a shard, or in several.
+
+    largest_hessian : of a document, in units
+    total           : packed sum
+    histogram       : int64[n_bins], the packed sums by bin
+    """
 
     largest_hessian: int
+    total: int
     histogram: Int64Array
-    total: int
+
+    def plus(self, other: PackedRoot) -> PackedRoot:
+        """Return that of both; the histogram is overwritten."""
+        np.add(self.histogram, other.histogram, out=self.histogram)
+        return PackedRoot(max(self.largest_hessian, other.largest_hessian), self.total + other.total, self.histogram)
 
 
-class SplitDone(NamedTuple):
-    """A leaf that was split: documents on each side in the shard, and the sums of the child that was asked for."""
+class SplitsDone(NamedTuple):
+    """What became of several splits in a shard, or in several.
 
-    n_left: int
-    n_right: int
-    histogram: Int64Array | None
-    total: int
+    counts     : int64[n_splits, 2], documents on the left and right side of each
+    totals     : int64[n_summed], the packed sums of the children that were asked for
+    histograms : int64[n_summed, n_bins], their packed sums by bin
+    """
+
+    counts: Int64Array
+    totals: Int64Array
+    histograms: Int64Array
+
+    def plus(self, other: SplitsDone) -> SplitsDone:
+        """Return that of both; the arrays are overwritten."""
+        for own, others in zip(self, other, strict=True):
+            np.add(own, others, out=own)
+        return self
 
 
-class Shard:
+class Counts(NamedTuple):
+    """Numbers of documents in a shard, or in several: int64 of any shape."""
+
+    counts: Int64Array
+
+    def plus(self, other: Counts) -> Counts:
+        """Return those of both."""
+        return Counts(self.counts + other.counts)
+
+
+class Shard(LinkedActor):
     """Adjacent parts of the data and all that is known of their rows.
 
     run     : name of the run
@@ -82,6 +118,7 @@ class Shard:
     """
 
     def __init__(self, run: str, threads: int) -> None:
+        super().__init__()
         self._run, self._pool = run, WorkerPool(threads)
         self._valid: list[ValidationParts] = []
         self._kept: dict[int, Float64Array] = {}
@@ -89,6 +126,7 @@ class Shard:
 
     def close(self) -> None:
         """End the threads."""
+        self._below = ()
         self._pool.close()
 
     def __del__(self) -> None:
@@ -285,29 +323,48 @@ class Shard:
 
     # a round
 
-    def compute_gradients(self, ranker: int, round_number: int, n_sizes: int) -> Float64Array:
-        """Compute the gradients of a round; return sampling weights of every so many documents, if there are n.
+    def compute_sizes(self, ranker: int, round_number: int, n_documents: int) -> Float64Array:
+        """Compute the gradients of a round; return sampling weights of every so many documents.
 
         ranker       : its number, from 0
         round_number : of the seed's random numbers
-        n_sizes      : documents of all shards; 0: sampling weights are not wanted
+        n_documents  : of all shards
         """
-        self._check()
-        self._gradients = self._objectives[ranker].compute_gradients(self._training.scores, round_number)
-        return tree_round.some_sizes(self._gradients, self._first_row, n_sizes) if n_sizes else np.zeros(0)
+        self._compute_gradients(ranker, round_number)
+        return tree_round.some_sizes(self._gradients, self._first_row, n_documents)
 
     def draw(self, threshold: float, key: int) -> DrawnRows:
-        """Draw the rows of a tree; all when the threshold is 0.
+        """Draw the rows of a tree, after `compute_sizes`.
 
         threshold : as `threshold_of` returned it
         key       : of the round
         """
-        gradients, n = self._gradients, len(self._gradients.gradients)
-        self._sampled, self._unsampled = np.arange(n, dtype=np.int32), np.empty(0, np.int32)
-        if threshold > 0.0:
-            draw = RowDraw(threshold, np.uint64(key), self._first_row)
-            self._sampled, self._unsampled = tree_round.draw_rows(gradients, draw, self._pool)
-        magnitudes = tree_round.join_magnitudes(tree_round.sum_magnitudes(gradients, self._pool))
+        if threshold <= 0.0:
+            return self._take_all()
+        draw = RowDraw(threshold, np.uint64(key), self._first_row)
+        self._sampled, self._unsampled = tree_round.draw_rows(self._gradients, draw, self._pool)
+        return self._drawn()
+
+    def draw_all(self, ranker: int, round_number: int) -> DrawnRows:
+        """Compute the gradients of a round, whose tree is grown from all rows.
+
+        ranker       : its number, from 0
+        round_number : of the seed's random numbers
+        """
+        self._compute_gradients(ranker, round_number)
+        return self._take_all()
+
+    def _compute_gradients(self, ranker: int, round_number: int) -> None:
+        self._check()
+        self._gradients = self._objectives[ranker].compute_gradients(self._training.scores, round_number)
+
+    def _take_all(self) -> DrawnRows:
+        self._sampled = np.arange(len(self._gradients.gradients), dtype=np.int32)
+        self._unsampled = np.empty(0, np.int32)
+        return self._drawn()
+
+    def _drawn(self) -> DrawnRows:
+        magnitudes = tree_round.join_magnitudes(tree_round.sum_magnitudes(self._gradients, self._pool))
         return DrawnRows(len(self._sampled), magnitudes)
 
     def magnitudes_by_piece(self) -> EdgeMagnitudes:
@@ -320,10 +377,10 @@ class Shard:
         return EdgeMagnitudes(head, tree_round.sum_magnitudes(inside, self._pool), tail)
 
     def pack(self, scales: tuple[float, float], allowed: BoolArray | None) -> PackedRoot:
-        """Pack the gradients and return the root of the tree that may split on these features, None for all.
+        """Pack the gradients for a tree; return its root.
 
         scales  : units that are 1, of gradients and of hessians
-        allowed : bool[m], the features; None: all
+        allowed : bool[m], the features that the tree may split on; None: all
         """
         pool, binned = self._pool, self._binned
         largest, packed = tree_round.pack(self._gradients, scales, pool)
@@ -331,53 +388,50 @@ class Shard:
         self._leaves = LocalLeaves(binned, packed, self._sampled, self._unsampled, pool.threads, narrowed)
         del self._gradients
         histogram = np.empty(self._edges.n_bins, np.int64)
-        return PackedRoot(largest, histogram, self._leaves.histogram(0, histogram, pool))
+        return PackedRoot(largest, self._leaves.histogram(0, histogram, pool), histogram)
 
     # a tree
 
-    def split(self, splits: Sequence[PlannedSplit]) -> list[SplitDone]:
+    def split(self, splits: Sequence[PlannedSplit]) -> SplitsDone:
         """Split leaves, and sum the histogram of a child of each where one is asked for.
 
         splits : of different leaves
         """
-        done: list[SplitDone | None] = [None] * len(splits)
-        calls = [(done, place, one) for place, one in enumerate(splits)]
+        n_summed = sum(one.summed is not None for one in splits)
+        done = SplitsDone(
+            np.empty((len(splits), 2), np.int64),
+            np.empty(n_summed, np.int64),
+            np.empty((n_summed, self._edges.n_bins), np.int64),
+        )
+        calls, n_before = [], 0
+        for place, one in enumerate(splits):
+            calls.append((done, place, n_before, one))
+            n_before += one.summed is not None
         run_by_size(self._split, calls, [self._leaves.n_documents(one.leaf) for one in splits], self._pool)
-        return [one for one in done if one is not None]
+        return done
 
-    def _split(self, done: list[SplitDone | None], place: int, one: PlannedSplit, pool: WorkerPool) -> None:
+    def _split(self, done: SplitsDone, place: int, of_sums: int, one: PlannedSplit, pool: WorkerPool) -> None:
         leaves = self._leaves
         leaves.split(one.leaf, one.left, one.right, one.split, pool)
-        histogram, total = None, 0
+        done.counts[place] = leaves.n_documents(one.left), leaves.n_documents(one.right)
         if one.summed is not None:
-            histogram = np.empty(self._edges.n_bins, np.int64)
-            total = leaves.histogram(one.summed, histogram, pool)
-        counts = leaves.n_documents(one.left), leaves.n_documents(one.right)
-        done[place] = SplitDone(*counts, histogram, total)
+            done.totals[of_sums] = leaves.histogram(one.summed, done.histograms[of_sums], pool)
 
-    def histogram(self, leaf: int) -> tuple[Int64Array, int]:
-        """Return the packed sums of a leaf by bin, int64[n_bins], and its packed sum.
-
-        leaf : number of the leaf
-        """
-        histogram = np.empty(self._edges.n_bins, np.int64)
-        return histogram, self._leaves.histogram(leaf, histogram, self._pool)
-
-    def count_children(self, splits: Sequence[tuple[int, Split]], enough: int) -> Int64Array:
+    def count_children(self, splits: Sequence[tuple[int, Split]], enough: int) -> Counts:
         """Return the documents on each side of splits of leaves, counted until both are enough, int64[n_splits, 2].
 
         splits : numbers of leaves, and how each would be split
         enough : documents of a side from which on nothing more is counted
         """
-        return np.array([self._leaves.count_children(leaf, split, enough) for leaf, split in splits], np.int64)
+        return Counts(np.array([self._leaves.count_children(leaf, split, enough) for leaf, split in splits], np.int64))
 
-    def bin_counts(self, leaf: int, feature: int) -> Int64Array:
+    def bin_counts(self, leaf: int, feature: int) -> Counts:
         """Return the documents of a leaf in each bin of a feature, int64[256].
 
         leaf    : number of the leaf
         feature : of the binned features
         """
-        return self._leaves.bin_counts(leaf, feature)
+        return Counts(self._leaves.bin_counts(leaf, feature))
 
     def finish_tree(self, leaves: Sequence[int], values: Float64Array) -> None:
         """Add the leaf values of the tree that was grown to the scores of the training set.

@@ -40,31 +40,50 @@ class Expander:
         if self._may_split(root):
             root.histogram = self._histograms.take()
             root.total = self._source.histogram(0, root.histogram, self._params.pool)
-            root.split = self._finder.find(root, self._params.pool)
+            self._finder.choose([self._finder.find(root, self._params.pool)])
         return root
 
-    def expand(self, leaves: list[Leaf]) -> None:
-        """Give leaves their children, and these their best splits."""
+    def expand(self, leaves: list[Leaf]) -> bool:
+        """Give leaves their children, and these their best splits.
+
+        Return whether all got children: one whose split leaves too few documents on a side gets another split instead.
+        """
         # Numbers and buffers are taken here, since the leaves are worked on side by side.
         calls = [(leaf, *self._new_numbers(), self._histograms.take()) for leaf in leaves]
         if self._source.is_far:
             limits = self._params.settings
             self._source.expect([planned_split(leaf, left, right, limits) for leaf, left, right, _ in calls])
-        n_documents = [self._source.n_documents(leaf.number) for leaf in leaves]
+            calls = [call for call in calls if self._confirm(*call)]
+        n_documents = [self._source.n_documents(leaf.number) for leaf, *_ in calls]
         found: list[FoundSplit] | None = [] if self._source.is_far else None
         run_by_size(self._expand, [(*call, found) for call in calls], n_documents, self._params.pool)
         if found is not None:
             self._finder.choose(found)
-        for leaf in leaves:
+        for leaf, *_ in calls:
             self._histograms.give_back(leaf)
             for child in leaf.children or ():
                 if child.split is None:
                     self._histograms.give_back(child)
+        return len(calls) == len(leaves)
 
-    def split(self, leaf: Leaf) -> None:
-        """Give a leaf its children, which are not to be split."""
-        self._split(leaf, *self._new_numbers(), self._params.pool)
+    def split(self, leaf: Leaf) -> bool:
+        """Give a leaf its children, which are not to be split; return False if it gets another split instead."""
+        left, right = self._new_numbers()
+        if self._source.is_far:
+            plan = planned_split(leaf, left, right, self._params.settings)
+            self._source.expect([plan._replace(summed=None)])
+            if not self._confirm(leaf, left, right):
+                return False
+        self._split(leaf, left, right, self._params.pool)
         self._histograms.give_back(leaf)
+        return True
+
+    def _confirm(self, leaf: Leaf, left: int, right: int, buffer: Int64Array | None = None) -> bool:
+        """Return whether the children of an expected split have enough documents; if not, give the buffer back."""
+        confirmed = self._finder.confirm(leaf, self._source.n_documents(left), self._source.n_documents(right))
+        if not confirmed and buffer is not None:
+            self._histograms.take_back(buffer)
+        return confirmed
 
     def _new_numbers(self) -> tuple[int, int]:
         return next(self._numbers), next(self._numbers)
@@ -131,17 +150,24 @@ def grow_best_first(params: GrowParams) -> GrownTree | None:
             level = leaf.depth if settings.form.by_level else 0
             heapq.heappush(candidates, (level, -leaf.split.split_gain, number, leaf))
 
+    def expand_best() -> bool:
+        """Give the first candidate its children; return False if a candidate got another split instead."""
+        left_over = settings.max_leaves - len(tree.leaves) - 1
+        if not left_over:
+            return expander.split(candidates[0][-1])
+        likely = heapq.nsmallest(min(left_over, ahead), candidates)
+        return expander.expand([candidate for *_, candidate in likely if candidate.children is None])
+
     ahead = params.source.leaves_ahead(params.pool.threads)
     add_candidate(0)
     while candidates and len(tree.leaves) < settings.max_leaves:
-        left_over = settings.max_leaves - len(tree.leaves) - 1
         *_, number, leaf = candidates[0]
-        if leaf.children is None:
-            if left_over:
-                likely = heapq.nsmallest(min(left_over, ahead), candidates)
-                expander.expand([candidate for *_, candidate in likely if candidate.children is None])
-            else:
-                expander.split(leaf)
+        if leaf.children is None and not expand_best():
+            before = [candidate[2] for candidate in candidates]
+            candidates.clear()
+            for one in before:
+                add_candidate(one)
+            continue
         heapq.heappop(candidates)
         new = tree.split(number)
         add_candidate(number)

@@ -110,8 +110,12 @@ class Histograms:
     def give_back(self, leaf: Leaf) -> None:
         """Take a leaf's histogram from it, if it has one, to be used again."""
         if leaf.histogram is not None:
-            self._free.append(leaf.histogram)
+            self.take_back(leaf.histogram)
             leaf.histogram = None
+
+    def take_back(self, buffer: Int64Array) -> None:
+        """Take a buffer that no leaf has, to be used again."""
+        self._free.append(buffer)
 
 
 @dataclass(frozen=True)

@@ -61,9 +61,10 @@ class SplitFinder:
         self._min_documents = params.settings.min_documents
         self._search = params.search
         self._bin_arrays = (params.edges.bin_offsets, params.source.most_frequent_bins)
+        self._assumed: dict[int, FoundSplit] = {}
 
-    def find(self, leaf: Leaf, pool: WorkerPool) -> Split | None:
-        """Return the best split of the root that leaves enough documents on each side, or None.
+    def find(self, leaf: Leaf, pool: WorkerPool) -> FoundSplit:
+        """Return the best split of the root, for `choose`.
 
         leaf : the root, with its histogram
         pool : the workers
@@ -72,10 +73,10 @@ class SplitFinder:
         ranges = feature_ranges(self._edges, pool)
         if self._constrained:
             pool.run(complete_histogram, [(histogram, leaf.total, *self._bin_arrays, a, b) for a, b in ranges])
-            return self._choose(self._find_constrained(leaf, pool))
+            return self._find_constrained(leaf, pool)
         split_gains = np.empty(self._edges.n_features)
         calls = [(histogram, leaf.total, search, a, b, split_gains) for a, b in ranges]
-        return self._choose(FoundSplit(leaf, split_gains, _best(pool.run(kernels.find_best_split, calls))))
+        return FoundSplit(leaf, split_gains, _best(pool.run(kernels.find_best_split, calls)))
 
     def find_both(self, larger: Leaf, smaller: Leaf, pool: WorkerPool) -> list[FoundSplit]:
         """Return the best splits of two children, for `choose`.
@@ -102,19 +103,27 @@ class SplitFinder:
         """Give leaves their best splits that leave enough documents on each side, or None.
 
         found : of each leaf
+
+        Where the documents are far away, a split is assumed to leave enough of them until `confirm` is called.
         """
-        if not self._source.is_far:
-            for one in found:
-                one.leaf.split = self._choose(one)
-            return
-        asked = [one for one in found if not self._is_known(one)]
-        splits = [(one.leaf.number, one.split) for one in asked]
-        answers = self._source.have_enough(splits, self._min_documents)
-        for one, enough in zip(asked, answers, strict=True):
-            one.leaf.split = self._choose(one, enough)
         for one in found:
-            if self._is_known(one):
+            if self._source.is_far and not self._is_known(one):
+                self._assumed[one.leaf.number] = one
+                one.leaf.split = self._in_full(one.split)
+            else:
                 one.leaf.split = self._choose(one)
+
+    def confirm(self, leaf: Leaf, n_left: int, n_right: int) -> bool:
+        """Return whether the split of a leaf leaves enough documents on each side; if not, give it its next best split.
+
+        leaf            : with a split that `choose` gave it
+        n_left, n_right : documents on each side
+        """
+        found = self._assumed.pop(leaf.number, None)
+        if found is None or min(n_left, n_right) >= self._min_documents:
+            return True
+        leaf.split = self._choose(found, enough=False)
+        return False
 
     def _is_known(self, found: FoundSplit) -> bool:
         """Return whether no document has to be counted to know whether a split leaves enough of them."""
@@ -151,7 +160,7 @@ class SplitFinder:
         counted: dict[int, Split] = {}
         while split.split_gain > -np.inf:
             if split.feature in counted or (self._has_enough(leaf, split) if enough is None else enough):
-                return Split(self._units.split_gain(split.split_gain), *split[1:])
+                return self._in_full(split)
             feature, counts = split.feature, self._source.bin_counts(leaf.number, split.feature)
             limits = (self._search, self._min_documents, self._bounds_in_units(leaf))
             of_feature, best = kernels.count_feature(
@@ -160,6 +169,10 @@ class SplitFinder:
             counted[feature], split, enough = Split(*of_feature), Split(*best), None
             split = counted.get(split.feature, split)
         return None
+
+    def _in_full(self, split: Split) -> Split:
+        """Return a split with its gain no longer in units."""
+        return Split(self._units.split_gain(split.split_gain), *split[1:])
 
     def _has_enough(self, leaf: Leaf, split: Split) -> bool:
         """Return whether both sides hold `min_documents`; sums of hessians may show it without a count."""
