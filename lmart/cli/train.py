@@ -201,7 +201,8 @@ def command(
 
     request.check_outputs()
     request = request.with_constraints_read()
-    keep_memory_constant()
+    if cluster.dask is None:  # a driver holds no rows, and gets its messages faster into memory that it has
+        keep_memory_constant()
     console = Console(quiet, speaks=True)
     if (told := origin(click.get_current_context())) is not None:
         console.notice(told)

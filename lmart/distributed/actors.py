@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, Self
 
 FAN_IN = 4  # results that one process adds to its own; with more workers they are added along a tree
@@ -47,6 +47,15 @@ class Actors(Protocol):
         arguments : of the call
         """
         return add_all(self.call(method, *arguments))
+
+    def add_each(self, method: str, calls: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+        """Call a method several times, as `add` does; yield each sum, perhaps while the next calls are worked on.
+
+        method : its name; it returns an `Addend`, or None everywhere
+        calls  : arguments of each call
+        """
+        for arguments in calls:
+            yield self.add(method, *arguments)
 
     def ask(self, number: int, method: str, *arguments: Any) -> Any:
         """Call a method of one object and return what it returns.

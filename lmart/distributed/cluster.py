@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import json
 import logging
 import os
 import time
 import uuid
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from lmart.distributed.actors import FAN_IN, Actors, below
+from lmart.distributed.actors import FAN_IN, Actors, add_all, below
 from lmart.distributed.addresses import Address
 from lmart.distributed.local_workers import LocalCluster, local_cluster
 from lmart.distributed.runs import give_up
@@ -188,12 +189,12 @@ class Cluster:
             except LOST as fault:
                 raise self.failure(fault) from None
 
-    def wait_for(self, work: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
+    def wait_for(self, work: Callable[[], Awaitable[Result]]) -> Result:
         """Return the result of work in the thread of the connection; LmartError when a worker or the scheduler is lost.
 
-        work : awaits answers of workers
+        work : called there; what it returns is awaited
         """
-        tasks: list[asyncio.Task[Result]] = []
+        tasks: list[asyncio.Future[Result]] = []
 
         async def begin_or_go_on() -> bool:
             if not tasks:
@@ -272,13 +273,8 @@ class WorkerActors(Actors):
         method    : its name
         arguments : of each object
         """
-
-        async def answers() -> list[Any]:
-            begun = [getattr(one, method)(*own) for one, own in zip(self._objects, arguments, strict=True)]
-            return [await one for one in begun]
-
-        result: list[Any] = self._cluster.wait_for(answers)
-        return result
+        answers: list[Any] = self._cluster.wait_for(lambda: _all(self._begin(method, arguments)))
+        return answers
 
     def add(self, method: str, *arguments: Any) -> Any:
         """Call a method of every object with the same arguments, at the same time; return the sum of what they return.
@@ -286,7 +282,25 @@ class WorkerActors(Actors):
         method    : its name; it returns an `Addend`, or None everywhere
         arguments : of the call
         """
-        return self.ask(0, "add_up", method, arguments) if self._is_tree else super().add(method, *arguments)
+        (total,) = self.add_each(method, [arguments])
+        return total
+
+    def add_each(self, method: str, calls: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+        """Call a method several times, as `add` does; yield each sum, while the next calls are worked on.
+
+        method : its name; it returns an `Addend`, or None everywhere
+        calls  : arguments of each call
+        """
+        begun: list[asyncio.Task[list[Any]]] = []
+
+        async def first() -> list[Any]:
+            begun.extend(asyncio.ensure_future(_all(self._begin_adding(method, arguments))) for arguments in calls)
+            return await begun[0]
+
+        if calls:
+            yield add_all(self._cluster.wait_for(first))
+        for one in begun[1:]:
+            yield add_all(self._cluster.wait_for(functools.partial(_itself, one)))
 
     def ask(self, number: int, method: str, *arguments: Any) -> Any:
         """Call a method of one object and return what it returns.
@@ -295,11 +309,24 @@ class WorkerActors(Actors):
         method    : its name
         arguments : of the call
         """
+        return self._cluster.wait_for(lambda: getattr(self._objects[number], method)(*arguments))
 
-        async def answer() -> Any:
-            return await getattr(self._objects[number], method)(*arguments)
+    def _begin(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Awaitable[Any]]:
+        return [getattr(one, method)(*own) for one, own in zip(self._objects, arguments, strict=True)]
 
-        return self._cluster.wait_for(answer)
+    def _begin_adding(self, method: str, arguments: tuple[Any, ...]) -> list[Awaitable[Any]]:
+        if self._is_tree:
+            return [self._objects[0].add_up(method, arguments)]
+        return self._begin(method, [arguments] * len(self))
+
+
+def _itself(awaited: Awaitable[Result]) -> Awaitable[Result]:
+    return awaited
+
+
+async def _all(begun: Sequence[Awaitable[Result]]) -> list[Result]:
+    """Return the answers to calls that were begun; the first error is raised as soon as those before it are answered."""
+    return [await one for one in begun]
 
 
 @contextmanager

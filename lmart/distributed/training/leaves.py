@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -13,7 +13,8 @@ from lmart.kernels.split_gain import Split
 from lmart.threads import WorkerPool
 from lmart.training.grower.row_partition import PlannedSplit
 
-AHEAD = 8  # leaves expanded at a time: their histograms come in one message
+AHEAD = 8  # leaves expanded at a time
+TOGETHER = 2  # leaves whose histograms come in one message, while shards sum the next ones
 
 
 class ShardedLeaves:
@@ -42,19 +43,24 @@ class ShardedLeaves:
         """
         return AHEAD
 
-    def expect(self, splits: Sequence[PlannedSplit]) -> None:
-        """Split leaves, and sum the histograms that are likely to be asked for, in one message to each shard.
+    def expect(self, splits: Sequence[PlannedSplit]) -> Iterator[Sequence[int]]:
+        """Split leaves and sum the histograms that are likely to be asked for; yield the places of splits that are made.
 
-        splits : each will be asked for with `split`, unless the counts speak against it
+        splits : that are wanted next
         """
-        self._summed.clear()
-        if not splits:
-            return
-        done: SplitsDone = self._shards.add("split", list(splits))
-        for one, (n_left, n_right) in zip(splits, done.counts.tolist(), strict=True):
-            self._n_documents[one.left], self._n_documents[one.right] = n_left, n_right
-        summed = [one.summed for one in splits if one.summed is not None]
-        self._summed = dict(zip(summed, zip(done.totals.tolist(), done.histograms, strict=True), strict=True))
+        groups = [range(first, min(first + TOGETHER, len(splits))) for first in range(0, len(splits), TOGETHER)]
+        calls = [([splits[place] for place in group],) for group in groups]
+        done: SplitsDone
+        for group, done in zip(groups, self._shards.add_each("split", calls), strict=True):
+            self._summed.clear()
+            n_before = 0
+            for place, (n_left, n_right) in zip(group, done.counts.tolist(), strict=True):
+                one = splits[place]
+                self._n_documents[one.left], self._n_documents[one.right] = n_left, n_right
+                if one.summed is not None:
+                    self._summed[one.summed] = int(done.totals[n_before]), done.histograms[n_before]
+                    n_before += 1
+            yield group
 
     def cost(self, leaf: int) -> int:
         """Return 0 for a leaf whose histogram is there, else 1.

@@ -18,7 +18,7 @@ from lmart.training.grower.growing_tree import (
     run_by_size,
     split_leaf,
 )
-from lmart.training.grower.split_finder import FoundSplit, SplitFinder
+from lmart.training.grower.split_finder import SplitFinder
 
 
 class Expander:
@@ -50,28 +50,26 @@ class Expander:
         """
         # Numbers and buffers are taken here, since the leaves are worked on side by side.
         calls = [(leaf, *self._new_numbers(), self._histograms.take()) for leaf in leaves]
-        if self._source.is_far:
-            limits = self._params.settings
-            self._source.expect([planned_split(leaf, left, right, limits) for leaf, left, right, _ in calls])
-            calls = [call for call in calls if self._confirm(*call)]
-        n_documents = [self._source.n_documents(leaf.number) for leaf, *_ in calls]
-        found: list[FoundSplit] | None = [] if self._source.is_far else None
-        run_by_size(self._expand, [(*call, found) for call in calls], n_documents, self._params.pool)
-        if found is not None:
-            self._finder.choose(found)
-        for leaf, *_ in calls:
+        limits = self._params.settings
+        plans = [planned_split(leaf, left, right, limits) for leaf, left, right, _ in calls]
+        expanded = []
+        for ready in self._source.expect(plans):
+            group = [calls[place] for place in ready if self._confirm(*calls[place])]
+            n_documents = [self._source.n_documents(leaf.number) for leaf, *_ in group]
+            run_by_size(self._expand, group, n_documents, self._params.pool)
+            expanded += group
+        for leaf, *_ in expanded:
             self._histograms.give_back(leaf)
             for child in leaf.children or ():
                 if child.split is None:
                     self._histograms.give_back(child)
-        return len(calls) == len(leaves)
+        return len(expanded) == len(leaves)
 
     def split(self, leaf: Leaf) -> bool:
         """Give a leaf its children, which are not to be split; return False if it gets another split instead."""
         left, right = self._new_numbers()
-        if self._source.is_far:
-            plan = planned_split(leaf, left, right, self._params.settings)
-            self._source.expect([plan._replace(summed=None)])
+        plan = planned_split(leaf, left, right, self._params.settings)
+        for _ in self._source.expect([plan._replace(summed=None)]):
             if not self._confirm(leaf, left, right):
                 return False
         self._split(leaf, left, right, self._params.pool)
@@ -79,7 +77,9 @@ class Expander:
         return True
 
     def _confirm(self, leaf: Leaf, left: int, right: int, buffer: Int64Array | None = None) -> bool:
-        """Return whether the children of an expected split have enough documents; if not, give the buffer back."""
+        """Return whether a split leaves enough documents on each side; if not, give the buffer back."""
+        if not self._finder.is_assumed(leaf):
+            return True
         confirmed = self._finder.confirm(leaf, self._source.n_documents(left), self._source.n_documents(right))
         if not confirmed and buffer is not None:
             self._histograms.take_back(buffer)
@@ -99,17 +99,11 @@ class Expander:
             hand_down_bounds(leaf, self._params)
         return children
 
-    def _expand(
-        self, leaf: Leaf, left: int, right: int, buffer: Int64Array, later: list[FoundSplit] | None, pool: WorkerPool
-    ) -> None:
-        """Split a leaf and find the best splits of its children; add them to those that are chosen later, if any."""
+    def _expand(self, leaf: Leaf, left: int, right: int, buffer: Int64Array, pool: WorkerPool) -> None:
+        """Split a leaf and find the best splits of its children."""
         children = self._split(leaf, left, right, pool)
         if any(map(self._may_split, children)):
-            found = self._finder.find_both(*hand_on_histogram(self._source, leaf, buffer, pool), pool)
-            if later is None:
-                self._finder.choose(found)
-            else:
-                later.extend(found)
+            self._finder.choose(self._finder.find_both(*hand_on_histogram(self._source, leaf, buffer, pool), pool))
         else:
             children[0].histogram = buffer  # from where it is given back
 

@@ -69,11 +69,11 @@ class _Level:
             if allowed:
                 leaf.split = split
                 calls.append((leaf, next(self._numbers), next(self._numbers), None if last else histograms.take()))
-        if self._source.is_far:
-            limits = self._params.settings
-            self._source.expect([planned_split(leaf, left, right, limits) for leaf, left, right, _ in calls])
-        n_documents = [self._source.n_documents(leaf.number) for leaf, *_ in calls]
-        run_by_size(self._split_leaf, calls, n_documents, self._pool)
+        plans = [planned_split(leaf, left, right, self._params.settings) for leaf, left, right, _ in calls]
+        for ready in self._source.expect(plans):
+            group = [calls[place] for place in ready]
+            n_documents = [self._source.n_documents(leaf.number) for leaf, *_ in group]
+            run_by_size(self._split_leaf, group, n_documents, self._pool)
         for number, leaf in enumerate(tree.leaves.copy()):
             if leaf.children is not None:
                 histograms.give_back(leaf)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -72,10 +72,13 @@ class LeafSource(Protocol):
         """
         ...
 
-    def expect(self, splits: Sequence[PlannedSplit]) -> None:
-        """Hear which leaves are split next, so that a source that is far away can do all of it at once.
+    def expect(self, splits: Sequence[PlannedSplit]) -> Iterator[Sequence[int]]:
+        """Yield the places of splits that may be asked for with `split` now, some at a time, until all were.
 
-        splits : each will be asked for with `split`
+        splits : that are wanted next
+
+        So a source that is far away can prepare some while others are worked on; from then on it knows the documents
+        of the children.
         """
         ...
 
@@ -265,11 +268,12 @@ class LocalLeaves:
         """
         return AHEAD * threads if threads > 1 else 1
 
-    def expect(self, splits: Sequence[PlannedSplit]) -> None:
-        """Do nothing: splits cost the same one by one.
+    def expect(self, splits: Sequence[PlannedSplit]) -> Iterator[Sequence[int]]:
+        """Yield the places of all splits at once.
 
-        splits : that are asked for next
+        splits : that are wanted next
         """
+        yield range(len(splits))
 
     def cost(self, leaf: int) -> int:
         """Return the documents of a leaf.

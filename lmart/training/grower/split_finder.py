@@ -116,14 +116,18 @@ class SplitFinder:
     def confirm(self, leaf: Leaf, n_left: int, n_right: int) -> bool:
         """Return whether the split of a leaf leaves enough documents on each side; if not, give it its next best split.
 
-        leaf            : with a split that `choose` gave it
+        leaf            : with a split that is assumed
         n_left, n_right : documents on each side
         """
-        found = self._assumed.pop(leaf.number, None)
-        if found is None or min(n_left, n_right) >= self._min_documents:
+        found = self._assumed.pop(leaf.number)
+        if min(n_left, n_right) >= self._min_documents:
             return True
         leaf.split = self._choose(found, enough=False)
         return False
+
+    def is_assumed(self, leaf: Leaf) -> bool:
+        """Return whether the split of a leaf was not confirmed yet."""
+        return leaf.number in self._assumed
 
     def _is_known(self, found: FoundSplit) -> bool:
         """Return whether no document has to be counted to know whether a split leaves enough of them."""
