@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -37,17 +38,31 @@ class _ChosenRows(NamedTuple):
     n_columns: int
 
 
+def least_halvings(n_rows: int) -> int:
+    """Return how often a sample is halved at least, with certainty for practical purposes.
+
+    n_rows : rows that it is drawn from
+
+    Each halving keeps a row with probability 1/2: more than 12 standard deviations above the limit is too many rows.
+    """
+    halvings = 0
+    while n_rows / 2**halvings > SAMPLE_LIMIT + 12 * math.sqrt(SAMPLE_LIMIT):
+        halvings += 1
+    return halvings
+
+
 class RowSample:
     """The rows that bin edges are chosen from. Whether a row is in it depends on the row number and the seed alone.
 
     It has at most SAMPLE_LIMIT rows: when there are more, about half of them are dropped. Rows are stored like
     SparseRows, but a row with the same columns as the row before shares them.
-    seed : of the training
+    seed     : of the training
+    halvings : how often it is halved before the first row is added
     """
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, halvings: int = 0) -> None:
         self._key = np.uint64(mix_bits(np.uint64(seed)))
-        self._halvings = 0
+        self._halvings = halvings
         self._row_numbers = GrowableArray(np.int64)
         self._offsets = GrowableArray(np.int64)
         self._column_starts = GrowableArray(np.int64)

@@ -325,7 +325,7 @@ def _itself(awaited: Awaitable[Result]) -> Awaitable[Result]:
 
 
 async def _all(begun: Sequence[Awaitable[Result]]) -> list[Result]:
-    """Return the answers to calls that were begun; the first error is raised as soon as those before it are answered."""
+    """Return the answers to calls that were begun; raise the first error once those before it are answered."""
     return [await one for one in begun]
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array, UInt8Array
-from lmart.binning.edge_sample import SAMPLE_LIMIT
+from lmart.binning import edge_sample
 from lmart.binning.edges import BinEdges, count_zeros, edges_of_cells, feature_groups, join_edges
 from lmart.distributed.actors import Actors
 from lmart.distributed.training.shard_metadata import WeightsFound, refuse_mixed
@@ -153,7 +153,8 @@ def read_training_set(shards: Actors, parts: DataParts, options: ReadOptions, se
     """
     own = _deal(shards, parts.train.parts, parts.sizes)
     silent = replace(options, tell=None, watch=None)
-    found: list[PartsFound] = shards.each("first_pass", [(paths, silent, settings.seed) for paths in own])
+    most_kept = edge_sample.SAMPLE_LIMIT // len(shards)  # all shards together hold no more rows than one process
+    found: list[PartsFound] = shards.each("first_pass", [(paths, silent, settings.seed, most_kept) for paths in own])
     joined, _ = _joined(parts.train.name, found, own)
     _tell(found, options)
     _refuse_spanning(shards, None, found)
@@ -198,11 +199,11 @@ def _sample(shards: Actors, train_set: ShardedSet) -> int:
     """Choose the rows that bin edges are chosen from, as one machine does; return how many there are."""
     first_rows = np.cumsum([0, *(one.n_documents for one in train_set.found)]).tolist()[:-1]
     places = [_places(train_set, one) for one in train_set.found]
-    halvings = 0
+    halvings = edge_sample.least_halvings(train_set.n_documents)
     while True:
         chosen = shards.each("sample", [(row, own, halvings) for row, own in zip(first_rows, places, strict=True)])
         n_rows, most = sum(int(one[0]) for one in chosen), max(int(one[1]) for one in chosen)
-        if n_rows <= SAMPLE_LIMIT and most == halvings:
+        if n_rows <= edge_sample.SAMPLE_LIMIT and most == halvings:
             return n_rows
         halvings = max(most, halvings + (most == halvings))
 

@@ -8,13 +8,13 @@ import numpy as np
 
 from lmart.array_types import Int64Array, UInt8Array
 from lmart.distributed.actors import Actors
-from lmart.distributed.training.shard import Counts, PackedRoot, SplitsDone
+from lmart.distributed.training.shard_sums import Counts, PackedRoot, SplitsDone
 from lmart.kernels.split_gain import Split
 from lmart.threads import WorkerPool
 from lmart.training.grower.row_partition import PlannedSplit
 
 AHEAD = 8  # leaves expanded at a time
-TOGETHER = 2  # leaves whose histograms come in one message, while shards sum the next ones
+TOGETHER = 8  # leaves whose histograms come in one message
 
 
 class ShardedLeaves:
@@ -44,7 +44,7 @@ class ShardedLeaves:
         return AHEAD
 
     def expect(self, splits: Sequence[PlannedSplit]) -> Iterator[Sequence[int]]:
-        """Split leaves and sum the histograms that are likely to be asked for; yield the places of splits that are made.
+        """Split leaves and sum the histograms that are likely to be asked for; yield the places of those that are split.
 
         splits : that are wanted next
         """

@@ -12,8 +12,9 @@ from lmart.array_types import Float64Array, Int8Array
 from lmart.distributed.actors import Actors
 from lmart.distributed.training.inputs import ShardedSet, ShardedSets
 from lmart.distributed.training.leaves import ShardedLeaves
-from lmart.distributed.training.shard import DrawnRows, EdgeMagnitudes, PackedRoot
+from lmart.distributed.training.shard import EdgeMagnitudes
 from lmart.distributed.training.shard_scores import OVERFLOW_SHIFT, MeasureSums, QueriesFound
+from lmart.distributed.training.shard_sums import DrawnRows, PackedRoot
 from lmart.errors import SettingsError
 from lmart.kernels.bit_mixing import round_key
 from lmart.settings.resolved import RankerSettings, ResolvedSettings

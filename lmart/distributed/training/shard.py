@@ -17,6 +17,7 @@ from lmart.distributed.runs import check_run
 from lmart.distributed.training.shard_metadata import WeightsFound, read_init_scores, read_weights
 from lmart.distributed.training.shard_reading import PartsFound, TrainingParts, ValidationParts
 from lmart.distributed.training.shard_scores import MeasureSums, QueriesFound, measure_sums, weight_exponent
+from lmart.distributed.training.shard_sums import Counts, DrawnRows, PackedRoot, SplitsDone
 from lmart.formats.read_options import ReadOptions
 from lmart.gains import refuse_labels_above
 from lmart.kernels.gradient_sampling import RowDraw
@@ -34,22 +35,6 @@ from lmart.training.resolving import naming
 from lmart.training.score_tracking import Training, Validation, Watched
 
 
-class DrawnRows(NamedTuple):
-    """What a tree is to be grown from in a shard, or in several.
-
-    n_sampled  : rows in the sums
-    magnitudes : sums of |gradient| and of hessian
-    """
-
-    n_sampled: int
-    magnitudes: tuple[float, float]
-
-    def plus(self, other: DrawnRows) -> DrawnRows:
-        """Return those of both; the order of adding changes last digits of the magnitudes."""
-        (gradients, hessians), others = self.magnitudes, other.magnitudes
-        return DrawnRows(self.n_sampled + other.n_sampled, (gradients + others[0], hessians + others[1]))
-
-
 class EdgeMagnitudes(NamedTuple):
     """Magnitudes by pieces of the whole data: those that lie in a shard, and the rows of those that reach beyond it.
 
@@ -61,53 +46,6 @@ class EdgeMagnitudes(NamedTuple):
     head: Gradients
     inside: list[tuple[float, float]]
     tail: Gradients
-
-
-class PackedRoot(NamedTuple):
-    """The root of a tree in a shard, or in several.
-
-    largest_hessian : of a document, in units
-    total           : packed sum
-    histogram       : int64[n_bins], the packed sums by bin
-    """
-
-    largest_hessian: int
-    total: int
-    histogram: Int64Array
-
-    def plus(self, other: PackedRoot) -> PackedRoot:
-        """Return that of both; the histogram is overwritten."""
-        np.add(self.histogram, other.histogram, out=self.histogram)
-        return PackedRoot(max(self.largest_hessian, other.largest_hessian), self.total + other.total, self.histogram)
-
-
-class SplitsDone(NamedTuple):
-    """What became of several splits in a shard, or in several.
-
-    counts     : int64[n_splits, 2], documents on the left and right side of each
-    totals     : int64[n_summed], the packed sums of the children that were asked for
-    histograms : int64[n_summed, n_bins], their packed sums by bin
-    """
-
-    counts: Int64Array
-    totals: Int64Array
-    histograms: Int64Array
-
-    def plus(self, other: SplitsDone) -> SplitsDone:
-        """Return that of both; the arrays are overwritten."""
-        for own, others in zip(self, other, strict=True):
-            np.add(own, others, out=own)
-        return self
-
-
-class Counts(NamedTuple):
-    """Numbers of documents in a shard, or in several: int64 of any shape."""
-
-    counts: Int64Array
-
-    def plus(self, other: Counts) -> Counts:
-        """Return those of both."""
-        return Counts(self.counts + other.counts)
 
 
 class Shard(LinkedActor):
@@ -137,15 +75,16 @@ class Shard(LinkedActor):
 
     # reading
 
-    def first_pass(self, paths: Sequence[str], options: ReadOptions, seed: int) -> PartsFound:
+    def first_pass(self, paths: Sequence[str], options: ReadOptions, seed: int, most_kept: int) -> PartsFound:
         """Read the training set once: see `TrainingParts.first_pass`.
 
-        paths   : the shard's parts, in order
-        options : how they are read
-        seed    : of the sample
+        paths     : the shard's parts, in order
+        options   : how they are read
+        seed      : of the sample
+        most_kept : rows that are kept at most
         """
         self._parts = TrainingParts(paths, options, self._pool, self._check)
-        return self._parts.first_pass(seed)
+        return self._parts.first_pass(seed, most_kept)
 
     def sample(self, first_row: int, places: Int32Array, halvings: int) -> tuple[int, int]:
         """Choose the rows that bin edges are chosen from: see `TrainingParts.sample`.

@@ -11,7 +11,7 @@ import numpy as np
 
 from lmart.array_types import Float64Array, Int32Array, Int64Array, UInt8Array, UInt64Array
 from lmart.binning.binned_features import BinnedFeatures, Coder, RowsToCode, count_bins, lay_out, row_arrays
-from lmart.binning.edge_sample import SAMPLE_LIMIT, ColumnCounts, RowSample
+from lmart.binning.edge_sample import ColumnCounts, RowSample
 from lmart.binning.edges import BinEdges, count_sample, gather_cells
 from lmart.binning.validation_set import CodedDataset, ValidationCoder
 from lmart.errors import DataError
@@ -134,10 +134,11 @@ class PartsReader:
 class TrainingParts(PartsReader):
     """The parts of a training set in a shard: read once for labels and queries, and again for bins if they are many."""
 
-    def first_pass(self, seed: int) -> PartsFound:
-        """Read labels and queries, and keep the rows as long as a sample could have all of them.
+    def first_pass(self, seed: int, most_kept: int) -> PartsFound:
+        """Read labels and queries, and keep the rows if they are few.
 
-        seed : of the sample
+        seed      : of the sample
+        most_kept : rows that are kept at most
         """
         self._seed = seed
         ids_and_labels, counts = LabelAndIdBuilder(), ColumnCounts()
@@ -148,7 +149,7 @@ class TrainingParts(PartsReader):
                 ids_and_labels.add(block, path)
             parts = [block.features for block in blocks]
             counts.add(parts, len(self.table), self._pool)
-            if self._sample is not None and ids_and_labels.n_documents <= SAMPLE_LIMIT:
+            if self._sample is not None and ids_and_labels.n_documents <= most_kept:
                 self._sample.add(parts, first_row, self._pool)
             else:
                 self._sample = None
@@ -164,7 +165,7 @@ class TrainingParts(PartsReader):
         """
         self._places = places
         if self._sample is None:
-            self._sample, row = RowSample(self._seed), first_row
+            self._sample, row = RowSample(self._seed, halvings), first_row
             for _, blocks, _ in self._second(len(self.table)):
                 parts = [block.features for block in blocks]
                 self._sample.add(parts, row, self._pool)

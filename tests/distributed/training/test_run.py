@@ -12,7 +12,7 @@ from helpers.shards import Measured, bytes_of, fit_in_shards, learnable, measure
 from lmart.binning import edge_sample
 from lmart.binning.streaming import read_training_set, read_validation_set
 from lmart.data.metadata import NO_SIDECARS, Sidecars
-from lmart.distributed.training import inputs, run, shard_reading
+from lmart.distributed.training import inputs, run
 from lmart.distributed.training.inputs import ValidationParts
 from lmart.errors import DataError
 from lmart.formats import metadata_files
@@ -170,8 +170,7 @@ def test_bin_edges_come_from_the_sample_of_one_process(
     limit: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether shards could keep all of their rows in the sample, none of them, or some."""
-    for module in (edge_sample, inputs, shard_reading):
-        monkeypatch.setattr(module, "SAMPLE_LIMIT", limit)
+    monkeypatch.setattr(edge_sample, "SAMPLE_LIMIT", limit)
     parts = write_parts(learnable(), 5, tmp_path)
     expected, _ = fit_alone(parts, SMALL)
     for n_shards in (1, 2, 5):

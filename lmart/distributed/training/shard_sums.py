@@ -1,0 +1,103 @@
+"""What shards know of a tree, as values that add up over shards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lmart.array_types import Int32Array, Int64Array, UInt8Array, UInt32Array
+from lmart.kernels.packed_sums import restore_sums, shorten_sums
+
+MOST_LONG = 8  # of so many sums, one may need more than 5 bytes
+
+
+class DrawnRows(NamedTuple):
+    """What a tree is to be grown from in a shard, or in several.
+
+    n_sampled  : rows in the sums
+    magnitudes : sums of |gradient| and of hessian
+    """
+
+    n_sampled: int
+    magnitudes: tuple[float, float]
+
+    def plus(self, other: DrawnRows) -> DrawnRows:
+        """Return those of both; the order of adding changes last digits of the magnitudes."""
+        (gradients, hessians), others = self.magnitudes, other.magnitudes
+        return DrawnRows(self.n_sampled + other.n_sampled, (gradients + others[0], hessians + others[1]))
+
+
+class PackedRoot(NamedTuple):
+    """The root of a tree in a shard, or in several.
+
+    largest_hessian : of a document, in units
+    total           : packed sum
+    histogram       : int64[n_bins], the packed sums by bin
+    """
+
+    largest_hessian: int
+    total: int
+    histogram: Int64Array
+
+    def plus(self, other: PackedRoot) -> PackedRoot:
+        """Return that of both; the histogram is overwritten."""
+        np.add(self.histogram, other.histogram, out=self.histogram)
+        return PackedRoot(max(self.largest_hessian, other.largest_hessian), self.total + other.total, self.histogram)
+
+
+@dataclass(frozen=True, eq=False)
+class SplitsDone:
+    """What became of several splits in a shard, or in several.
+
+    counts     : int64[n_splits, 2], documents on the left and right side of each
+    totals     : int64[n_summed], the packed sums of the children that were asked for
+    histograms : int64[n_summed, n_bins], their packed sums by bin
+    """
+
+    counts: Int64Array
+    totals: Int64Array
+    histograms: Int64Array
+
+    def plus(self, other: SplitsDone) -> SplitsDone:
+        """Return that of both; the arrays are overwritten."""
+        np.add(self.counts, other.counts, out=self.counts)
+        np.add(self.totals, other.totals, out=self.totals)
+        np.add(self.histograms, other.histograms, out=self.histograms)
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Say how it is written for another process: in fewer bytes where the sums allow it."""
+        sums = self.histograms.reshape(-1)
+        low, high = np.empty(len(sums), np.uint32), np.empty(len(sums), np.uint8)
+        most = len(sums) // MOST_LONG
+        places, long_sums = np.empty(most, np.int32), np.empty(most, np.int64)
+        n_long = shorten_sums(sums, low, high, places, long_sums)
+        if n_long < 0:
+            return SplitsDone, (self.counts, self.totals, self.histograms)
+        return _restored, (self.counts, self.totals, low, high, places[:n_long], long_sums[:n_long])
+
+
+class Counts(NamedTuple):
+    """Numbers of documents in a shard, or in several: int64 of any shape."""
+
+    counts: Int64Array
+
+    def plus(self, other: Counts) -> Counts:
+        """Return those of both."""
+        return Counts(self.counts + other.counts)
+
+
+def _restored(
+    counts: Int64Array,
+    totals: Int64Array,
+    low: UInt32Array,
+    high: UInt8Array,
+    long_places: Int32Array,
+    long_sums: Int64Array,
+) -> SplitsDone:
+    """Return what was written for another process; the arrays are those of `shorten_sums`."""
+    sums = np.empty(len(low), np.int64)
+    restore_sums(low, high, long_places, long_sums, sums)
+    return SplitsDone(counts, totals, sums.reshape(len(totals), -1) if len(totals) else sums.reshape(0, 0))
