@@ -27,6 +27,7 @@ from lmart.settings.resolved import ResolvedSettings, resolve
 from lmart.threads import WorkerPool
 from lmart.training.boosting import without_trees
 
+KEPT = 4  # shards keep rows from the first pass if they are fewer than this share of a sample; to read again is cheap
 GATHERED = 1 << 20  # cells of the sample that the driver holds at a time
 
 
@@ -153,7 +154,7 @@ def read_training_set(shards: Actors, parts: DataParts, options: ReadOptions, se
     """
     own = _deal(shards, parts.train.parts, parts.sizes)
     silent = replace(options, tell=None, watch=None)
-    most_kept = edge_sample.SAMPLE_LIMIT // len(shards)  # all shards together hold no more rows than one process
+    most_kept = edge_sample.SAMPLE_LIMIT // (KEPT * len(shards))
     found: list[PartsFound] = shards.each("first_pass", [(paths, silent, settings.seed, most_kept) for paths in own])
     joined, _ = _joined(parts.train.name, found, own)
     _tell(found, options)

@@ -44,7 +44,7 @@ class ShardedLeaves:
         return AHEAD
 
     def expect(self, splits: Sequence[PlannedSplit]) -> Iterator[Sequence[int]]:
-        """Split leaves and sum the histograms that are likely to be asked for; yield the places of those that are split.
+        """Split leaves, and sum the histograms likely to be asked for; yield the places of those that are split.
 
         splits : that are wanted next
         """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -48,6 +50,12 @@ class EdgeMagnitudes(NamedTuple):
     tail: Gradients
 
 
+def return_freed_memory() -> None:
+    """Have the C library give memory that was freed back to the system, of which reading leaves much."""
+    with contextlib.suppress(AttributeError, OSError):  # another C library
+        ctypes.CDLL(None).malloc_trim(0)
+
+
 class Shard(LinkedActor):
     """Adjacent parts of the data and all that is known of their rows.
 
@@ -84,7 +92,9 @@ class Shard(LinkedActor):
         most_kept : rows that are kept at most
         """
         self._parts = TrainingParts(paths, options, self._pool, self._check)
-        return self._parts.first_pass(seed, most_kept)
+        found = self._parts.first_pass(seed, most_kept)
+        return_freed_memory()
+        return found
 
     def sample(self, first_row: int, places: Int32Array, halvings: int) -> tuple[int, int]:
         """Choose the rows that bin edges are chosen from: see `TrainingParts.sample`.
@@ -94,7 +104,9 @@ class Shard(LinkedActor):
         halvings  : how often the sample is halved at least
         """
         self._first_row = first_row
-        return self._parts.sample(first_row, places, halvings)
+        found = self._parts.sample(first_row, places, halvings)
+        return_freed_memory()
+        return found
 
     def counts(self, n_features: int) -> tuple[Int64Array, Int64Array]:
         """Return cells by feature: see `TrainingParts.counts`.
@@ -123,6 +135,7 @@ class Shard(LinkedActor):
 
         counts_of_all : int64[m, 256], documents of all shards in each bin
         """
+        return_freed_memory()
         self._binned = self._parts.lay_out(counts_of_all)
         self._narrowing = RowNarrowing(self._binned)
 

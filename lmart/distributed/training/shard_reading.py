@@ -169,6 +169,7 @@ class TrainingParts(PartsReader):
             for _, blocks, _ in self._second(len(self.table)):
                 parts = [block.features for block in blocks]
                 self._sample.add(parts, row, self._pool)
+                self._sample.expect(len(self.labels) >> halvings)
                 row += sum(map(len, parts))
         elif halvings and self._sample.has_every_row:
             self._sample.move(first_row)
