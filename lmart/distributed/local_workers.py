@@ -42,7 +42,8 @@ def local_cluster(distributed: Any, processes: int, threads: int) -> Iterator[Lo
         n_workers=0,
         host="127.0.0.1",
         protocol="tcp://",
-        dashboard_address=None,
+        dashboard_address="127.0.0.1:0",  # of its pages, which cannot be turned off; no fixed port that may be taken
+        scheduler_kwargs={"dashboard": False},
         silence_logs=logging.CRITICAL,
     )
     try:
