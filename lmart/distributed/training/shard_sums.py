@@ -76,7 +76,8 @@ class SplitsDone:
         n_long = shorten_sums(sums, low, high, places, long_sums)
         if n_long < 0:
             return SplitsDone, (self.counts, self.totals, self.histograms)
-        return _restored, (self.counts, self.totals, low, high, places[:n_long], long_sums[:n_long])
+        short = low, high, places[:n_long], long_sums[:n_long]
+        return _restored, (self.counts, self.totals, self.histograms.shape, *short)
 
 
 class Counts(NamedTuple):
@@ -92,6 +93,7 @@ class Counts(NamedTuple):
 def _restored(
     counts: Int64Array,
     totals: Int64Array,
+    shape: tuple[int, int],
     low: UInt32Array,
     high: UInt8Array,
     long_places: Int32Array,
@@ -100,4 +102,4 @@ def _restored(
     """Return what was written for another process; the arrays are those of `shorten_sums`."""
     sums = np.empty(len(low), np.int64)
     restore_sums(low, high, long_places, long_sums, sums)
-    return SplitsDone(counts, totals, sums.reshape(len(totals), -1) if len(totals) else sums.reshape(0, 0))
+    return SplitsDone(counts, totals, sums.reshape(shape))

@@ -38,5 +38,5 @@ def test_another_process_gets_the_same_in_fewer_bytes(n_summed: int, largest: in
     written = pickle.dumps(before, protocol=5)
     after = pickle.loads(written)
     for found, wanted in zip(fields(after), fields(before), strict=True):
-        assert found.tolist() == wanted.tolist()
+        assert found.tolist() == wanted.tolist() and found.shape == wanted.shape
     assert len(written) < share * before.histograms.nbytes + 800
