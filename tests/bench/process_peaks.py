@@ -57,9 +57,14 @@ class Peaks:
     def look(self) -> None:
         """Note the peaks as they are now."""
         self.driver = max(self.driver, _peak(self._pid))
-        for pid in _descendants(self._pid):
+        self._look_below(self._pid)
+
+    def _look_below(self, parent: int) -> None:
+        for pid in _children(parent):
             if pid in self.workers or _is_worker(pid):
                 self.workers[pid] = max(self.workers.get(pid, 0), _peak(pid))
+            else:  # what a worker starts is no worker, but looks like one until it runs its own program
+                self._look_below(pid)
 
 
 def watched_run(command: list[str], most_seconds: float, env: dict[str, str] | None = None) -> WatchedRun:
@@ -118,15 +123,15 @@ def _ended_within(pid: int, seconds: float) -> bool:
         os.close(handle)
 
 
-def _descendants(pid: int) -> list[int]:
-    """Return the processes below a process."""
+def _children(pid: int) -> list[int]:
+    """Return the processes that a process has started."""
     found = []
     try:
         for thread in Path(f"/proc/{pid}/task").iterdir():
             found += [int(child) for child in (thread / "children").read_text().split()]
     except (FileNotFoundError, ProcessLookupError):  # it has just ended
         pass
-    return [one for child in found for one in (child, *_descendants(child))]
+    return found
 
 
 def _is_worker(pid: int) -> bool:
