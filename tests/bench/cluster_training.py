@@ -26,6 +26,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import signal
 import subprocess
 import sys
 import tempfile
@@ -241,6 +242,7 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     """Run all turns, and print the table."""
     args = arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what runs is ended
     facts: dict[str, Any] = machine("distributed")
     print(", ".join(f"{key} {value}" for key, value in facts.items()))
     report = Report()
