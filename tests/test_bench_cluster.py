@@ -129,6 +129,7 @@ def test_bytes_of_a_tree_are_those_of_its_histograms(programs: Programs, tmp_pat
     assert run.n_bins == 4 * 255
     traffic = programs.counted_actors.traffic_of(run)
     assert 5 <= traffic.histograms <= 12  # the root and one child of each split, of some splits in vain
+    assert 4 < traffic.bin_bytes < 9
     assert 0 < traffic.rest < 0.2 * traffic.received(run.n_bins)
     assert run.trees[1]["pack"].messages == n_shards
     assert 0 < run.trees[1]["pack"].received - n_shards * 8 * run.n_bins < n_shards * 400
@@ -143,7 +144,7 @@ def test_hops_are_those_of_a_tree_of_workers(programs: Programs) -> None:
 
 def test_seconds_of_a_tree_by_hand(programs: Programs) -> None:
     model = programs.cluster_model
-    traffic = model.TreeTraffic(calls=10, sent=1e3, histograms=2, rest=600, apart=1, apart_bytes=50)
+    traffic = model.TreeTraffic(10, sent=1e3, histograms=2, bin_bytes=8, rest=600, apart=1, apart_bytes=50)
     assert traffic.received(1000) == 16_600
     costs = model.Costs(row_ns=100, latency=2e-3, message=1e-3, bandwidth=1e6, fan_in=0)
     flat = model.tree_time(traffic, 1000, 1e6, 5, 10, costs)
@@ -162,7 +163,7 @@ def test_the_driver_is_the_limit_from_so_many_workers_on(programs: Programs) -> 
     assert model.first_where(lambda n: n >= 37) == 37
     assert model.first_where(lambda n: True) == 1
     assert model.first_where(lambda n: False) is None
-    traffic = model.TreeTraffic(10, 0, 1, 0, 0, 0)
+    traffic = model.TreeTraffic(10, 0, 1, 8, 0, 0, 0)
     costs = model.Costs(row_ns=1000, latency=0, message=0, bandwidth=8e3, fan_in=0)
     # a second of bytes for each worker, and 100 seconds of work for all: 10 workers need 10 for both
     assert model.driver_limit(traffic, 1000, 1e5, 1000, costs) == (11, 11)

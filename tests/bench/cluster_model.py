@@ -13,7 +13,8 @@ class TreeTraffic(NamedTuple):
     calls       : of all workers, one after the other, whose results are added
     sent        : bytes to a worker in these
     histograms  : that a worker answers them with
-    rest        : bytes of the answers that are no histogram
+    bin_bytes   : of a bin of a histogram, with what comes in the same answers
+    rest        : bytes of the other answers
     apart       : calls whose results are not added
     apart_bytes : to and from a worker in these
     """
@@ -21,6 +22,7 @@ class TreeTraffic(NamedTuple):
     calls: float
     sent: float
     histograms: float
+    bin_bytes: float
     rest: float
     apart: float
     apart_bytes: float
@@ -28,9 +30,9 @@ class TreeTraffic(NamedTuple):
     def received(self, n_bins: int) -> float:
         """Return the bytes from a worker that are added.
 
-        n_bins : of all features; 8 bytes each
+        n_bins : of all features
         """
-        return 8.0 * n_bins * self.histograms + self.rest
+        return self.bin_bytes * n_bins * self.histograms + self.rest
 
 
 class Costs(NamedTuple):

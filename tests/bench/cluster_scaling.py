@@ -1,7 +1,7 @@
 """Weak scaling of training on a cluster: messages and bytes are counted, and time is worked out from them on paper.
 
-    python tests/bench/cluster_scaling.py [--shards 2,8,32,128] [--sizes 32000x10,32000x40,256000x10] [--leaves 64,255]
-        [--trees 3] [--workers 2,8,32,128] [--total-rows 1e8,1e9] [--total-features 136] [--row-ns 70] [--fan-in 4]
+    python tests/bench/cluster_scaling.py [--shards 1,2,8,32,128] [--sizes 32000x10,32000x40,256000x10] [--trees 3]
+        [--leaves 64,255] [--workers 2,8,32,128] [--total-rows 1e8,1e9] [--total-features 136] [--row-ns 70] [--fan-in 4]
         [--latency-ms 1.7] [--message-ms 0.5] [--gigabytes 1.2] [--json FILE]
 
 Nothing is timed here, so other work on the machine does not matter. Made-up rows are trained on in as many shards as
@@ -10,7 +10,7 @@ results, by method (counted_actors.py); headers of the transport are not. What c
 bins of all features, not on rows, but that leaves near --min-docs need further questions, of which there are fewer the
 more rows there are. The tables for --total-rows are worked out from the runs with most rows (cluster_model.py):
 
-bytes of a worker for a tree = 8 x bins of all features x histograms + rest
+bytes of a worker for a tree = bytes of a bin x bins of all features x histograms + rest
 driver, results added by it  = workers x these bytes
 driver, added by workers     = these bytes: worker w adds the results of workers fan-in x w + 1 ... to its own
 seconds of a tree            = rows / workers x levels x --row-ns, levels being log2(leaves)
@@ -111,11 +111,11 @@ def show_counted(runs: dict[int, list[CountedRun]]) -> None:
             counted = sum(sent + received for _, _, sent, received, _ in run.per_tree.values())
             messages = sum(messages for _, messages, *_ in run.per_tree.values())
             line: list[object] = [leaves, run.n_shards, run.n_rows, run.n_bins, one.calls + one.apart, messages]
-            line += [one.histograms, one.sent / 1e3, one.received(run.n_bins) / 1e6, one.rest / 1e3]
+            line += [one.histograms, one.bin_bytes, one.received(run.n_bins) / 1e6, (one.sent + one.rest) / 1e3]
             rows.append([*line, own / 1e6, counted / 1e6])
     show(
         "Counted for a tree, on the mean of the trees",
-        "leaves  shards  rows  bins  calls  messages  histograms  kB to a worker  MB from it  of these no histogram, kB"
+        "leaves  shards  rows  bins  calls  messages  histograms  bytes of a bin  MB from a worker  kB of the rest"
         "  MB of a worker  MB of the driver",
         rows,
     )
@@ -126,7 +126,8 @@ def show_counted(runs: dict[int, list[CountedRun]]) -> None:
             for name, values in {
                 "calls": [one.calls + one.apart for one in found],
                 "histograms": [one.histograms for one in found],
-                "bytes that are no histogram": [one.sent + one.rest + one.apart_bytes for one in found],
+                "bytes of a bin": [one.bin_bytes for one in found],
+                "bytes of the rest": [one.sent + one.rest + one.apart_bytes for one in found],
             }.items()
         )
         print(f"{leaves} leaves, over all shards and rows: {', '.join(parts)}")
@@ -220,7 +221,7 @@ def arguments() -> argparse.Namespace:
         return [(int(float(rows)), int(features)) for rows, features in pairs]
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--shards", type=numbers, default=[2, 8, 32, 128], help="that are counted")
+    parser.add_argument("--shards", type=numbers, default=[1, 2, 8, 32, 128], help="that are counted")
     parser.add_argument("--sizes", type=sizes, default=SIZES, metavar="ROWSxFEATURES,...", help="that are counted")
     parser.add_argument("--leaves", type=numbers, default=[64, 255])
     parser.add_argument("--trees", type=int, default=3, help="that are counted")

@@ -171,20 +171,28 @@ def traffic_of(run: CountedRun) -> TreeTraffic:
 
     run : that was counted
     """
-    n, sums = run.n_shards, np.zeros(6)
+    n, sums, of_histograms = run.n_shards, np.zeros(6), 0.0
     for method, (calls, _, sent, received, histograms) in run.per_tree.items():
-        if method in ADDED:
-            sums += [calls, sent / n, histograms, received / n - 8.0 * run.n_bins * histograms, 0, 0]
-        else:
+        if method not in ADDED:
             sums += [0, 0, 0, 0, calls, (sent + received) / n]
-    return TreeTraffic(*sums.tolist())
+        elif histograms:
+            sums += [calls, sent / n, histograms, 0, 0, 0]
+            of_histograms += received / n
+        else:
+            sums += [calls, sent / n, 0, received / n, 0, 0]
+    calls, sent, histograms, rest, apart, apart_bytes = sums.tolist()
+    bin_bytes = of_histograms / (run.n_bins * histograms)
+    return TreeTraffic(calls, sent, histograms, bin_bytes, rest, apart, apart_bytes)
 
 
 def mean_traffic(runs: Sequence[CountedRun]) -> TreeTraffic:
-    """Return the mean of what was counted in the runs with most rows.
+    """Return the mean of what was counted in the runs with most rows, but the largest bytes of a bin.
+
+    Sums of few rows may be sent in fewer bytes than those of many.
 
     runs : of trees of as many leaves
     """
     most = max(run.n_rows for run in runs)
     found = [traffic_of(run) for run in runs if run.n_rows == most]
-    return TreeTraffic(*(statistics.mean(column) for column in zip(*found, strict=True)))
+    mean = TreeTraffic(*(statistics.mean(column) for column in zip(*found, strict=True)))
+    return mean._replace(bin_bytes=max(one.bin_bytes for one in found))
