@@ -1,8 +1,8 @@
 """Weak scaling of training on a cluster: messages and bytes are counted, and time is worked out from them on paper.
 
     python tests/bench/cluster_scaling.py [--shards 1,2,8,32,128] [--sizes 32000x10,32000x40,256000x10] [--trees 3]
-        [--leaves 64,255] [--workers 2,8,32,128] [--total-rows 1e8,1e9] [--total-features 136] [--row-ns 70] [--fan-in 4]
-        [--latency-ms 1.7] [--message-ms 0.5] [--gigabytes 1.2] [--json FILE]
+        [--leaves 64,255] [--workers 2,8,32,128] [--total-rows 1e8,1e9] [--total-features 136] [--row-ns 70]
+        [--fan-in 4] [--latency-ms 1.7] [--message-ms 0.5] [--gigabytes 1.2] [--json FILE]
 
 Nothing is timed here, so other work on the machine does not matter. Made-up rows are trained on in as many shards as
 asked for, all in this process, and what would be sent is counted: calls, messages, and bytes of pickled arguments and
