@@ -181,9 +181,8 @@ class Cluster:
             try:
                 return future.result(timeout=WAITED)
             except TimeoutError:
-                if future.done():
-                    raise
-                self._refuse_lost()
+                if not future.done():
+                    self._refuse_lost()
             except LmartError:
                 raise
             except LOST as fault:

@@ -34,7 +34,8 @@ def local_cluster(distributed: Any, processes: int, threads: int) -> Iterator[Lo
     threads     : of each
 
     Workers end with their scheduler, even when this process is killed. They are started as a program, not by
-    multiprocessing, which would run the main module of this process again.
+    multiprocessing, which would run the main module of this process again; with -P, as modules in the current folder
+    are not meant.
     """
     folder = tempfile.mkdtemp(prefix="lmart-dask-")
     workers: list[subprocess.Popen[bytes]] = []
@@ -48,7 +49,7 @@ def local_cluster(distributed: Any, processes: int, threads: int) -> Iterator[Lo
     )
     try:
         address = cluster.scheduler_address
-        command = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", str(threads)]
+        command = [sys.executable, "-P", "-m", "distributed.cli.dask_worker", address, "--nthreads", str(threads)]
         command += ["--no-nanny", "--no-dashboard", "--memory-limit", "0", "--death-timeout", "60"]
         command += ["--local-directory", folder]
         for _ in range(processes):

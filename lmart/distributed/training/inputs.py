@@ -14,6 +14,7 @@ from lmart.binning.edges import BinEdges, count_zeros, edges_of_cells, feature_g
 from lmart.distributed.actors import Actors
 from lmart.distributed.training.shard_metadata import WeightsFound, refuse_mixed
 from lmart.distributed.training.shard_reading import PartsFound
+from lmart.distributed.training.shard_sums import Counts
 from lmart.errors import DataError
 from lmart.formats.documents.feature_table import FeatureTable
 from lmart.formats.documents.reading import for_models
@@ -191,9 +192,9 @@ def read_bins(
         edges += edges_of_cells(cells, in_sample[0, first:last], n_zeros[first:last], settings.max_bins)
     n = train_set.n_documents
     joined = join_edges(edges, in_sample[0] + n_zeros, of_all, n, settings.absent)
-    bin_counts: Int64Array = np.sum(shards.call("code", joined), axis=0)
-    shards.call("lay_out", bin_counts)
-    return joined, bin_counts.argmax(axis=1).astype(np.uint8)
+    found: Counts = shards.add("code", joined)
+    shards.add("lay_out", found.counts)
+    return joined, found.counts.argmax(axis=1).astype(np.uint8)
 
 
 def _sample(shards: Actors, train_set: ShardedSet) -> int:

@@ -122,13 +122,13 @@ class Shard(LinkedActor):
         """
         return self._parts.cells(first, last)
 
-    def code(self, edges: BinEdges) -> Int64Array:
+    def code(self, edges: BinEdges) -> Counts:
         """Find the bins of all rows, and return the documents in each, int64[m, 256].
 
         edges : of m features
         """
         self._edges = edges
-        return self._parts.code(edges)
+        return Counts(self._parts.code(edges))
 
     def lay_out(self, counts_of_all: Int64Array) -> None:
         """Lay out the rows for growing trees.
