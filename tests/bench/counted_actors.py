@@ -21,7 +21,7 @@ from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool
 
 # Methods whose results are added up; other answers are looked at one by one.
-ADDED = {"draw", "draw_all", "pack", "split", "histogram", "count_children", "bin_counts", "finish_tree"}
+ADDED = {"code", "lay_out", "draw", "draw_all", "pack", "split", "count_children", "bin_counts", "finish_tree"}
 
 
 class Traffic(NamedTuple):
