@@ -82,13 +82,14 @@ no round is better than the model alone.
 With --dask the work is done by the workers of a Dask cluster (pip install 'lmart[dask]'): dask scheduler and dask
 worker start one, local:N is one for the time of the command. The model has the bytes that this process alone would
 write from the same files in the same order, whatever the number of workers and of their threads. Names may be patterns
-in quotes; they are found, in the order of their characters, where the workers are, which need storage they share at
-the same path. Each worker reads some adjacent files of --data and holds their rows, so there should be at least as many
+in quotes; they are found, in the order of their characters, where the workers are, which need storage they share at the
+same path. Each worker reads some adjacent files of --data and holds their rows, so there should be at least as many
 files as workers, of about the same size; rows of a query are in one file. A pattern of --valid is one set. --weights,
 --init-scores and those of --valid are patterns too: one file beside each file of the set. Workers need the same
 versions of lmart, numba and numpy, connections from this process and, if they are more than five, between them. A
 worker that is lost ends the command, with nothing written. Whoever reaches a scheduler can run programs on it: protect
-it with TLS (--dask-security) or a network of its own; that of local:N listens on 127.0.0.1. --folds, --tune, --continue-from, --positions, --query-sizes and --group-by-qid do not go with --dask.
+it with TLS (--dask-security) or a network of its own; that of local:N listens on 127.0.0.1. --folds, --tune,
+--continue-from, --positions, --query-sizes and --group-by-qid do not go with --dask.
 
 With --folds or --tune the number of trees, or more settings, are chosen first, by queries that the models did not
 see; then the model is trained with them on all of --data, and what was found is printed. With --early-stop all folds
