@@ -43,7 +43,7 @@ class RunningCluster(NamedTuple):
 def cluster(
     n_workers: int,
     *options: str,
-    threads: int = 1,
+    threads: Sequence[int] = (1,),
     security: Sequence[str] = (),
     moments: bool = False,
 ) -> Iterator[RunningCluster]:
@@ -51,7 +51,7 @@ def cluster(
 
     n_workers : how many
     options   : of workers
-    threads   : of each worker
+    threads   : of the workers, by turns
     security  : options of both, for TLS
     moments   : workers know the moments that are written to the folder of the cluster: see `helpers.planted`
     """
@@ -69,7 +69,14 @@ def cluster(
             for k in range(n_workers):
                 where = folder / f"worker-{k}"
                 where.mkdir()
-                command = [*WORKER, address, "--nthreads", str(threads), "--local-directory", str(where)]
+                command = [
+                    *WORKER,
+                    address,
+                    "--nthreads",
+                    str(threads[k % len(threads)]),
+                    "--local-directory",
+                    str(where),
+                ]
                 nanny = [] if "--nanny" in options else ["--no-nanny"]
                 log = folder / f"worker-{k}.log"
                 processes.append(_started([*command, *nanny, *preload, *options, *security], log, environment))
