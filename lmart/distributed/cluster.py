@@ -81,18 +81,20 @@ class Cluster:
             raise LmartError(f"{self._where} is lost; start it and its workers again, and then this command") from None
 
     def _refuse_other_versions(self) -> None:
-        """Raise LmartError when a worker has other versions of what the result depends on."""
+        """Raise LmartError when a worker, or the scheduler, has other versions of what the result depends on."""
         found = self.wait(begin(self._client.get_versions, packages=list(SAME_VERSIONS)))
         own = found["client"]["packages"]
+        there = [(self._where, found["scheduler"])]  # which loads what it hands on
         for address in self.addresses:
             if address not in found["workers"]:
                 raise lost_worker(address)
-            theirs = found["workers"].get(address, {}).get("packages", {})
+            there.append((f"the worker {address}", found["workers"][address]))
+        for who, known in there:
             for name in SAME_VERSIONS:
-                if theirs.get(name) != own[name]:
-                    has = f"has {name} {theirs[name]}" if theirs.get(name) else f"cannot load {name}"
-                    what = f"the worker {address} {has}, but this command {own[name]}"
-                    raise LmartError(f"{what}; install the same versions everywhere")
+                theirs = known.get("packages", {}).get(name)
+                if theirs != own[name]:
+                    has = f"has {name} {theirs}" if theirs else f"cannot load {name}"
+                    raise LmartError(f"{who} {has}, but this command {own[name]}; install the same versions everywhere")
 
     def run_tasks(self, function: Callable[..., Result], calls: Sequence[tuple[Any, ...]]) -> Iterator[Result]:
         """Yield what a function returns for each of several arguments, in their order, from workers with a free thread.

@@ -13,7 +13,6 @@ import time
 from pathlib import Path
 
 import pytest
-from helpers.cluster_faults import SCHEDULER, WORKERS, Fault, outcome_of, write_data
 from helpers.clusters import children, cluster, is_running, wait_for
 from helpers.commands import PROGRAM, run, start
 from helpers.shards import write_parts
@@ -119,18 +118,6 @@ def test_what_is_lost_is_named_and_nothing_is_written(lost: str, data: list[str]
         assert last.startswith("lmart: error: the ") and f"{lost} tcp://" in last and " is lost" in last
         assert b"Traceback" not in said
     assert Path("m.json").read_text() == "old"
-
-
-PLANTED = [fault for fault in (*WORKERS, *SCHEDULER) if fault.in_tests]
-
-
-@pytest.mark.slow
-@pytest.mark.cluster
-@pytest.mark.parametrize("fault", PLANTED, ids=lambda fault: f"{fault.moment}, {fault.killed}")
-def test_a_kill_at_any_moment_ends_in_one_line(fault: Fault, in_folder: Path) -> None:
-    """And leaves an older model, no temporary files, and workers that serve the next run."""
-    found = outcome_of(fault, write_data())
-    assert not found.wrong, found.line
 
 
 @pytest.mark.slow

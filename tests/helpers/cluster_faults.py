@@ -5,19 +5,20 @@ from __future__ import annotations
 import os
 import subprocess
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from helpers.clusters import RunningCluster, cluster, is_running, processor_seconds
-from helpers.commands import PROGRAM
-from helpers.planted import READING, SHARD, Moment
+from helpers.commands import PROGRAM, start
+from helpers.planted import HOLD, READING, SHARD, Moment
 from helpers.shards import write_parts
 from helpers.training_runs import learnable
 
 OLD = "an older model\n"
 LIMIT = 60.0  # seconds from the fault to the end
 SMALL = ("--trees", "8", "--leaves", "6", "--min-docs", "3", "--rankers", "2", "--sample", "0.7")
-STOPPING = ("--valid", "valid-?.svm", "--early-stop", "8", "--report", "report.json")
 FIND = "lmart.distributed.parts:find_files"
 
 
@@ -115,9 +116,9 @@ def write_data() -> bytes:
     return Path("one.json").read_bytes()
 
 
-def command_on(address: str, out: str = "m.json") -> list[str]:
+def command_on(address: str, out: str = "m.json", data: Sequence[str] = ("part-?.svm",)) -> list[str]:
     """Return the command of a training on a cluster."""
-    command = [*PROGRAM, "train", "--data", "part-?.svm", *SMALL, "-o", out, "--dask", address]
+    command = [*PROGRAM, "train", "--data", *data, *SMALL, "-o", out, "--dask", address]
     return [*command, "--valid", "valid-0-*.svm", "valid-1-*.svm", "--early-stop", "8"]
 
 
@@ -141,6 +142,26 @@ def outcome_of(fault: Fault, one: bytes) -> Outcome:
         else:
             found.wrong.extend(not_ended(running))
         return found
+
+
+@contextmanager
+def held_run(
+    running: RunningCluster, place: str, call: int = 1, data: Sequence[str] = ("part-?.svm",)
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a training whose second worker waits in a place; yield it then, and let that worker go on afterwards."""
+    Moment(place, call, running.workers[1].address, target=HOLD).write(running.folder)
+    process = start(*command_on(running.address, data=data)[len(PROGRAM) :])
+    until = time.monotonic() + LIMIT
+    while not (running.folder / "reached").exists() and time.monotonic() < until:
+        time.sleep(0.01)
+    assert (running.folder / "reached").exists()
+    try:
+        yield process
+    finally:
+        (running.folder / "go").touch()
+        (running.folder / "moment.json").unlink()
+        process.kill()
+        process.communicate()
 
 
 def watched_run(running: RunningCluster, one: bytes, complete: bool) -> Outcome:
@@ -183,9 +204,10 @@ def watched_run(running: RunningCluster, one: bytes, complete: bool) -> Outcome:
     return Outcome(seconds, lines[-1], wrong)
 
 
-def next_run_wrong(address: str, one: bytes) -> list[str]:
+def next_run_wrong(address: str, one: bytes, data: Sequence[str] = ("part-?.svm",)) -> list[str]:
     """Train once more on the cluster; return what is wrong with that."""
-    done = subprocess.run(command_on(address, "next.json"), capture_output=True, text=True, check=False, timeout=LIMIT)
+    command = command_on(address, "next.json", data)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=2 * LIMIT)
     if done.returncode:
         return [f"the next run: {done.stderr.splitlines()[-1]}"]
     found = Path("next.json").read_bytes()

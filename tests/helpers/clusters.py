@@ -19,7 +19,7 @@ from helpers import planted
 
 SCHEDULER = (sys.executable, "-m", "distributed.cli.dask_scheduler", "--no-dashboard")
 WORKER = (sys.executable, "-m", "distributed.cli.dask_worker", "--no-dashboard")
-STARTING = 60.0  # seconds
+STARTING = 300.0  # seconds, as machines of tests may be busy
 
 
 class Worker(NamedTuple):
@@ -58,36 +58,19 @@ def cluster(
     with tempfile.TemporaryDirectory(prefix="cluster-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         processes: list[subprocess.Popen[bytes]] = []
-        environment = planted.variables(folder) if moments else None
         preload = ["--preload", planted.__file__] if moments else []
         try:
             tls = ["--protocol", "tls", *security] if security else []
             scheduler = _started([*SCHEDULER, "--host", "127.0.0.1", "--port", "0", *tls], folder / "scheduler.log")
             processes.append(scheduler)
             address = wait_in(folder / "scheduler.log", r"Scheduler at: +(\S+)", scheduler)
-            workers = []
+            running = RunningCluster(address, scheduler, [], folder)
             for k in range(n_workers):
-                where = folder / f"worker-{k}"
-                where.mkdir()
-                command = [
-                    *WORKER,
-                    address,
-                    "--nthreads",
-                    str(threads[k % len(threads)]),
-                    "--local-directory",
-                    str(where),
-                ]
-                nanny = [] if "--nanny" in options else ["--no-nanny"]
-                log = folder / f"worker-{k}.log"
-                processes.append(_started([*command, *nanny, *preload, *options, *security], log, environment))
-                workers.append((processes[-1], log))
-            known = [
-                Worker(process, wait_in(log, r"Start worker at: +(\S+)", process), log) for process, log in workers
-            ]
-            for one in known:
-                joined = rf"Starting worker compute stream, {re.escape(one.address)}\b"
-                wait_in(folder / "scheduler.log", joined, scheduler)
-            yield RunningCluster(address, scheduler, sorted(known, key=lambda one: one.address), folder)
+                turn = str(threads[k % len(threads)])
+                processes.append(_start_worker(running, k, "--nthreads", turn, *preload, *options, *security))
+            running.workers.extend(_joined(running, k, process) for k, process in enumerate(processes[1:]))
+            running.workers.sort(key=lambda one: one.address)
+            yield running
         finally:
             for process in processes:
                 if "--nanny" in options:  # which ends its worker
@@ -96,6 +79,37 @@ def cluster(
                         process.wait(5)
                 process.kill()
                 process.wait()
+
+
+@contextmanager
+def one_more_worker(running: RunningCluster) -> Iterator[Worker]:
+    """Start another worker of a cluster; end it afterwards."""
+    process = _start_worker(running, len(running.workers), "--nthreads", "1")
+    try:
+        yield _joined(running, len(running.workers), process)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _start_worker(running: RunningCluster, number: int, *options: str) -> subprocess.Popen[bytes]:
+    where = running.folder / f"worker-{number}"
+    where.mkdir()
+    nanny = [] if "--nanny" in options else ["--no-nanny"]
+    command = [*WORKER, running.address, "--local-directory", str(where), *nanny, *options]
+    return _started(command, where.with_suffix(".log"), planted.variables(running.folder))
+
+
+def _joined(running: RunningCluster, number: int, process: subprocess.Popen[bytes]) -> Worker:
+    """Wait until a worker has joined its scheduler; return it."""
+    log = running.folder / f"worker-{number}.log"
+    address = wait_in(log, r"Start worker at: +(\S+)", process)
+    wait_in(
+        running.folder / "scheduler.log",
+        rf"Starting worker compute stream, {re.escape(address)}\b",
+        running.scheduler,
+    )
+    return Worker(process, address, log)
 
 
 def _started(

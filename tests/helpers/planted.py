@@ -20,7 +20,9 @@ from typing import Any, NamedTuple
 VARIABLE = "PLANTED"
 READING = "lmart.distributed.training.shard_reading:PartsReader"
 SHARD = "lmart.distributed.training.shard:Shard"
+HOLD, FILL = -1, -2
 HELD = 120.0  # seconds that a worker waits to be told to go on
+FILLED = 1 << 30  # bytes that a worker takes at most
 
 
 class Moment(NamedTuple):
@@ -31,7 +33,8 @@ class Moment(NamedTuple):
     address : of the worker
     after   : when it has done its work; else before
     delay   : seconds after that, while the worker goes on
-    target  : process that gets SIGKILL; 0: the worker itself; -1: none, the worker waits until the file `go` is there
+    target  : process that gets SIGKILL; 0: the worker itself; HOLD: none, the worker waits until the file `go` is
+              there; FILL: none, the worker takes ever more memory, up to a limit
     """
 
     place: str
@@ -117,6 +120,11 @@ def _happen(moment: Moment, folder: Path) -> None:
 def _act(moment: Moment, folder: Path) -> None:
     time.sleep(moment.delay)
     (folder / "reached").touch()
+    if moment.target == FILL:
+        taken = bytearray()
+        while len(taken) < FILLED:
+            taken += b"1" * (1 << 23)
+            time.sleep(0.02)
     if moment.target >= 0:
         os.kill(moment.target or os.getpid(), signal.SIGKILL)
         return
