@@ -167,7 +167,9 @@ def test_a_scheduler_with_certificates(data: list[str]) -> None:
 @pytest.mark.slow
 @pytest.mark.cluster
 def test_an_interrupt_ends_the_workers(data: list[str]) -> None:
-    command = start("train", "--data", *data, "--trees", "100000", "--out", "m.json", "--dask", "local:2")
+    Path("temporary").mkdir()
+    options = ("--data", *data, "--trees", "100000", "--out", "m.json", "--dask", "local:2")
+    command = start("train", *options, environment={"TMPDIR": str(Path("temporary").absolute())})
     wait_for(command, b"( trees, )")
     workers = children(command.pid)
     assert len(workers) >= 2
@@ -179,3 +181,4 @@ def test_an_interrupt_ends_the_workers(data: list[str]) -> None:
         time.sleep(0.2)
     assert not any(map(is_running, workers))
     assert not Path("m.json").exists()
+    assert list(Path("temporary").iterdir()) == []
