@@ -8,21 +8,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import json
-import logging
-import os
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from lmart.distributed.actors import FAN_IN, Actors, add_all, below
 from lmart.distributed.addresses import Address
+from lmart.distributed.connecting import ANSWER, begin, connect, load_distributed
 from lmart.distributed.local_workers import LocalCluster, local_cluster
 from lmart.distributed.runs import give_up
-from lmart.errors import DataError, LmartError, counted, quote
-from lmart.streams import reason
+from lmart.distributed.signs_of_life import SignsOfLife, lost_worker
+from lmart.errors import LmartError, counted
 
 Result = TypeVar("Result")
 
@@ -30,48 +28,8 @@ SAME_VERSIONS = ("lmart", "numba", "numpy")
 WAITED = 1.0  # seconds between looks at whether all workers are still there
 NOTICED = 10.0  # seconds in which a scheduler knows that a worker is gone
 STARTING = 55  # seconds that worker processes of this machine have to start
-ANSWER = 15.0  # seconds in which a scheduler answers
+ENDING = 5.0  # seconds in which workers are told that a run is over
 LOST = (OSError, RuntimeError, asyncio.CancelledError)
-SECURITY_FIELDS = ("tls_ca_file", "tls_client_cert", "tls_client_key")
-
-
-def load_distributed() -> Any:
-    """Return the package `distributed`, silenced; LmartError when it is not installed."""
-    try:
-        import distributed
-    except ImportError as fault:
-        what = f"--dask needs the package distributed ({fault})"
-        raise LmartError(f"{what}; install it with: pip install 'lmart[dask]'") from None
-    for name in list(logging.root.manager.loggerDict):
-        if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
-            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-    return distributed
-
-
-def read_security(path: str) -> dict[str, str]:
-    """Read the files of certificates that a scheduler with TLS wants; DataError when there is something else.
-
-    path : a JSON object of `tls_ca_file`, `tls_client_cert` and `tls_client_key`, names of PEM files
-    """
-    what = f"give a JSON object with {', '.join(SECURITY_FIELDS)}"
-    try:
-        with open(path, encoding="utf-8") as file:
-            content = json.load(file)
-    except OSError as fault:
-        raise DataError(reason(fault), path) from None
-    except ValueError as fault:
-        raise DataError(f"is no JSON ({fault}); {what}", path) from None
-    if not isinstance(content, dict) or set(content) != set(SECURITY_FIELDS):
-        raise DataError(f"is no description of certificates; {what}", path)
-    for name, file_name in content.items():
-        if not isinstance(file_name, str) or not os.path.isfile(file_name):
-            raise DataError(f"{name} is no file: {quote(str(file_name))}; {what}", path)
-    return dict(content)
-
-
-def _lost_worker(address: str) -> LmartError:
-    what = f"the worker {address} is lost: it ended, ran out of memory, or cannot be reached"
-    return LmartError(f"{what}; see its log, and then start this command again")
 
 
 def _wait_for_workers(client: Any, local: LocalCluster) -> None:
@@ -98,39 +56,46 @@ class Cluster:
 
     def __init__(self, client: Any, where: str, on_this_machine: bool = False) -> None:
         self._client, self._where, self.on_this_machine = client, where, on_this_machine
-        self._threads: Mapping[str, int] = self.running_workers()
+        self._signs = SignsOfLife()
+        known = self._asked(client.scheduler.identity)["workers"]
+        self._threads = {address: int(one["nthreads"]) for address, one in known.items() if one["status"] == "running"}
         self.run = uuid.uuid4().hex
         self.addresses: list[str] = sorted(self._threads)
         self._actors: WorkerActors | None = None
         if not self.addresses:
-            raise LmartError(f"{where} has no workers; start some, with: dask worker ADDRESS")
+            all_paused = ", as all of them lack memory" if known else ""
+            what = f"{where} has no workers that take work{all_paused}"
+            raise LmartError(f"{what}; start some, with: dask worker ADDRESS")
         self._refuse_other_versions()
 
     def running_workers(self) -> dict[str, int]:
         """Return the threads of each worker by address; LmartError when the scheduler does not answer."""
+        return dict(self._asked(self._client.scheduler.ncores, workers=None))
+
+    def _asked(self, function: Any, **named: Any) -> Any:
+        """Return what the scheduler answers; LmartError when it does not."""
         try:
             if self._client.status != "running":
                 raise OSError
-            return dict(self._client.sync(self._client.scheduler.ncores, workers=None, callback_timeout=ANSWER))
+            return self._client.sync(function, callback_timeout=ANSWER, **named)
         except (OSError, RuntimeError, TimeoutError, asyncio.CancelledError):
             raise LmartError(f"{self._where} is lost; start it and its workers again, and then this command") from None
 
     def _refuse_other_versions(self) -> None:
-        """Raise LmartError when a worker has other versions of what the result depends on."""
-        try:
-            found = self._client.get_versions(packages=list(SAME_VERSIONS))
-        except LOST as fault:
-            raise self.failure(fault) from None
+        """Raise LmartError when a worker, or the scheduler, has other versions of what the result depends on."""
+        found = self.wait(begin(self._client.get_versions, packages=list(SAME_VERSIONS)))
         own = found["client"]["packages"]
+        there = [(self._where, found["scheduler"])]  # which loads what it hands on
         for address in self.addresses:
             if address not in found["workers"]:
-                raise _lost_worker(address)
-            theirs = found["workers"].get(address, {}).get("packages", {})
+                raise lost_worker(address)
+            there.append((f"the worker {address}", found["workers"][address]))
+        for who, known in there:
             for name in SAME_VERSIONS:
-                if theirs.get(name) != own[name]:
-                    has = f"has {name} {theirs[name]}" if theirs.get(name) else f"cannot load {name}"
-                    what = f"the worker {address} {has}, but this command {own[name]}"
-                    raise LmartError(f"{what}; install the same versions everywhere")
+                theirs = known.get("packages", {}).get(name)
+                if theirs != own[name]:
+                    has = f"has {name} {theirs}" if theirs else f"cannot load {name}"
+                    raise LmartError(f"{who} {has}, but this command {own[name]}; install the same versions everywhere")
 
     def run_tasks(self, function: Callable[..., Result], calls: Sequence[tuple[Any, ...]]) -> Iterator[Result]:
         """Yield what a function returns for each of several arguments, in their order, from workers with a free thread.
@@ -148,10 +113,7 @@ class Cluster:
 
         value : to be copied
         """
-        try:
-            return self._client.scatter(value, broadcast=True, hash=False)
-        except LOST as fault:
-            raise self.failure(fault) from None
+        return self.wait(begin(self._client.scatter, value, broadcast=True, hash=False))
 
     def start_actors(self, kind: type[Any], most: int) -> Actors:
         """Start an object on each worker; return them. Other workers no longer matter.
@@ -177,16 +139,15 @@ class Cluster:
 
     def wait(self, future: Any) -> Any:
         """Return the result of a future as soon as it is there; LmartError when its worker or the scheduler is lost."""
-        while True:
-            try:
-                return future.result(timeout=WAITED)
-            except TimeoutError:
-                if not future.done():
+        with self._naming_what_is_lost():
+            while True:
+                was_done = future.done()
+                try:
+                    return future.result(timeout=WAITED)
+                except TimeoutError:
+                    if was_done:  # it is that of the work
+                        raise
                     self._refuse_lost()
-            except LmartError:
-                raise
-            except LOST as fault:
-                raise self.failure(fault) from None
 
     def wait_for(self, work: Callable[[], Awaitable[Result]]) -> Result:
         """Return the result of work in the thread of the connection; LmartError when a worker or the scheduler is lost.
@@ -200,12 +161,20 @@ class Cluster:
                 tasks.append(asyncio.ensure_future(work()))
             return bool((await asyncio.wait(tasks, timeout=WAITED))[0])
 
-        try:
+        with self._naming_what_is_lost():
             while not self._client.sync(begin_or_go_on):
                 self._refuse_lost()
             return tasks[0].result()
+
+    @contextmanager
+    def _naming_what_is_lost(self) -> Iterator[None]:
+        try:
+            yield
         except LmartError:
             raise
+        except MemoryError as fault:
+            what = f"a worker has not enough memory{f' ({fault})' if str(fault) else ''}"
+            raise LmartError(f"{what}; use less data, more workers, or larger ones") from None
         except LOST as fault:
             raise self.failure(fault) from None
 
@@ -215,6 +184,8 @@ class Cluster:
         fault : what `distributed` or the shard raised
         """
         if isinstance(fault, RuntimeError) and "lost" not in str(fault):
+            return fault
+        if isinstance(fault, OSError) and fault.filename is not None:  # of a file
             return fault
         until = time.monotonic() + NOTICED
         while time.monotonic() < until:  # the scheduler may hear of it later than this process
@@ -228,9 +199,13 @@ class Cluster:
     def _refuse_lost(self) -> None:
         """Raise LmartError when the scheduler or a worker of this run is lost."""
         there = self.running_workers()
-        for address in self.addresses:
-            if address not in there:
-                raise _lost_worker(address)
+        held = [] if self._actors is None else self._actors.held
+        for place, address in enumerate(self.addresses):
+            started_anew = place < len(held) and held[place].status not in ("pending", "finished")
+            if address not in there or started_anew:
+                raise lost_worker(address)
+        if self._signs.are_due():
+            self._signs.look(self._asked(self._client.scheduler.identity)["workers"], self.addresses)
 
     def close(self, finished: bool) -> None:
         """Leave the cluster as it was.
@@ -239,13 +214,17 @@ class Cluster:
         """
         with contextlib.suppress(Exception):
             if not finished:
-                there = self.running_workers()
-                self._client.run(give_up, self.run, workers=[one for one in self.addresses if one in there])
+                begin(self._give_up).result(ENDING)
             elif self._actors is not None:
-                self._actors.call("close")
+                begin(self._actors.call, "close").result(ENDING)
         self._actors = None
         with contextlib.suppress(Exception, asyncio.CancelledError):
             self._client.close(timeout=2)
+
+    def _give_up(self) -> None:
+        """Tell the workers that are there to give up the run."""
+        there = self.running_workers()
+        self._client.run(give_up, self.run, workers=[one for one in self.addresses if one in there])
 
 
 class WorkerActors(Actors):
@@ -256,7 +235,7 @@ class WorkerActors(Actors):
     """
 
     def __init__(self, cluster: Cluster, held: Sequence[Any]) -> None:
-        self._cluster, self._held = cluster, held
+        self._cluster, self.held = cluster, held
         self._objects = [cluster.wait(one) for one in held]
         n = len(self._objects)
         self._is_tree = n > 1 + FAN_IN
@@ -343,14 +322,7 @@ def connected(address: Address, security: str | None, threads: int) -> Iterator[
             own = max(1, threads // address.processes)
             local = stack.enter_context(local_cluster(distributed, address.processes, own))
             scheduler, where = local.address, "the Dask cluster of this machine"
-        options: dict[str, Any] = {}
-        if security is not None:
-            options["security"] = distributed.Security(require_encryption=True, **read_security(security))
-        try:
-            client = distributed.Client(scheduler, timeout=ANSWER, direct_to_workers=True, **options)
-        except (OSError, TimeoutError, ValueError, TypeError, RuntimeError) as fault:
-            first = next(iter(str(fault).splitlines()), "") or type(fault).__name__
-            raise LmartError(f"{where} cannot be reached ({first}); check the address, and that it runs") from None
+        client = connect(distributed, scheduler, security, where)
         cluster, finished = None, False
         try:
             if local is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -37,40 +36,44 @@ def local_cluster(distributed: Any, processes: int, threads: int) -> Iterator[Lo
     multiprocessing, which would run the main module of this process again; with -P, as modules in the current folder
     are not meant.
     """
-    folder = tempfile.mkdtemp(prefix="lmart-dask-")
+    import dask
+
     workers: list[subprocess.Popen[bytes]] = []
-    cluster = distributed.LocalCluster(
-        n_workers=0,
-        host="127.0.0.1",
-        protocol="tcp://",
-        dashboard_address="127.0.0.1:0",  # of its pages, which cannot be turned off; no fixed port that may be taken
-        scheduler_kwargs={"dashboard": False},
-        silence_logs=logging.CRITICAL,
-    )
-    try:
-        address = cluster.scheduler_address
-        command = [sys.executable, "-P", "-m", "distributed.cli.dask_worker", address, "--nthreads", str(threads)]
-        command += ["--no-nanny", "--no-dashboard", "--memory-limit", "0", "--death-timeout", "60"]
-        command += ["--local-directory", folder]
-        for _ in range(processes):
-            workers.append(
-                subprocess.Popen(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    start_new_session=True,  # an interrupt is for the command, which ends them
-                )
+    with tempfile.TemporaryDirectory(prefix="lmart-dask-", ignore_cleanup_errors=True) as folder:
+        with dask.config.set({"temporary-directory": folder}):  # else the scheduler leaves a folder of its own
+            cluster = distributed.LocalCluster(
+                n_workers=0,
+                host="127.0.0.1",
+                protocol="tcp://",
+                dashboard_address="127.0.0.1:0",  # of its pages, which cannot be turned off; any free port
+                scheduler_kwargs={"dashboard": False},
+                silence_logs=logging.CRITICAL,
             )
-        yield LocalCluster(address, workers)
-    finally:
-        for worker in workers:
-            worker.terminate()
-        for worker in workers:
-            try:
-                worker.wait(ENDING)
-            except subprocess.TimeoutExpired:
-                worker.kill()
-                worker.wait()
-        cluster.close(timeout=2)
-        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            for _ in range(processes):
+                workers.append(_start_worker(cluster.scheduler_address, threads, folder))
+            yield LocalCluster(cluster.scheduler_address, workers)
+        finally:
+            for worker in workers:
+                worker.terminate()
+            for worker in workers:
+                try:
+                    worker.wait(ENDING)
+                except subprocess.TimeoutExpired:
+                    worker.kill()
+                    worker.wait()
+            cluster.close(timeout=2)
+
+
+def _start_worker(address: str, threads: int, folder: str) -> subprocess.Popen[bytes]:
+    """Start a worker process of the scheduler at an address."""
+    command = [sys.executable, "-P", "-m", "distributed.cli.dask_worker", address, "--nthreads", str(threads)]
+    command += ["--no-nanny", "--no-dashboard", "--memory-limit", "0", "--death-timeout", "60"]
+    command += ["--local-directory", folder]
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # an interrupt is for the command, which ends them
+    )

@@ -2,33 +2,45 @@
 
 from __future__ import annotations
 
+import concurrent.futures
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lmart.distributed import parts
-from lmart.distributed.cluster import Cluster
+from lmart.distributed import cluster, parts
+from lmart.distributed.cluster import Cluster, WorkerActors
+from lmart.distributed.connecting import begin
+from lmart.distributed.signs_of_life import SILENT, SignsOfLife
 from lmart.errors import DataError, LmartError
 
-OWN = {"lmart": "0.1.0", "numba": "0.60.0", "numpy": "2.0.0"}
+OWN: dict[str, str | None] = {"lmart": "0.1.0", "numba": "0.60.0", "numpy": "2.0.0"}
 
 
 class Client:
     """Answers as a client of `distributed` does."""
 
     status = "running"
-    scheduler = type("scheduler", (), {"ncores": None})
+    scheduler = type("scheduler", (), {"ncores": "ncores", "identity": "identity"})
 
-    def __init__(self, threads: dict[str, int], versions: dict[str, dict[str, Any]]) -> None:
-        self.threads, self.versions = threads, versions
+    def __init__(
+        self, threads: dict[str, int], versions: dict[str, dict[str, Any]], scheduler: dict[str, str | None] = OWN
+    ) -> None:
+        self.threads, self.versions, self.of_scheduler = threads, versions, scheduler
 
-    def sync(self, function: object, **options: object) -> dict[str, int]:
-        return self.threads
+    def sync(self, function: str, **options: object) -> dict[str, Any]:
+        if function == "ncores":
+            return self.threads
+        assert function == "identity"
+        workers = {
+            address: {"nthreads": n, "status": "running" if n else "paused"} for address, n in self.threads.items()
+        }
+        return {"workers": workers}
 
     def get_versions(self, packages: list[str]) -> dict[str, Any]:
         workers = {address: {"packages": own} for address, own in self.versions.items()}
-        return {"client": {"packages": OWN}, "workers": workers}
+        return {"client": {"packages": OWN}, "scheduler": {"packages": self.of_scheduler}, "workers": workers}
 
 
 @pytest.mark.parametrize(
@@ -46,9 +58,94 @@ def test_other_versions_are_refused_by_name(theirs: dict[str, str | None], said:
         Cluster(client, "the cluster")
 
 
+def test_a_scheduler_of_another_environment_is_refused() -> None:
+    """It loads what it hands on to workers."""
+    client = Client({"tcp://a": 1}, {"tcp://a": OWN}, OWN | {"lmart": None})
+    with pytest.raises(LmartError, match="the Dask scheduler tcp://s cannot load lmart, but this"):
+        Cluster(client, "the Dask scheduler tcp://s")
+
+
 def test_a_cluster_without_workers_is_refused() -> None:
-    with pytest.raises(LmartError, match="the cluster has no workers"):
+    with pytest.raises(LmartError, match="the cluster has no workers that take work; start"):
         Cluster(Client({}, {}), "the cluster")
+    with pytest.raises(LmartError, match="the cluster has no workers that take work, as all of them lack memory"):
+        Cluster(Client({"tcp://a": 0}, {}), "the cluster")
+
+
+def test_workers_that_take_no_work_are_left_out() -> None:
+    client = Client({"tcp://a": 0, "tcp://b": 2}, {"tcp://a": OWN, "tcp://b": OWN})
+    assert Cluster(client, "the cluster").addresses == ["tcp://b"]
+
+
+class Future:
+    """Is done from its second call of `done` on."""
+
+    def __init__(self, result: object, status: str = "finished") -> None:
+        self._result, self.status, self._asked = result, status, 0
+
+    def done(self) -> bool:
+        self._asked += 1
+        return self._asked > 1
+
+    def result(self, timeout: float) -> object:
+        if self._asked == 1 or self._result is None:
+            raise TimeoutError
+        return self._result
+
+
+def joined() -> Cluster:
+    return Cluster(Client({"tcp://a": 1, "tcp://b": 1}, {"tcp://a": OWN, "tcp://b": OWN}), "the cluster")
+
+
+def test_a_result_that_comes_when_waiting_has_just_ended_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "NOTICED", 0)
+    assert joined().wait(Future(7)) == 7
+    with pytest.raises(LmartError, match="the cluster: a worker cannot be reached"):  # the work's own TimeoutError
+        joined().wait(Future(None))
+
+
+def test_a_worker_that_was_started_anew_at_its_address_is_lost() -> None:
+    """As a nanny does on a fixed port: the address is there, what the worker held is not."""
+    one = joined()
+    one._actors = WorkerActors(one, [Future(1), Future(2)])
+    one._refuse_lost()
+    one._actors.held[1].status = "error"
+    with pytest.raises(LmartError, match="the worker tcp://b is lost"):
+        one._refuse_lost()
+
+
+def test_faults_of_files_and_memory_are_told_at_once() -> None:
+    fault = FileNotFoundError(2, "No such file", "part.svm")
+    assert joined().failure(fault) is fault
+    future: concurrent.futures.Future[None] = concurrent.futures.Future()
+    future.set_exception(MemoryError("of 9 GB"))
+    with pytest.raises(LmartError, match="a worker has not enough memory "):
+        joined().wait(future)
+
+
+def test_a_worker_without_news_in_many_looks_is_named() -> None:
+    signs, never = SignsOfLife(), {"last_seen": 5.0}
+    for look in range(SILENT):
+        signs.look({"a": never, "b": {"last_seen": float(look)}}, ["a", "b"])
+    with pytest.raises(LmartError, match="the worker a says nothing any more"):
+        signs.look({"a": never, "b": {"last_seen": -1.0}}, ["a", "b"])
+
+
+def test_looks_go_on_while_there_is_news() -> None:
+    signs = SignsOfLife()
+    for look in range(5 * SILENT):
+        signs.look({"a": {"last_seen": look // (SILENT - 1)}}, ["a"])
+    assert not signs.are_due()
+
+
+def test_a_call_that_never_returns_is_left_behind() -> None:
+    assert begin(sorted, [2, 1], reverse=True).result(9) == [2, 1]
+    with pytest.raises(ZeroDivisionError):
+        begin(divmod, 1, 0).result(9)
+    ended = threading.Event()
+    with pytest.raises(TimeoutError):
+        begin(ended.wait).result(0.01)
+    ended.set()
 
 
 def test_files_of_a_pattern_are_found_by_name(in_folder: Path) -> None:

@@ -16,7 +16,8 @@ from helpers.paths import ROOT
 from lmart.cli.main import main
 from lmart.errors import ExitStatus
 
-HAS_DASK = find_spec("distributed") is not None
+# tests/distributed looks like a package of that name, but has no file.
+HAS_DASK = (spec := find_spec("distributed")) is not None and spec.origin is not None
 PROGRAM = (sys.executable, "-m", "lmart")
 
 

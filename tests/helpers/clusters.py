@@ -1,0 +1,163 @@
+"""Dask clusters of processes of this machine for the tests, started as a user starts them."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from helpers import planted
+
+SCHEDULER = (sys.executable, "-m", "distributed.cli.dask_scheduler", "--no-dashboard")
+WORKER = (sys.executable, "-m", "distributed.cli.dask_worker", "--no-dashboard")
+STARTING = 300.0  # seconds, as machines of tests may be busy
+
+
+class Worker(NamedTuple):
+    """A worker process, its address, and the file that its log goes to."""
+
+    process: subprocess.Popen[bytes]
+    address: str
+    log: Path
+
+
+class RunningCluster(NamedTuple):
+    """A cluster: the scheduler's address and process, its workers by address, and where they write."""
+
+    address: str
+    scheduler: subprocess.Popen[bytes]
+    workers: list[Worker]
+    folder: Path
+
+
+@contextmanager
+def cluster(
+    n_workers: int,
+    *options: str,
+    threads: Sequence[int] = (1,),
+    security: Sequence[str] = (),
+    moments: bool = False,
+) -> Iterator[RunningCluster]:
+    """Start a scheduler and workers; end them afterwards. Workers are in the order of their addresses, as shards are.
+
+    n_workers : how many
+    options   : of workers
+    threads   : of the workers, by turns
+    security  : options of both, for TLS
+    moments   : workers know the moments that are written to the folder of the cluster: see `helpers.planted`
+    """
+    with tempfile.TemporaryDirectory(prefix="cluster-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        processes: list[subprocess.Popen[bytes]] = []
+        preload = ["--preload", planted.__file__] if moments else []
+        try:
+            tls = ["--protocol", "tls", *security] if security else []
+            scheduler = _started([*SCHEDULER, "--host", "127.0.0.1", "--port", "0", *tls], folder / "scheduler.log")
+            processes.append(scheduler)
+            address = wait_in(folder / "scheduler.log", r"Scheduler at: +(\S+)", scheduler)
+            running = RunningCluster(address, scheduler, [], folder)
+            for k in range(n_workers):
+                turn = str(threads[k % len(threads)])
+                processes.append(_start_worker(running, k, "--nthreads", turn, *preload, *options, *security))
+            running.workers.extend(_joined(running, k, process) for k, process in enumerate(processes[1:]))
+            running.workers.sort(key=lambda one: one.address)
+            yield running
+        finally:
+            for process in processes:
+                if "--nanny" in options:  # which ends its worker
+                    process.terminate()
+                    with suppress(subprocess.TimeoutExpired):
+                        process.wait(5)
+                process.kill()
+                process.wait()
+
+
+@contextmanager
+def one_more_worker(running: RunningCluster) -> Iterator[Worker]:
+    """Start another worker of a cluster; end it afterwards."""
+    process = _start_worker(running, len(running.workers), "--nthreads", "1")
+    try:
+        yield _joined(running, len(running.workers), process)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _start_worker(running: RunningCluster, number: int, *options: str) -> subprocess.Popen[bytes]:
+    where = running.folder / f"worker-{number}"
+    where.mkdir()
+    nanny = [] if "--nanny" in options else ["--no-nanny"]
+    command = [*WORKER, running.address, "--local-directory", str(where), *nanny, *options]
+    return _started(command, where.with_suffix(".log"), planted.variables(running.folder))
+
+
+def _joined(running: RunningCluster, number: int, process: subprocess.Popen[bytes]) -> Worker:
+    """Wait until a worker has joined its scheduler; return it."""
+    log = running.folder / f"worker-{number}.log"
+    address = wait_in(log, r"Start worker at: +(\S+)", process)
+    wait_in(
+        running.folder / "scheduler.log",
+        rf"Starting worker compute stream, {re.escape(address)}\b",
+        running.scheduler,
+    )
+    return Worker(process, address, log)
+
+
+def _started(
+    command: Sequence[str], log: Path, environment: Mapping[str, str] | None = None
+) -> subprocess.Popen[bytes]:
+    """Start a process whose output goes to a file: a pipe that nobody reads would stop it."""
+    with log.open("wb") as file:
+        own = {**os.environ, **(environment or {})}
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT, env=own)
+
+
+def wait_in(log: Path, pattern: str, process: subprocess.Popen[bytes]) -> str:
+    """Wait until a line of a log matches; return its first group, or all of the match."""
+    until = time.monotonic() + STARTING
+    while True:
+        ended = process.poll() is not None
+        if found := re.search(pattern, log.read_text(errors="replace")):
+            return found[1] if found.re.groups else found[0]
+        assert not ended and time.monotonic() < until, f"{pattern} is not in:\n{log.read_text(errors='replace')}"
+        time.sleep(0.05)
+
+
+def wait_for(process: subprocess.Popen[bytes], pattern: bytes) -> bytes:
+    """Read what a process says until a line matches; return its first group."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        if found := re.search(pattern, line):
+            return found[1]
+    raise AssertionError(f"ended with {process.wait()}")
+
+
+def children(pid: int) -> list[int]:
+    """Return the processes that a process has started."""
+    found = Path(f"/proc/{pid}/task/{pid}/children")
+    if not found.exists():
+        pytest.skip("children of a process are not known here")
+    return list(map(int, found.read_text().split()))
+
+
+def is_running(pid: int) -> bool:
+    """Return whether there is a process of this number."""
+    with suppress(OSError):
+        os.kill(pid, 0)
+        return True
+    return False
+
+
+def processor_seconds(pid: int) -> float:
+    """Return the processor time that a process has taken, of all its threads."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
