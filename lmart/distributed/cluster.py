@@ -182,7 +182,7 @@ class Cluster:
             except TimeoutError:
                 if future.done():
                     raise
-                self._refuse_lost()
+                self.refuse_lost()
             except LmartError:
                 raise
             except LOST as fault:
@@ -197,19 +197,28 @@ class Cluster:
             return fault
         until = time.monotonic() + NOTICED
         while time.monotonic() < until:  # the scheduler may hear of it later than this process
-            self._refuse_lost()
+            self.refuse_lost()
             time.sleep(WAITED / 4)
         if isinstance(fault, OSError) and fault.errno is not None and not isinstance(fault, ConnectionError):
             return fault
         what = f"{self._where}: a worker cannot be reached ({fault or type(fault).__name__})"
         return LmartError(f"{what}; this process needs connections to the workers, not only to the scheduler")
 
-    def _refuse_lost(self) -> None:
+    def refuse_lost(self) -> None:
         """Raise LmartError when the scheduler or a worker of this run is lost."""
         there = self.running_workers()
         for address in self.addresses:
             if address not in there:
                 raise _lost_worker(address)
+
+    def tell(self, function: Callable[..., object], *arguments: object) -> None:
+        """Call a function on every worker that is there, at once, whatever else it does; faults are passed over.
+
+        function  : of a module that workers can import
+        arguments : of the call
+        """
+        with contextlib.suppress(Exception):
+            self._client.run(function, *arguments, workers=list(self.running_workers()), on_error="ignore")
 
     def close(self, finished: bool) -> None:
         """Leave the cluster as it was.

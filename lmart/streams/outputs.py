@@ -54,7 +54,7 @@ class AtomicOutput:
         self._pending_size = 0
         self._open = False
 
-    def __enter__(self) -> AtomicOutput:
+    def __enter__(self) -> Self:
         try:
             self._start()
         except OSError as error:
