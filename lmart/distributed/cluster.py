@@ -12,6 +12,7 @@ import logging
 import os
 import time
 import uuid
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -22,6 +23,7 @@ from lmart.distributed.local_workers import LocalCluster, local_cluster
 from lmart.distributed.runs import give_up
 from lmart.errors import DataError, LmartError, counted, quote
 from lmart.streams import reason
+from lmart.threads import chunks
 
 Result = TypeVar("Result")
 
@@ -29,6 +31,7 @@ SAME_VERSIONS = ("lmart", "numba", "numpy")
 WAITED = 1.0  # seconds between looks at whether all workers are still there
 NOTICED = 10.0  # seconds in which a scheduler knows that a worker is gone
 STARTING = 55  # seconds that worker processes of this machine have to start
+LEAST_AT_ONCE, AHEAD = 256, 8  # tasks handed in together: in all, and for each thread of workers
 ANSWER = 15.0  # seconds in which a scheduler answers
 LOST = (OSError, RuntimeError, asyncio.CancelledError)
 SECURITY_FIELDS = ("tls_ca_file", "tls_client_cert", "tls_client_key")
@@ -137,10 +140,15 @@ class Cluster:
         function : of a module that workers can import
         calls    : arguments of each call
         """
-        futures = [self._client.submit(function, *call, pure=False, retries=0) for call in calls]
-        for place, future in enumerate(futures):
-            yield self.wait(future)
-            futures[place] = None  # so that the cluster forgets it
+        at_once = max(LEAST_AT_ONCE, AHEAD * sum(self._threads.values()))
+        futures: deque[Any] = deque()
+        for first, last in chunks(len(calls), at_once):
+            while len(futures) > at_once:
+                yield self.wait(futures.popleft())
+            # One message for all: a message for each would cost more than short tasks.
+            futures += self._client.map(function, *zip(*calls[first:last], strict=True), pure=False, retries=0)
+        while futures:
+            yield self.wait(futures.popleft())  # which the cluster then forgets
 
     def share(self, value: Any) -> Any:
         """Copy a value to all workers; return what stands for it in arguments of tasks.
@@ -177,10 +185,11 @@ class Cluster:
     def wait(self, future: Any) -> Any:
         """Return the result of a future as soon as it is there; LmartError when its worker or the scheduler is lost."""
         while True:
+            ended = future.done() and getattr(future, "status", "error") == "error"
             try:
                 return future.result(timeout=WAITED)
             except TimeoutError:
-                if future.done():
+                if ended:  # before it was asked, so this is what it raised
                     raise
                 self.refuse_lost()
             except LmartError:
