@@ -6,6 +6,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from helpers.commands import HAS_DASK
 from hypothesis import HealthCheck, settings
 
 # The first call of a kernel compiles it, so time says nothing about a single example.
@@ -16,6 +17,12 @@ settings.load_profile("lmart")
 for number, default in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, default)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Leave out a test with the marker `cluster` where the package for clusters is not installed."""
+    if item.get_closest_marker("cluster") is not None and not HAS_DASK:
+        pytest.skip("the package distributed is not installed")
 
 
 @pytest.fixture

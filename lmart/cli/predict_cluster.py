@@ -80,7 +80,7 @@ def predict_parts(request: PartsRequest, cluster: Cluster, console: Console) -> 
                 scored.add(one)
                 progress.update(done)
         scored.refuse_spanning()
-        cluster.refuse_lost()
+        cluster.check()
         fault = _put_in_place(cluster, scored.staged, output.out)
     if fault is not None:
         raise fault

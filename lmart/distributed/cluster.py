@@ -7,22 +7,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
-import logging
-import os
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from lmart.distributed.actors import Actors
 from lmart.distributed.addresses import Address
+from lmart.distributed.connecting import ANSWER, begin, connect, load_distributed
 from lmart.distributed.local_workers import LocalCluster, local_cluster
 from lmart.distributed.runs import give_up
-from lmart.errors import DataError, LmartError, counted, quote
-from lmart.streams import reason
+from lmart.distributed.signs_of_life import SignsOfLife, lost_worker
+from lmart.errors import LmartError, counted
 from lmart.threads import chunks
 
 Result = TypeVar("Result")
@@ -31,49 +29,9 @@ SAME_VERSIONS = ("lmart", "numba", "numpy")
 WAITED = 1.0  # seconds between looks at whether all workers are still there
 NOTICED = 10.0  # seconds in which a scheduler knows that a worker is gone
 STARTING = 55  # seconds that worker processes of this machine have to start
+ENDING = 5.0  # seconds in which workers are told that a run is over
 LEAST_AT_ONCE, AHEAD = 256, 8  # tasks handed in together: in all, and for each thread of workers
-ANSWER = 15.0  # seconds in which a scheduler answers
 LOST = (OSError, RuntimeError, asyncio.CancelledError)
-SECURITY_FIELDS = ("tls_ca_file", "tls_client_cert", "tls_client_key")
-
-
-def load_distributed() -> Any:
-    """Return the package `distributed`, silenced; LmartError when it is not installed."""
-    try:
-        import distributed
-    except ImportError as fault:
-        what = f"--dask needs the package distributed ({fault})"
-        raise LmartError(f"{what}; install it with: pip install 'lmart[dask]'") from None
-    for name in list(logging.root.manager.loggerDict):
-        if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
-            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-    return distributed
-
-
-def read_security(path: str) -> dict[str, str]:
-    """Read the files of certificates that a scheduler with TLS wants; DataError when there is something else.
-
-    path : a JSON object of `tls_ca_file`, `tls_client_cert` and `tls_client_key`, names of PEM files
-    """
-    what = f"give a JSON object with {', '.join(SECURITY_FIELDS)}"
-    try:
-        with open(path, encoding="utf-8") as file:
-            content = json.load(file)
-    except OSError as fault:
-        raise DataError(reason(fault), path) from None
-    except ValueError as fault:
-        raise DataError(f"is no JSON ({fault}); {what}", path) from None
-    if not isinstance(content, dict) or set(content) != set(SECURITY_FIELDS):
-        raise DataError(f"is no description of certificates; {what}", path)
-    for name, file_name in content.items():
-        if not isinstance(file_name, str) or not os.path.isfile(file_name):
-            raise DataError(f"{name} is no file: {quote(str(file_name))}; {what}", path)
-    return dict(content)
-
-
-def _lost_worker(address: str) -> LmartError:
-    what = f"the worker {address} is lost: it ended, ran out of memory, or cannot be reached"
-    return LmartError(f"{what}; see its log, and then start this command again")
 
 
 def _wait_for_workers(client: Any, local: LocalCluster) -> None:
@@ -100,33 +58,38 @@ class Cluster:
 
     def __init__(self, client: Any, where: str, on_this_machine: bool = False) -> None:
         self._client, self._where, self.on_this_machine = client, where, on_this_machine
-        self._threads: Mapping[str, int] = self.running_workers()
+        self._signs = SignsOfLife()
+        known = self._asked(client.scheduler.identity)["workers"]
+        self._threads = {address: int(one["nthreads"]) for address, one in known.items() if one["status"] == "running"}
         self.run = uuid.uuid4().hex
         self.addresses: list[str] = sorted(self._threads)
         self._actors: WorkerActors | None = None
         if not self.addresses:
-            raise LmartError(f"{where} has no workers; start some, with: dask worker ADDRESS")
+            all_paused = ", as all of them lack memory" if known else ""
+            what = f"{where} has no workers that take work{all_paused}"
+            raise LmartError(f"{what}; start some, with: dask worker ADDRESS")
         self._refuse_other_versions()
 
     def running_workers(self) -> dict[str, int]:
         """Return the threads of each worker by address; LmartError when the scheduler does not answer."""
+        return dict(self._asked(self._client.scheduler.ncores, workers=None))
+
+    def _asked(self, function: Any, **named: Any) -> Any:
+        """Return what the scheduler answers; LmartError when it does not."""
         try:
             if self._client.status != "running":
                 raise OSError
-            return dict(self._client.sync(self._client.scheduler.ncores, workers=None, callback_timeout=ANSWER))
+            return self._client.sync(function, callback_timeout=ANSWER, **named)
         except (OSError, RuntimeError, TimeoutError, asyncio.CancelledError):
             raise LmartError(f"{self._where} is lost; start it and its workers again, and then this command") from None
 
     def _refuse_other_versions(self) -> None:
         """Raise LmartError when a worker has other versions of what the result depends on."""
-        try:
-            found = self._client.get_versions(packages=list(SAME_VERSIONS))
-        except LOST as fault:
-            raise self.failure(fault) from None
+        found = self.wait(begin(self._client.get_versions, packages=list(SAME_VERSIONS)))
         own = found["client"]["packages"]
         for address in self.addresses:
             if address not in found["workers"]:
-                raise _lost_worker(address)
+                raise lost_worker(address)
             theirs = found["workers"].get(address, {}).get("packages", {})
             for name in SAME_VERSIONS:
                 if theirs.get(name) != own[name]:
@@ -155,10 +118,7 @@ class Cluster:
 
         value : to be copied
         """
-        try:
-            return self._client.scatter(value, broadcast=True, hash=False)
-        except LOST as fault:
-            raise self.failure(fault) from None
+        return self.wait(begin(self._client.scatter, value, broadcast=True, hash=False))
 
     def start_actors(self, kind: type[Any], most: int) -> Actors:
         """Start an object on each worker; return them. Other workers no longer matter.
@@ -185,17 +145,19 @@ class Cluster:
     def wait(self, future: Any) -> Any:
         """Return the result of a future as soon as it is there; LmartError when its worker or the scheduler is lost."""
         while True:
-            ended = future.done() and getattr(future, "status", "error") == "error"
+            # Then a TimeoutError is that of the work, not of fetching what it gave.
+            was_done = future.done() and getattr(future, "status", "error") == "error"
             try:
                 return future.result(timeout=WAITED)
-            except TimeoutError:
-                if ended:  # before it was asked, so this is what it raised
-                    raise
-                self.refuse_lost()
             except LmartError:
                 raise
+            except MemoryError as fault:
+                what = f"a worker has not enough memory{f' ({fault})' if str(fault) else ''}"
+                raise LmartError(f"{what}; use less data, more workers, or larger ones") from None
             except LOST as fault:
-                raise self.failure(fault) from None
+                if was_done or not isinstance(fault, TimeoutError):
+                    raise self.failure(fault) from None
+                self._refuse_lost()
 
     def failure(self, fault: BaseException) -> BaseException:
         """Return what is to be raised for a call that did not come back; LmartError when the cluster is the cause.
@@ -204,30 +166,27 @@ class Cluster:
         """
         if isinstance(fault, RuntimeError) and "lost" not in str(fault):
             return fault
+        if isinstance(fault, OSError) and fault.filename is not None:  # of a file
+            return fault
         until = time.monotonic() + NOTICED
         while time.monotonic() < until:  # the scheduler may hear of it later than this process
-            self.refuse_lost()
+            self._refuse_lost()
             time.sleep(WAITED / 4)
         if isinstance(fault, OSError) and fault.errno is not None and not isinstance(fault, ConnectionError):
             return fault
         what = f"{self._where}: a worker cannot be reached ({fault or type(fault).__name__})"
         return LmartError(f"{what}; this process needs connections to the workers, not only to the scheduler")
 
-    def refuse_lost(self) -> None:
+    def _refuse_lost(self) -> None:
         """Raise LmartError when the scheduler or a worker of this run is lost."""
         there = self.running_workers()
-        for address in self.addresses:
-            if address not in there:
-                raise _lost_worker(address)
-
-    def tell(self, function: Callable[..., object], *arguments: object) -> None:
-        """Call a function on every worker that is there, at once, whatever else it does; faults are passed over.
-
-        function  : of a module that workers can import
-        arguments : of the call
-        """
-        with contextlib.suppress(Exception):
-            self._client.run(function, *arguments, workers=list(self.running_workers()), on_error="ignore")
+        held = [] if self._actors is None else self._actors.held
+        for place, address in enumerate(self.addresses):
+            started_anew = place < len(held) and held[place].status not in ("pending", "finished")
+            if address not in there or started_anew:
+                raise lost_worker(address)
+        if self._signs.are_due():
+            self._signs.look(self._asked(self._client.scheduler.identity)["workers"], self.addresses)
 
     def close(self, finished: bool) -> None:
         """Leave the cluster as it was.
@@ -236,13 +195,33 @@ class Cluster:
         """
         with contextlib.suppress(Exception):
             if not finished:
-                there = self.running_workers()
-                self._client.run(give_up, self.run, workers=[one for one in self.addresses if one in there])
+                begin(self._give_up).result(ENDING)
             elif self._actors is not None:
-                self._actors.call("close")
+                begin(self._actors.call, "close").result(ENDING)
         self._actors = None
         with contextlib.suppress(Exception, asyncio.CancelledError):
             self._client.close(timeout=2)
+
+    def _give_up(self) -> None:
+        """Tell the workers that are there to give up the run."""
+        there = self.running_workers()
+        self._client.run(give_up, self.run, workers=[one for one in self.addresses if one in there])
+
+    def check(self) -> None:
+        """Raise LmartError when the scheduler or a worker of this run is lost."""
+        self._refuse_lost()
+
+    def tell(self, function: Callable[..., object], *arguments: object) -> None:
+        """Call a function on every worker that is there, at once, whatever else it does; faults are passed over.
+
+        function  : of a module that workers can import
+        arguments : of the call
+        """
+        with contextlib.suppress(Exception):
+            begin(self._tell, function, *arguments).result(ENDING)
+
+    def _tell(self, function: Callable[..., object], *arguments: object) -> None:
+        self._client.run(function, *arguments, workers=list(self.running_workers()), on_error="ignore")
 
 
 class WorkerActors(Actors):
@@ -253,7 +232,7 @@ class WorkerActors(Actors):
     """
 
     def __init__(self, cluster: Cluster, held: Sequence[Any]) -> None:
-        self._cluster, self._held = cluster, held
+        self._cluster, self.held = cluster, held
         self._objects = [cluster.wait(one) for one in held]
 
     def __len__(self) -> int:
@@ -299,14 +278,7 @@ def connected(address: Address, security: str | None, threads: int) -> Iterator[
             own = max(1, threads // address.processes)
             local = stack.enter_context(local_cluster(distributed, address.processes, own))
             scheduler, where = local.address, "the Dask cluster of this machine"
-        options: dict[str, Any] = {}
-        if security is not None:
-            options["security"] = distributed.Security(require_encryption=True, **read_security(security))
-        try:
-            client = distributed.Client(scheduler, timeout=ANSWER, direct_to_workers=True, **options)
-        except (OSError, TimeoutError, ValueError, TypeError, RuntimeError) as fault:
-            first = next(iter(str(fault).splitlines()), "") or type(fault).__name__
-            raise LmartError(f"{where} cannot be reached ({first}); check the address, and that it runs") from None
+        client = connect(distributed, scheduler, security, where)
         cluster, finished = None, False
         try:
             if local is not None:

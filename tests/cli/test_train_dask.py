@@ -10,11 +10,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from helpers.cluster_faults import SCHEDULER, WORKERS, Fault, outcome_of, write_data
+from helpers.clusters import children, cluster, is_running, wait_for
 from helpers.commands import PROGRAM, run, start
 from helpers.shards import write_parts
 from helpers.training_runs import learnable
@@ -41,6 +41,7 @@ def test_wrong_usage_is_refused_before_anything_is_started(options: tuple[str, .
     assert said in run("train", "--data", "d.svm", *options, status=2).stderr
 
 
+@pytest.mark.cluster
 @pytest.mark.parametrize(
     "content, said",
     [
@@ -50,7 +51,6 @@ def test_wrong_usage_is_refused_before_anything_is_started(options: tuple[str, .
     ],
 )
 def test_a_wrong_security_file_is_named(content: str, said: str, in_folder: Path) -> None:
-    pytest.importorskip("distributed")
     Path("s.json").write_text(content)
     Path("d.svm").write_text(learnable())
     command = ("train", "--data", "d.svm", "--dask", "tls://127.0.0.1:9", "--dask-security", "s.json")
@@ -81,13 +81,13 @@ def train(*options: str | Path, status: int = 0) -> str:
 @pytest.fixture
 def data(in_folder: Path) -> list[str]:
     """Seven parts of a training set and two of a validation set in the current folder; return the former."""
-    pytest.importorskip("distributed")
     write_parts(learnable(2), 2, Path(), "valid")
     Path("valid.svm").write_text(Path("valid-0.svm").read_text() + Path("valid-1.svm").read_text())
     return write_parts(learnable(), 7, Path())
 
 
 @pytest.mark.slow
+@pytest.mark.cluster
 @pytest.mark.parametrize("n_workers", [1, 3])
 def test_workers_of_this_machine_give_the_same_bytes(n_workers: int, data: list[str]) -> None:
     stopping = ("--early-stop", "3", "--sample", "0.7", "--report")
@@ -101,51 +101,16 @@ def test_workers_of_this_machine_give_the_same_bytes(n_workers: int, data: list[
     assert rounds.findall(own)[:1] == rounds.findall(one)[:1] != []
 
 
-@contextmanager
-def cluster(
-    n_workers: int, *security: str
-) -> Iterator[tuple[str, subprocess.Popen[bytes], list[subprocess.Popen[bytes]]]]:
-    """Start a scheduler and workers as a user does; yield the scheduler's address, and the processes."""
-    command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"]
-    if security:
-        command += ["--protocol", "tls", *security]
-    scheduler = subprocess.Popen([*command, "--no-dashboard"], stderr=subprocess.PIPE)
-    processes = [scheduler]
-    try:
-        address = wait_for(scheduler, rb"Scheduler at: +(\S+)").decode()
-        options = ["--nthreads", "1", "--no-nanny", "--no-dashboard", *security]
-        command = [sys.executable, "-m", "distributed.cli.dask_worker", address, *options]
-        for _ in range(n_workers):
-            processes.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
-        for _ in range(n_workers):
-            wait_for(scheduler, rb"Starting worker compute stream, (\S+)")
-        yield address, scheduler, processes[1:]
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
-        if scheduler.stderr is not None:
-            scheduler.stderr.close()
-
-
-def wait_for(process: subprocess.Popen[bytes], pattern: bytes) -> bytes:
-    """Read what a process says until a line matches; return its first group."""
-    assert process.stderr is not None
-    for line in process.stderr:
-        if found := re.search(pattern, line):
-            return found[1]
-    raise AssertionError(f"ended with {process.wait()}")
-
-
 @pytest.mark.slow
+@pytest.mark.cluster
 @pytest.mark.parametrize("lost", ["worker", "scheduler"])
 def test_what_is_lost_is_named_and_nothing_is_written(lost: str, data: list[str]) -> None:
     Path("m.json").write_text("old")
-    with cluster(2) as (address, scheduler, workers):
+    with cluster(2) as (address, scheduler, workers, _):
         run_options = ("--data", *data, "--trees", "100000", "--out", "m.json", "--dask", address)
         command = start("train", *run_options)
         wait_for(command, b"( trees, )")
-        (scheduler if lost == "scheduler" else workers[1]).kill()
+        (scheduler if lost == "scheduler" else workers[1].process).kill()
         began = time.monotonic()
         _, said = command.communicate(timeout=60)
         assert command.returncode == 1
@@ -156,10 +121,23 @@ def test_what_is_lost_is_named_and_nothing_is_written(lost: str, data: list[str]
     assert Path("m.json").read_text() == "old"
 
 
+PLANTED = [fault for fault in (*WORKERS, *SCHEDULER) if fault.in_tests]
+
+
 @pytest.mark.slow
+@pytest.mark.cluster
+@pytest.mark.parametrize("fault", PLANTED, ids=lambda fault: f"{fault.moment}, {fault.killed}")
+def test_a_kill_at_any_moment_ends_in_one_line(fault: Fault, in_folder: Path) -> None:
+    """And leaves an older model, no temporary files, and workers that serve the next run."""
+    found = outcome_of(fault, write_data())
+    assert not found.wrong, found.line
+
+
+@pytest.mark.slow
+@pytest.mark.cluster
 def test_a_cluster_goes_on_after_a_refusal(data: list[str]) -> None:
     """A fault in a part is told as one process tells it, and the workers serve the next run."""
-    with cluster(2) as (address, _, _):
+    with cluster(2) as (address, *_):
         Path("part-9.svm").write_text("1 qid:99 1:x\n")
         said = train("--data", "part-*.svm", "--dask", address, status=1)
         assert re.search(r"lmart: error: \S*part-9.svm:1: .*'x'", said)
@@ -180,6 +158,7 @@ def certificate(name: str, *options: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.cluster
 def test_a_scheduler_with_certificates(data: list[str]) -> None:
     if shutil.which("openssl") is None:
         pytest.skip("openssl is not here")
@@ -188,7 +167,8 @@ def test_a_scheduler_with_certificates(data: list[str]) -> None:
     files = {"tls_ca_file": "ca.pem", "tls_client_cert": "own.pem", "tls_client_key": "own.key"}
     Path("tls.json").write_text(json.dumps(files))
     options = ("--data", "part-*.svm", *SMALL)
-    with cluster(1, "--tls-ca-file", "ca.pem", "--tls-cert", "own.pem", "--tls-key", "own.key") as (address, _, _):
+    security = ("--tls-ca-file", "ca.pem", "--tls-cert", "own.pem", "--tls-key", "own.key")
+    with cluster(1, security=security) as (address, *_):
         assert address.startswith("tls://")
         train(*options, "--out", "m.json", "--dask", address, "--dask-security", "tls.json")
         assert "cannot be reached" in train(*options, "--out", "n.json", "--dask", address, status=1)
@@ -198,6 +178,7 @@ def test_a_scheduler_with_certificates(data: list[str]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.cluster
 def test_an_interrupt_ends_the_workers(data: list[str]) -> None:
     command = start("train", "--data", *data, "--trees", "100000", "--out", "m.json", "--dask", "local:2")
     wait_for(command, b"( trees, )")
@@ -211,18 +192,3 @@ def test_an_interrupt_ends_the_workers(data: list[str]) -> None:
         time.sleep(0.2)
     assert not any(map(is_running, workers))
     assert not Path("m.json").exists()
-
-
-def children(pid: int) -> list[int]:
-    """Return the processes that a process has started."""
-    found = Path(f"/proc/{pid}/task/{pid}/children")
-    if not found.exists():
-        pytest.skip("children of a process are not known here")
-    return list(map(int, found.read_text().split()))
-
-
-def is_running(pid: int) -> bool:
-    with suppress(OSError):
-        os.kill(pid, 0)
-        return True
-    return False

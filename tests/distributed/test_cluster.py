@@ -18,13 +18,19 @@ class Client:
     """Answers as a client of `distributed` does."""
 
     status = "running"
-    scheduler = type("scheduler", (), {"ncores": None})
+    scheduler = type("scheduler", (), {"ncores": "ncores", "identity": "identity"})
 
     def __init__(self, threads: dict[str, int], versions: dict[str, dict[str, Any]]) -> None:
         self.threads, self.versions = threads, versions
 
-    def sync(self, function: object, **options: object) -> dict[str, int]:
-        return self.threads
+    def sync(self, function: str, **options: object) -> dict[str, Any]:
+        if function == "ncores":
+            return self.threads
+        assert function == "identity"
+        workers = {
+            address: {"nthreads": n, "status": "running" if n else "paused"} for address, n in self.threads.items()
+        }
+        return {"workers": workers}
 
     def get_versions(self, packages: list[str]) -> dict[str, Any]:
         workers = {address: {"packages": own} for address, own in self.versions.items()}
@@ -47,8 +53,15 @@ def test_other_versions_are_refused_by_name(theirs: dict[str, str | None], said:
 
 
 def test_a_cluster_without_workers_is_refused() -> None:
-    with pytest.raises(LmartError, match="the cluster has no workers"):
+    with pytest.raises(LmartError, match="the cluster has no workers that take work; start"):
         Cluster(Client({}, {}), "the cluster")
+    with pytest.raises(LmartError, match="the cluster has no workers that take work, as all of them lack memory"):
+        Cluster(Client({"tcp://a": 0}, {}), "the cluster")
+
+
+def test_workers_that_take_no_work_are_left_out() -> None:
+    client = Client({"tcp://a": 0, "tcp://b": 2}, {"tcp://a": OWN, "tcp://b": OWN})
+    assert Cluster(client, "the cluster").addresses == ["tcp://b"]
 
 
 def test_files_of_a_pattern_are_found_by_name(in_folder: Path) -> None:

@@ -1,0 +1,98 @@
+"""Connecting to a scheduler, and calls that another machine may never answer."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, ParamSpec, TypeVar
+
+from lmart.errors import DataError, LmartError, quote
+from lmart.streams import reason
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+ANSWER = 15.0  # seconds in which a scheduler answers
+GREETING = 5.0  # seconds more, for what listens but is no scheduler
+SECURITY_FIELDS = ("tls_ca_file", "tls_client_cert", "tls_client_key")
+
+
+def load_distributed() -> Any:
+    """Return the package `distributed`, silenced; LmartError when it is not installed."""
+    try:
+        import distributed
+    except ImportError as fault:
+        what = f"--dask needs the package distributed ({fault})"
+        raise LmartError(f"{what}; install it with: pip install 'lmart[dask]'") from None
+    for name in list(logging.root.manager.loggerDict):
+        if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    return distributed
+
+
+def read_security(path: str) -> dict[str, str]:
+    """Read the files of certificates that a scheduler with TLS wants; DataError when there is something else.
+
+    path : a JSON object of `tls_ca_file`, `tls_client_cert` and `tls_client_key`, names of PEM files
+    """
+    what = f"give a JSON object with {', '.join(SECURITY_FIELDS)}"
+    try:
+        with open(path, encoding="utf-8") as file:
+            content = json.load(file)
+    except OSError as fault:
+        raise DataError(reason(fault), path) from None
+    except ValueError as fault:
+        raise DataError(f"is no JSON ({fault}); {what}", path) from None
+    if not isinstance(content, dict) or set(content) != set(SECURITY_FIELDS):
+        raise DataError(f"is no description of certificates; {what}", path)
+    for name, file_name in content.items():
+        if not isinstance(file_name, str) or not os.path.isfile(file_name):
+            raise DataError(f"{name} is no file: {quote(str(file_name))}; {what}", path)
+    return dict(content)
+
+
+def begin(
+    function: Callable[Parameters, Result], *arguments: Parameters.args, **named: Parameters.kwargs
+) -> Future[Result]:
+    """Call a function in a thread of its own; return what stands for its result.
+
+    function  : may never return: then its thread is left behind, and does not keep the process from ending
+    arguments : of the call
+    named     : of the call
+    """
+    future: Future[Result] = Future()
+
+    def call() -> None:
+        try:
+            future.set_result(function(*arguments, **named))
+        except BaseException as fault:
+            future.set_exception(fault)
+
+    threading.Thread(target=call, daemon=True).start()
+    return future
+
+
+def connect(distributed: Any, scheduler: str, security: str | None, where: str) -> Any:
+    """Return a client of a scheduler; LmartError when there is none.
+
+    distributed : the package
+    scheduler   : its address
+    security    : file of certificates; None: there is no TLS
+    where       : what messages call the scheduler
+    """
+    options: dict[str, Any] = {}
+    if security is not None:
+        options["security"] = distributed.Security(require_encryption=True, **read_security(security))
+    try:
+        client = begin(distributed.Client, scheduler, timeout=ANSWER, direct_to_workers=True, **options)
+        return client.result(ANSWER + GREETING)
+    except Exception as fault:  # of any kind, when something else listens there
+        said = next(iter(str(fault).splitlines()), "") if isinstance(fault, (OSError, ValueError, RuntimeError)) else ""
+        what = f"{where} cannot be reached ({said or 'nothing there answers as a scheduler does'})"
+        if security is None and scheduler.startswith(("tls://", "wss://")):
+            raise LmartError(f"{what}; give its certificates with --dask-security, and check the address") from None
+        raise LmartError(f"{what}; check the address, and that it runs") from None
