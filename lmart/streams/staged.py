@@ -20,13 +20,13 @@ class StagedFile(NamedTuple):
     path      : the output, as it was asked for
     temporary : where it is
     target    : where it belongs, links followed
-    inode     : its number, by which it is known under either name
+    known_by  : its number in the file system and its size, by which it is known under either name
     """
 
     path: str
     temporary: str
     target: str
-    inode: int
+    known_by: tuple[int, int]
 
 
 class StagedOutput(AtomicOutput):
@@ -55,12 +55,12 @@ class StagedOutput(AtomicOutput):
         self._finish()
         try:
             self._name()
-            inode = os.fstat(self._descriptor).st_ino
+            status = os.fstat(self._descriptor)
         except OSError as error:
             raise self._failure(error) from None
         name = self._keep()
         assert name is not None
-        self.staged = StagedFile(self.path, name, self._target, inode)
+        self.staged = StagedFile(self.path, name, self._target, (status.st_ino, status.st_size))
 
 
 def check_staged(outputs: Sequence[str], inputs: Sequence[str]) -> list[str]:
@@ -123,8 +123,8 @@ def put_in_place(files: Sequence[StagedFile]) -> None:
         try:
             os.replace(one.temporary, one.target)
         except OSError as error:
-            there = _status(one.target)
-            if isinstance(error, FileNotFoundError) and there is not None and there.st_ino == one.inode:
+            there = _status(one.target) if isinstance(error, FileNotFoundError) else None
+            if there is not None and (there.st_ino, there.st_size) == one.known_by:
                 continue
             more = len(files) - place - 1
             others = f" (and {counted(more, 'more file')} likewise)" if more else ""
