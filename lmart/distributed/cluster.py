@@ -6,6 +6,7 @@ Scheduling, transport, encryption and the detection of failures are those of the
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextlib
 import time
 import uuid
@@ -31,7 +32,7 @@ NOTICED = 10.0  # seconds in which a scheduler knows that a worker is gone
 STARTING = 55  # seconds that worker processes of this machine have to start
 ENDING = 5.0  # seconds in which workers are told that a run is over
 LEAST_AT_ONCE, AHEAD = 256, 8  # tasks handed in together: in all, and for each thread of workers
-LOST = (OSError, RuntimeError, asyncio.CancelledError)
+LOST = (OSError, RuntimeError, asyncio.CancelledError, concurrent.futures.CancelledError)
 
 
 def _wait_for_workers(client: Any, local: LocalCluster) -> None:
