@@ -17,11 +17,11 @@ from lmart.cli.options.data import data_options, refuse_two_standard_inputs
 from lmart.cli.options.packed import packed
 from lmart.cli.options.types import Whole
 from lmart.cli.predict_output import PredictOutput
-from lmart.cli.signals import keep_memory_constant
 from lmart.cli.terminal.console import Console
 from lmart.errors import OutputError
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import RESULT_FORMATS
+from lmart.memory import keep_memory_constant
 
 if TYPE_CHECKING:
     from lmart.array_types import Float64Array

@@ -21,6 +21,7 @@ from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import RESULT_FORMATS
 from lmart.formats.results.explanations import RowExplanations
 from lmart.formats.results.predictions import PredictionLayout, Repetition, write_scored
+from lmart.memory import keep_memory_constant
 from lmart.model import score_stream
 from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.explain import Explainer
@@ -121,6 +122,7 @@ def score_part(job: ScoringJob, path: str, out: str) -> PartScored:
     DataError and OutputError as one process raises them for this part alone.
     """
     job.check()
+    keep_memory_constant()
     told: list[tuple[str, bool]] = []
     options = replace(job.options, tell=partial(_note, told, f"{path}: "))
     queries = SeenQueries(options.group_by_qid, remembers=job.needs_whole_queries)
