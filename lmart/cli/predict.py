@@ -41,7 +41,19 @@ left out, with a warning; of tables only the model's columns and the ids are loo
 may be empty, -1, ? or nan.
 
 --explain and --why take scores apart: each feature's contribution is its Shapley value (exact path-dependent
-TreeSHAP), and base is the mean score of the documents that the model was trained on."""
+TreeSHAP), and base is the mean score of the documents that the model was trained on.
+
+With --dask the workers of a Dask cluster score (pip install 'lmart[dask]'), parts to parts: --data may be a pattern in
+quotes, found where the workers are, which need storage they share at the same path; --out names one file for each file
+that matches, and its * stands for the name of that file without .gz or .zst and the ending of its format (part-03 of
+part-03.svm.gz). Each file has the bytes that this process alone would write for that part. A worker reads and writes
+one part for each of its threads at a time, block by block, so the data may be much larger than the memory of all
+workers; this process reads the model, and of the data it holds one number a query. All files appear together when the
+last part is scored; when a worker is lost, a part is damaged or the work is interrupted, nothing is written. Rows of a
+query are in one file: a query in two of them is refused, but with --group-by-qid and --format scores. Warnings are
+about all parts together: a column that some part has is not missing. Workers need the same versions of lmart, numba and
+numpy, and connections from this process. Whoever reaches a scheduler can run programs on it: protect it with TLS
+(--dask-security) or a network of its own. --why, --query-sizes and standard input and output do not go with --dask."""
 
 EPILOG = """\b
 Examples:
@@ -50,6 +62,7 @@ Examples:
   lmart predict -m model.json --data test.svm --format trec -o run.txt
   lmart predict -m model.json --data - --format jsonl --explain < test.svm
   lmart predict -m model.json --data test.svm --why 161 1 2
+  lmart predict -m model.json --data 't*.svm' -o '*.scores' --dask local:2
 """
 
 
@@ -83,10 +96,21 @@ def _tag(context: click.Context, parameter: click.Parameter, value: str) -> str:
     help="Model file; '-': standard input.",
 )
 @click.option(
-    "--data", metavar="FILE", multiple=True, required=True, callback=_once, help="Rows to score; '-': standard input."
+    "--data",
+    metavar="FILE",
+    multiple=True,
+    required=True,
+    callback=_once,
+    help="Rows to score; '-': standard input.\f With --dask also a pattern, such as 'parts/*.svm.gz'.",
 )
 @click.option(
-    "-o", "--out", metavar="FILE", default="-", show_default=True, help="Where the result goes; '-': standard output."
+    "-o",
+    "--out",
+    metavar="FILE",
+    default="-",
+    show_default=True,
+    help="Where the result goes; '-': standard output.\f With --dask one file for each file of --data, such as "
+    "'scores/*.txt', in a folder that is there.",
 )
 @click.option(
     "--format",
@@ -126,8 +150,8 @@ def _tag(context: click.Context, parameter: click.Parameter, value: str) -> str:
 )
 @strict_option
 @cluster_options(
-    "Score on the workers of a Dask cluster.\f Workers read the files of --data themselves, which may be a pattern in "
-    "quotes, and write one file for each, with the same bytes."
+    "Score on the workers of a Dask cluster.\f They read the files of --data themselves and write one file for each, "
+    "with the same bytes."
 )
 @data_options
 @threads_option
