@@ -81,7 +81,8 @@ def here(parts: list[str], monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return parts
 
 
-USUAL = ("predict", "-m", "m.json", "--data", "part-*.svm", "--dask", "local:2", "-o", "out/*.txt")
+BARE = ("predict", "-m", "m.json", "--data", "part-*.svm", "-o", "out/*.txt")
+USUAL = (*BARE, "--dask", "local:2")
 
 
 def bytes_in_out() -> dict[str, bytes]:
@@ -197,8 +198,11 @@ def wait_until(true: Callable[[], bool]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.cluster
-def test_workers_of_this_machine_give_the_same_bytes(parts: list[str]) -> None:
-    done = subprocess.run([*PROGRAM, *USUAL, "--format", "trec"], capture_output=True, text=True, check=False)
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_workers_of_this_machine_give_the_same_bytes(n_workers: int, parts: list[str]) -> None:
+    """One worker has as many threads as there are processors, which work side by side."""
+    command = [*PROGRAM, *BARE, "--dask", f"local:{n_workers}", "--format", "trec"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert bytes_in_out() == written_alone(parts, "--format", "trec")
 
@@ -210,7 +214,7 @@ def test_what_is_lost_is_named_and_nothing_is_written(lost: str, parts: list[str
     with cluster(2, moments=True) as running:
         target = 0 if lost == "worker" else running.scheduler.pid
         Moment(CHECK, 3, running.workers[1].address, target=target).write(running.folder)
-        command = [*PROGRAM, *USUAL[:-4], "--dask", running.address, "-o", "out/*.txt"]
+        command = [*PROGRAM, *BARE, "--dask", running.address]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=2 * LIMIT)
         assert (running.folder / "reached").exists()
         assert done.returncode == 1
@@ -229,7 +233,7 @@ def test_a_worker_that_is_lost_while_outputs_get_their_names_is_no_loss(parts: l
     with cluster(2, moments=True) as running:
         first = running.workers[0].address
         Moment("lmart.streams.staged:put_in_place", 1, first, after=True).write(running.folder)
-        command = [*PROGRAM, *USUAL[:-4], "--dask", running.address, "-o", "out/*.txt"]
+        command = [*PROGRAM, *BARE, "--dask", running.address]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=2 * LIMIT)
         assert (done.returncode, done.stderr) == (0, "")
         assert bytes_in_out() == written_alone(parts)
