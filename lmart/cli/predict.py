@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 import click
@@ -11,15 +11,17 @@ import click
 from lmart.cli.compiling import compile_ahead
 from lmart.cli.help.command import HelpfulCommand
 from lmart.cli.options.choice import Choice
+from lmart.cli.options.cluster import ClusterOptions, cluster_options
 from lmart.cli.options.common import quiet_option, strict_option, thread_count, threads_option
 from lmart.cli.options.data import data_options, refuse_two_standard_inputs
-from lmart.cli.options.packed import given_on_command_line, packed
+from lmart.cli.options.packed import packed
 from lmart.cli.options.types import Whole
-from lmart.cli.signals import keep_memory_constant
+from lmart.cli.predict_output import PredictOutput
 from lmart.cli.terminal.console import Console
-from lmart.errors import OutputError, counted, either
+from lmart.errors import OutputError
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import RESULT_FORMATS
+from lmart.memory import keep_memory_constant
 
 if TYPE_CHECKING:
     from lmart.array_types import Float64Array
@@ -39,7 +41,19 @@ left out, with a warning; of tables only the model's columns and the ids are loo
 may be empty, -1, ? or nan.
 
 --explain and --why take scores apart: each feature's contribution is its Shapley value (exact path-dependent
-TreeSHAP), and base is the mean score of the documents that the model was trained on."""
+TreeSHAP), and base is the mean score of the documents that the model was trained on.
+
+With --dask the workers of a Dask cluster score (pip install 'lmart[dask]'), parts to parts: --data may be a pattern in
+quotes, found where the workers are, which need storage they share at the same path; --out names one file for each file
+that matches, and its * stands for the name of that file without .gz or .zst and the ending of its format (part-03 of
+part-03.svm.gz). Each file has the bytes that this process alone would write for that part. A worker reads and writes
+one part for each of its threads at a time, block by block, so the data may be much larger than the memory of all
+workers; this process reads the model, and of the data it holds one number a query. All files appear together when the
+last part is scored; when a worker is lost, a part is damaged or the work is interrupted, nothing is written. Rows of a
+query are in one file: a query in two of them is refused, but with --group-by-qid and --format scores. Warnings are
+about all parts together: a column that some part has is not missing. Workers need the same versions of lmart, numba and
+numpy, and connections from this process. Whoever reaches a scheduler can run programs on it: protect it with TLS
+(--dask-security) or a network of its own. --why, --query-sizes and standard input and output do not go with --dask."""
 
 EPILOG = """\b
 Examples:
@@ -48,6 +62,7 @@ Examples:
   lmart predict -m model.json --data test.svm --format trec -o run.txt
   lmart predict -m model.json --data - --format jsonl --explain < test.svm
   lmart predict -m model.json --data test.svm --why 161 1 2
+  lmart predict -m model.json --data 't*.svm' -o '*.scores' --dask local:2
 """
 
 
@@ -62,52 +77,6 @@ def _tag(context: click.Context, parameter: click.Parameter, value: str) -> str:
     if value.split() != [value] or not value.isprintable():
         raise click.BadParameter("a run's tag is one word without blanks or control characters")
     return value
-
-
-def _those_with(option: str) -> str:
-    """Return the names of the output formats that have a place for what the option adds."""
-    return either([one.name for one in RESULT_FORMATS.values() if option in one.takes])
-
-
-@dataclass(frozen=True)
-class PredictOutput:
-    """What is written, and where, one field an option.
-
-    out     : the value of --out
-    form    : the value of --format
-    top     : rows to write of each query, the best ones; None: all
-    tag     : name of the run in --format trec
-    explain : whether contributions of features are added to each row
-    why     : query id and two documents whose scores are compared, in place of the scores; None: scores
-    """
-
-    out: str
-    form: str
-    top: int | None
-    tag: str
-    explain: bool
-    why: tuple[str, str, str] | None
-
-    def check_usage(self) -> None:
-        """Raise a usage error when options do not go together."""
-        takes = RESULT_FORMATS[self.form].takes
-        if self.explain and "explain" not in takes:
-            formats = _those_with("explain")
-            raise click.UsageError(f"--explain needs --format {formats}: other formats have no place for contributions")
-        if self.why is not None:
-            given = {"--out": self.out != "-", "--format": self.form != "scores", "--top": self.top is not None}
-            for option in (option for option, is_given in given.items() if is_given):
-                raise click.UsageError(f"--why prints a table to standard output; drop {option}")
-        if given_on_command_line("tag") and "tag" not in takes:
-            formats = _those_with("tag")
-            raise click.UsageError(f"--tag needs --format {formats}: other formats have no place for the name of a run")
-        if self.top is not None and "top" not in takes:
-            raise click.UsageError(f"--top needs --format {_those_with('top')}: plain scores are one line a row")
-
-    @property
-    def path(self) -> str:
-        """Where the result goes."""
-        return "-" if self.why is not None else self.out
 
 
 @click.command(
@@ -127,10 +96,21 @@ class PredictOutput:
     help="Model file; '-': standard input.",
 )
 @click.option(
-    "--data", metavar="FILE", multiple=True, required=True, callback=_once, help="Rows to score; '-': standard input."
+    "--data",
+    metavar="FILE",
+    multiple=True,
+    required=True,
+    callback=_once,
+    help="Rows to score; '-': standard input.\f With --dask also a pattern, such as 'parts/*.svm.gz'.",
 )
 @click.option(
-    "-o", "--out", metavar="FILE", default="-", show_default=True, help="Where the result goes; '-': standard output."
+    "-o",
+    "--out",
+    metavar="FILE",
+    default="-",
+    show_default=True,
+    help="Where the result goes; '-': standard output.\f With --dask one file for each file of --data, such as "
+    "'scores/*.txt', in a folder that is there.",
 )
 @click.option(
     "--format",
@@ -169,6 +149,10 @@ class PredictOutput:
     "that put it there. A document is its id from the data, or its number in the query, from 1.",
 )
 @strict_option
+@cluster_options(
+    "Score on the workers of a Dask cluster.\f They read the files of --data themselves and write one file for each, "
+    "with the same bytes."
+)
 @data_options
 @threads_option
 @quiet_option
@@ -178,6 +162,7 @@ def command(
     data: str,
     output: PredictOutput,
     strict: bool,
+    cluster: ClusterOptions,
     read_options: ReadOptions,
     threads: int | None,
     quiet: int,
@@ -188,6 +173,7 @@ def command(
     data         : the file of rows
     output       : what is written, and where
     strict       : refuse data whose features are not those of the model
+    cluster      : the workers of a cluster, if they are to score
     read_options : how files are read
     threads      : to use; None: all of this process
     quiet        : how often --quiet is given
@@ -195,7 +181,45 @@ def command(
     output.check_usage()
     inputs = [model, data, *([read_options.query_sizes] if read_options.query_sizes else [])]
     refuse_two_standard_inputs(inputs)
+    cluster.check_usage(output.of_one_process(read_options), inputs)
+    if cluster.dask is not None:
+        output.check_parts()
 
+    keep_memory_constant()
+    console = Console(quiet)
+    read_options = output.reading(read_options, strict)
+    if cluster.dask is None:
+        _predict(model, data, output, strict, read_options, threads, console)
+        return
+    from lmart.cli.predict_cluster import PartsRequest, predict_parts
+    from lmart.distributed.cluster import connected
+
+    count = thread_count(threads, console.notice)
+    if cluster.on_this_machine:
+        compile_ahead("predict", count)
+    with connected(cluster.address, cluster.dask_security, count) as workers:
+        predict_parts(PartsRequest(model, data, output, strict, read_options), workers, console)
+
+
+def _predict(
+    model: str,
+    data: str,
+    output: PredictOutput,
+    strict: bool,
+    read_options: ReadOptions,
+    threads: int | None,
+    console: Console,
+) -> None:
+    """Score rows in this process.
+
+    model        : the model file
+    data         : the file of rows
+    output       : what is written, and where
+    strict       : refuse data whose features are not those of the model
+    read_options : how the rows are read
+    threads      : to use; None: all of this process
+    console      : where messages go
+    """
     # Only now, as these load numpy and numba.
     from lmart.formats.documents.reading import for_models, open_rows
     from lmart.formats.models.model_files import read_model
@@ -207,8 +231,7 @@ def command(
     from lmart.streams import check_output
     from lmart.threads import WorkerPool
 
-    keep_memory_constant()
-    console = Console(quiet)
+    inputs = [model, data, *([read_options.query_sizes] if read_options.query_sizes else [])]
     check_output(output.path, inputs)
     ensemble = read_model(model)
     explainer = Explainer(ensemble, model) if output.explain or output.why is not None else None
@@ -216,7 +239,6 @@ def command(
     read_options = for_models(read_options, [ensemble]).telling(
         console.notice, console.warning, console.reading("scoring", prints=output.path == "-")
     )
-    read_options = _without_labels(read_options, output, strict)
     warnings: list[str] = []
     count = thread_count(threads, console.notice)
     compile_ahead("predict", count)
@@ -229,22 +251,9 @@ def command(
             explanations = None if explainer is None else RowExplanations(explainer, matcher, pool)
             scored_blocks = score_stream(scorer, matcher, reader, pool, strict)
             warnings = _write(scored_blocks, output, data, read_options.group_by_qid, explanations)
-            best = "" if output.top is None else f", the best {output.top} of each query"
-            console.done(f"wrote {counted(console.rows_read, 'score')}{best}", output.path)
+            console.done(output.written(console.rows_read), output.path)
     for text in (*matcher.warnings(data), *warnings):
         console.warning(text)
-
-
-def _without_labels(options: ReadOptions, output: PredictOutput, strict: bool) -> ReadOptions:
-    """Return how rows to score are read: labels are not looked at, document ids only when they are written."""
-    return replace(
-        options,
-        require_labels=False,
-        require_queries=False,
-        use_labels=False,
-        refuse_unknown=strict,
-        keep_document_ids=RESULT_FORMATS[output.form].is_named or output.why is not None,
-    )
 
 
 def _write(
@@ -262,15 +271,11 @@ def _write(
     scattered     : rows of a query need not be adjacent
     explanations  : gives the contributions of features; None: they are not asked for
     """
-    from lmart.formats.results.predictions import PredictionLayout
+    from lmart.formats.results.predictions import PredictionLayout, write_scored
     from lmart.streams import AtomicOutput
 
     layout = PredictionLayout(source, output.top, scattered, output.tag, explanations)
     with AtomicOutput(output.out) as result:
         writer = RESULT_FORMATS[output.form].load_writer(output.out, OutputError)(result, layout)
-        for block, scores in scored_blocks:
-            writer.write(block, scores)
-            result.flush()
-            del block, scores  # before the next ones are made
-        writer.finish()
-        return writer.warnings
+        write_scored(scored_blocks, writer, result)
+        return [] if writer.repetition is None else [writer.repetition.warning(source)]

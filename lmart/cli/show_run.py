@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from lmart.cli.show import ShowRequest
-from lmart.cli.signals import flush_output, keep_memory_constant
+from lmart.cli.signals import flush_output
 from lmart.cli.terminal.console import Console
 from lmart.cli.terminal.layout import standard_output
 from lmart.cli.terminal.model_view import Explained, importance_table, model_lines
@@ -23,6 +23,7 @@ from lmart.formats.documents.reading import for_models, open_rows
 from lmart.formats.format_records import beginning
 from lmart.formats.models.model_files import LONGEST_START, format_of, is_model, model_content, parse_model
 from lmart.formats.read_options import ReadOptions
+from lmart.memory import keep_memory_constant
 from lmart.reports.model_summary import summarize, tree_to_json
 from lmart.reports.run_report import RunReport, parse_report, read_report
 from lmart.scoring.ensemble import Ensemble

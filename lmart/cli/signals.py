@@ -247,14 +247,3 @@ class _Stopper:
             cls.later(unraisable.exc_value.signal_number)
         elif not cls.raised:  # else an object that was half made when the process was stopped
             sys.__unraisablehook__(unraisable)
-
-
-def keep_memory_constant() -> None:
-    """Have the C library give large arrays back when they are freed: else blocks of many sizes leave ever more holes.
-
-    glibc raises the size from which it does so to that of the largest array freed, unless it is set.
-    """
-    import ctypes
-
-    with suppress(AttributeError, OSError, TypeError):  # another C library
-        ctypes.CDLL(None).mallopt(-3, 1 << 20)  # M_MMAP_THRESHOLD

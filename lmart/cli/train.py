@@ -18,10 +18,10 @@ from lmart.cli.options.packed import packed
 from lmart.cli.options.selection import SelectionOptions, selection_options
 from lmart.cli.options.settings import setting_options
 from lmart.cli.options.settings_file import origin, settings_file_option
-from lmart.cli.signals import keep_memory_constant
 from lmart.cli.terminal.console import Console
 from lmart.cli.train_request import TrainFiles, TrainRequest
 from lmart.formats.read_options import ReadOptions
+from lmart.memory import keep_memory_constant
 from lmart.settings import OBJECTIVES, TrainSettings
 from lmart.settings.recipe import VARIATIONS
 

@@ -6,10 +6,12 @@ Scheduling, transport, encryption and the detection of failures are those of the
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextlib
 import functools
 import time
 import uuid
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -21,6 +23,7 @@ from lmart.distributed.local_workers import LocalCluster, local_cluster
 from lmart.distributed.runs import give_up
 from lmart.distributed.signs_of_life import SignsOfLife, lost_worker
 from lmart.errors import LmartError, counted
+from lmart.threads import chunks
 
 Result = TypeVar("Result")
 
@@ -29,7 +32,8 @@ WAITED = 1.0  # seconds between looks at whether all workers are still there
 NOTICED = 10.0  # seconds in which a scheduler knows that a worker is gone
 STARTING = 55  # seconds that worker processes of this machine have to start
 ENDING = 5.0  # seconds in which workers are told that a run is over
-LOST = (OSError, RuntimeError, asyncio.CancelledError)
+LEAST_AT_ONCE, AHEAD = 256, 8  # tasks handed in together: in all, and for each thread of workers
+LOST = (OSError, RuntimeError, asyncio.CancelledError, concurrent.futures.CancelledError)
 
 
 def _wait_for_workers(client: Any, local: LocalCluster) -> None:
@@ -103,10 +107,15 @@ class Cluster:
         function : of a module that workers can import
         calls    : arguments of each call
         """
-        futures = [self._client.submit(function, *call, pure=False, retries=0) for call in calls]
-        for place, future in enumerate(futures):
-            yield self.wait(future)
-            futures[place] = None  # so that the cluster forgets it
+        at_once = max(LEAST_AT_ONCE, AHEAD * sum(self._threads.values()))
+        futures: deque[Any] = deque()
+        for first, last in chunks(len(calls), at_once):
+            while len(futures) > at_once:
+                yield self.wait(futures.popleft())
+            # One message for all: a message for each would cost more than short tasks.
+            futures += self._client.map(function, *zip(*calls[first:last], strict=True), pure=False, retries=0)
+        while futures:
+            yield self.wait(futures.popleft())  # which the cluster then forgets
 
     def share(self, value: Any) -> Any:
         """Copy a value to all workers; return what stands for it in arguments of tasks.
@@ -141,11 +150,12 @@ class Cluster:
         """Return the result of a future as soon as it is there; LmartError when its worker or the scheduler is lost."""
         with self._naming_what_is_lost():
             while True:
-                was_done = future.done()
+                # Then a TimeoutError is that of the work, not of fetching what it gave.
+                was_done = future.done() and getattr(future, "status", "error") == "error"
                 try:
                     return future.result(timeout=WAITED)
                 except TimeoutError:
-                    if was_done:  # it is that of the work
+                    if was_done:
                         raise
                     self._refuse_lost()
 
@@ -225,6 +235,22 @@ class Cluster:
         """Tell the workers that are there to give up the run."""
         there = self.running_workers()
         self._client.run(give_up, self.run, workers=[one for one in self.addresses if one in there])
+
+    def check(self) -> None:
+        """Raise LmartError when the scheduler or a worker of this run is lost."""
+        self._refuse_lost()
+
+    def tell(self, function: Callable[..., object], *arguments: object) -> None:
+        """Call a function on every worker that is there, at once, whatever else it does; faults are passed over.
+
+        function  : of a module that workers can import
+        arguments : of the call
+        """
+        with contextlib.suppress(Exception):
+            begin(self._tell, function, *arguments).result(ENDING)
+
+    def _tell(self, function: Callable[..., object], *arguments: object) -> None:
+        self._client.run(function, *arguments, workers=list(self.running_workers()), on_error="ignore")
 
 
 class WorkerActors(Actors):

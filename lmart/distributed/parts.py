@@ -39,12 +39,21 @@ def find_files(patterns: Sequence[str]) -> list[list[PartFile]]:
     return found
 
 
+def seen_by_workers(cluster: Cluster, path: str) -> str:
+    """Return the name of a file for workers, which may have another current folder.
+
+    cluster : whose workers they are
+    path    : a name, or a pattern
+    """
+    return path if cluster.on_this_machine else os.path.abspath(path)
+
+
 def find_parts(cluster: Cluster, patterns: Sequence[str]) -> list[list[PartFile]]:
     """Return the files of each pattern, as a worker sees them: see `find_files`.
 
     cluster  : whose workers read
     patterns : names of files, or patterns; relative ones are meant from the current folder of this process
     """
-    names = [pattern if cluster.on_this_machine else os.path.abspath(pattern) for pattern in patterns]
+    names = [seen_by_workers(cluster, pattern) for pattern in patterns]
     (found,) = cluster.run_tasks(find_files, [(names,)])
     return list(found)

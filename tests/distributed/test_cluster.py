@@ -157,3 +157,42 @@ def test_files_of_a_pattern_are_found_by_name(in_folder: Path) -> None:
         parts.find_files(["a.svm", "c*"])
     with pytest.raises(DataError, match=r"^c\.svm: .*, as a worker sees it"):
         parts.find_files(["c.svm"])
+
+
+class Done:
+    """A future whose work was done at once."""
+
+    status = "finished"
+
+    def __init__(self, value: int, waiting: list[int]) -> None:
+        self.value, self.waiting = value, waiting
+
+    def done(self) -> bool:
+        return True
+
+    def result(self, timeout: float) -> int:
+        self.waiting.remove(self.value)
+        return self.value
+
+
+class Mapping(Client):
+    """Keeps which tasks are handed in and not yet asked for."""
+
+    def __init__(self) -> None:
+        super().__init__({"tcp://a": 1}, {"tcp://a": OWN})
+        self.waiting: list[int] = []
+        self.at_once: list[int] = []
+
+    def map(self, function: Any, *arguments: Any, pure: bool, retries: int) -> list[Done]:
+        added = [function(*one) for one in zip(*arguments, strict=True)]
+        self.waiting += added
+        self.at_once.append(len(self.waiting))
+        return [Done(one, self.waiting) for one in added]
+
+
+def test_many_tasks_are_handed_in_by_and_by_and_answered_in_order() -> None:
+    client = Mapping()
+    found = list(Cluster(client, "the cluster").run_tasks(lambda a, b: a + b, [(k, 1000) for k in range(10_000)]))
+    assert found == list(range(1000, 11_000))
+    assert len(client.at_once) < 50 and max(client.at_once) <= 600
+    assert list(Cluster(client, "the cluster").run_tasks(len, [])) == []

@@ -52,6 +52,7 @@ LAYOUTS = {
             "Files": "model data out",
             "Result": "form top tag strict",
             "Explaining": "explain why",
+            "On a cluster": "dask dask_security",
         },
     ),
     "eval": HelpLayout(

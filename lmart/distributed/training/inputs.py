@@ -12,13 +12,13 @@ from lmart.array_types import Float64Array, Int64Array, UInt8Array
 from lmart.binning import edge_sample
 from lmart.binning.edges import BinEdges, count_zeros, edges_of_cells, feature_groups, join_edges
 from lmart.distributed.actors import Actors
+from lmart.distributed.query_places import refuse_repeated, repeated_codes
 from lmart.distributed.training.shard_metadata import WeightsFound, refuse_mixed
 from lmart.distributed.training.shard_reading import PartsFound
 from lmart.distributed.training.shard_sums import Counts
 from lmart.errors import DataError
 from lmart.formats.documents.feature_table import FeatureTable
 from lmart.formats.documents.reading import for_models
-from lmart.formats.documents.row_blocks import comes_back
 from lmart.formats.metadata_files import ALL_ZERO
 from lmart.formats.read_options import ReadOptions
 from lmart.scoring.feature_matching import FeatureMatcher
@@ -267,16 +267,9 @@ def _tell(found: Sequence[PartsFound], options: ReadOptions) -> None:
 
 def _refuse_spanning(shards: Actors, number: int | None, found: Sequence[PartsFound]) -> None:
     """Raise DataError when two shards have rows of one query, naming both places."""
-    codes = np.sort(np.concatenate([one.query_codes for one in found]))
-    again = np.unique(codes[1:][codes[1:] == codes[:-1]])
-    if not len(again):
-        return
-    before: dict[str, tuple[str, int]] = {}
-    for places in shards.call("first_places", number, again.tolist()):
-        for query_id, (path, line) in places.items():
-            if query_id in before:
-                raise comes_back(query_id, before[query_id], path, line)
-        before |= places
+    again = repeated_codes([one.query_codes for one in found])
+    if len(again):
+        refuse_repeated(shards.call("first_places", number, again.tolist()))
 
 
 def read_validation_sets(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -14,6 +13,7 @@ from lmart.binning.binned_features import BinnedFeatures, Coder, RowsToCode, cou
 from lmart.binning.edge_sample import ColumnCounts, RowSample
 from lmart.binning.edges import BinEdges, count_sample, gather_cells
 from lmart.binning.validation_set import CodedDataset, ValidationCoder
+from lmart.distributed.query_places import Place, codes_of, places_of
 from lmart.errors import DataError
 from lmart.formats.documents.dataset_builder import LabelAndIdBuilder
 from lmart.formats.documents.feature_table import FeatureTable
@@ -49,11 +49,6 @@ class PartsFound(NamedTuple):
     ignored: dict[int, bool]
     query_codes: UInt64Array
     told: list[tuple[str, bool]]
-
-
-def code_of(query_id: str) -> int:
-    """Return a hash of 64 bits of a query id, the same in every process."""
-    return int.from_bytes(hashlib.blake2b(query_id.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
 
 
 class PartsReader:
@@ -112,17 +107,16 @@ class PartsReader:
             None if names is None else tuple(names),
             dict(self.table.of_tables),
             dict(self.table.ignored),
-            np.array([code_of(one) for one in ids_and_labels.query_ids], np.uint64),
+            codes_of(ids_and_labels.query_ids),
             self.told,
         )
 
-    def first_places(self, codes: Sequence[int]) -> dict[str, tuple[str, int]]:
+    def first_places(self, codes: Sequence[int]) -> dict[str, Place]:
         """Return part and line of the first row of each query with one of these hashes, by id.
 
         codes : of query ids
         """
-        wanted = set(codes)
-        return {one: place for one, place in self._queries.places.items() if code_of(one) in wanted}
+        return places_of(self._queries.places, codes)
 
     def refuse_changed(self) -> None:
         """Raise DataError when a part is no longer what it was at first."""

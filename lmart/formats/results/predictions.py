@@ -6,10 +6,12 @@ All other formats name the rank in the query: see `ranked`.
 from __future__ import annotations
 
 import abc
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from lmart.array_types import Float64Array
+from lmart.errors import counted, input_name, quote
 from lmart.formats.documents.row_blocks import RowBlock
 from lmart.formats.results.scores import write_scores
 from lmart.streams import AtomicOutput
@@ -36,13 +38,41 @@ class PredictionLayout:
     explanations: RowExplanations | None = None
 
 
+class Repetition(NamedTuple):
+    """Queries that name a document twice.
+
+    query_id : of the first of them; None: the rows have no query ids
+    document : that it names twice
+    n_rows   : that name the document of a row before them, in all queries
+    """
+
+    query_id: str | None
+    document: str
+    n_rows: int
+
+    def warning(self, source: str) -> str:
+        """Return what the user is told.
+
+        source : the input
+        """
+        what = f"{called_query(self.query_id)} names document {quote(self.document)} twice"
+        others = self.n_rows - 1
+        more = f", and {counted(others, 'more row')} a document of their query" if others else ""
+        return f"{input_name(source)}: {what}{more}; is the document id right?"
+
+
+def called_query(query_id: str | None) -> str:
+    """Return what messages call a query; None: the rows have no query ids."""
+    return "the data" if query_id is None else f"query {quote(query_id)}"
+
+
 class PredictionWriter(abc.ABC):
     """Takes blocks of rows with their scores, in input order; `finish` after the last one."""
 
     @property
-    def warnings(self) -> list[str]:
-        """What the user should know of what was written."""
-        return []
+    def repetition(self) -> Repetition | None:
+        """What the user should know of documents that a query names twice; None: there are none."""
+        return None
 
     @abc.abstractmethod
     def write(self, block: RowBlock, scores: Float64Array) -> None:
@@ -51,6 +81,25 @@ class PredictionWriter(abc.ABC):
     def finish(self) -> None:
         """Write what was held back for the last query."""
         return
+
+
+def write_scored(
+    scored_blocks: Iterable[tuple[RowBlock, Float64Array]], writer: PredictionWriter, out: AtomicOutput
+) -> int:
+    """Write the scores of each block as soon as it is scored; return the number of rows.
+
+    scored_blocks : each block of rows with its scores, float64[n]
+    writer        : to the output
+    out           : the output
+    """
+    n_rows = 0
+    for block, scores in scored_blocks:
+        writer.write(block, scores)
+        out.flush()
+        n_rows += len(block)
+        del block, scores  # before the next ones are made
+    writer.finish()
+    return n_rows
 
 
 class ScoresWriter(PredictionWriter):

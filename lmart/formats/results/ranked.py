@@ -10,9 +10,9 @@ import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
 from lmart.data.dataset import SparseRows
-from lmart.errors import DataError, counted, input_name, quote
+from lmart.errors import DataError, quote
 from lmart.formats.documents.row_blocks import RowBlock
-from lmart.formats.results.predictions import PredictionLayout, PredictionWriter
+from lmart.formats.results.predictions import PredictionLayout, PredictionWriter, Repetition
 from lmart.streams import AtomicOutput
 
 
@@ -66,16 +66,9 @@ class RankedWriter(PredictionWriter):
         return False
 
     @property
-    def warnings(self) -> list[str]:
-        """A warning when a query names a document twice."""
-        if self.repeated is None:
-            return []
-        query_id, document = self.repeated
-        called = input_name(self.layout.source)
-        what = f"{called_query(query_id)} names document {quote(document)} twice"
-        others = self._n_repeated - 1
-        more = f", and {counted(others, 'more row')} a document of their query" if others else ""
-        return [f"{called}: {what}{more}; is the document id right?"]
+    def repetition(self) -> Repetition | None:
+        """The queries that name a document twice."""
+        return None if self.repeated is None else Repetition(*self.repeated, self._n_repeated)
 
     def write(self, block: RowBlock, scores: Float64Array) -> None:
         """Take the rows; write the queries that are whole by now."""
@@ -186,11 +179,6 @@ class RankedWriter(PredictionWriter):
             if one is not None and any(blank in one for blank in blanks):
                 message = f"the {kind} {quote(one)} holds a blank, which {what} cannot hold; use --format jsonl"
                 raise DataError(message, self.layout.source)
-
-
-def called_query(query_id: str | None) -> str:
-    """Return what messages call a query; None: the rows have no query ids."""
-    return "the data" if query_id is None else f"query {quote(query_id)}"
 
 
 def _places(queries: Int64Array, order: Int64Array) -> Int64Array:

@@ -6,7 +6,8 @@ import numpy as np
 
 from lmart.array_types import Int64Array
 from lmart.errors import DataError, quote
-from lmart.formats.results.ranked import RankedRows, RankedWriter, called_query
+from lmart.formats.results.predictions import called_query
+from lmart.formats.results.ranked import RankedRows, RankedWriter
 
 FLOAT32_SAFE = 1e38  # below it, a float32 is neither infinite nor about to become so
 

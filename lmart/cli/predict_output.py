@@ -1,0 +1,105 @@
+"""What the command line of `lmart predict` asks for, and whether its options go together. Light: loads no numpy."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+
+import click
+
+from lmart.cli.options.packed import given_on_command_line
+from lmart.errors import counted, either, quote
+from lmart.formats.read_options import ReadOptions
+from lmart.formats.registry import RESULT_FORMATS
+
+
+def _those_with(option: str) -> str:
+    """Return the names of the output formats that have a place for what the option adds."""
+    return either([one.name for one in RESULT_FORMATS.values() if option in one.takes])
+
+
+@dataclass(frozen=True)
+class PredictOutput:
+    """What is written, and where, one field an option.
+
+    out     : the value of --out
+    form    : the value of --format
+    top     : rows to write of each query, the best ones; None: all
+    tag     : name of the run in --format trec
+    explain : whether contributions of features are added to each row
+    why     : query id and two documents whose scores are compared, in place of the scores; None: scores
+    """
+
+    out: str
+    form: str
+    top: int | None
+    tag: str
+    explain: bool
+    why: tuple[str, str, str] | None
+
+    def check_usage(self) -> None:
+        """Raise a usage error when options do not go together."""
+        takes = RESULT_FORMATS[self.form].takes
+        if self.explain and "explain" not in takes:
+            formats = _those_with("explain")
+            raise click.UsageError(f"--explain needs --format {formats}: other formats have no place for contributions")
+        if self.why is not None:
+            given = {"--out": self.out != "-", "--format": self.form != "scores", "--top": self.top is not None}
+            for option in (option for option, is_given in given.items() if is_given):
+                raise click.UsageError(f"--why prints a table to standard output; drop {option}")
+        if given_on_command_line("tag") and "tag" not in takes:
+            formats = _those_with("tag")
+            raise click.UsageError(f"--tag needs --format {formats}: other formats have no place for the name of a run")
+        if self.top is not None and "top" not in takes:
+            raise click.UsageError(f"--top needs --format {_those_with('top')}: plain scores are one line a row")
+
+    def check_parts(self) -> None:
+        """Raise a usage error when workers cannot write one file for each file of the data."""
+        parts = "give one file a part, as in --out 'scores/*.txt'"
+        if self.out == "-":
+            raise click.UsageError(f"standard output does not go with --dask: workers write files; {parts}")
+        folder, name = os.path.split(self.out)
+        if "*" in folder or name.count("*") > 1:
+            what = f"--out {quote(self.out)} has more than one *, or one in the name of a folder"
+            raise click.UsageError(f"{what}; {parts}")
+        if not name:
+            raise click.UsageError(f"--out {quote(self.out)} names a folder; {parts}")
+
+    def of_one_process(self, options: ReadOptions) -> list[tuple[str, object, str]]:
+        """Return what does not go with --dask: the option, its value, and what to do instead.
+
+        options : how files are read
+        """
+        sizes = "put queries into the data first, with 'lmart convert'"
+        return [
+            ("--why", self.why, "leave out --dask, and give the file that has the query"),
+            ("--query-sizes", options.query_sizes, sizes),
+        ]
+
+    def written(self, n_rows: int) -> str:
+        """Return what was written.
+
+        n_rows : rows that were scored
+        """
+        best = "" if self.top is None else f", the best {self.top} of each query"
+        return f"wrote {counted(n_rows, 'score')}{best}"
+
+    @property
+    def path(self) -> str:
+        """Where the result goes."""
+        return "-" if self.why is not None else self.out
+
+    def reading(self, options: ReadOptions, strict: bool) -> ReadOptions:
+        """Return how rows to score are read: labels are not looked at, document ids only when they are written.
+
+        options : as given
+        strict  : refuse data whose features are not those of the model
+        """
+        return replace(
+            options,
+            require_labels=False,
+            require_queries=False,
+            use_labels=False,
+            refuse_unknown=strict,
+            keep_document_ids=RESULT_FORMATS[self.form].is_named or self.why is not None,
+        )

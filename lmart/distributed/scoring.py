@@ -1,0 +1,216 @@
+"""Scoring on workers: one task a part, which reads it, scores it and writes its file, in constant memory."""
+
+from __future__ import annotations
+
+import atexit
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property, partial
+from typing import NamedTuple
+
+import numpy as np
+
+from lmart.array_types import Float64Array, Int64Array, UInt64Array
+from lmart.distributed.query_places import Place, codes_of, places_of
+from lmart.distributed.runs import check_run
+from lmart.errors import LmartError, OutputError
+from lmart.formats.documents.reading import open_rows
+from lmart.formats.documents.row_blocks import RowBlock, SeenQueries
+from lmart.formats.read_options import ReadOptions
+from lmart.formats.registry import RESULT_FORMATS
+from lmart.formats.results.explanations import RowExplanations
+from lmart.formats.results.predictions import PredictionLayout, Repetition, write_scored
+from lmart.memory import keep_memory_constant
+from lmart.model import score_stream
+from lmart.scoring.ensemble import Ensemble
+from lmart.scoring.explain import Explainer
+from lmart.scoring.feature_matching import FeatureMatcher
+from lmart.scoring.scorer import Scorer
+from lmart.streams.staged import StagedFile, StagedOutput
+from lmart.streams.temporaries import remove, remove_marked
+from lmart.threads import WorkerPool
+
+ENDING = ("stopping", "stopped", "closing", "closed", "failed")  # states of a worker of `distributed`
+
+_waiting: dict[str, list[str]] = {}  # by run: outputs of this worker that wait for their names
+
+
+@dataclass(frozen=True, eq=False)
+class ScoringJob:
+    """What all parts have in common; the workers get it once.
+
+    run     : name of the run
+    model   : the model
+    name    : what messages call the model
+    options : how parts are read
+    form    : name of the output format
+    top     : rows to write of each query, the best ones; None: all
+    tag     : name of the run in the TREC format
+    explain : whether contributions of features are added to each row
+    strict  : refuse features that only the data or only the model has
+    """
+
+    run: str
+    model: Ensemble
+    name: str
+    options: ReadOptions
+    form: str = "scores"
+    top: int | None = None
+    tag: str = "lmart"
+    explain: bool = False
+    strict: bool = False
+
+    def __reduce__(self) -> tuple[type[ScoringJob], tuple[object, ...]]:
+        return ScoringJob, tuple(getattr(self, one.name) for one in fields(self))
+
+    @cached_property
+    def scorer(self) -> Scorer:
+        """The model, prepared for scoring once a worker."""
+        return Scorer(self.model)
+
+    @cached_property
+    def explainer(self) -> Explainer | None:
+        """The model, prepared for explaining once a worker; None: nothing is explained."""
+        return Explainer(self.model, self.name) if self.explain else None
+
+    @property
+    def needs_whole_queries(self) -> bool:
+        """Whether a query whose rows are in two parts is to be refused: as in one process when its rows come back."""
+        return RESULT_FORMATS[self.form].is_named or not self.options.group_by_qid
+
+    def check(self) -> None:
+        """Raise LmartError when the run was given up, or this worker is ending."""
+        check_run(self.run)
+        if _is_ending():
+            raise LmartError("a worker was closed; start this command again")
+
+
+class PartScored(NamedTuple):
+    """What a worker found in a part that it has scored.
+
+    path        : the part
+    n_rows      : rows in it
+    ids         : int64[n_columns], its features, in the order of first appearance
+    names       : of the columns; None: they have none
+    is_table    : whether it has a header, which names all of its features
+    ignored     : the indices to ignore, and whether a row had them
+    query_codes : uint64[n_queries], a hash of each query id; none where queries may span parts
+    told        : what its reader told, without the name of the part, and whether it is a warning
+    repetition  : queries that name a document twice; None: there are none
+    staged      : the output, which waits for its name
+    """
+
+    path: str
+    n_rows: int
+    ids: Int64Array
+    names: tuple[str, ...] | None
+    is_table: bool
+    ignored: dict[int, bool]
+    query_codes: UInt64Array
+    told: list[tuple[str, bool]]
+    repetition: Repetition | None
+    staged: StagedFile
+
+
+def score_part(job: ScoringJob, path: str, out: str) -> PartScored:
+    """Score a part, and write its output under a temporary name; return what was found.
+
+    job  : what all parts have in common
+    path : the part
+    out  : its output
+    DataError and OutputError as one process raises them for this part alone.
+    """
+    job.check()
+    keep_memory_constant()
+    told: list[tuple[str, bool]] = []
+    options = replace(job.options, tell=partial(_note, told, f"{path}: "))
+    queries = SeenQueries(options.group_by_qid, remembers=job.needs_whole_queries)
+    pool, matcher = WorkerPool(1), FeatureMatcher(job.model)
+    with open_rows(path, options, pool, queries, alone=False) as reader:
+        explanations = None if job.explainer is None else RowExplanations(job.explainer, matcher, pool)
+        layout = PredictionLayout(path, job.top, options.group_by_qid, job.tag, explanations)
+        blocks = score_stream(job.scorer, matcher, reader, pool, job.strict)
+        with StagedOutput(out, job.run, job.check) as result:
+            writer = RESULT_FORMATS[job.form].load_writer(out, OutputError)(result, layout)
+            n_rows = write_scored(_checked(job, blocks), writer, result)
+        assert result.staged is not None
+        _waiting.setdefault(job.run, []).append(result.staged.temporary)
+        return PartScored(
+            path,
+            n_rows,
+            reader.feature_ids.copy(),
+            None if reader.feature_names is None else tuple(reader.feature_names),
+            bool(reader.table.of_tables),
+            dict(reader.table.ignored),
+            codes_of(queries.places) if job.needs_whole_queries else np.zeros(0, np.uint64),
+            told,
+            writer.repetition,
+            result.staged,
+        )
+
+
+def _note(told: list[tuple[str, bool]], called: str, text: str, is_warning: bool) -> None:
+    told.append((text.removeprefix(called), is_warning))
+
+
+def _checked(
+    job: ScoringJob, blocks: Iterator[tuple[RowBlock, Float64Array]]
+) -> Iterator[tuple[RowBlock, Float64Array]]:
+    for block, scores in blocks:
+        job.check()
+        yield block, scores
+        del block, scores  # before the next ones are made
+
+
+def find_places(job: ScoringJob, path: str, codes: Sequence[int]) -> dict[str, Place]:
+    """Return part and line of the first row of each query of a part with one of these hashes, by id.
+
+    job   : what all parts have in common
+    path  : the part
+    codes : of query ids
+    """
+    options = replace(job.options, keep_document_ids=False, known_features=frozenset(), refuse_unknown=False)
+    queries = SeenQueries(options.group_by_qid, remembers=True)
+    with open_rows(path, options, None, queries) as reader:
+        for _ in reader.volatile_batches():
+            job.check()
+    return places_of(queries.places, codes)
+
+
+def remove_outputs(run: str, folders: Sequence[str]) -> None:
+    """Delete what a run has written that has no name yet, whichever worker wrote it.
+
+    run     : its name
+    folders : of its outputs
+    """
+    for folder in folders:
+        remove_marked(folder, run)
+    _waiting.pop(run, None)
+
+
+def forget_outputs(run: str) -> None:
+    """Take note that all outputs of a run have their names.
+
+    run : its name
+    """
+    _waiting.pop(run, None)
+
+
+def _is_ending() -> bool:
+    """Return whether this worker is about to end, as it does when its scheduler is lost."""
+    distributed = sys.modules.get("distributed")
+    if distributed is None:
+        return False
+    try:
+        return str(distributed.get_worker().status.name) in ENDING
+    except ValueError:  # no worker
+        return False
+
+
+@atexit.register
+def _remove_waiting() -> None:
+    """Delete what waits for its name when the worker ends: nobody may be left who could do it later."""
+    for names in _waiting.values():
+        for name in names:
+            remove(name)

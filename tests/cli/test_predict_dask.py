@@ -1,0 +1,276 @@
+"""lmart predict --dask: parts to parts, with the bytes of one process for each."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from helpers.cluster_here import connected_here
+from helpers.clusters import children, cluster, is_running
+from helpers.commands import PROGRAM, run, start
+from helpers.planted import Moment
+from helpers.shards import write_parts
+from helpers.training_runs import SMALL, fit, learnable
+
+from lmart.cli.predict_cluster import stem
+from lmart.distributed import cluster as engine
+
+CHECK = "lmart.distributed.scoring:ScoringJob.check"
+LIMIT = 60.0  # seconds from a fault to the end
+
+
+@pytest.mark.parametrize(
+    "options, said",
+    [
+        (("--dask", "nowhere"), "--dask 'nowhere' is no address"),
+        (("--dask-security", "s.json"), "--dask-security needs --dask"),
+        (("--dask", "local:2"), "standard output does not go with --dask"),
+        (("--dask", "local:2", "-o", "a*b*.txt"), "--out 'a*b*.txt' has more than one *"),
+        (("--dask", "local:2", "-o", "a*/b*.txt"), "--out 'a*/b*.txt' has more than one *, or one in the name of a"),
+        (("--dask", "local:2", "-o", "folder/"), "--out 'folder/' names a folder"),
+        (("--dask", "local:2", "--why", "1", "2", "3"), "--why does not go with --dask"),
+        (("--dask", "local:2", "-o", "*.txt", "--query-sizes", "s"), "--query-sizes does not go with --dask"),
+        (("--dask", "local:2", "-o", "*.txt", "--data", "-"), "standard input does not go with --dask"),
+        (("--dask", "local:2", "-o", "*.txt", "-m", "-"), "standard input does not go with --dask"),
+    ],
+)
+def test_wrong_usage_is_refused_before_anything_is_started(options: tuple[str, ...], said: str) -> None:
+    given = {"-m": "m.json", "--data": "d*.svm"}
+    usual = [word for option, value in given.items() if option not in options for word in (option, value)]
+    assert said in run("predict", *usual, *options, status=2).stderr
+
+
+@pytest.mark.parametrize(
+    "path, name",
+    [
+        ("parts/part-03.svm.gz", "part-03"),
+        ("part-03.csv.zst", "part-03"),
+        ("a.b/x.y.PARQUET", "x.y"),
+        ("train.txt", "train"),
+        ("part-00000", "part-00000"),
+        ("part.7.log", "part.7.log"),
+        ("old.svm.csv", "old.svm"),
+        (".svm", ".svm"),
+    ],
+)
+def test_a_part_is_called_without_its_format_and_compression(path: str, name: str) -> None:
+    assert stem(path) == name
+
+
+@pytest.fixture
+def parts(in_folder: Path) -> list[str]:
+    """A model m.json and eight parts in the current folder, and an older output of two of them in out/."""
+    fit(learnable(), *SMALL)
+    Path("out").mkdir()
+    for number in (1, 6):
+        Path(f"out/part-{number}.txt").write_text("old\n")
+    return write_parts(learnable(3, n_queries=40), 8, Path())
+
+
+@pytest.fixture
+def here(parts: list[str], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The parts, with a cluster that is this process."""
+    monkeypatch.setattr(engine, "connected", connected_here)
+    return parts
+
+
+BARE = ("predict", "-m", "m.json", "--data", "part-*.svm", "-o", "out/*.txt")
+USUAL = (*BARE, "--dask", "local:2")
+
+
+def bytes_in_out() -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(Path("out").iterdir())}
+
+
+def written_alone(parts: list[str], *options: str) -> dict[str, bytes]:
+    """Return what one process writes for each part."""
+    found = {}
+    for part in parts:
+        run("predict", "-m", "m.json", "--data", part, "-o", "alone", *options, "-qq")
+        found[f"{stem(part)}.txt"] = Path("alone").read_bytes()
+    return found
+
+
+OLD = {"part-1.txt": b"old\n", "part-6.txt": b"old\n"}
+
+
+@pytest.mark.parametrize("options", [(), ("--format", "tsv", "--top", "2"), ("--format", "jsonl", "--explain")])
+def test_each_part_gets_the_bytes_of_one_process(options: tuple[str, ...], here: list[str]) -> None:
+    assert run(*USUAL, *options).stderr == ""
+    assert bytes_in_out() == written_alone(here, *options)
+
+
+def test_one_part_needs_no_pattern(here: list[str]) -> None:
+    run("predict", "-m", "m.json", "--data", here[2], "--dask", "local:1", "-o", "one.txt")
+    run("predict", "-m", "m.json", "--data", "part-[2].svm", "--dask", "local:1", "-o", "same.txt")
+    run("predict", "-m", "m.json", "--data", here[2], "--dask", "local:1", "-o", "its-*.txt")
+    alone = written_alone(here[2:3])["part-2.txt"]
+    assert [Path(name).read_bytes() for name in ("one.txt", "same.txt", "its-part-2.txt")] == [alone] * 3
+
+
+@pytest.mark.parametrize(
+    "prepare, options, status, said",
+    [
+        (lambda: None, ("-o", "one.txt"), 2, "--data 'part-*.svm' is 8 files, and --out 'one.txt' one; give one file"),
+        (
+            lambda: Path("part-3.csv").write_text("qid,1\n1,1\n"),
+            ("--data", "part-*.*"),
+            1,
+            "out/part-3.txt: would be the output of part-3.csv and of part-3.svm; rename one of them",
+        ),
+        (lambda: None, ("-o", "./*.svm"), 1, "./part-0.svm: would overwrite the input part-0.svm"),
+        (lambda: os.link("m.json", "out/part-5.txt"), (), 1, "out/part-5.txt: would overwrite the input m.json"),
+        (lambda: None, ("-o", "none/*.txt"), 1, "none/part-0.txt: cannot be written: there is no folder "),
+        (lambda: None, ("--data", "nope*"), 1, "nope*: no file of the workers matches it"),
+        (lambda: None, ("--strict", "--data", "wide*"), 1, "wide.svm: 1 of 2 features is not in the model: '99'"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(
+    prepare: Callable[[], object],
+    options: tuple[str, ...],
+    status: int,
+    said: str,
+    here: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    Path("wide.svm").write_text("1 qid:1 1:1 99:1\n")
+    prepare()
+    before = bytes_in_out()
+    given = {"--data": "part-*.svm", "-o": "out/*.txt"}
+    usual = [word for option, value in given.items() if option not in options for word in (option, value)]
+    refused = run("predict", "-m", "m.json", "--dask", "local:2", *usual, *options, status=status)
+    assert said in refused.stderr and refused.stderr.count("\n") == 1
+    assert bytes_in_out() == before
+
+
+def test_a_damaged_part_leaves_all_as_it_was(here: list[str]) -> None:
+    with open("part-7.svm", "a") as file:
+        file.write("1 qid:999 1:x\n")
+    assert re.search(r"^lmart: error: part-7\.svm:\d+: .*'x'", run(*USUAL, status=1).stderr)
+    assert bytes_in_out() == OLD
+
+
+def test_what_was_made_is_kept_when_it_cannot_be_put_in_place(here: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    replace = os.replace
+
+    def refusing(source: str, target: str) -> None:
+        if "part-6" in target:
+            raise OSError(1, "Operation not permitted")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", refusing)
+    said = run(*USUAL, status=1).stderr
+    assert "out/part-6.txt: cannot be replaced: Operation not permitted; what was made is kept as " in said
+    waiting = [path for path in Path("out").iterdir() if path.name.endswith(".tmp")]
+    assert len(waiting) == 2  # part 6 and part 7
+    alone = written_alone(here)
+    assert {path.read_bytes() for path in waiting} == {alone["part-6.txt"], alone["part-7.txt"]}
+
+
+def test_messages_are_those_of_one_input(here: list[str]) -> None:
+    for part in here[2:4]:
+        text = Path(part).read_text()
+        Path(part).write_text(text.replace(" 7:1", " 7:1 8:1"))
+    said = run(*USUAL, "--ignore-columns", "9").stderr.splitlines()
+    assert said == [
+        "lmart: warning: part-0.svm and 7 more: no row has the feature to ignore '9'; check --ignore-columns",
+        "lmart: warning: part-0.svm and 7 more: 1 of 5 features is not in the model: '8'; scored without",
+    ]
+    assert run(*USUAL, "--ignore-columns", "9", "-qq").stderr == ""
+
+
+# ---- processes ------------------------------------------------------------------------------------------------------
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    until = time.monotonic() + LIMIT
+    while not true():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.cluster
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_workers_of_this_machine_give_the_same_bytes(n_workers: int, parts: list[str]) -> None:
+    """One worker has as many threads as there are processors, which work side by side."""
+    command = [*PROGRAM, *BARE, "--dask", f"local:{n_workers}", "--format", "trec"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert bytes_in_out() == written_alone(parts, "--format", "trec")
+
+
+@pytest.mark.slow
+@pytest.mark.cluster
+@pytest.mark.parametrize("lost", ["worker", "scheduler"])
+def test_what_is_lost_is_named_and_nothing_is_written(lost: str, parts: list[str]) -> None:
+    with cluster(2, moments=True) as running:
+        target = 0 if lost == "worker" else running.scheduler.pid
+        Moment(CHECK, 3, running.workers[1].address, target=target).write(running.folder)
+        command = [*PROGRAM, *BARE, "--dask", running.address]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=2 * LIMIT)
+        assert (running.folder / "reached").exists()
+        assert done.returncode == 1
+        last = done.stderr.splitlines()[-1]
+        assert last.startswith("lmart: error: the ") and f"{lost} tcp://" in last and " is lost" in last
+        assert done.stderr.count("\n") == 1
+        assert bytes_in_out() == OLD
+        if lost == "worker":  # and the others serve the next run
+            subprocess.run(command, check=True, timeout=LIMIT)
+            assert bytes_in_out() == written_alone(parts)
+
+
+@pytest.mark.slow
+@pytest.mark.cluster
+def test_a_worker_that_is_lost_while_outputs_get_their_names_is_no_loss(parts: list[str]) -> None:
+    with cluster(2, moments=True) as running:
+        first = running.workers[0].address
+        Moment("lmart.streams.staged:put_in_place", 1, first, after=True).write(running.folder)
+        command = [*PROGRAM, *BARE, "--dask", running.address]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=2 * LIMIT)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert bytes_in_out() == written_alone(parts)
+
+
+@pytest.mark.slow
+@pytest.mark.cluster
+def test_an_interrupt_ends_all_work_and_leaves_nothing(parts: list[str]) -> None:
+    long = "".join(learnable(number, n_queries=400) for number in range(30))
+    Path("part-8.svm").write_text(re.sub("qid:", "qid:long", long))
+    command = start(*USUAL, "--format", "jsonl", "--explain", "--group-by-qid")
+    wait_until(lambda: any(path.name.endswith(".tmp") for path in Path("out").iterdir()))
+    workers = children(command.pid)
+    assert len(workers) >= 2
+    command.send_signal(signal.SIGINT)
+    _, said = command.communicate(timeout=LIMIT)
+    assert command.returncode == 130
+    assert re.fullmatch(rb"lmart: interrupted (after \d of 9 parts|during predict); nothing was written\n", said)
+    assert bytes_in_out() == OLD
+    wait_until(lambda: not any(map(is_running, workers)))
+    assert bytes_in_out() == OLD
+
+
+@pytest.mark.slow
+@pytest.mark.cluster
+def test_a_full_disk_is_told_of_the_part_that_met_it(parts: list[str]) -> None:
+    command = [*PROGRAM, *USUAL]
+    subprocess.run(command, check=True)  # compiles
+    Path("out/part-1.txt").write_text("old\n")
+    before = bytes_in_out()
+    limit = 600  # bytes of a file, which the larger parts need more than
+
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    done = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=limited, timeout=2 * LIMIT)
+    assert done.returncode == 1
+    line = r"lmart: error: out/part-\d\.txt: cannot be written: File too large; free space or choose another place\n"
+    assert re.fullmatch(line, done.stderr)
+    assert bytes_in_out() == before
