@@ -22,9 +22,9 @@ from lmart.formats.read_options import ReadOptions
 from lmart.formats.results.scores import read_scores
 from lmart.gains import grade_scale, refuse_labels_above
 from lmart.measures import Measure
-from lmart.measures.evaluation import EvaluationReport
 from lmart.measures.judgments import docid_order
 from lmart.measures.measured_documents import MeasuredDocuments, Measurement
+from lmart.measures.measured_queries import EvaluationReport
 from lmart.measures.system_evaluation import (
     EvaluationResult,
     QueryGroup,
@@ -85,8 +85,9 @@ def evaluate_data(job: EvalJob) -> EvaluationResult:
                 scores = score(models[given.path], dataset, job.pool, tell, inputs.strict)
             else:
                 scores = scores_of_file(given.path, dataset)
-            report = evaluator.evaluate(scores)
-            by_group.append(measurement.by_group(documents, scores))
+            measured = evaluator.measure(scores)
+            report = measurement.report(measured)
+            by_group.append(measurement.by_group(measured))
             systems.append(SystemEvaluation(name, cast(SystemKind, given.kind), given.path, report))
     except DataError as fault:
         raise with_path(fault, dataset.source) from None
