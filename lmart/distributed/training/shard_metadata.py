@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
-from lmart.distributed.training.shard_reading import PartsReader
+from lmart.distributed.part_reading import PartsReader
 from lmart.errors import DataError
 from lmart.formats import metadata_files
 
