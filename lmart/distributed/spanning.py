@@ -1,4 +1,4 @@
-"""Queries that span parts, which are refused: found by hashes of the query ids, so that no process needs all of them."""
+"""Queries that span parts, which are refused: found by hashes of query ids, so that no process needs all of them."""
 
 from __future__ import annotations
 

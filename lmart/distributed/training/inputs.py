@@ -14,11 +14,9 @@ from lmart.binning.edges import BinEdges, count_zeros, edges_of_cells, feature_g
 from lmart.distributed.actors import Actors
 from lmart.distributed.joined_set import JoinedSet, joined_set, pass_on, warn_of_never_met
 from lmart.distributed.part_reading import PartsFound
+from lmart.distributed.part_weights import WeightsFound, joined_weights, refuse_unfit
 from lmart.distributed.spanning import refuse_spanning
-from lmart.distributed.training.shard_metadata import WeightsFound, refuse_mixed
-from lmart.errors import DataError
 from lmart.formats.documents.reading import for_models
-from lmart.formats.metadata_files import ALL_ZERO
 from lmart.formats.read_options import ReadOptions
 from lmart.scoring.feature_matching import FeatureMatcher
 from lmart.settings import TrainSettings
@@ -229,11 +227,10 @@ def read_metadata(shards: Actors, parts: DataParts) -> list[int]:
         of_shards = [
             (number, one.weights and one.weights[a:b], one.init_scores and one.init_scores[a:b]) for a, b in bounds
         ]
-        found: list[WeightsFound] = shards.each("read_metadata", of_shards)
-        refuse_mixed(found)
-        if one.weights is not None and not any(of_shard.any_above_zero for of_shard in found):
-            raise DataError(ALL_ZERO, one.weights[0])
-        exponents.append(max(of_shard.exponent for of_shard in found if of_shard.any_above_zero or one.weights is None))
+        found: WeightsFound = joined_weights(shards.each("read_metadata", of_shards))
+        if one.weights is not None:
+            refuse_unfit(found, one.weights[0])
+        exponents.append(found.exponent)
     return exponents
 
 
