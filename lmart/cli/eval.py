@@ -9,6 +9,7 @@ import click
 from lmart.cli.compiling import compile_ahead
 from lmart.cli.eval_request import EvalInputs, EvalOutput, MeasureOptions, check_usage
 from lmart.cli.options.choice import Choice
+from lmart.cli.options.cluster import ClusterOptions, cluster_options
 from lmart.cli.options.common import definitions, quiet_option, strict_option, thread_count, threads_option
 from lmart.cli.options.conventions import WITHOUT_EMPTY, convention_options
 from lmart.cli.options.data import data_options
@@ -172,6 +173,10 @@ def _names(kind: type[EvalInputs | MeasureOptions | EvalOutput]) -> list[str]:
     "importance of features.",
 )
 @statistics_options
+@cluster_options(
+    "Measure on the workers of a Dask cluster.\f The output has the same bytes. Workers read the files themselves; a "
+    "name may be a pattern in quotes, such as 'part-*.svm'."
+)
 @data_options
 @threads_option
 @quiet_option
@@ -183,6 +188,7 @@ def command(
     measure_options: MeasureOptions,
     statistics_options: StatisticsOptions,
     output: EvalOutput,
+    cluster: ClusterOptions,
     read_options: ReadOptions,
     threads: int | None,
     quiet: int,
@@ -193,11 +199,12 @@ def command(
     measure_options : how it is measured
     statistics_options : how intervals and comparisons are drawn
     output          : what is written
+    cluster         : the workers of a cluster, if it is measured on some
     read_options    : how files are read
     threads         : to use; None: all of this process
     quiet           : how often --quiet is given
     """
-    paths = check_usage(inputs, output, read_options)
+    paths = check_usage(inputs, output, read_options, cluster)
     statistics_options.check_usage(len(inputs.systems), output.is_reported)
     measures = inputs.with_run_conventions(measure_options.measures())
 
@@ -212,11 +219,12 @@ def command(
     console = Console(quiet)
     page = None if output.html is None else PageRequest.of(output.html, output.train_report, measures)
     count = thread_count(threads, console.notice)
-    compile_ahead("eval", count)
+    if cluster.on_this_machine:
+        compile_ahead("eval", count)
     with WorkerPool(count) as pool:
         computed = measures if page is None else page.computed
         job = EvalJob(inputs, computed, measure_options.gain_given, read_options, pool, console)
-        result = whole = eval_run.evaluate(job)
+        result = whole = eval_run.evaluate(job, cluster, output.paths)
         if page is not None:
             result = page.without_cutoffs(whole)
         statistics = eval_run.draw_statistics(result, statistics_options, pool) if output.is_reported else None

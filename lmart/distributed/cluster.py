@@ -148,9 +148,10 @@ class Cluster:
         value : to be copied
         """
         try:
-            return self._client.scatter(value, broadcast=True, hash=False)
+            (copied,) = self._client.scatter([value], broadcast=True, hash=False)  # else each entry of a list
         except LOST as fault:
             raise self.failure(fault) from None
+        return copied
 
     def start_actors(self, kind: type[Any], most: int) -> Actors:
         """Start an object on each worker; return them. Other workers no longer matter.
