@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
@@ -12,7 +12,7 @@ from lmart.array_types import Float64Array, Int64Array
 from lmart.distributed.evaluation import MeasuredPart, PartFiles, PartPlan
 from lmart.distributed.joined_set import joined_set
 from lmart.distributed.part_weights import joined_weights, refuse_unfit
-from lmart.distributed.spanning import code_of, refuse_spanning
+from lmart.distributed.query_places import places_of, refuse_repeated, repeated_codes
 from lmart.errors import DataError
 from lmart.formats.documents.reading import source_name
 from lmart.measures.measured_queries import MeasuredQueries, joined_queries
@@ -113,17 +113,6 @@ class EvaluatedParts:
 
 def _refuse_spanning(parts: Sequence[MeasuredPart]) -> None:
     """Raise DataError when a query spans parts, naming both places."""
-
-    def first_places(codes: list[int]) -> list[Mapping[str, tuple[str, int]]]:
-        """Return where the queries with these hashes begin in each part."""
-        wanted = set(codes)
-        return [
-            {
-                query_id: (one.path, line)
-                for query_id, line in zip(one.query_ids, one.first_lines.tolist(), strict=True)
-                if code_of(query_id) in wanted
-            }
-            for one in parts
-        ]
-
-    refuse_spanning([one.found.query_codes for one in parts], first_places)
+    again = repeated_codes([one.found.query_codes for one in parts]).tolist()
+    if again:
+        refuse_repeated(places_of(one.places, again) for one in parts)

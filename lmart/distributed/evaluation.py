@@ -15,6 +15,7 @@ from lmart.data.metadata_checks import spread_weights
 from lmart.data.named_documents import document_names
 from lmart.distributed.part_reading import PartsFound, PartsReader
 from lmart.distributed.part_weights import WeightsFound, read_part_weights
+from lmart.distributed.query_places import Place
 from lmart.distributed.runs import check_run
 from lmart.errors import input_name
 from lmart.formats.documents.dataset_builder import LabelAndIdBuilder
@@ -92,6 +93,12 @@ class MeasuredPart(NamedTuple):
     weights: tuple[WeightsFound, Float64Array] | None
     systems: tuple[MeasuredQueries, ...]
     digest: bytes
+
+    @property
+    def places(self) -> dict[str, Place]:
+        """Part and line of the first row of each query, by id."""
+        lines = zip(self.query_ids, self.first_lines.tolist(), strict=True)
+        return {query_id: (self.path, line) for query_id, line in lines}
 
 
 def measure_part(run: str, files: PartFiles, plan: PartPlan, scorers: Sequence[Scorer]) -> MeasuredPart:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array, UInt64Array
-from lmart.distributed.spanning import code_of, codes_of
+from lmart.distributed.query_places import Place, codes_of, places_of
 from lmart.formats.documents.dataset_builder import LabelAndIdBuilder
 from lmart.formats.documents.feature_table import FeatureTable
 from lmart.formats.documents.reading import Batch, read_batches, source_name
@@ -105,13 +105,12 @@ class PartsReader:
             self.told,
         )
 
-    def first_places(self, codes: Sequence[int]) -> dict[str, tuple[str, int]]:
+    def first_places(self, codes: Sequence[int]) -> dict[str, Place]:
         """Return part and line of the first row of each query with one of these hashes, by id.
 
         codes : of query ids
         """
-        wanted = set(codes)
-        return {one: place for one, place in self._queries.places.items() if code_of(one) in wanted}
+        return places_of(self._queries.places, codes)
 
     def refuse_changed(self) -> None:
         """Raise DataError when a part is no longer what it was at first."""

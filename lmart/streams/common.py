@@ -26,3 +26,15 @@ def zstandard(error: type[DataError] | type[OutputError], path: str) -> Any:
 def changed_while_read(path: str) -> DataError:
     """Return the error for a file that changed after reading began."""
     return DataError("the file changed while it was read; start again once it is complete", path)
+
+
+def cannot_be_replaced(path: str, error: OSError, kept: str) -> OutputError:
+    """Return the error for a finished output that cannot get its name.
+
+    path  : the output
+    error : why
+    kept  : where what was made is
+    """
+    return OutputError(
+        f"cannot be replaced: {reason(error)}; what was made is kept as {kept}; move it where you want it", path
+    )

@@ -16,8 +16,8 @@ from typing import BinaryIO, Protocol, Self
 from lmart.descriptors import remember, write_some
 from lmart.errors import OutputError, visible
 from lmart.streams import temporaries
-from lmart.streams.common import reason, zstandard
-from lmart.streams.targets import check_target, is_of_another, resolve, standard_descriptor
+from lmart.streams.common import cannot_be_replaced, reason, zstandard
+from lmart.streams.targets import check_target, is_of_another, resolve, standard_descriptor, sync_folder, umask
 
 
 class _Compressor(Protocol):
@@ -42,6 +42,7 @@ class AtomicOutput:
 
     def __init__(self, path: str) -> None:
         self.path = path
+        self._mark = ""  # in temporary names
         self._target = ""
         self._temporary: str | None = None
         self._descriptor = -1
@@ -101,12 +102,10 @@ class AtomicOutput:
             self._descriptor = os.open(self._target, os.O_WRONLY | os.O_CLOEXEC)
             self._own = True
             return
-        self._descriptor, self._temporary = temporaries.create(self._target)
+        self._descriptor, self._temporary = temporaries.create(self._target, self._mark)
         self._own, self._direct = True, False
         if replaced is None or is_of_another(replaced, os.stat(os.path.dirname(self._target))):
-            mask = os.umask(0)
-            os.umask(mask)
-            os.fchmod(self._descriptor, 0o666 & ~mask)
+            os.fchmod(self._descriptor, 0o666 & ~umask())
         else:
             with suppress(OSError):  # only root may give files away
                 os.fchown(self._descriptor, replaced.st_uid, replaced.st_gid)
@@ -187,12 +186,7 @@ class AtomicOutput:
         self._temporary = None
         remember(self._called, complete=True)
         self._close()
-        with suppress(OSError):  # the name is safe once its folder is on the disk
-            folder = os.open(os.path.dirname(self._target), os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+        sync_folder(os.path.dirname(self._target))
 
     def _keep(self) -> str | None:
         """Let the finished file stay under its temporary name, which is returned; None when it has none."""
@@ -206,7 +200,7 @@ class AtomicOutput:
 
     def _name(self) -> None:
         if self._temporary is None:
-            self._temporary = temporaries.give_name(self._descriptor, self._target)
+            self._temporary = temporaries.give_name(self._descriptor, self._target, self._mark)
 
     def _close(self) -> None:
         if self._own:
@@ -264,11 +258,7 @@ def _put_in_place(outputs: Sequence[AtomicOutput]) -> None:
             kept = [name for other in outputs[place:] if (name := other._keep()) is not None]
             if not kept:
                 raise one._failure(error) from None
-            where = " and ".join(map(visible, kept))
-            raise OutputError(
-                f"cannot be replaced: {reason(error)}; what was made is kept as {where}; move it where you want it",
-                one.path,
-            ) from None
+            raise cannot_be_replaced(one.path, error, " and ".join(map(visible, kept))) from None
 
 
 def _compressor(path: str) -> _Compressor | None:

@@ -7,6 +7,7 @@ import os
 import re
 import stat
 import sys
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -18,6 +19,8 @@ MOST_LINKS = 40  # as the kernel
 CAN_ACT_FOR_OWNERS = 1 << 3  # CAP_FOWNER
 READ_ATTRIBUTES = 0x80086601  # FS_IOC_GETFLAGS of x86 and ARM with 64 bits; elsewhere none are found
 IMMUTABLE, APPEND_ONLY = 0x10, 0x20
+
+_asking = threading.Lock()
 
 
 def standard_descriptor(path: str) -> int | None:
@@ -56,6 +59,24 @@ def is_of_another(there: os.stat_result, folder: os.stat_result) -> bool:
     return bool(shared) and there.st_uid not in (os.geteuid(), folder.st_uid)
 
 
+def umask() -> int:
+    """Return the umask, which can only be read by setting it: one thread at a time."""
+    with _asking:
+        mask = os.umask(0)
+        os.umask(mask)
+    return mask
+
+
+def sync_folder(folder: str) -> None:
+    """Wait until the names in a folder are on the disk, as far as the system can tell."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
 def check_target(path: str, inputs: Sequence[str], appended: bool) -> None:
     """Raise OutputError when nothing can be written to `path`, or it is one of the inputs.
 
@@ -81,7 +102,7 @@ def check_target(path: str, inputs: Sequence[str], appended: bool) -> None:
     if there is not None and stat.S_ISDIR(there.st_mode):
         raise OutputError("is a folder; give a file name", path)
     if there is not None:
-        _refuse_an_input(path, there, inputs)
+        refuse_an_input(path, there, inputs)
     if there is not None and (appended or not stat.S_ISREG(there.st_mode)):
         if not os.access(target, os.W_OK):
             raise _refusal(path, "permission denied")
@@ -90,7 +111,7 @@ def check_target(path: str, inputs: Sequence[str], appended: bool) -> None:
         raise OutputError("ends in '/' but is no folder; give a file name", path)
     _check_folder(path, os.path.dirname(target))
     if there is not None:
-        _refuse_what_cannot_be_replaced(path, target, there)
+        refuse_what_cannot_be_replaced(path, target, there)
     try:
         descriptor, name = temporaries.create_named(target)
     except OSError as error:
@@ -112,8 +133,13 @@ def _check_folder(path: str, folder: str) -> None:
         raise _refusal(path, f"{quote(folder)} has the attribute 'i' or 'a' (see lsattr)")
 
 
-def _refuse_what_cannot_be_replaced(path: str, target: str, there: os.stat_result) -> None:
-    """Refuse a file which the rename at the end would fail on, though its folder can be written."""
+def refuse_what_cannot_be_replaced(path: str, target: str, there: os.stat_result) -> None:
+    """Refuse a file which the rename at the end would fail on, though its folder can be written.
+
+    path   : the output, for messages
+    target : the file, links followed
+    there  : its status
+    """
     folder = os.stat(os.path.dirname(target))
     sticky = folder.st_mode & stat.S_ISVTX and os.geteuid() not in (there.st_uid, folder.st_uid)
     if sticky and not _may_act_for_owners():
@@ -167,10 +193,16 @@ def _check_descriptor(path: str, descriptor: int, inputs: Sequence[str]) -> None
     called = "standard output" if path == "-" else path
     if closed:
         raise OutputError("is not open for writing; choose another place", called)
-    _refuse_an_input(called, os.fstat(descriptor), inputs)
+    refuse_an_input(called, os.fstat(descriptor), inputs)
 
 
-def _refuse_an_input(path: str, there: os.stat_result, inputs: Sequence[str]) -> None:
+def refuse_an_input(path: str, there: os.stat_result, inputs: Sequence[str]) -> None:
+    """Raise OutputError when an output is one of the inputs.
+
+    path   : the output, for messages
+    there  : its status
+    inputs : files that are read
+    """
     if stat.S_ISREG(there.st_mode):
         mistake = "would overwrite the input"
     elif stat.S_ISFIFO(there.st_mode):

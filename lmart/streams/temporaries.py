@@ -13,18 +13,26 @@ from contextlib import suppress
 _names: set[str] = set()  # of temporary files that there are, or may be
 
 
-def create(target: str) -> tuple[int, str | None]:
-    """Open a new file for writing in the folder of `target`; return the descriptor, and the name if it has one."""
+def create(target: str, mark: str = "") -> tuple[int, str | None]:
+    """Open a new file for writing in the folder of `target`; return the descriptor, and the name if it has one.
+
+    target : the file that it is for
+    mark   : letters and digits, at most 32, that are to stand in the name
+    """
     if _can_be_named_later(target):
         return _without_name(target), None
-    return create_named(target)
+    return create_named(target, mark)
 
 
-def create_named(target: str) -> tuple[int, str]:
-    """Open a new file for writing in the folder of `target`; return the descriptor and the temporary name."""
+def create_named(target: str, mark: str = "") -> tuple[int, str]:
+    """Open a new file for writing in the folder of `target`; return the descriptor and the temporary name.
+
+    target : the file that it is for
+    mark   : letters and digits, at most 32, that are to stand in the name
+    """
     while True:
         # On the list before it exists: a signal may end the process at any moment.
-        name = _new_name(target)
+        name = _new_name(target, mark)
         try:
             return os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), name
         except FileExistsError:
@@ -37,9 +45,14 @@ def create_named(target: str) -> tuple[int, str]:
             raise
 
 
-def give_name(descriptor: int, target: str) -> str:
-    """Give a file without a name a temporary one in the folder of `target`, and return it."""
-    name = _new_name(target)
+def give_name(descriptor: int, target: str, mark: str = "") -> str:
+    """Give a file without a name a temporary one in the folder of `target`, and return it.
+
+    descriptor : of the file
+    target     : the file that it is for
+    mark       : letters and digits, at most 32, that are to stand in the name
+    """
+    name = _new_name(target, mark)
     try:
         # A descriptor of a folder makes Python call linkat, which follows the link in /proc; both names are absolute.
         os.link(f"/proc/self/fd/{descriptor}", name, src_dir_fd=descriptor, follow_symlinks=True)
@@ -67,10 +80,23 @@ def remove_all() -> None:
         remove(name)
 
 
-def _new_name(target: str) -> str:
+def remove_marked(folder: str, mark: str) -> None:
+    """Delete the temporary files with a mark, whoever made them; a folder that cannot be read has none.
+
+    folder : they are in
+    mark   : in their names
+    """
+    with suppress(OSError):
+        for name in os.listdir(folder):
+            if name.startswith(".") and name.endswith(".tmp") and f".{mark}" in name:
+                remove(os.path.join(folder, name))
+
+
+def _new_name(target: str, mark: str) -> str:
     folder, name = os.path.split(os.fsencode(target))
-    # Bytes: a name is limited in bytes, and may be no valid UTF-8.
-    made = os.fsdecode(os.path.join(folder, b"." + name[:200] + b"." + os.urandom(8).hex().encode() + b".tmp"))
+    # Bytes: a name is limited to 255 bytes, and may be no valid UTF-8.
+    ending = f".{mark}{os.urandom(8).hex()}.tmp".encode()
+    made = os.fsdecode(os.path.join(folder, b"." + name[:200] + ending))
     _names.add(made)
     return made
 

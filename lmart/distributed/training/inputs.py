@@ -15,7 +15,7 @@ from lmart.distributed.actors import Actors
 from lmart.distributed.joined_set import JoinedSet, joined_set, pass_on, warn_of_never_met
 from lmart.distributed.part_reading import PartsFound
 from lmart.distributed.part_weights import WeightsFound, joined_weights, refuse_unfit
-from lmart.distributed.spanning import refuse_spanning
+from lmart.distributed.query_places import refuse_repeated, repeated_codes
 from lmart.formats.documents.reading import for_models
 from lmart.formats.read_options import ReadOptions
 from lmart.scoring.feature_matching import FeatureMatcher
@@ -183,7 +183,9 @@ def _deal(shards: Actors, parts: Sequence[str], sizes: Mapping[str, int]) -> lis
 
 def _refuse_spanning(shards: Actors, number: int | None, found: Sequence[PartsFound]) -> None:
     """Raise DataError when two shards have rows of one query, naming both places."""
-    refuse_spanning([one.query_codes for one in found], lambda codes: shards.call("first_places", number, codes))
+    again = repeated_codes([one.query_codes for one in found])
+    if len(again):
+        refuse_repeated(shards.call("first_places", number, again.tolist()))
 
 
 def read_validation_sets(

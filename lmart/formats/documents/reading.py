@@ -23,15 +23,24 @@ from lmart.threads import WorkerPool
 Blocks = TypeVar("Blocks", RowBlock, list[RowBlock])
 
 
-def open_rows(path: str, options: ReadOptions, pool: WorkerPool | None = None) -> RowReader:
+def open_rows(
+    path: str,
+    options: ReadOptions,
+    pool: WorkerPool | None = None,
+    seen_queries: SeenQueries | None = None,
+    alone: bool = True,
+) -> RowReader:
     """Open one input for reading in blocks, in constant memory. DataError when it cannot be read.
 
-    path    : the input, plain or compressed; '-': standard input
-    options : of reading
-    pool    : the workers; None: the calling thread
+    path         : the input, plain or compressed; '-': standard input
+    options      : of reading
+    pool         : the workers; None: the calling thread
+    seen_queries : gets the queries of the input; None: nobody asks for them
+    alone        : whether it is all of the data, so that its end tells which features to ignore no row had
     """
-    shared = _Shared(FeatureTable(), SeenQueries(options.group_by_qid), _query_sizes(options))
-    return _open(path, options, pool or WorkerPool(1), shared, alone=True)
+    seen_queries = SeenQueries(options.group_by_qid) if seen_queries is None else seen_queries
+    shared = _Shared(FeatureTable(), seen_queries, _query_sizes(options))
+    return _open(path, options, pool or WorkerPool(1), shared, alone=alone)
 
 
 class Batch(NamedTuple):

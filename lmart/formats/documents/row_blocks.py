@@ -47,19 +47,23 @@ class RowBlock:
 
 
 class SeenQueries:
-    """The query ids seen so far and where each was first, so that one whose rows are not adjacent is refused."""
+    """The query ids seen so far and where each was first, so that one whose rows are not adjacent is refused.
 
-    def __init__(self, group_by_qid: bool) -> None:
-        self._group_by_qid = group_by_qid
+    group_by_qid : rows of a query need not be adjacent
+    remembers    : whether queries are remembered even so
+    """
+
+    def __init__(self, group_by_qid: bool, remembers: bool = False) -> None:
+        self._group_by_qid, self._remembers = group_by_qid, remembers or not group_by_qid
         self._first: dict[str, tuple[str, int]] = {}
 
     def enter(self, query_id: str, path: str, line: int) -> DataError | None:
         """Remember a run of rows of one query; return the fault when the query was seen before."""
-        if self._group_by_qid:
+        if not self._remembers:
             return None
         entry = path, line
         before = self._first.setdefault(query_id, entry)
-        if before is entry:  # not ==: a file may be given twice
+        if before is entry or self._group_by_qid:  # not ==: a file may be given twice
             return None
         return comes_back(query_id, before, path, line)
 
@@ -69,17 +73,18 @@ class SeenQueries:
         return self._first
 
 
-def comes_back(query_id: str, before: tuple[str, int], path: str, line: int) -> DataError:
+def comes_back(query_id: str, before: tuple[str, int], path: str, line: int, can_group: bool = True) -> DataError:
     """Return the refusal of a query whose rows are not adjacent.
 
     query_id   : of the query
     before     : input and line where it first stood
     path, line : where it stands again
+    can_group  : whether --group-by-qid is of use
     """
     where = f"line {before[1]}" if before[0] == path else f"{before[0]}:{before[1]}"
     return DataError(
         f"query {quote(query_id)} comes back: it first stood at {where}, and its rows are not adjacent; "
-        "put them together, or use --group-by-qid",
+        f"put them together{', or use --group-by-qid' if can_group else ''}",
         path,
         line,
     )

@@ -1,0 +1,74 @@
+"""Queries that span parts: found by hashes of query ids, which are all that the driver holds of queries."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from lmart.array_types import UInt64Array
+from lmart.formats.documents.row_blocks import comes_back
+
+Place = tuple[str, int]  # part and line of the first row of a query
+
+
+def code_of(query_id: str) -> int:
+    """Return a hash of 64 bits of a query id, the same in every process."""
+    return int.from_bytes(hashlib.blake2b(query_id.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+
+
+def codes_of(query_ids: Iterable[str]) -> UInt64Array:
+    """Return the hash of each query id, uint64[n].
+
+    query_ids : of the queries
+    """
+    return np.fromiter(map(code_of, query_ids), np.uint64)
+
+
+def places_of(places: Mapping[str, Place], codes: Sequence[int]) -> dict[str, Place]:
+    """Return part and line of the first row of each query with one of these hashes, by id.
+
+    places : of all queries, by id
+    codes  : of query ids
+    """
+    wanted = set(codes)
+    return {one: place for one, place in places.items() if code_of(one) in wanted}
+
+
+def repeated_codes(codes: Sequence[UInt64Array]) -> UInt64Array:
+    """Return the hashes that stand more than once, ascending.
+
+    codes : of each part, or of each worker's parts
+    """
+    ordered = np.sort(np.concatenate([np.zeros(0, np.uint64), *codes]))
+    return np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+
+
+def refuse_repeated(found: Iterable[Mapping[str, Place]], can_group: bool = False) -> None:
+    """Raise DataError when a query stands in two of these, naming both places.
+
+    found     : of each part, or of each worker's parts, in order: the places of queries, by id
+    can_group : whether --group-by-qid is of use
+    """
+    before: dict[str, Place] = {}
+    for places in found:
+        for query_id, (path, line) in places.items():
+            if query_id in before:
+                raise comes_back(query_id, before[query_id], path, line, can_group)
+        before |= places
+
+
+def spanning_parts(codes: Sequence[UInt64Array]) -> Iterator[tuple[int, int, int]]:
+    """Yield hashes that stand in two parts, and these parts: the earliest second part first.
+
+    codes : of each part; none stands twice in one
+    """
+    again = repeated_codes(codes)
+    first: dict[int, int] = {}
+    for part, own in enumerate(codes):
+        for code in own[np.isin(own, again)].tolist():
+            if code in first:
+                yield code, first[code], part
+            else:
+                first[code] = part
