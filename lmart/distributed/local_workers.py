@@ -43,6 +43,7 @@ def local_cluster(distributed: Any, processes: int, threads: int) -> Iterator[Lo
         host="127.0.0.1",
         protocol="tcp://",
         dashboard_address=None,
+        scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # the usual port may be taken, which is warned of
         silence_logs=logging.CRITICAL,
     )
     try:
