@@ -73,6 +73,14 @@ def _lost_worker(address: str) -> LmartError:
     return LmartError(f"{what}; see its log, and then start this command again")
 
 
+async def _outcome(future: Any) -> tuple[Any, BaseException | None]:
+    """Return the result of a future, or what it raised."""
+    try:
+        return await future, None
+    except (Exception, asyncio.CancelledError) as fault:
+        return None, fault
+
+
 def _wait_for_workers(client: Any, local: LocalCluster) -> None:
     """Wait until all workers are there, whose processes were just started; LmartError when one ends or takes long."""
     n, until = len(local.workers), time.monotonic() + STARTING
@@ -177,17 +185,21 @@ class Cluster:
 
     def wait(self, future: Any) -> Any:
         """Return the result of a future as soon as it is there; LmartError when its worker or the scheduler is lost."""
-        while True:
-            try:
-                return future.result(timeout=WAITED)
-            except TimeoutError:
-                if future.done():
-                    raise
-                self._refuse_lost()
-            except LmartError:
-                raise
-            except LOST as fault:
-                raise self.failure(fault) from None
+        answer = asyncio.run_coroutine_threadsafe(_outcome(future), self._client.loop.asyncio_loop)
+        try:
+            while True:
+                try:
+                    value, fault = answer.result(WAITED)
+                    break
+                except TimeoutError:  # what is under way goes on, such as the transfer of a large result
+                    self._refuse_lost()
+        finally:
+            answer.cancel()
+        if fault is None:
+            return value
+        if isinstance(fault, LmartError) or not isinstance(fault, LOST):
+            raise fault
+        raise self.failure(fault) from None
 
     def failure(self, fault: BaseException) -> BaseException:
         """Return what is to be raised for a call that did not come back; LmartError when the cluster is the cause.

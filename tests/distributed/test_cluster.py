@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from lmart.distributed import parts
+from lmart.distributed import cluster, parts
 from lmart.distributed.cluster import Cluster
 from lmart.errors import DataError, LmartError
 
@@ -18,6 +22,7 @@ class Client:
     """Answers as a client of `distributed` does."""
 
     status = "running"
+    loop: Any = None
     scheduler = type("scheduler", (), {"ncores": None})
 
     def __init__(self, threads: dict[str, int], versions: dict[str, dict[str, Any]]) -> None:
@@ -60,3 +65,60 @@ def test_files_of_a_pattern_are_found_by_name(in_folder: Path) -> None:
         parts.find_files(["a.svm", "c*"])
     with pytest.raises(DataError, match=r"^c\.svm: .*, as a worker sees it"):
         parts.find_files(["c.svm"])
+
+
+class Slow:
+    """A future whose result takes a while, even when it is done."""
+
+    def __init__(self, fault: BaseException | None = None) -> None:
+        self.asked, self.fault = 0, fault
+
+    def __await__(self) -> Generator[Any, None, str]:
+        self.asked += 1
+        yield from asyncio.sleep(0.2).__await__()
+        if self.fault is not None:
+            raise self.fault
+        return "result"
+
+
+@pytest.fixture
+def waiting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
+    """A cluster that is looked at every few milliseconds while it is waited for."""
+    monkeypatch.setattr(cluster, "WAITED", 0.02)
+    monkeypatch.setattr(cluster, "NOTICED", 0.05)
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    client = Client({"tcp://a": 1}, {"tcp://a": OWN})
+    client.loop = SimpleNamespace(asyncio_loop=loop)
+    yield Cluster(client, "the cluster")
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    loop.close()
+
+
+def test_a_result_that_takes_long_is_asked_for_once(waiting: Cluster) -> None:
+    future = Slow()
+    assert waiting.wait(future) == "result"
+    assert future.asked == 1
+
+
+@pytest.mark.parametrize(
+    "fault, raised, said",
+    [
+        (DataError("wrong", "a.svm", 3), DataError, "a.svm:3: wrong"),
+        (ValueError("no"), ValueError, "no"),
+        (asyncio.CancelledError(), LmartError, "the cluster: a worker cannot be reached"),
+        (OSError("broken"), LmartError, "a worker cannot be reached .broken."),
+        (PermissionError(13, "denied"), PermissionError, "denied"),
+    ],
+)
+def test_what_a_task_raises(fault: BaseException, raised: type[BaseException], said: str, waiting: Cluster) -> None:
+    with pytest.raises(raised, match=said):
+        waiting.wait(Slow(fault))
+
+
+def test_a_worker_that_is_lost_while_it_is_waited_for(waiting: Cluster) -> None:
+    waiting._client.threads = {}
+    with pytest.raises(LmartError, match="the worker tcp://a is lost"):
+        waiting.wait(Slow())
