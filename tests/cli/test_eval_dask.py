@@ -6,13 +6,16 @@ import gzip
 import os
 import random
 import re
+import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from helpers.commands import PROGRAM, run
+from helpers.commands import PROGRAM, run, start
 from helpers.parts import as_table, connected_here, judged_queries, split, write_beside
+from helpers.processes import children, is_running, opens_pipe
 
 ALL = "ndcg@3,ndcg,dcg@5,map,map@3,mrr,p@3,recall@3,err@3,err,err(max=9)@2,rbp(0.9),bpref,kendall,judged@3,p@2(rel=2)"
 ON_CLUSTER = ("--dask", "local:2")
@@ -373,3 +376,60 @@ def test_workers_of_this_machine_give_the_bytes_of_one_process(n_workers: int, f
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
         assert (done.returncode, done.stdout, done.stderr) == one[:3]
         assert Path("q.tsv").read_bytes() == one[3]["q.tsv"]
+
+
+@pytest.mark.usefixtures("here")
+def test_workers_with_another_current_folder(folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """They get full names, and the report has those of the command line."""
+    names = standard_data(folders, 3)
+    monkeypatch.setattr("helpers.parts.TasksHere.on_this_machine", False)
+    for folder in ("", "./", "../many/", f"{folders[1]}/", "../m?ny/"):
+        one = measured(folders[1], "--data", *(folder.replace("?", "a") + name for name in names), "-m", "m.json")
+        many = measured(folders[1], "--data", f"{folder}part-*.svm", "-m", "m.json", *ON_CLUSTER)
+        data = many[1].replace(os.path.realpath(folders[1]) + "/", "../many/") if "?" in folder else many[1]
+        assert data == one[1]
+
+
+def end(command: subprocess.Popen[bytes], how: Callable[[list[int]], None]) -> tuple[int, str]:
+    """Do something to the workers of a command once they read a pipe that nobody writes to; return status and message.
+
+    It must end within a minute, and its workers with it.
+    """
+    workers: list[int] = []
+    deadline = time.monotonic() + 60
+    while not workers:
+        assert command.poll() is None and time.monotonic() < deadline
+        workers = [pid for pid in children(command.pid) if opens_pipe(pid)]
+        time.sleep(0.2)
+    own = children(command.pid)
+    began = time.monotonic()
+    how(workers)
+    out, said = command.communicate(timeout=90)
+    assert time.monotonic() - began < 60
+    assert out == b"" and b"Traceback" not in said
+    deadline = time.monotonic() + 20
+    while any(map(is_running, own)) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert not any(map(is_running, own))
+    return command.returncode, said.decode().splitlines()[-1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lost", [True, False], ids=["a lost worker", "an interrupt"])
+def test_what_ends_early_writes_nothing(lost: bool, folders: tuple[Path, Path]) -> None:
+    pytest.importorskip("distributed")
+    standard_data(folders, 3)
+    os.chdir(folders[1])
+    os.mkfifo("part-9.svm")
+    Path("q.tsv").write_text("old")
+    data = ("--data", "part-[0-2].svm", "part-9.svm", "-m", "m.json")
+    command = start("eval", *data, "--per-query", "q.tsv", "--dask", "local:2")
+
+    def do(workers: list[int]) -> None:
+        os.kill(workers[0] if lost else command.pid, signal.SIGKILL if lost else signal.SIGINT)
+
+    status, said = end(command, do)
+    assert status == (1 if lost else 130)
+    assert re.match("lmart: error: the worker tcp://.* is lost" if lost else "lmart: interrupted", said)
+    assert Path("q.tsv").read_text() == "old"
+    assert sorted(Path().glob("*q.tsv*")) == [Path("q.tsv")]
