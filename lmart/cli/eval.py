@@ -9,6 +9,7 @@ import click
 from lmart.cli.compiling import compile_ahead
 from lmart.cli.eval_request import EvalInputs, EvalOutput, MeasureOptions, check_usage
 from lmart.cli.options.choice import Choice
+from lmart.cli.options.cluster import ClusterOptions, cluster_options
 from lmart.cli.options.common import definitions, quiet_option, strict_option, thread_count, threads_option
 from lmart.cli.options.conventions import WITHOUT_EMPTY, convention_options
 from lmart.cli.options.data import data_options
@@ -43,7 +44,18 @@ lmart-measures(7).
 
 Each mean has a bootstrap interval. Of several systems the first is what the others are compared with, query by query:
 the difference of the means with its interval, wins and losses, p values of paired tests, and the queries that gained
-and lost most; lmart-measures(7) says how. The same --seed gives the same digits for any number of threads."""
+and lost most; lmart-measures(7) says how. The same --seed gives the same digits for any number of threads.
+
+With --dask the workers of a Dask cluster measure the queries (pip install 'lmart[dask]'): dask scheduler and dask
+worker start one, local:N is one for the time of the command. The output has the bytes of one process over the same
+files in the same order, whatever the number of workers. Names may be patterns in quotes; they are found, in the order
+of their characters, where the workers are, which need storage they share at the same path. The files of --data are
+parts of one data set, each read by one thread of a worker, which keeps labels and scores of the part but no features;
+rows of a query are in one file. --scores and --weights are patterns too: one file beside each part. Models and --by are
+read by this process, which gets the measures of each query, and no rows. Workers need the same versions of lmart, numba
+and numpy, and connections from this process. A worker that is lost ends the command, with nothing written. Whoever
+reaches a scheduler can run programs on it: protect it with TLS (--dask-security) or a network of its own. --qrels,
+--run, --query-sizes, --group-by-qid and standard input for what workers read do not go with --dask."""
 
 EPILOG = """\b
 Examples:
@@ -60,6 +72,7 @@ Examples:
   lmart convert test.svm test.qrels
   lmart eval --qrels test.qrels --run test.run --like trec_eval
   lmart eval --data test.svm -m model.json --html page.html
+  lmart eval --data 'te*.svm' -m model.json --dask local:2
 """
 
 
@@ -172,6 +185,10 @@ def _names(kind: type[EvalInputs | MeasureOptions | EvalOutput]) -> list[str]:
     "importance of features.",
 )
 @statistics_options
+@cluster_options(
+    "Measure on the workers of a Dask cluster.\f The output has the same bytes. Workers read the files themselves; a "
+    "name may be a pattern in quotes, such as 'part-*.svm'."
+)
 @data_options
 @threads_option
 @quiet_option
@@ -183,6 +200,7 @@ def command(
     measure_options: MeasureOptions,
     statistics_options: StatisticsOptions,
     output: EvalOutput,
+    cluster: ClusterOptions,
     read_options: ReadOptions,
     threads: int | None,
     quiet: int,
@@ -193,11 +211,12 @@ def command(
     measure_options : how it is measured
     statistics_options : how intervals and comparisons are drawn
     output          : what is written
+    cluster         : the workers of a cluster, if it is measured on some
     read_options    : how files are read
     threads         : to use; None: all of this process
     quiet           : how often --quiet is given
     """
-    paths = check_usage(inputs, output, read_options)
+    paths = check_usage(inputs, output, read_options, cluster)
     statistics_options.check_usage(len(inputs.systems), output.is_reported)
     measures = inputs.with_run_conventions(measure_options.measures())
 
@@ -212,11 +231,12 @@ def command(
     console = Console(quiet)
     page = None if output.html is None else PageRequest.of(output.html, output.train_report, measures)
     count = thread_count(threads, console.notice)
-    compile_ahead("eval", count)
+    if cluster.on_this_machine:
+        compile_ahead("eval", count)
     with WorkerPool(count) as pool:
         computed = measures if page is None else page.computed
         job = EvalJob(inputs, computed, measure_options.gain_given, read_options, pool, console)
-        result = whole = eval_run.evaluate(job)
+        result = whole = eval_run.evaluate(job, cluster, output.paths)
         if page is not None:
             result = page.without_cutoffs(whole)
         statistics = eval_run.draw_statistics(result, statistics_options, pool) if output.is_reported else None

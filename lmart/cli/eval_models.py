@@ -13,7 +13,7 @@ from lmart.errors import ModelError, SettingsError, input_name
 from lmart.gains import Gain
 from lmart.measures import Measure
 from lmart.scoring.ensemble import Ensemble
-from lmart.scoring.feature_matching import match_dataset
+from lmart.scoring.feature_matching import FeatureMatcher, TableColumns, match_dataset
 from lmart.scoring.scorer import Scorer
 from lmart.threads import WorkerPool
 
@@ -54,7 +54,7 @@ def with_gain_of(
 
 
 def label_scale(
-    models: dict[str, Ensemble], measures: tuple[Measure, ...], dataset: RankingDataset, console: Console
+    models: dict[str, Ensemble], measures: tuple[Measure, ...], labels: Float64Array, console: Console
 ) -> int | None:
     """Return the largest label of err that the models were trained with.
 
@@ -62,8 +62,24 @@ def label_scale(
 
     models   : by file
     measures : to be computed
-    dataset  : what is measured
+    labels   : float64, of what is measured
     console  : where the warning goes
+    ModelError when the models name different ones.
+    """
+    scale = named_label_scale(models, measures)
+    if scale is not None and labels.max(initial=0.0) > scale:
+        console.warning(
+            f"the data has labels above {scale}, the largest of err in training; err goes by those of the data"
+        )
+        return None
+    return scale
+
+
+def named_label_scale(models: dict[str, Ensemble], measures: tuple[Measure, ...]) -> int | None:
+    """Return the largest label of err that the models were trained with; None when they name none.
+
+    models   : by file
+    measures : to be computed
     ModelError when the models name different ones.
     """
     naming_none = [one for one in measures if one.kind.uses_label_scale and one.largest_label is None]
@@ -76,11 +92,6 @@ def label_scale(
         if other != scale:
             what = f"was trained with labels up to {other}, and {input_name(first)} with labels up to {scale}"
             raise ModelError(f"{what}; say which in the measure, as in err@10(max={max(scale, other)})", path)
-    if dataset.labels.max(initial=0.0) > scale:
-        console.warning(
-            f"the data has labels above {scale}, the largest of err in training; err goes by those of the data"
-        )
-        return None
     return scale
 
 
@@ -95,8 +106,24 @@ def score(
     tell     : called with each warning
     strict   : refuse data whose features are not those of the model
     """
-    matcher = match_dataset(ensemble, dataset)
-    matcher.refuse(dataset.source, strict)
-    for text in matcher.warnings(dataset.source):
-        tell(text)
+    matcher = matched(ensemble, dataset, dataset.source, tell, strict)
     return Scorer(ensemble).score(dataset.features, matcher.known_columns, pool)
+
+
+def matched(
+    ensemble: Ensemble, data: TableColumns, source: str, tell: Callable[[str], None], strict: bool
+) -> FeatureMatcher:
+    """Return the matcher of data to a model, with warnings of features that only one of both has.
+
+    ensemble : the model
+    data     : what is scored
+    source   : what to call it
+    tell     : called with each warning
+    strict   : refuse data whose features are not those of the model
+    DataError when the data does not belong to the model.
+    """
+    matcher = match_dataset(ensemble, data)
+    matcher.refuse(source, strict)
+    for text in matcher.warnings(source):
+        tell(text)
+    return matcher

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, replace
 
 import click
 
+from lmart.cli.options.cluster import ClusterOptions
 from lmart.cli.options.conventions import WITH_GAIN, WITHOUT_EMPTY
 from lmart.cli.options.data import OPTION_NAMES, refuse_two_standard_inputs
 from lmart.cli.options.packed import given_on_command_line
@@ -49,6 +50,12 @@ class EvalInputs:
         """All files that are read, but for those of `ReadOptions`."""
         others = (self.qrels, *(system.path for system in self.systems), self.weights, self.groups)
         return [*self.data, *(path for path in others if path is not None)]
+
+    @property
+    def of_workers(self) -> list[str]:
+        """The files that workers of a cluster read."""
+        scores = [system.path for system in self.systems if system.kind == "scores"]
+        return [*self.data, *scores, *([] if self.weights is None else [self.weights])]
 
     def with_run_conventions(self, measures: tuple[Measure, ...]) -> tuple[Measure, ...]:
         """Return the measures, for runs with equal scores by document id unless --ties or --like says otherwise.
@@ -161,15 +168,27 @@ class EvalOutput:
             raise click.UsageError("--train-report is shown on the page; give --html too")
 
 
-def check_usage(inputs: EvalInputs, output: EvalOutput, read_options: ReadOptions) -> list[str]:
+def check_usage(
+    inputs: EvalInputs, output: EvalOutput, read_options: ReadOptions, cluster: ClusterOptions
+) -> list[str]:
     """Return all files that are read; a usage error when options do not go together.
 
     inputs       : what is measured
     output       : what is written
     read_options : how files are read
+    cluster      : where it is measured
     """
     inputs.check_usage()
     output.check_usage()
+    cluster.check_usage(
+        [
+            ("--qrels", inputs.qrels, "measure runs in one process"),
+            ("--run", "run" in inputs.kinds, "measure runs in one process"),
+            ("--group-by-qid", read_options.group_by_qid, "put the rows of each query together, in one file"),
+            ("--query-sizes", read_options.query_sizes, "put queries into the data first, with 'lmart convert'"),
+        ],
+        inputs.of_workers,
+    )
     others = (read_options.query_sizes, output.train_report)
     paths = [*inputs.files, *(path for path in others if path is not None)]
     refuse_two_standard_inputs(paths)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import click
 
 from lmart.cli.eval_request import EvalOutput
 from lmart.cli.eval_runs import evaluate_runs
 from lmart.cli.eval_systems import EvalJob, evaluate_data
+from lmart.cli.options.cluster import ClusterOptions
 from lmart.cli.options.statistics import StatisticsOptions
 from lmart.cli.signals import flush_output
 from lmart.cli.terminal.comparison_table import print_comparisons
@@ -20,11 +22,19 @@ from lmart.streams import AtomicOutputs
 from lmart.threads import WorkerPool
 
 
-def evaluate(job: EvalJob) -> EvaluationResult:
+def evaluate(job: EvalJob, cluster: ClusterOptions, outputs: Sequence[str]) -> EvaluationResult:
     """Read all inputs and return the measures of each system.
 
-    job : what is measured, and how
+    job     : what is measured, and how
+    cluster : the workers of a cluster, if it is measured on some
+    outputs : all that is written
     """
+    if cluster.dask is not None:
+        from lmart.cli.eval_cluster import evaluate_parts
+        from lmart.distributed.cluster import connected
+
+        with connected(cluster.address, cluster.dask_security, job.pool.threads) as workers:
+            return evaluate_parts(job, workers, outputs)
     return evaluate_runs(job) if "run" in job.inputs.kinds else evaluate_data(job)
 
 

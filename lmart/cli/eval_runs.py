@@ -54,8 +54,9 @@ def evaluate_runs(job: EvalJob) -> EvaluationResult:
         _tell(aligned, run, judgments, job)
         try:
             # Documents are counted as judged ones, which are the same for every run.
-            report = measurement.evaluator(aligned.documents).evaluate(aligned.scores)
-            by_group.append(measurement.by_group(aligned.documents, aligned.scores))
+            measured = measurement.evaluator(aligned.documents).measure(aligned.scores)
+            report = measurement.report(measured)
+            by_group.append(measurement.by_group(measured))
         except DataError as fault:
             raise with_path(fault, judgments.source) from None
         systems.append(

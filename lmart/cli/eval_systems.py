@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-import numpy as np
-
 from lmart.array_types import Float64Array, Int64Array
 from lmart.cli.eval_models import label_scale, score, with_gain_of
 from lmart.cli.eval_request import EvalInputs
 from lmart.cli.terminal.console import Console
-from lmart.data.dataset import RankingDataset
+from lmart.data.dataset import DataSize, RankingDataset
+from lmart.data.named_documents import document_names
 from lmart.errors import DataError, counted, input_name, quote
 from lmart.formats.documents.reading import for_models, read_dataset
 from lmart.formats.metadata_files import Weights, read_weights
@@ -22,9 +21,9 @@ from lmart.formats.read_options import ReadOptions
 from lmart.formats.results.scores import read_scores
 from lmart.gains import grade_scale, refuse_labels_above
 from lmart.measures import Measure
-from lmart.measures.evaluation import EvaluationReport
 from lmart.measures.judgments import docid_order
 from lmart.measures.measured_documents import MeasuredDocuments, Measurement
+from lmart.measures.measured_queries import EvaluationReport
 from lmart.measures.system_evaluation import (
     EvaluationResult,
     QueryGroup,
@@ -71,9 +70,11 @@ def evaluate_data(job: EvalJob) -> EvaluationResult:
     weights = weights_of(job, dataset)
     per_query = None if weights is None else weights.per_query
     groups = find_groups(job, dataset.query_ids, dataset.source)
-    scale = grade_scale_of(dataset.labels, label_scale(models, measures, dataset, console))
+    scale = grade_scale_of(dataset.labels, label_scale(models, measures, dataset.labels, console))
     measurement = Measurement(measures, job.pool, per_query, scale, tuple(groups.values()))
-    ties = docid_order(document_ids(dataset), dataset.query_offsets) if by_document else None
+    ties = None
+    if by_document:
+        ties = docid_order(document_names(dataset.document_ids, dataset.query_offsets), dataset.query_offsets)
     documents = MeasuredDocuments(dataset.labels, dataset.query_offsets, tie_order=ties)
     systems, by_group = [], []
     try:
@@ -81,12 +82,13 @@ def evaluate_data(job: EvalJob) -> EvaluationResult:
         evaluator = measurement.evaluator(documents)
         for name, given in zip(distinct_names([one.path for one in inputs.systems]), inputs.systems, strict=True):
             if given.kind == "model":
-                tell = _telling_of(given.path if len(models) > 1 else "", console)
+                tell = telling_of(given.path if len(models) > 1 else "", console)
                 scores = score(models[given.path], dataset, job.pool, tell, inputs.strict)
             else:
                 scores = scores_of_file(given.path, dataset)
-            report = evaluator.evaluate(scores)
-            by_group.append(measurement.by_group(documents, scores))
+            measured = evaluator.measure(scores)
+            report = measurement.report(measured)
+            by_group.append(measurement.by_group(measured))
             systems.append(SystemEvaluation(name, cast(SystemKind, given.kind), given.path, report))
     except DataError as fault:
         raise with_path(fault, dataset.source) from None
@@ -101,7 +103,7 @@ def evaluate_data(job: EvalJob) -> EvaluationResult:
     )
 
 
-def _telling_of(model: str, console: Console) -> Callable[[str], None]:
+def telling_of(model: str, console: Console) -> Callable[[str], None]:
     """Return the function that warns, and of several models names the one that is meant.
 
     model   : its file; '': there is one
@@ -110,17 +112,25 @@ def _telling_of(model: str, console: Console) -> Callable[[str], None]:
     return lambda text: console.warning(f"{text} (model {model})" if model else text)
 
 
-def read_judged(job: EvalJob, models: Sequence[Ensemble], keep_document_ids: bool) -> RankingDataset:
-    """Read the data that is measured.
+def judged_options(job: EvalJob, models: Sequence[Ensemble], keep_document_ids: bool) -> ReadOptions:
+    """Return how the data that is measured is read.
 
-    job               : says which data, and how it is read
+    job               : says how it is read
     models            : those that score it; without any no column of a table is parsed
     keep_document_ids : whether the ids of documents are needed
     """
     read_options = replace(job.read_options, keep_document_ids=keep_document_ids)
     if any(measure.kind.uses_gain for measure in job.measures):
         read_options = replace(read_options, gain=job.measures[0].conventions.gain)
-    read_options = for_models(read_options, models)
+    return for_models(read_options, models)
+
+
+def read_judged(job: EvalJob, models: Sequence[Ensemble], keep_document_ids: bool) -> RankingDataset:
+    """Read the data that is measured.
+
+    job, models, keep_document_ids : as in `judged_options`
+    """
+    read_options = judged_options(job, models, keep_document_ids)
     return read_dataset(
         job.inputs.data, read_options.telling(job.console.notice, job.console.warning, job.console.reading()), job.pool
     )
@@ -175,18 +185,7 @@ def as_groups(
     )
 
 
-def document_ids(dataset: RankingDataset) -> list[str]:
-    """Return what predict calls each document in a TREC run: its id, else its number in the query, from 1.
-
-    dataset : read with document ids
-    """
-    given = dataset.document_ids or [""] * dataset.n_documents
-    starts = np.repeat(dataset.query_offsets[:-1], np.diff(dataset.query_offsets))
-    places = np.arange(1, dataset.n_documents + 1) - starts
-    return [one or str(place) for one, place in zip(given, places.tolist(), strict=True)]
-
-
-def warn_of_single_documents(dataset: RankingDataset, console: Console) -> None:
+def warn_of_single_documents(dataset: DataSize, console: Console) -> None:
     """Warn when every query has a single document.
 
     dataset : what is measured

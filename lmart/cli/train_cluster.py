@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from lmart.cli.cluster_files import one_for_each, without_grouping
 from lmart.cli.terminal.console import Console
 from lmart.cli.train_inputs import TrainingInputs, check_columns
 from lmart.cli.train_request import TrainRequest
@@ -13,11 +14,9 @@ from lmart.distributed.cluster import Cluster
 from lmart.distributed.parts import find_parts
 from lmart.distributed.training.inputs import DataParts, ValidationParts, read_sets
 from lmart.distributed.training.shard import Shard
-from lmart.errors import DataError, counted
+from lmart.errors import counted
 from lmart.formats.documents.reading import source_name
 from lmart.threads import WorkerPool
-
-GROUPING = ", or use --group-by-qid"  # an advice of readers that workers cannot follow
 
 
 def read_inputs(request: TrainRequest, cluster: Cluster, pool: WorkerPool, console: Console) -> TrainingInputs:
@@ -36,7 +35,7 @@ def read_inputs(request: TrainRequest, cluster: Cluster, pool: WorkerPool, conso
     console.notice(f"reading {on}{idle}")
     read_options = replace(request.read_options, gain=request.settings.gain)
     files = request.files
-    try:
+    with without_grouping():
         sets = read_sets(
             shards,
             parts,
@@ -46,9 +45,6 @@ def read_inputs(request: TrainRequest, cluster: Cluster, pool: WorkerPool, conso
             files.strict,
             lambda train_set: check_columns(train_set, request, console),
         )
-    except DataError as fault:
-        message = fault.message.replace(GROUPING, "")
-        raise DataError(message, fault.path, fault.line, fault.more) from None
     for text in sets.warnings:
         console.warning(text)
     return TrainingInputs(sets.train_set, [], None, NO_SIDECARS, [], sets.warnings, sharded=sets)
@@ -76,14 +72,11 @@ def find_data_parts(request: TrainRequest, cluster: Cluster) -> DataParts:
     train = [path for pattern in files.data for path in found(pattern)]
     nothing: list[str | None] = [None] * len(files.valid)
 
-    def for_parts(option: str, pattern: str | None, of: str, parts: Sequence[str]) -> list[str] | None:
+    def for_parts(option: str, pattern: str | None, of: str, parts: Sequence[str]) -> Sequence[str] | None:
         """Return the files that stand beside parts, one for each."""
         if pattern is None:
             return None
-        if len(found(pattern)) != len(parts):
-            held, wanted = counted(len(found(pattern)), "file"), counted(len(parts), "file")
-            raise DataError(f"{option} is {held}, but {of} {wanted}; give one for each, in the same order", pattern)
-        return found(pattern)
+        return one_for_each(option, pattern, found(pattern), of, parts)
 
     validation = [
         ValidationParts(

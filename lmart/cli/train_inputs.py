@@ -26,7 +26,8 @@ from lmart.training.continuation import Continuation
 from lmart.training.resolving import Trainable
 
 if TYPE_CHECKING:
-    from lmart.distributed.training.inputs import ShardedSet, ShardedSets
+    from lmart.distributed.joined_set import JoinedSet
+    from lmart.distributed.training.inputs import ShardedSets
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +56,7 @@ class TrainingInputs:
     sharded             : the sets, where workers of a cluster hold their rows
     """
 
-    train_set: Trainable | ShardedSet
+    train_set: Trainable | JoinedSet
     validation_sets: Sequence[RankingDataset | CodedDataset]
     in_memory: SetsInMemory | None
     metadata: Sidecars

@@ -14,7 +14,8 @@ from lmart.cli.terminal.console import Console
 from lmart.cli.terminal.round_progress import RoundProgress
 from lmart.cli.train_inputs import TrainingInputs
 from lmart.cli.train_request import TrainRequest
-from lmart.distributed.training.inputs import ShardedSet, resolve_sharded
+from lmart.distributed.joined_set import JoinedSet
+from lmart.distributed.training.inputs import resolve_sharded
 from lmart.distributed.training.run import DistributedRun
 from lmart.formats.models.lmart_json import model_to_json
 from lmart.settings.resolved import ResolvedSettings
@@ -81,7 +82,7 @@ def resolve_settings(request: TrainRequest, inputs: TrainingInputs) -> ResolvedS
     """
     if inputs.sharded is not None:
         return resolve_sharded(request.settings, inputs.sharded)
-    assert not isinstance(inputs.train_set, ShardedSet)
+    assert not isinstance(inputs.train_set, JoinedSet)
     with_positions = inputs.metadata.positions is not None
     settings = request.settings
     if request.selection.tunes and inputs.validation_sets:  # every trial stops early
@@ -177,7 +178,7 @@ def _start(inputs: TrainingInputs, settings: ResolvedSettings, pool: WorkerPool)
     """Return the run, ready to grow its first tree."""
     if inputs.sharded is not None:
         return DistributedRun(inputs.sharded, settings, pool, time.perf_counter())
-    assert not isinstance(inputs.train_set, ShardedSet)
+    assert not isinstance(inputs.train_set, JoinedSet)
     return TrainingRun(
         inputs.train_set,
         inputs.validation_sets,

@@ -75,3 +75,16 @@ def judgments_of(dataset: RankingDataset) -> JudgedDocuments:
                     raise DataError(f"{what}; keep one of them", dataset.source)
     encoded = [one.encode("utf-8") for one in ids]
     return JudgedDocuments(dataset.query_ids, dataset.query_offsets, encoded, dataset.labels, dataset.source, rows)
+
+
+def document_names(document_ids: Sequence[str] | None, query_offsets: Int64Array) -> list[str]:
+    """Return what predict calls each document in a TREC run: its id, else its number in the query, from 1.
+
+    document_ids  : n_documents texts, '' where there is none; None: there are none at all
+    query_offsets : int64[n_queries + 1]
+    """
+    n_documents = int(query_offsets[-1])
+    starts = np.repeat(query_offsets[:-1], np.diff(query_offsets))
+    places = np.arange(1, n_documents + 1) - starts
+    given = document_ids or [""] * n_documents
+    return [one or str(place) for one, place in zip(given, places.tolist(), strict=True)]

@@ -122,7 +122,9 @@ class Cluster:
 
         value : to be copied
         """
-        return self.wait(begin(self._client.scatter, value, broadcast=True, hash=False))
+        # In a list, as each entry of a list would be copied by itself.
+        (copied,) = self.wait(begin(self._client.scatter, [value], broadcast=True, hash=False))
+        return copied
 
     def start_actors(self, kind: type[Any], most: int) -> Actors:
         """Start an object on each worker; return them. Other workers no longer matter.
@@ -147,22 +149,18 @@ class Cluster:
         return self._actors
 
     def wait(self, future: Any) -> Any:
-        """Return the result of a future as soon as it is there; LmartError when its worker or the scheduler is lost."""
-        with self._naming_what_is_lost():
-            while True:
-                # Then a TimeoutError is that of the work, not of fetching what it gave.
-                was_done = future.done() and getattr(future, "status", "error") == "error"
-                try:
-                    return future.result(timeout=WAITED)
-                except TimeoutError:
-                    if was_done:
-                        raise
-                    self._refuse_lost()
+        """Return the result of a future as soon as it is there; LmartError when its worker or the scheduler is lost.
+
+        future : of `distributed`, or of `begin`
+        """
+        if isinstance(future, concurrent.futures.Future):
+            return self.wait_for(functools.partial(asyncio.wrap_future, future))
+        return self.wait_for(functools.partial(_itself, future))
 
     def wait_for(self, work: Callable[[], Awaitable[Result]]) -> Result:
         """Return the result of work in the thread of the connection; LmartError when a worker or the scheduler is lost.
 
-        work : called there; what it returns is awaited
+        work : called there; what it returns is awaited, once: so a large result is transferred once
         """
         tasks: list[asyncio.Future[Result]] = []
 

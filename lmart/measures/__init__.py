@@ -12,7 +12,8 @@ from lmart.measures.kinds import KINDS, MeasureKind
 from lmart.measures.values import SYNTAX, Measure, parse_measure, parse_measures
 
 if TYPE_CHECKING:
-    from lmart.measures.evaluation import EvaluationReport, Evaluator
+    from lmart.measures.evaluation import Evaluator
+    from lmart.measures.measured_queries import EvaluationReport
 
 __all__ = [
     "CHOICES",
@@ -31,7 +32,7 @@ __all__ = [
 def __getattr__(name: str) -> type[Evaluator] | type[EvaluationReport]:
     # Evaluation needs NumPy, which takes longer to import than all else that `lmart --help` does.
     if name in ("EvaluationReport", "Evaluator"):
-        from lmart.measures import evaluation
+        from lmart.measures import evaluation, measured_queries
 
-        return evaluation.Evaluator if name == "Evaluator" else evaluation.EvaluationReport
+        return evaluation.Evaluator if name == "Evaluator" else measured_queries.EvaluationReport
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

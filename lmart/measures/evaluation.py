@@ -2,62 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from lmart.array_types import BoolArray, Float64Array, Int64Array
 from lmart.errors import DataError
 from lmart.gains import grade_scale, refuse_labels_above
-from lmart.measures.conventions import Conventions
 from lmart.measures.judgments import Judgments, query_sums
 from lmart.measures.kinds import Relevance
+from lmart.measures.measured_queries import EvaluationReport, MeasuredQueries, label_scales, scaled_weights
 from lmart.measures.query_kernels import IdealRanking, QueryKernels, RankedBy, document_relevance, rank_discounts
 from lmart.measures.values import LARGEST_CUTOFF, Measure
 from lmart.threads import WorkerPool
-
-
-@dataclass(frozen=True)
-class EvaluationReport:
-    """The measures of one ranking.
-
-    n_queries, n_documents : of the data
-    conventions : of all measures
-    values          : mean over the queries by str(measure), None when no query counts
-    per_query       : float64[n_queries] by str(measure), nan where the query is skipped
-    n_empty_queries : queries without a relevant document
-    grade_scales    : L of each measure of err by str(measure), whose stopping probability is (2^label - 1) / 2^L
-    grade_scale     : L of the first of them, or what it would be
-    """
-
-    values: dict[str, float | None]
-    per_query: dict[str, Float64Array]
-    n_queries: int
-    n_documents: int
-    n_empty_queries: int
-    grade_scale: int
-    conventions: Conventions
-    grade_scales: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def stopping(self) -> str:
-        """How likely a reader of err stops at a document, as a formula; with one of each measure when L differs."""
-        if len(set(self.grade_scales.values())) < 2:
-            return f"(2^label - 1) / 2^{self.grade_scale}"
-        return ", ".join(f"(2^label - 1) / 2^{scale} in {name}" for name, scale in self.grade_scales.items())
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the report as plain JSON values, without the queries one by one."""
-        return {
-            "queries": self.n_queries,
-            "documents": self.n_documents,
-            "empty_queries": self.n_empty_queries,
-            "conventions": self.conventions.to_json() | {"err": self.stopping},
-            "metrics": dict(self.values),
-        }
 
 
 class Evaluator:
@@ -107,15 +64,13 @@ class Evaluator:
         self._documents = Judgments(labels, query_offsets, judged, retrieved, tie_order, reverse)
         self.labels, self.query_offsets = self._documents.labels, self._documents.query_offsets
         self.pool = pool if pool is not None else WorkerPool(1)
-        self.weights = None if weights is None else query_weights(weights, self.query_offsets)
-        self._weight_1 = 1.0 if weights is None else float(np.ldexp(1.0, _exponent(weights)))
+        self._scaled = None if weights is None else scaled_weights(weights, self.query_offsets)
         self._n_relevant: dict[float | None, Float64Array] = {}
         self.empty = self._relevant_documents(self.conventions.relevant) == 0
-        own_scale = scale or grade_scale(self.labels)
-        self._scales = {str(one): one.largest_label or own_scale for one in measures if one.kind.uses_label_scale}
+        self._own_scale = scale or grade_scale(self.labels)
+        self._scales = label_scales(measures, self._own_scale)
         for largest in set(self._scales.values()):
             refuse_labels_above(self.labels, largest)
-        self.grade_scale = next(iter(self._scales.values()), own_scale)
         self._rankings = QueryKernels(self._documents.ranked_offsets, self.pool)
         self._order = self._rankings.unsorted()
         self._relevances: dict[tuple[Relevance, float | None], Float64Array] = {}
@@ -133,25 +88,30 @@ class Evaluator:
         Scores of documents that are not retrieved do not matter. DataError when a score is nan, or a DCG too large for
         a number.
         """
+        return self.measure(scores).report(self.measures, self._scaled, self._own_scale)
+
+    def measure(self, scores: Float64Array) -> MeasuredQueries:
+        """Rank each query's documents by scores and measure each query; DataError when a score is nan.
+
+        scores : float64[n_documents], higher first
+        """
         scores = self._ranked_scores(scores)
         self._rankings.sort(scores, self._order)
-        values, means = {}, {}
+        values, unweighted, too_large = {}, {}, {}
         for measure in self.measures:
             raw = self._raw(measure, scores)
             undefined = self._undefined(measure, raw)
+            if not measure.kind.at_most_1 and not np.isfinite(raw).all():
+                too_large[str(measure)] = self._largest_label(int(np.argmin(np.isfinite(raw))))
             values[str(measure)] = self._measure(measure, raw, undefined)
-            plain = measure.kind.divisor == "ideal DCG" and self.conventions.empty_weight == "one"
-            means[str(measure)] = self._mean(values[str(measure)], undefined if plain else None)
-        return EvaluationReport(
-            means,
-            values,
-            len(self.query_offsets) - 1,
-            len(self.labels),
-            int(np.count_nonzero(self.empty)),
-            self.grade_scale,
-            self.conventions,
-            self._scales,
-        )
+            if measure.kind.divisor == "ideal DCG" and self.conventions.empty_weight == "one":
+                unweighted[str(measure)] = undefined
+        return MeasuredQueries(values, unweighted, np.diff(self.query_offsets), self.empty, too_large)
+
+    @property
+    def weights(self) -> Float64Array | None:
+        """float64[n_queries], weights of the queries, scaled by a power of two to at most 1; None: all 1."""
+        return None if self._scaled is None else self._scaled.per_query
 
     def _ranked_scores(self, scores: Float64Array) -> Float64Array:
         """Return the scores of the ranked documents, in the order of equal scores, as they are compared."""
@@ -196,9 +156,7 @@ class Evaluator:
 
     def _measure(self, measure: Measure, values: Float64Array, undefined: BoolArray) -> Float64Array:
         """Return the measure of each query: values divided as its kind says, with the convention for empty queries."""
-        if not measure.kind.at_most_1:
-            values = self._finite_dcg(measure, values)
-        elif measure.kind.divisor == "ideal DCG":
+        if measure.kind.divisor == "ideal DCG":
             values = self._ndcg(measure, values)
         elif measure.kind.divisor != "none":
             values = values / np.maximum(self._divisors(measure), 1.0)
@@ -249,61 +207,6 @@ class Evaluator:
         """Return the DCG of the best order of each query, summed as that of any other order."""
         return self._ideal.dcg(measure, self._relevance(measure), self._discounts[measure])
 
-    def _finite_dcg(self, measure: Measure, values: Float64Array) -> Float64Array:
-        bad = ~np.isfinite(values)
-        if bad.any():
-            q = int(np.argmax(bad))
-            label = self.labels[self.query_offsets[q] : self.query_offsets[q + 1]].max()
-            raise DataError(
-                f"{measure} is too large for a number: the gain {self.conventions.gain} of label {label:g} is too "
-                "large; measure ndcg, or use --gain linear"
-            )
-        return values
-
-    def _mean(self, values: Float64Array, unweighted: BoolArray | None) -> float | None:
-        """Return the weighted mean over the queries that count, the same in any order of the queries.
-
-        values     : float64[n_queries], nan where a query does not count
-        unweighted : bool[n_queries], queries whose value enters the sum with the weight 1; None: none
-        """
-        counts = ~np.isnan(values)
-        weights = np.ones(len(values)) if self.weights is None else self.weights
-        total = math.fsum(weights[counts].tolist())
-        if total == 0:
-            return None
-        if self.weights is not None and unweighted is not None:
-            weights = np.where(unweighted, self._weight_1, weights)
-        products = values[counts] if self.weights is None else values[counts] * weights[counts]
-        try:
-            return math.fsum(products.tolist()) / total
-        except OverflowError:  # of dcg only; a power of two changes no digit
-            return math.fsum(np.ldexp(products, -64).tolist()) / total * 2.0**64
-
-
-def query_weights(weights: Float64Array, query_offsets: Int64Array) -> Float64Array:
-    """Return one weight a query, scaled by a power of two to at most 1, from one a query or one a document.
-
-    weights       : float64, one a query or one a document
-    query_offsets : int64[n_queries + 1]
-
-    DataError when there are neither as many as queries nor as many as documents, or one is negative or not finite.
-    """
-    n_queries, n_documents = len(query_offsets) - 1, int(query_offsets[-1])
-    if len(weights) not in (n_queries, n_documents):
-        raise DataError(
-            f"there are {len(weights)} weights, but {n_queries} queries and {n_documents} documents; "
-            "give one weight a query or one a document"
-        )
-    bad = ~(np.isfinite(weights) & (weights >= 0))
-    if bad.any():
-        i = int(np.argmax(bad))
-        raise DataError(f"weight {i + 1} is {float(weights[i])!r}; use finite numbers from 0 up")
-    scaled = np.ldexp(weights, _exponent(weights))
-    if len(weights) == n_queries:
-        return scaled
-    return query_sums(scaled, query_offsets) / np.maximum(np.diff(query_offsets), 1)
-
-
-def _exponent(weights: Float64Array) -> int:
-    """Return the power of two that weights are scaled by."""
-    return -int(np.frexp(weights.max(initial=0.0))[1])
+    def _largest_label(self, query: int) -> float:
+        """Return the largest label of a query, by its place."""
+        return float(self.labels[self.query_offsets[query] : self.query_offsets[query + 1]].max())

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from lmart.array_types import BoolArray, Float64Array, Int64Array
-from lmart.data.dataset import rows_of
-from lmart.measures.evaluation import EvaluationReport, Evaluator
+from lmart.measures.evaluation import Evaluator
+from lmart.measures.measured_queries import EvaluationReport, MeasuredQueries, ScaledWeights, scaled_weights
 from lmart.measures.values import Measure
 from lmart.threads import WorkerPool
 
@@ -31,21 +31,6 @@ class MeasuredDocuments:
     retrieved: BoolArray | None = None
     tie_order: Int64Array | None = None
 
-    def taken(self, rows: Int64Array, query_offsets: Int64Array) -> MeasuredDocuments:
-        """Return other documents out of these.
-
-        rows          : int64[n], which ones, query by query
-        query_offsets : of them
-        """
-        judged, retrieved, ties = self.judged, self.retrieved, self.tie_order
-        return MeasuredDocuments(
-            self.labels[rows],
-            query_offsets,
-            None if judged is None else judged[rows],
-            None if retrieved is None else retrieved[rows],
-            None if ties is None else ties[rows],
-        )
-
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
@@ -54,45 +39,51 @@ class Measurement:
     measures : all with the same conventions
     pool     : the workers
     weights  : float64[n_queries], for the means; None: all 1
-    scale    : the largest label of err; None: that of the data
+    scale    : L of a measure of err that names none itself
     groups   : int64 places of the queries of each group
     """
 
     measures: tuple[Measure, ...]
     pool: WorkerPool
     weights: Float64Array | None
-    scale: int | None
+    scale: int
     groups: Sequence[Int64Array] = ()
 
-    def evaluator(self, documents: MeasuredDocuments, queries: Int64Array | None = None) -> Evaluator:
-        """Return the evaluator of some documents; DataError as `Evaluator`.
+    def evaluator(self, documents: MeasuredDocuments) -> Evaluator:
+        """Return what measures each query; DataError as `Evaluator`.
 
-        documents : of all queries, or of `queries` alone
-        queries   : int64, their places among all; None: all
+        documents : of all queries
         """
-        weights = self.weights if self.weights is None or queries is None else self.weights[queries]
         return Evaluator(
             documents.labels,
             documents.query_offsets,
             self.measures,
             self.pool,
-            weights,
-            self.scale,
+            scale=self.scale,
             judged=documents.judged,
             retrieved=documents.retrieved,
             tie_order=documents.tie_order,
         )
 
-    def by_group(self, documents: MeasuredDocuments, scores: Float64Array) -> tuple[EvaluationReport, ...]:
-        """Return the measures of each group of queries alone; DataError as `Evaluator`.
+    def report(self, queries: MeasuredQueries) -> EvaluationReport:
+        """Return the means over all queries; DataError when a DCG is too large for a number.
 
-        documents : of all queries
-        scores    : float64[n_documents]
+        queries : all of them, measured
+        """
+        return queries.report(self.measures, self._scaled(queries, self.weights), self.scale)
+
+    def by_group(self, queries: MeasuredQueries) -> tuple[EvaluationReport, ...]:
+        """Return the means over each group of queries alone; DataError when a DCG is too large for a number.
+
+        queries : all of them, measured
         """
         found = []
-        for queries in self.groups:
-            sizes = np.diff(documents.query_offsets)[queries]
-            offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-            rows = rows_of(documents.query_offsets, queries)
-            found.append(self.evaluator(documents.taken(rows, offsets), queries).evaluate(scores[rows]))
+        for places in self.groups:
+            own = queries.taken(places)
+            weights = None if self.weights is None else self.weights[places]
+            found.append(own.report(self.measures, self._scaled(own, weights), self.scale))
         return tuple(found)
+
+    def _scaled(self, queries: MeasuredQueries, weights: Float64Array | None) -> ScaledWeights | None:
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(queries.sizes)])
+        return None if weights is None else scaled_weights(weights, offsets)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from lmart.array_types import Float64Array, Int64Array
-from lmart.measures.evaluation import EvaluationReport
+from lmart.measures.measured_queries import EvaluationReport
 
 SystemKind: TypeAlias = Literal["model", "scores", "run"]
 DataKind: TypeAlias = Literal["data", "qrels"]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lmart.array_types import Float64Array
-from lmart.measures.evaluation import EvaluationReport
+from lmart.measures.measured_queries import EvaluationReport
 from lmart.measures.summary import counted_values, histogram, value_range
 from lmart.measures.system_evaluation import EvaluationResult, QueryGroup, SystemEvaluation
 from lmart.measures.system_statistics import SystemStatistics

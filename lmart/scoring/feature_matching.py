@@ -8,7 +8,6 @@ from typing import Protocol
 import numpy as np
 
 from lmart.array_types import Int32Array, Int64Array
-from lmart.data.dataset import RankingDataset
 from lmart.errors import DataError, input_name, quote
 from lmart.scoring.ensemble import Ensemble
 
@@ -249,7 +248,7 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(map(quote, names[:NAMED])) + (", ..." if len(names) > NAMED else "")
 
 
-def match_dataset(ensemble: Ensemble, dataset: RankingDataset) -> FeatureMatcher:
+def match_dataset(ensemble: Ensemble, dataset: TableColumns) -> FeatureMatcher:
     """Return the matcher of the columns of a data set to the features of a model."""
     matcher = FeatureMatcher(ensemble)
     matcher.column_map(dataset.feature_ids, dataset.feature_names)

@@ -13,8 +13,8 @@ from lmart.array_types import Float64Array, Int64Array
 from lmart.data.dataset import RankingDataset, rows_of
 from lmart.data.metadata import NO_SIDECARS, Sidecars
 from lmart.measures import Evaluator
-from lmart.measures.evaluation import query_weights
 from lmart.measures.intervals import interval_of_mean, mean_of, standard_error, weighted_standard_error
+from lmart.measures.measured_queries import scaled_weights
 from lmart.settings.resolved import ResolvedSettings
 from lmart.threads import WorkerPool
 from lmart.training.early_stopping import EarlyStopping
@@ -207,5 +207,5 @@ def _error_over_queries(
     values = report.per_query[str(measure)]
     if weights is None:
         return standard_error(values.tolist())
-    counts = query_weights(weights, dataset.query_offsets)
+    counts = scaled_weights(weights, dataset.query_offsets).per_query
     return weighted_standard_error(values, counts, report.values[str(measure)] or 0.0)

@@ -9,7 +9,7 @@ import numpy as np
 from lmart.array_types import Float64Array, Int64Array
 from lmart.data.dataset import RankingDataset
 from lmart.errors import DataError, counted
-from lmart.measures.evaluation import query_weights
+from lmart.measures.measured_queries import scaled_weights
 
 
 def assign_folds(dataset: RankingDataset, n_folds: int, seed: int, weights: Float64Array | None = None) -> Int64Array:
@@ -35,7 +35,9 @@ def assign_folds(dataset: RankingDataset, n_folds: int, seed: int, weights: Floa
     ]
     relevant_before = np.concatenate([np.zeros(1, np.int64), np.cumsum(dataset.labels > 0)])
     without_relevant = np.diff(relevant_before[dataset.query_offsets]) == 0
-    weightless = np.zeros(n, np.bool_) if weights is None else query_weights(weights, dataset.query_offsets) == 0
+    weightless = np.zeros(n, np.bool_)
+    if weights is not None:
+        weightless = scaled_weights(weights, dataset.query_offsets).per_query == 0
     order = sorted(range(n), key=lambda q: (bool(weightless[q]), bool(without_relevant[q]), marks[q], q))
     folds = np.empty(n, np.int64)
     folds[order] = np.arange(n) % n_folds

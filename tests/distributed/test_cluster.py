@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import concurrent.futures
 import threading
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,10 @@ from lmart.errors import DataError, LmartError
 OWN: dict[str, str | None] = {"lmart": "0.1.0", "numba": "0.60.0", "numpy": "2.0.0"}
 
 
+LOOP = asyncio.new_event_loop()
+threading.Thread(target=LOOP.run_forever, daemon=True).start()
+
+
 class Client:
     """Answers as a client of `distributed` does."""
 
@@ -29,7 +35,9 @@ class Client:
     ) -> None:
         self.threads, self.versions, self.of_scheduler = threads, versions, scheduler
 
-    def sync(self, function: str, **options: object) -> dict[str, Any]:
+    def sync(self, function: Any, **options: object) -> Any:
+        if callable(function):
+            return asyncio.run_coroutine_threadsafe(function(), LOOP).result()
         if function == "ncores":
             return self.threads
         assert function == "identity"
@@ -77,37 +85,36 @@ def test_workers_that_take_no_work_are_left_out() -> None:
     assert Cluster(client, "the cluster").addresses == ["tcp://b"]
 
 
-class Future:
-    """Is done from its second call of `done` on."""
+class Slow:
+    """A future whose result takes a while, even when it is done."""
 
-    def __init__(self, result: object, status: str = "finished") -> None:
-        self._result, self.status, self._asked = result, status, 0
+    def __init__(self, fault: BaseException | None = None, status: str = "finished") -> None:
+        self.asked, self.fault, self.status = 0, fault, status
 
-    def done(self) -> bool:
-        self._asked += 1
-        return self._asked > 1
-
-    def result(self, timeout: float) -> object:
-        if self._asked == 1 or self._result is None:
-            raise TimeoutError
-        return self._result
+    def __await__(self) -> Generator[Any, None, str]:
+        self.asked += 1
+        yield from asyncio.sleep(0.2).__await__()
+        if self.fault is not None:
+            raise self.fault
+        return "result"
 
 
 def joined() -> Cluster:
     return Cluster(Client({"tcp://a": 1, "tcp://b": 1}, {"tcp://a": OWN, "tcp://b": OWN}), "the cluster")
 
 
-def test_a_result_that_comes_when_waiting_has_just_ended_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "NOTICED", 0)
-    assert joined().wait(Future(7)) == 7
-    with pytest.raises(LmartError, match="the cluster: a worker cannot be reached"):  # the work's own TimeoutError
-        joined().wait(Future(None))
+@pytest.fixture
+def waiting(monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    """A cluster that is looked at every few milliseconds while it is waited for."""
+    monkeypatch.setattr(cluster, "WAITED", 0.02)
+    monkeypatch.setattr(cluster, "NOTICED", 0.05)
+    return joined()
 
 
 def test_a_worker_that_was_started_anew_at_its_address_is_lost() -> None:
     """As a nanny does on a fixed port: the address is there, what the worker held is not."""
     one = joined()
-    one._actors = WorkerActors(one, [Future(1), Future(2)])
+    one._actors = WorkerActors(one, [Slow(), Slow()])
     one._refuse_lost()
     one._actors.held[1].status = "error"
     with pytest.raises(LmartError, match="the worker tcp://b is lost"):
@@ -162,15 +169,11 @@ def test_files_of_a_pattern_are_found_by_name(in_folder: Path) -> None:
 class Done:
     """A future whose work was done at once."""
 
-    status = "finished"
-
     def __init__(self, value: int, waiting: list[int]) -> None:
         self.value, self.waiting = value, waiting
 
-    def done(self) -> bool:
-        return True
-
-    def result(self, timeout: float) -> int:
+    def __await__(self) -> Generator[Any, None, int]:
+        yield from asyncio.sleep(0).__await__()
         self.waiting.remove(self.value)
         return self.value
 
@@ -196,3 +199,31 @@ def test_many_tasks_are_handed_in_by_and_by_and_answered_in_order() -> None:
     assert found == list(range(1000, 11_000))
     assert len(client.at_once) < 50 and max(client.at_once) <= 600
     assert list(Cluster(client, "the cluster").run_tasks(len, [])) == []
+
+
+def test_a_result_that_takes_long_is_asked_for_once(waiting: Cluster) -> None:
+    future = Slow()
+    assert waiting.wait(future) == "result"
+    assert future.asked == 1
+
+
+@pytest.mark.parametrize(
+    "fault, raised, said",
+    [
+        (DataError("wrong", "a.svm", 3), DataError, "a.svm:3: wrong"),
+        (ValueError("no"), ValueError, "no"),
+        (asyncio.CancelledError(), LmartError, "the cluster: a worker cannot be reached"),
+        (OSError("broken"), LmartError, "a worker cannot be reached .broken."),
+        (TimeoutError(), LmartError, "the cluster: a worker cannot be reached"),
+        (PermissionError(13, "denied"), PermissionError, "denied"),
+    ],
+)
+def test_what_a_task_raises(fault: BaseException, raised: type[BaseException], said: str, waiting: Cluster) -> None:
+    with pytest.raises(raised, match=said):
+        waiting.wait(Slow(fault))
+
+
+def test_a_worker_that_is_lost_while_it_is_waited_for(waiting: Cluster) -> None:
+    waiting._client.threads = {}
+    with pytest.raises(LmartError, match="the worker tcp://a is lost"):
+        waiting.wait(Slow())

@@ -85,7 +85,7 @@ def test_the_documents_of_a_query_are_those_of_either_file(qrels: Lists, run: Li
 def measured(qrels: Lists, run: Lists, metric: str, conventions: Conventions) -> dict[str, float | None]:
     aligned = align_run(judged(qrels), run_of(run), conventions.ties == "docid")
     with WorkerPool(1) as pool:
-        how = Measurement(parse_measures(metric, conventions), pool, None, None)
+        how = Measurement(parse_measures(metric, conventions), pool, None, 4)
         return how.evaluator(aligned.documents).evaluate(aligned.scores).values
 
 
@@ -156,9 +156,10 @@ def test_a_group_is_measured_as_files_of_its_queries_alone(qrels: Lists, run: Li
     places = np.array([list(qrels).index(query) for query in names], np.int64)
     with WorkerPool(1) as pool:
         of_all = np.array([weights[query] for query in qrels])
-        (report,) = Measurement(metric, pool, of_all, 4, [places]).by_group(whole.documents, whole.scores)
+        how = Measurement(metric, pool, of_all, 4, [places])
+        (report,) = how.by_group(how.evaluator(whole.documents).measure(whole.scores))
         own = Measurement(metric, pool, of_all[places], 4)
-        wanted = own.evaluator(alone.documents).evaluate(alone.scores)
+        wanted = own.report(own.evaluator(alone.documents).measure(alone.scores))
     assert report.values == wanted.values
     assert report.n_documents == wanted.n_documents
 
@@ -171,7 +172,7 @@ def test_groups_are_measured_by_themselves() -> None:
     with WorkerPool(1) as pool:
         groups = [np.array([0, 1]), np.array([2])]
         how = Measurement(parse_measures("mrr,err"), pool, weights, 3, groups)
-        first, second = how.by_group(aligned.documents, aligned.scores)
+        first, second = how.by_group(how.evaluator(aligned.documents).measure(aligned.scores))
     assert first.values["mrr"] == pytest.approx((1 / 3 + 3 * 1.0) / 4)
     assert (first.n_queries, first.n_documents, second.n_queries) == (2, 5, 1)
     assert second.values == {"mrr": 1.0, "err": 7 / 8}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -12,14 +12,12 @@ from lmart.array_types import Float64Array, Int64Array, UInt8Array
 from lmart.binning import edge_sample
 from lmart.binning.edges import BinEdges, count_zeros, edges_of_cells, feature_groups, join_edges
 from lmart.distributed.actors import Actors
+from lmart.distributed.joined_set import JoinedSet, joined_set, pass_on, warn_of_never_met
+from lmart.distributed.part_reading import PartsFound
+from lmart.distributed.part_weights import WeightsFound, joined_weights, refuse_unfit
 from lmart.distributed.query_places import refuse_repeated, repeated_codes
-from lmart.distributed.training.shard_metadata import WeightsFound, refuse_mixed
-from lmart.distributed.training.shard_reading import PartsFound
 from lmart.distributed.training.shard_sums import Counts
-from lmart.errors import DataError
-from lmart.formats.documents.feature_table import FeatureTable
 from lmart.formats.documents.reading import for_models
-from lmart.formats.metadata_files import ALL_ZERO
 from lmart.formats.read_options import ReadOptions
 from lmart.scoring.feature_matching import FeatureMatcher
 from lmart.settings import TrainSettings
@@ -30,49 +28,6 @@ from lmart.training.boosting import without_trees
 
 KEPT = 4  # shards keep rows from the first pass if they are fewer than this share of a sample; to read again is cheap
 GATHERED = 1 << 20  # cells of the sample that the driver holds at a time
-
-
-@dataclass(frozen=True)
-class ShardedSet:
-    """What the driver knows of a data set.
-
-    source         : what to call it in messages
-    found          : of each shard, in order
-    feature_ids    : int64[n_features], ascending
-    feature_names  : n_features texts; None: they have numbers only
-    table_features : for each part that is a table, the ids of the features that it has a column for
-    """
-
-    source: str
-    found: Sequence[PartsFound] = field(repr=False)
-    feature_ids: Int64Array
-    feature_names: tuple[str, ...] | None
-    table_features: Mapping[str, Int64Array]
-
-    @property
-    def n_documents(self) -> int:
-        """The number of rows."""
-        return sum(one.n_documents for one in self.found)
-
-    @property
-    def n_queries(self) -> int:
-        """The number of queries."""
-        return sum(one.n_queries for one in self.found)
-
-    @property
-    def n_single(self) -> int:
-        """The number of queries of one row."""
-        return sum(one.n_single for one in self.found)
-
-    @property
-    def n_features(self) -> int:
-        """The number of features."""
-        return len(self.feature_ids)
-
-    @property
-    def grade_scale(self) -> int:
-        """The largest label rounded up, but at least 4."""
-        return max(one.grade_scale for one in self.found)
 
 
 class ValidationParts(NamedTuple):
@@ -118,8 +73,8 @@ class ShardedSets:
     """
 
     shards: Actors
-    train_set: ShardedSet
-    validation_sets: Sequence[ShardedSet]
+    train_set: JoinedSet
+    validation_sets: Sequence[JoinedSet]
     edges: BinEdges
     most_frequent_bins: UInt8Array
     exponents: Sequence[int]
@@ -145,7 +100,7 @@ def adjacent_parts(sizes: Sequence[int], n_shards: int) -> list[tuple[int, int]]
     return bounds
 
 
-def read_training_set(shards: Actors, parts: DataParts, options: ReadOptions, settings: TrainSettings) -> ShardedSet:
+def read_training_set(shards: Actors, parts: DataParts, options: ReadOptions, settings: TrainSettings) -> JoinedSet:
     """Read the labels, queries and features of the training set; DataError as one machine raises it.
 
     shards   : that read
@@ -157,20 +112,15 @@ def read_training_set(shards: Actors, parts: DataParts, options: ReadOptions, se
     silent = replace(options, tell=None, watch=None)
     most_kept = edge_sample.SAMPLE_LIMIT // (KEPT * len(shards))
     found: list[PartsFound] = shards.each("first_pass", [(paths, silent, settings.seed, most_kept) for paths in own])
-    joined, _ = _joined(parts.train.name, found, own)
-    _tell(found, options)
+    joined, _ = joined_set(parts.train.name, found, own)
+    pass_on(found, options)
     _refuse_spanning(shards, None, found)
-    table = FeatureTable()
-    table.of_tables = dict(joined.table_features)
-    for one in found:
-        table.ignored |= {index: met or table.ignored.get(index, False) for index, met in one.ignored.items()}
-    if unmet := table.never_met():
-        options.warning(f"{parts.train.name}: {unmet}")
+    warn_of_never_met(joined, options)
     return joined
 
 
 def read_bins(
-    shards: Actors, train_set: ShardedSet, settings: TrainSettings, pool: WorkerPool
+    shards: Actors, train_set: JoinedSet, settings: TrainSettings, pool: WorkerPool
 ) -> tuple[BinEdges, UInt8Array]:
     """Choose bin edges and find the bins of all rows; return the edges and each feature's most frequent bin.
 
@@ -197,7 +147,7 @@ def read_bins(
     return joined, found.counts.argmax(axis=1).astype(np.uint8)
 
 
-def _sample(shards: Actors, train_set: ShardedSet) -> int:
+def _sample(shards: Actors, train_set: JoinedSet) -> int:
     """Choose the rows that bin edges are chosen from, as one machine does; return how many there are."""
     first_rows = np.cumsum([0, *(one.n_documents for one in train_set.found)]).tolist()[:-1]
     places = [_places(train_set, one) for one in train_set.found]
@@ -220,7 +170,7 @@ def _gathered(cells: Sequence[Float64Array], sizes: Sequence[Int64Array]) -> Flo
     return np.concatenate([np.zeros(0), *(part for feature in zip(*parts, strict=True) for part in feature)])
 
 
-def _places(joined: ShardedSet, found: PartsFound) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+def _places(joined: JoinedSet, found: PartsFound) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
     """Return the feature of each column of a shard, int32[n_columns]."""
     if found.names is not None and joined.feature_names is not None:
         place = {name: number for number, name in enumerate(joined.feature_names)}
@@ -228,41 +178,10 @@ def _places(joined: ShardedSet, found: PartsFound) -> np.ndarray[tuple[int], np.
     return np.searchsorted(joined.feature_ids, found.ids).astype(np.int32)
 
 
-def _joined(source: str, found: Sequence[PartsFound], paths: Sequence[Sequence[str]]) -> tuple[ShardedSet, Int64Array]:
-    """Return the set of all shards, and the ids of its features in the order of first appearance."""
-    named = [one.names is not None for one in found if len(one.ids)]
-    for first, own, one in zip(paths, found, found, strict=True):
-        if len(own.ids) and (one.names is not None) != named[0]:
-            have, others = ("names", "numbers") if one.names else ("numbers", "names")
-            what = f"the features have {have} but those of other inputs {others}; give them the same columns"
-            raise DataError(what, first[0] if first else source)
-    names: tuple[str, ...] | None = None
-    tables: dict[str, Int64Array] = {}
-    if named and named[0]:
-        names = tuple(dict.fromkeys(name for one in found for name in one.names or ()))
-        ids = np.arange(1, len(names) + 1)
-        number = {name: place + 1 for place, name in enumerate(names)}
-        for one in found:
-            own_names = one.names or ()
-            for path, of_table in one.of_tables.items():
-                tables[path] = np.array([number[own_names[i - 1]] for i in of_table.tolist()], np.int64)
-    else:
-        ids = np.array(list(dict.fromkeys(i for one in found for i in one.ids.tolist())), np.int64)
-        for one in found:
-            tables |= one.of_tables
-    return ShardedSet(source, found, np.sort(ids), names, tables), ids
-
-
 def _deal(shards: Actors, parts: Sequence[str], sizes: Mapping[str, int]) -> list[list[str]]:
     """Return the parts of each shard."""
     bounds = adjacent_parts([sizes[part] for part in parts], len(shards))
     return [list(parts[first:last]) for first, last in bounds]
-
-
-def _tell(found: Sequence[PartsFound], options: ReadOptions) -> None:
-    for one in found:
-        for text, is_warning in one.told:
-            (options.warning if is_warning else options.notice)(text)
 
 
 def _refuse_spanning(shards: Actors, number: int | None, found: Sequence[PartsFound]) -> None:
@@ -273,8 +192,8 @@ def _refuse_spanning(shards: Actors, number: int | None, found: Sequence[PartsFo
 
 
 def read_validation_sets(
-    shards: Actors, parts: DataParts, options: ReadOptions, sets: tuple[ShardedSet, TrainSettings], strict: bool
-) -> tuple[list[ShardedSet], list[str]]:
+    shards: Actors, parts: DataParts, options: ReadOptions, sets: tuple[JoinedSet, TrainSettings], strict: bool
+) -> tuple[list[JoinedSet], list[str]]:
     """Read the validation sets into bins; return them, and warnings of features that only one side has.
 
     shards  : that hold the training set in bins
@@ -289,8 +208,8 @@ def read_validation_sets(
     for number, one in enumerate(parts.validation):
         own = _deal(shards, one.parts, parts.sizes)
         found: list[PartsFound] = shards.each("read_valid", [(paths, silent, model) for paths in own])
-        joined, ids = _joined(one.name, found, own)
-        _tell(found, options)
+        joined, ids = joined_set(one.name, found, own)
+        pass_on(found, options)
         _refuse_spanning(shards, number, found)
         matcher = FeatureMatcher(model)
         matcher.column_map(ids, joined.feature_names)
@@ -313,11 +232,10 @@ def read_metadata(shards: Actors, parts: DataParts) -> list[int]:
         of_shards = [
             (number, one.weights and one.weights[a:b], one.init_scores and one.init_scores[a:b]) for a, b in bounds
         ]
-        found: list[WeightsFound] = shards.each("read_metadata", of_shards)
-        refuse_mixed(found)
-        if one.weights is not None and not any(of_shard.any_above_zero for of_shard in found):
-            raise DataError(ALL_ZERO, one.weights[0])
-        exponents.append(max(of_shard.exponent for of_shard in found if of_shard.any_above_zero or one.weights is None))
+        found: WeightsFound = joined_weights(shards.each("read_metadata", of_shards))
+        if one.weights is not None:
+            refuse_unfit(found, one.weights[0])
+        exponents.append(found.exponent)
     return exponents
 
 
@@ -328,7 +246,7 @@ def read_sets(
     settings: TrainSettings,
     pool: WorkerPool,
     strict: bool = False,
-    check: Callable[[ShardedSet], None] = lambda train_set: None,
+    check: Callable[[JoinedSet], None] = lambda train_set: None,
 ) -> ShardedSets:
     """Read all sets of a run into shards; DataError as one machine raises it.
 

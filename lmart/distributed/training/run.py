@@ -10,7 +10,8 @@ import numpy as np
 
 from lmart.array_types import Float64Array, Int8Array
 from lmart.distributed.actors import Actors
-from lmart.distributed.training.inputs import ShardedSet, ShardedSets
+from lmart.distributed.joined_set import JoinedSet
+from lmart.distributed.training.inputs import ShardedSets
 from lmart.distributed.training.leaves import ShardedLeaves
 from lmart.distributed.training.shard import EdgeMagnitudes
 from lmart.distributed.training.shard_scores import OVERFLOW_SHIFT, MeasureSums, QueriesFound
@@ -63,7 +64,7 @@ class DistributedRun(BoostingRun):
         super().__init__(settings, without_trees(train_set, settings.recorded), learner, began)
 
 
-def _warnings_of(one: ShardedSet, found: Sequence[QueriesFound]) -> list[str]:
+def _warnings_of(one: JoinedSet, found: Sequence[QueriesFound]) -> list[str]:
     """Return what is to be said of the queries of a validation set."""
     if all(part.nothing_relevant for part in found):
         return [f"{one.source}: no query has a relevant document, so every measure of it is 0"]

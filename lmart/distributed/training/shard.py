@@ -15,9 +15,11 @@ from lmart.binning.edges import BinEdges
 from lmart.data.dataset import Judged
 from lmart.data.metadata import Sidecars
 from lmart.distributed.actors import LinkedActor
+from lmart.distributed.part_reading import PartsFound
+from lmart.distributed.part_weights import WeightsFound
 from lmart.distributed.runs import check_run
-from lmart.distributed.training.shard_metadata import WeightsFound, read_init_scores, read_weights
-from lmart.distributed.training.shard_reading import PartsFound, TrainingParts, ValidationParts
+from lmart.distributed.training.shard_metadata import read_init_scores, read_weights
+from lmart.distributed.training.shard_reading import TrainingParts, ValidationParts
 from lmart.distributed.training.shard_scores import MeasureSums, QueriesFound, measure_sums, weight_exponent
 from lmart.distributed.training.shard_sums import Counts, DrawnRows, PackedRoot, SplitsDone
 from lmart.formats.read_options import ReadOptions

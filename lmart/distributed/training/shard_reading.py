@@ -1,128 +1,22 @@
-"""What a worker reads: adjacent parts of a data set, in as many passes as bins need."""
+"""The parts of a training or validation set in a shard, read in as many passes as bins need."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from typing import NamedTuple
+from collections.abc import Iterator
 
 import numpy as np
 
-from lmart.array_types import Float64Array, Int32Array, Int64Array, UInt8Array, UInt64Array
+from lmart.array_types import Float64Array, Int32Array, Int64Array, UInt8Array
 from lmart.binning.binned_features import BinnedFeatures, Coder, RowsToCode, count_bins, lay_out, row_arrays
 from lmart.binning.edge_sample import ColumnCounts, RowSample
 from lmart.binning.edges import BinEdges, count_sample, gather_cells
 from lmart.binning.validation_set import CodedDataset, ValidationCoder
-from lmart.distributed.query_places import Place, codes_of, places_of
+from lmart.distributed.part_reading import PartsFound, PartsReader
 from lmart.errors import DataError
 from lmart.formats.documents.dataset_builder import LabelAndIdBuilder
-from lmart.formats.documents.feature_table import FeatureTable
-from lmart.formats.documents.reading import Batch, read_batches, source_name
-from lmart.formats.documents.row_blocks import SeenQueries
-from lmart.formats.read_options import ReadOptions
-from lmart.gains import grade_scale
+from lmart.formats.documents.reading import Batch
 from lmart.scoring.ensemble import Ensemble
-from lmart.streams import changed_while_read, state_of
-from lmart.threads import WorkerPool
-
-
-class PartsFound(NamedTuple):
-    """What a shard found in its parts of a data set.
-
-    n_documents, n_queries, n_single : rows, queries, and queries of one row
-    grade_scale : the largest label rounded up, but at least 4
-    ids         : int64[n_columns], of its features, in the order of first appearance
-    names       : of the columns; None: they have none
-    of_tables   : by part with a header: the ids that it has a column for
-    ignored     : the indices to ignore, and whether a row had them
-    query_codes : uint64[n_queries], a hash of each query id
-    told        : what readers told, and whether it is a warning
-    """
-
-    n_documents: int
-    n_queries: int
-    n_single: int
-    grade_scale: int
-    ids: Int64Array
-    names: tuple[str, ...] | None
-    of_tables: dict[str, Int64Array]
-    ignored: dict[int, bool]
-    query_codes: UInt64Array
-    told: list[tuple[str, bool]]
-
-
-class PartsReader:
-    """Reads adjacent parts of one data set.
-
-    paths   : the parts, in order
-    options : how they are read
-    pool    : the workers
-    check   : called from time to time; raises when the run was given up
-    """
-
-    def __init__(self, paths: Sequence[str], options: ReadOptions, pool: WorkerPool, check: Callable[[], None]) -> None:
-        self.paths, self.table, self.source = paths, FeatureTable(), source_name(paths) if paths else "data"
-        self.told: list[tuple[str, bool]] = []
-        self._options = replace(options, tell=self._tell)
-        self._pool, self._check = pool, check
-        self._queries = SeenQueries(group_by_qid=False)
-        self.labels: Float64Array = np.zeros(0)
-        self.query_offsets: Int64Array = np.zeros(1, np.int64)
-        self.part_rows = [0] * len(paths)
-        self._states = {path: state_of(path) for path in paths}
-
-    def _tell(self, text: str, is_warning: bool) -> None:
-        if text != f"{self.source}: {self.table.never_met()}":  # which all parts together decide
-            self.told.append((text, is_warning))
-
-    def batches(self, table: FeatureTable | None = None, queries: SeenQueries | None = None) -> Iterator[Batch]:
-        """Yield the rows of all parts, in batches of blocks.
-
-        table   : the features met so far; None: those of this reader
-        queries : the queries met so far; None: they were all met before
-        """
-        table = self.table if table is None else table
-        seen = SeenQueries(group_by_qid=True) if queries is None else queries
-        if queries is not None:
-            self.part_rows = [0] * len(self.paths)
-        for batch in read_batches(self.paths, self._options, self._pool, table, seen_queries=seen):
-            self._check()
-            if queries is not None:
-                self.part_rows[self.paths.index(batch.path)] += sum(map(len, batch.blocks))
-            yield batch
-
-    def found(self, ids_and_labels: LabelAndIdBuilder) -> PartsFound:
-        """Keep the labels and queries of all parts, and return what was found.
-
-        ids_and_labels : of all parts
-        """
-        self.labels, self.query_offsets = ids_and_labels.finish_labels()
-        sizes, names = np.diff(self.query_offsets), self.table.names
-        return PartsFound(
-            len(self.labels),
-            len(sizes),
-            int((sizes == 1).sum()),
-            grade_scale(self.labels),
-            self.table.ids.copy(),
-            None if names is None else tuple(names),
-            dict(self.table.of_tables),
-            dict(self.table.ignored),
-            codes_of(ids_and_labels.query_ids),
-            self.told,
-        )
-
-    def first_places(self, codes: Sequence[int]) -> dict[str, Place]:
-        """Return part and line of the first row of each query with one of these hashes, by id.
-
-        codes : of query ids
-        """
-        return places_of(self._queries.places, codes)
-
-    def refuse_changed(self) -> None:
-        """Raise DataError when a part is no longer what it was at first."""
-        for path, before in self._states.items():
-            if state_of(path) != before:
-                raise changed_while_read(path)
+from lmart.streams import changed_while_read
 
 
 class TrainingParts(PartsReader):

@@ -40,6 +40,11 @@ class LabelAndIdBuilder:
         """The ids of the queries so far."""
         return self._query_ids
 
+    @property
+    def document_ids(self) -> list[str] | None:
+        """The id of each row so far, '' where there is none; None without any."""
+        return self._document_ids
+
     def add(self, block: RowBlock, path: str) -> None:
         """Append the rows of one block; DataError when one input has labels or query ids and another has not."""
         for seen, there, what in (

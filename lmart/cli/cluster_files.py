@@ -1,0 +1,52 @@
+"""Files that workers of a cluster read: those beside the parts of the data, their names, and faults in them."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from lmart.errors import DataError, counted
+
+GROUPING = ", or use --group-by-qid"  # an advice of readers that workers cannot follow
+
+
+def one_for_each(option: str, pattern: str, files: Sequence[str], of: str, parts: Sequence[str]) -> Sequence[str]:
+    """Return the files that stand beside parts, one for each; DataError when there are not as many.
+
+    option  : that names them
+    pattern : its value
+    files   : that match it
+    of      : the option that names the parts
+    parts   : of the data
+    """
+    if len(files) != len(parts):
+        held, wanted = counted(len(files), "file"), counted(len(parts), "file")
+        raise DataError(f"{option} is {held}, but {of} {wanted}; give one for each, in the same order", pattern)
+    return files
+
+
+@contextmanager
+def without_grouping() -> Iterator[None]:
+    """Leave out of a DataError the advice to group rows, which workers cannot follow."""
+    try:
+        yield
+    except DataError as fault:
+        message = fault.message.replace(GROUPING, "")
+        raise DataError(message, fault.path, fault.line, fault.more) from None
+
+
+def as_given(pattern: str, path: str) -> str:
+    """Return a file that matches a pattern as this process would have found it.
+
+    pattern : as given
+    path    : as workers found it, whose current folder may be another one
+    """
+    literal = ""
+    for piece in pattern.split("/")[:-1]:
+        if glob.has_magic(piece):
+            break
+        literal += piece + "/"
+    absolute = os.path.join(os.path.abspath(literal), "")
+    return literal + path.removeprefix(absolute) if path.startswith(absolute) else path

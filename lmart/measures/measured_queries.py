@@ -1,0 +1,202 @@
+"""MeasuredQueries: what measures found in each query, which can be joined out of parts; and their means."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lmart.array_types import BoolArray, Float64Array, Int64Array
+from lmart.errors import DataError
+from lmart.measures.conventions import Conventions
+from lmart.measures.judgments import query_sums
+from lmart.measures.values import Measure
+
+
+@dataclass(frozen=True)
+class EvaluationReport:
+    """The measures of one ranking.
+
+    n_queries, n_documents : of the data
+    conventions : of all measures
+    values          : mean over the queries by str(measure), None when no query counts
+    per_query       : float64[n_queries] by str(measure), nan where the query is skipped
+    n_empty_queries : queries without a relevant document
+    grade_scales    : L of each measure of err by str(measure), whose stopping probability is (2^label - 1) / 2^L
+    grade_scale     : L of the first of them, or what it would be
+    """
+
+    values: dict[str, float | None]
+    per_query: dict[str, Float64Array]
+    n_queries: int
+    n_documents: int
+    n_empty_queries: int
+    grade_scale: int
+    conventions: Conventions
+    grade_scales: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def stopping(self) -> str:
+        """How likely a reader of err stops at a document, as a formula; with one of each measure when L differs."""
+        if len(set(self.grade_scales.values())) < 2:
+            return f"(2^label - 1) / 2^{self.grade_scale}"
+        return ", ".join(f"(2^label - 1) / 2^{scale} in {name}" for name, scale in self.grade_scales.items())
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as plain JSON values, without the queries one by one."""
+        return {
+            "queries": self.n_queries,
+            "documents": self.n_documents,
+            "empty_queries": self.n_empty_queries,
+            "conventions": self.conventions.to_json() | {"err": self.stopping},
+            "metrics": dict(self.values),
+        }
+
+
+class ScaledWeights(NamedTuple):
+    """Weights of queries, scaled by a power of two to at most 1.
+
+    per_query : float64[n_queries]
+    one       : what a weight of 1 is then
+    """
+
+    per_query: Float64Array
+    one: float
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredQueries:
+    """What the measures of a ranking are in each query: all that their means depend on.
+
+    values     : float64[n_queries] by str(measure), nan where the query is skipped
+    unweighted : bool[n_queries] by str(measure), queries whose value enters the mean with the weight 1; of measures
+                 that have such queries
+    sizes      : int64[n_queries], documents
+    is_empty   : bool[n_queries], whether no document is relevant
+    too_large  : by str(measure), for those that are too large for a number in some query: the largest label of the
+                 first of these queries
+    """
+
+    values: dict[str, Float64Array]
+    unweighted: dict[str, BoolArray]
+    sizes: Int64Array
+    is_empty: BoolArray
+    too_large: dict[str, float]
+
+    def taken(self, queries: Int64Array) -> MeasuredQueries:
+        """Return some of the queries.
+
+        queries : int64, their places
+        """
+        return MeasuredQueries(
+            {name: values[queries] for name, values in self.values.items()},
+            {name: unweighted[queries] for name, unweighted in self.unweighted.items()},
+            self.sizes[queries],
+            self.is_empty[queries],
+            self.too_large,
+        )
+
+    def report(self, measures: Sequence[Measure], weights: ScaledWeights | None, scale: int) -> EvaluationReport:
+        """Return the means; DataError when a DCG is too large for a number.
+
+        measures : that were computed, all with the same conventions
+        weights  : of the queries; None: all 1
+        scale    : L of a measure of err that names none itself
+        """
+        conventions, means = measures[0].conventions, {}
+        for name in map(str, measures):
+            if name in self.too_large:
+                raise DataError(
+                    f"{name} is too large for a number: the gain {conventions.gain} of label "
+                    f"{self.too_large[name]:g} is too large; measure ndcg, or use --gain linear"
+                )
+            means[name] = weighted_mean(self.values[name], weights, self.unweighted.get(name))
+        scales = label_scales(measures, scale)
+        return EvaluationReport(
+            means,
+            self.values,
+            len(self.sizes),
+            int(self.sizes.sum()),
+            int(np.count_nonzero(self.is_empty)),
+            next(iter(scales.values()), scale),
+            conventions,
+            scales,
+        )
+
+
+def joined_queries(parts: Sequence[MeasuredQueries]) -> MeasuredQueries:
+    """Return the queries of all parts, one part after the other.
+
+    parts : at least one, all of the same measures
+    """
+    first = parts[0]
+    too_large: dict[str, float] = {}
+    for part in reversed(parts):
+        too_large |= part.too_large
+    return MeasuredQueries(
+        {name: np.concatenate([part.values[name] for part in parts]) for name in first.values},
+        {name: np.concatenate([part.unweighted[name] for part in parts]) for name in first.unweighted},
+        np.concatenate([part.sizes for part in parts]),
+        np.concatenate([part.is_empty for part in parts]),
+        too_large,
+    )
+
+
+def label_scales(measures: Sequence[Measure], scale: int) -> dict[str, int]:
+    """Return L of each measure of err, by str(measure).
+
+    measures : to be computed
+    scale    : L of those that name none themselves
+    """
+    return {str(one): one.largest_label or scale for one in measures if one.kind.uses_label_scale}
+
+
+def weighted_mean(
+    values: Float64Array, weights: ScaledWeights | None, unweighted: BoolArray | None = None
+) -> float | None:
+    """Return the weighted mean over the queries that count, the same in any order of the queries; None without any.
+
+    values     : float64[n_queries], nan where a query does not count
+    weights    : of the queries; None: all 1
+    unweighted : bool[n_queries], queries whose value enters the sum with the weight 1; None: none
+    """
+    counts = ~np.isnan(values)
+    own = np.ones(len(values)) if weights is None else weights.per_query
+    total = math.fsum(own[counts].tolist())
+    if total == 0:
+        return None
+    if weights is not None and unweighted is not None:
+        own = np.where(unweighted, weights.one, own)
+    products = values[counts] if weights is None else values[counts] * own[counts]
+    try:
+        return math.fsum(products.tolist()) / total
+    except OverflowError:  # of dcg only; a power of two changes no digit
+        return math.fsum(np.ldexp(products, -64).tolist()) / total * 2.0**64
+
+
+def scaled_weights(weights: Float64Array, query_offsets: Int64Array) -> ScaledWeights:
+    """Return one weight a query, scaled by a power of two to at most 1, from one a query or one a document.
+
+    weights       : float64, one a query or one a document
+    query_offsets : int64[n_queries + 1]
+
+    DataError when there are neither as many as queries nor as many as documents, or one is negative or not finite.
+    """
+    n_queries, n_documents = len(query_offsets) - 1, int(query_offsets[-1])
+    if len(weights) not in (n_queries, n_documents):
+        raise DataError(
+            f"there are {len(weights)} weights, but {n_queries} queries and {n_documents} documents; "
+            "give one weight a query or one a document"
+        )
+    bad = ~(np.isfinite(weights) & (weights >= 0))
+    if bad.any():
+        i = int(np.argmax(bad))
+        raise DataError(f"weight {i + 1} is {float(weights[i])!r}; use finite numbers from 0 up")
+    exponent = -int(np.frexp(weights.max(initial=0.0))[1])
+    scaled, one = np.ldexp(weights, exponent), float(np.ldexp(1.0, exponent))
+    if len(weights) != n_queries:
+        scaled = query_sums(scaled, query_offsets) / np.maximum(np.diff(query_offsets), 1)
+    return ScaledWeights(scaled, one)
