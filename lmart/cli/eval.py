@@ -46,16 +46,16 @@ Each mean has a bootstrap interval. Of several systems the first is what the oth
 the difference of the means with its interval, wins and losses, p values of paired tests, and the queries that gained
 and lost most; lmart-measures(7) says how. The same --seed gives the same digits for any number of threads.
 
-With --dask the workers of a Dask cluster measure the queries (pip install 'lmart[dask]'): dask scheduler and dask worker
-start one, local:N is one for the time of the command. The output has the bytes of one process over the same files in
-the same order, whatever the number of workers. Names may be patterns in quotes; they are found, in the order of their
-characters, where the workers are, which need storage they share at the same path. The files of --data are parts of one
-data set, each read by one thread of a worker, which keeps labels and scores of the part but no features; rows of a
-query are in one file. --scores and --weights are patterns too: one file beside each part. Models and --by are read by
-this process, which gets the measures of each query, and no rows. Workers need the same versions of lmart, numba and
-numpy, and connections from this process. A worker that is lost ends the command, with nothing written. Whoever reaches
-a scheduler can run programs on it: protect it with TLS (--dask-security) or a network of its own. --qrels, --run,
---query-sizes, --group-by-qid and standard input for what workers read do not go with --dask."""
+With --dask the workers of a Dask cluster measure the queries (pip install 'lmart[dask]'): dask scheduler and dask
+worker start one, local:N is one for the time of the command. The output has the bytes of one process over the same
+files in the same order, whatever the number of workers. Names may be patterns in quotes; they are found, in the order
+of their characters, where the workers are, which need storage they share at the same path. The files of --data are
+parts of one data set, each read by one thread of a worker, which keeps labels and scores of the part but no features;
+rows of a query are in one file. --scores and --weights are patterns too: one file beside each part. Models and --by are
+read by this process, which gets the measures of each query, and no rows. Workers need the same versions of lmart, numba
+and numpy, and connections from this process. A worker that is lost ends the command, with nothing written. Whoever
+reaches a scheduler can run programs on it: protect it with TLS (--dask-security) or a network of its own. --qrels,
+--run, --query-sizes, --group-by-qid and standard input for what workers read do not go with --dask."""
 
 EPILOG = """\b
 Examples:

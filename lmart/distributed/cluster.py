@@ -6,6 +6,7 @@ Scheduling, transport, encryption and the detection of failures are those of the
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextlib
 import json
 import logging
@@ -30,7 +31,7 @@ WAITED = 1.0  # seconds between looks at whether all workers are still there
 NOTICED = 10.0  # seconds in which a scheduler knows that a worker is gone
 STARTING = 55  # seconds that worker processes of this machine have to start
 ANSWER = 15.0  # seconds in which a scheduler answers
-LOST = (OSError, RuntimeError, asyncio.CancelledError)
+LOST = (OSError, RuntimeError, asyncio.CancelledError, concurrent.futures.CancelledError)
 SECURITY_FIELDS = ("tls_ca_file", "tls_client_cert", "tls_client_key")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import threading
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -109,6 +110,7 @@ def test_a_result_that_takes_long_is_asked_for_once(waiting: Cluster) -> None:
         (DataError("wrong", "a.svm", 3), DataError, "a.svm:3: wrong"),
         (ValueError("no"), ValueError, "no"),
         (asyncio.CancelledError(), LmartError, "the cluster: a worker cannot be reached"),
+        (concurrent.futures.CancelledError(), LmartError, "the cluster: a worker cannot be reached"),
         (OSError("broken"), LmartError, "a worker cannot be reached .broken."),
         (PermissionError(13, "denied"), PermissionError, "denied"),
     ],
