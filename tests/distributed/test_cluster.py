@@ -213,6 +213,7 @@ def test_a_result_that_takes_long_is_asked_for_once(waiting: Cluster) -> None:
         (DataError("wrong", "a.svm", 3), DataError, "a.svm:3: wrong"),
         (ValueError("no"), ValueError, "no"),
         (asyncio.CancelledError(), LmartError, "the cluster: a worker cannot be reached"),
+        (concurrent.futures.CancelledError(), LmartError, "the cluster: a worker cannot be reached"),
         (OSError("broken"), LmartError, "a worker cannot be reached .broken."),
         (TimeoutError(), LmartError, "the cluster: a worker cannot be reached"),
         (PermissionError(13, "denied"), PermissionError, "denied"),
