@@ -28,7 +28,7 @@ WAITED = 1.0  # seconds between looks at whether all workers are still there
 NOTICED = 10.0  # seconds in which a scheduler knows that a worker is gone
 STARTING = 55  # seconds that worker processes of this machine have to start
 ENDING = 5.0  # seconds in which workers are told that a run is over
-LOST = (OSError, RuntimeError, asyncio.CancelledError)
+ANY = (Exception, asyncio.CancelledError)
 
 
 def _wait_for_workers(client: Any, local: LocalCluster) -> None:
@@ -77,7 +77,7 @@ class Cluster:
             if self._client.status != "running":
                 raise OSError
             return self._client.sync(function, callback_timeout=ANSWER, **named)
-        except (OSError, RuntimeError, TimeoutError, asyncio.CancelledError):
+        except ANY:
             raise LmartError(f"{self._where} is lost; start it and its workers again, and then this command") from None
 
     def _refuse_other_versions(self) -> None:
@@ -147,7 +147,7 @@ class Cluster:
             except MemoryError as fault:
                 what = f"a worker has not enough memory{f' ({fault})' if str(fault) else ''}"
                 raise LmartError(f"{what}; use less data, more workers, or larger ones") from None
-            except LOST as fault:
+            except ANY as fault:
                 if was_done or not isinstance(fault, TimeoutError):
                     raise self.failure(fault) from None
                 self._refuse_lost()
@@ -157,15 +157,18 @@ class Cluster:
 
         fault : what `distributed` or the shard raised
         """
-        if isinstance(fault, RuntimeError) and "lost" not in str(fault):
-            return fault
         if isinstance(fault, OSError) and fault.filename is not None:  # of a file
             return fault
         until = time.monotonic() + NOTICED
         while time.monotonic() < until:  # the scheduler may hear of it later than this process
             self._refuse_lost()
             time.sleep(WAITED / 4)
-        if isinstance(fault, OSError) and fault.errno is not None and not isinstance(fault, ConnectionError):
+        if isinstance(fault, OSError):
+            of_work = fault.errno is not None and not isinstance(fault, ConnectionError)
+        else:
+            of_work = not isinstance(fault, asyncio.CancelledError) and "lost" not in str(fault)
+            of_work = of_work and type(fault).__name__ != "KilledWorker"  # of `distributed`: a task ended its workers
+        if of_work:
             return fault
         what = f"{self._where}: a worker cannot be reached ({fault or type(fault).__name__})"
         return LmartError(f"{what}; this process needs connections to the workers, not only to the scheduler")
@@ -236,7 +239,7 @@ class WorkerActors(Actors):
     def _begin(self, actor: Any, method: str, arguments: tuple[Any, ...]) -> Any:
         try:
             return getattr(actor, method)(*arguments)
-        except LOST as fault:
+        except ANY as fault:
             raise self._cluster.failure(fault) from None
 
 
