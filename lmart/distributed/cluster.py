@@ -33,7 +33,7 @@ NOTICED = 10.0  # seconds in which a scheduler knows that a worker is gone
 STARTING = 55  # seconds that worker processes of this machine have to start
 ENDING = 5.0  # seconds in which workers are told that a run is over
 LEAST_AT_ONCE, AHEAD = 256, 8  # tasks handed in together: in all, and for each thread of workers
-LOST = (OSError, RuntimeError, asyncio.CancelledError, concurrent.futures.CancelledError)
+ANY = (Exception, asyncio.CancelledError)
 
 
 def _wait_for_workers(client: Any, local: LocalCluster) -> None:
@@ -82,7 +82,7 @@ class Cluster:
             if self._client.status != "running":
                 raise OSError
             return self._client.sync(function, callback_timeout=ANSWER, **named)
-        except (OSError, RuntimeError, TimeoutError, asyncio.CancelledError):
+        except ANY:
             raise LmartError(f"{self._where} is lost; start it and its workers again, and then this command") from None
 
     def _refuse_other_versions(self) -> None:
@@ -183,7 +183,7 @@ class Cluster:
         except MemoryError as fault:
             what = f"a worker has not enough memory{f' ({fault})' if str(fault) else ''}"
             raise LmartError(f"{what}; use less data, more workers, or larger ones") from None
-        except LOST as fault:
+        except ANY as fault:
             raise self.failure(fault) from None
 
     def failure(self, fault: BaseException) -> BaseException:
@@ -191,15 +191,18 @@ class Cluster:
 
         fault : what `distributed` or the shard raised
         """
-        if isinstance(fault, RuntimeError) and "lost" not in str(fault):
-            return fault
         if isinstance(fault, OSError) and fault.filename is not None:  # of a file
             return fault
         until = time.monotonic() + NOTICED
         while time.monotonic() < until:  # the scheduler may hear of it later than this process
             self._refuse_lost()
             time.sleep(WAITED / 4)
-        if isinstance(fault, OSError) and fault.errno is not None and not isinstance(fault, ConnectionError):
+        if isinstance(fault, OSError):
+            of_work = fault.errno is not None and not isinstance(fault, ConnectionError)
+        else:
+            of_work = not isinstance(fault, asyncio.CancelledError) and "lost" not in str(fault)
+            of_work = of_work and type(fault).__name__ != "KilledWorker"  # of `distributed`: a task ended its workers
+        if of_work:
             return fault
         what = f"{self._where}: a worker cannot be reached ({fault or type(fault).__name__})"
         return LmartError(f"{what}; this process needs connections to the workers, not only to the scheduler")

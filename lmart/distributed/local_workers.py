@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+HOST = "127.0.0.1"  # so that nobody else reaches what runs here
 ENDING = 5.0  # seconds that a worker has to end
 
 
@@ -43,10 +44,10 @@ def local_cluster(distributed: Any, processes: int, threads: int) -> Iterator[Lo
         with dask.config.set({"temporary-directory": folder}):  # else the scheduler leaves a folder of its own
             cluster = distributed.LocalCluster(
                 n_workers=0,
-                host="127.0.0.1",
+                host=HOST,
                 protocol="tcp://",
-                dashboard_address="127.0.0.1:0",  # of its pages, which cannot be turned off; any free port
-                scheduler_kwargs={"dashboard": False},
+                dashboard_address=None,
+                scheduler_kwargs={"dashboard_address": f"{HOST}:0"},  # any free port in place of 8787
                 silence_logs=logging.CRITICAL,
             )
         try:
@@ -68,8 +69,8 @@ def local_cluster(distributed: Any, processes: int, threads: int) -> Iterator[Lo
 def _start_worker(address: str, threads: int, folder: str) -> subprocess.Popen[bytes]:
     """Start a worker process of the scheduler at an address."""
     command = [sys.executable, "-P", "-m", "distributed.cli.dask_worker", address, "--nthreads", str(threads)]
-    command += ["--no-nanny", "--no-dashboard", "--memory-limit", "0", "--death-timeout", "60"]
-    command += ["--local-directory", folder]
+    command += ["--host", HOST, "--no-dashboard", "--dashboard-address", f"{HOST}:0", "--no-nanny"]
+    command += ["--memory-limit", "0", "--death-timeout", "60", "--local-directory", folder]
     return subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,

@@ -7,9 +7,11 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -182,3 +184,32 @@ def test_an_interrupt_ends_the_workers(data: list[str]) -> None:
     assert not any(map(is_running, workers))
     assert not Path("m.json").exists()
     assert list(Path("temporary").iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.cluster
+def test_nobody_else_reaches_workers_of_this_machine(data: list[str]) -> None:
+    """Not even what they tell of themselves by HTTP; and a dashboard of another cluster is in nobody's way."""
+    with socket.socket() as dashboard:
+        with suppress(OSError):  # somebody has it
+            dashboard.bind(("127.0.0.1", 8787))
+            dashboard.listen()
+        command = start("train", "--data", *data, "--trees", "100000", "--out", "m.json", "--dask", "local:1")
+        assert command.stderr is not None
+        said = iter(command.stderr.readline, b"")
+        lines = [line for line, _ in zip(said, range(4), strict=False)]
+        assert all(line.startswith(b"lmart: ") for line in lines)
+        found = [address for pid in (command.pid, *children(command.pid)) for address in listening(pid)]
+        command.terminate()
+        command.communicate(timeout=60)
+        assert len(found) >= 3 and set(found) == {"0100007F"}
+
+
+def listening(pid: int) -> list[str]:
+    """Return the addresses that a process listens at, in the digits of Linux."""
+    own = set()
+    for one in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(OSError):
+            own.add(os.readlink(one))
+    rows = [line.split() for name in ("tcp", "tcp6") for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]]
+    return [row[1].partition(":")[0] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in own]

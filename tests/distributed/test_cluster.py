@@ -121,6 +121,40 @@ def test_a_worker_that_was_started_anew_at_its_address_is_lost() -> None:
         one._refuse_lost()
 
 
+class ClosedWorker(Client):
+    """Its worker b is gone at the second look."""
+
+    def sync(self, function: Any, **options: object) -> Any:
+        found = super().sync(function, **options)
+        if function == "ncores":
+            self.threads = {"tcp://a": 1}
+        return found
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        RuntimeError("cannot schedule new futures after shutdown"),  # of a worker that is closing
+        ValueError("Worker holding Actor was lost.  Status: cancelled"),
+        OSError("Unable to contact Actor's worker"),
+        asyncio.CancelledError(),
+    ],
+    ids=repr,
+)
+def test_faults_of_a_worker_that_is_about_to_be_missed(fault: BaseException) -> None:
+    one = Cluster(ClosedWorker({"tcp://a": 1, "tcp://b": 1}, {"tcp://a": OWN, "tcp://b": OWN}), "the cluster")
+    with pytest.raises(LmartError, match="the worker tcp://b is lost"):
+        one.failure(fault)
+
+
+def test_faults_of_the_work_are_raised_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "NOTICED", 0)
+    for fault in (KeyError("a mistake"), OSError(5, "Input/output error")):
+        assert joined().failure(fault) is fault
+    for lost in (OSError("Unable to contact"), ConnectionResetError(104, "reset"), RuntimeError("was lost")):
+        assert "a worker cannot be reached" in str(joined().failure(lost))
+
+
 def test_faults_of_files_and_memory_are_told_at_once() -> None:
     fault = FileNotFoundError(2, "No such file", "part.svm")
     assert joined().failure(fault) is fault
