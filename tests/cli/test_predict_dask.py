@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import time
@@ -131,6 +132,13 @@ def test_one_part_needs_no_pattern(here: list[str]) -> None:
         (lambda: os.link("m.json", "out/part-5.txt"), (), 1, "out/part-5.txt: would overwrite the input m.json"),
         (lambda: None, ("-o", "none/*.txt"), 1, "none/part-0.txt: cannot be written: there is no folder "),
         (lambda: None, ("--data", "nope*"), 1, "nope*: no file of the workers matches it"),
+        (
+            lambda: shutil.copy("part-2.svm", "part-9.svm"),
+            (),
+            1,
+            "part-9.svm:1: query '5' comes back: it first stood at part-2.svm:1, and its rows are not adjacent; put "
+            "them together, or use --group-by-qid",
+        ),
         (lambda: None, ("--strict", "--data", "wide*"), 1, "wide.svm: 1 of 2 features is not in the model: '99'"),
     ],
 )
