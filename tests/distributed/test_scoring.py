@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import pickle
+import tracemalloc
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from lmart.distributed.runs import give_up
 from lmart.distributed.scored_parts import ScoredParts
 from lmart.distributed.scoring import PartScored, ScoringJob, find_places, score_part
 from lmart.errors import DataError, LmartError
+from lmart.formats.documents import text_reader
 from lmart.formats.documents.reading import for_models
 from lmart.formats.models.model_files import read_model
 from lmart.formats.read_options import ReadOptions
@@ -218,3 +220,19 @@ def test_the_driver_holds_no_more_of_a_query_than_a_hash(model: Ensemble) -> Non
     found = score_part(job_of(model), "d.svm", "o")
     assert found.query_codes.dtype == np.uint64
     assert len(pickle.dumps(found)) < 5000 * 8 + 2000
+
+
+@pytest.mark.parametrize("changed", [{}, {"form": "tsv"}, {"form": "jsonl", "explain": True, "top": 1}], ids=str)
+def test_memory_does_not_grow_with_the_part(
+    changed: dict[str, Any], model: Ensemble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_reader, "BLOCK", 1 << 14)
+    monkeypatch.setattr(text_reader, "FIRST_BLOCK", 1 << 14)
+    job, peaks = job_of(model, **changed), []
+    for n_queries in (20, 20, 200):  # what the first one loads stays
+        Path("d.svm").write_text(learnable(3, n_queries, length=100))
+        tracemalloc.start()
+        score_part(job, "d.svm", "o")
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[2] < 1.1 * peaks[1]

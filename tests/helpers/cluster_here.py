@@ -6,7 +6,7 @@ import itertools
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 from lmart.distributed.addresses import Address
 
@@ -15,10 +15,12 @@ class ClusterHere:
     """Runs tasks one after the other, in place of `lmart.distributed.cluster.Cluster`."""
 
     on_this_machine = True
+    newest: ClassVar[ClusterHere]
 
     def __init__(self, run: str = "test") -> None:
         self.run = run
         self.told: list[str] = []
+        ClusterHere.newest = self
 
     def run_tasks(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
         for call in calls:
