@@ -33,6 +33,7 @@ NOTICED = 10.0  # seconds in which a scheduler knows that a worker is gone
 STARTING = 55  # seconds that worker processes of this machine have to start
 ENDING = 5.0  # seconds in which workers are told that a run is over
 LEAST_AT_ONCE, AHEAD = 256, 8  # tasks handed in together: in all, and for each thread of workers
+CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 ANY = (Exception, asyncio.CancelledError)
 
 
@@ -200,7 +201,7 @@ class Cluster:
         if isinstance(fault, OSError):
             of_work = fault.errno is not None and not isinstance(fault, ConnectionError)
         else:
-            of_work = not isinstance(fault, asyncio.CancelledError) and "lost" not in str(fault)
+            of_work = not isinstance(fault, CANCELLED) and "lost" not in str(fault)
             of_work = of_work and type(fault).__name__ != "KilledWorker"  # of `distributed`: a task ended its workers
         if of_work:
             return fault

@@ -71,7 +71,7 @@ WORKERS = [
     Fault("reading validation, 2nd set", _shard("read_valid"), 2, after=True, n_workers=3, worker=1),
     Fault("reading metadata", _shard("read_metadata"), worker=0),
     Fault("before the first tree", _shard("prepare"), n_workers=3, worker=2),
-    Fault("tree 1, gradients", _shard("compute_gradients"), 1, worker=0),
+    Fault("tree 1, gradients", _shard("_compute_gradients"), 1, worker=0),
     Fault("tree 1, first split", _shard("split"), 1, worker=1),
     Fault("tree 1, after it", _shard("finish_tree"), 1, after=True, n_workers=3, worker=0),
     Fault("tree 2, drawing rows", _shard("draw"), 2, n_workers=3, worker=1),
@@ -87,7 +87,7 @@ SCHEDULER = [
     Fault("reading its first file", _shard("_check"), scheduler=True),
     Fault("binning", _shard("code"), scheduler=True, worker=1),
     Fault("tree 1, first split", _shard("split"), 1, scheduler=True),
-    Fault("tree 5, gradients", _shard("compute_gradients"), 5, after=True, scheduler=True, n_workers=3, worker=2),
+    Fault("tree 5, gradients", _shard("_compute_gradients"), 5, after=True, scheduler=True, n_workers=3, worker=2),
     Fault("weighing the rankers", _shard("squares"), 1, scheduler=True, in_tests=True),
 ]
 

@@ -68,7 +68,7 @@ PLACES = [
     "lmart.distributed.parts:find_files",
     f"{READING}.found",
     *(f"{SHARD}.{name}" for name in ("__init__", "_check", "first_pass", "sample", "counts", "code", "lay_out")),
-    *(f"{SHARD}.{name}" for name in ("read_valid", "read_metadata", "prepare", "compute_gradients", "draw", "pack")),
+    *(f"{SHARD}.{name}" for name in ("read_valid", "read_metadata", "prepare", "_compute_gradients", "draw", "pack")),
     *(f"{SHARD}.{name}" for name in ("split", "finish_tree", "add", "keep", "squares", "close")),
     *(f"lmart.distributed.scoring:{name}" for name in ("score_part", "ScoringJob.check")),
     "lmart.streams.staged:put_in_place",
