@@ -16,12 +16,13 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from lmart.distributed.actors import FAN_IN, Actors, add_all, below
+from lmart.distributed.actors import Actors
 from lmart.distributed.addresses import Address
 from lmart.distributed.connecting import ANSWER, begin, connect, load_distributed
 from lmart.distributed.local_workers import LocalCluster, local_cluster
 from lmart.distributed.runs import give_up
 from lmart.distributed.signs_of_life import SignsOfLife, lost_worker
+from lmart.distributed.worker_actors import WorkerActors
 from lmart.errors import LmartError, counted
 from lmart.threads import chunks
 
@@ -156,7 +157,7 @@ class Cluster:
         """
         if isinstance(future, concurrent.futures.Future):
             return self.wait_for(functools.partial(asyncio.wrap_future, future))
-        return self.wait_for(functools.partial(_itself, future))
+        return self.wait_for(lambda: future)
 
     def wait_for(self, work: Callable[[], Awaitable[Result]]) -> Result:
         """Return the result of work in the thread of the connection; LmartError when a worker or the scheduler is lost.
@@ -172,7 +173,7 @@ class Cluster:
 
         with self._naming_what_is_lost():
             while not self._client.sync(begin_or_go_on):
-                self._refuse_lost()
+                self.check()
             return tasks[0].result()
 
     @contextmanager
@@ -196,7 +197,7 @@ class Cluster:
             return fault
         until = time.monotonic() + NOTICED
         while time.monotonic() < until:  # the scheduler may hear of it later than this process
-            self._refuse_lost()
+            self.check()
             time.sleep(WAITED / 4)
         if isinstance(fault, OSError):
             of_work = fault.errno is not None and not isinstance(fault, ConnectionError)
@@ -208,7 +209,7 @@ class Cluster:
         what = f"{self._where}: a worker cannot be reached ({fault or type(fault).__name__})"
         return LmartError(f"{what}; this process needs connections to the workers, not only to the scheduler")
 
-    def _refuse_lost(self) -> None:
+    def check(self) -> None:
         """Raise LmartError when the scheduler or a worker of this run is lost."""
         there = self.running_workers()
         held = [] if self._actors is None else self._actors.held
@@ -224,23 +225,14 @@ class Cluster:
 
         finished : the run is done; else workers are told to give up what they do
         """
-        with contextlib.suppress(Exception):
-            if not finished:
-                begin(self._give_up).result(ENDING)
-            elif self._actors is not None:
+        if not finished:
+            self.tell(give_up, self.run)
+        elif self._actors is not None:
+            with contextlib.suppress(Exception):
                 begin(self._actors.call, "close").result(ENDING)
         self._actors = None
         with contextlib.suppress(Exception, asyncio.CancelledError):
             self._client.close(timeout=2)
-
-    def _give_up(self) -> None:
-        """Tell the workers that are there to give up the run."""
-        there = self.running_workers()
-        self._client.run(give_up, self.run, workers=[one for one in self.addresses if one in there])
-
-    def check(self) -> None:
-        """Raise LmartError when the scheduler or a worker of this run is lost."""
-        self._refuse_lost()
 
     def tell(self, function: Callable[..., object], *arguments: object) -> None:
         """Call a function on every worker that is there, at once, whatever else it does; faults are passed over.
@@ -253,86 +245,6 @@ class Cluster:
 
     def _tell(self, function: Callable[..., object], *arguments: object) -> None:
         self._client.run(function, *arguments, workers=list(self.running_workers()), on_error="ignore")
-
-
-class WorkerActors(Actors):
-    """Objects on the workers of a cluster, worked on side by side.
-
-    cluster : they are on
-    held    : futures of the objects, which live as long as these
-    """
-
-    def __init__(self, cluster: Cluster, held: Sequence[Any]) -> None:
-        self._cluster, self.held = cluster, held
-        self._objects = [cluster.wait(one) for one in held]
-        n = len(self._objects)
-        self._is_tree = n > 1 + FAN_IN
-        if self._is_tree:
-            self.each("link", [([self._objects[other] for other in below(number, n)],) for number in range(n)])
-
-    def __len__(self) -> int:
-        return len(self._objects)
-
-    def each(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Call a method of every object, at the same time; return what they return.
-
-        method    : its name
-        arguments : of each object
-        """
-        answers: list[Any] = self._cluster.wait_for(lambda: _all(self._begin(method, arguments)))
-        return answers
-
-    def add(self, method: str, *arguments: Any) -> Any:
-        """Call a method of every object with the same arguments, at the same time; return the sum of what they return.
-
-        method    : its name; it returns an `Addend`, or None everywhere
-        arguments : of the call
-        """
-        (total,) = self.add_each(method, [arguments])
-        return total
-
-    def add_each(self, method: str, calls: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
-        """Call a method several times, as `add` does; yield each sum, while the next calls are worked on.
-
-        method : its name; it returns an `Addend`, or None everywhere
-        calls  : arguments of each call
-        """
-        begun: list[asyncio.Task[list[Any]]] = []
-
-        async def first() -> list[Any]:
-            begun.extend(asyncio.ensure_future(_all(self._begin_adding(method, arguments))) for arguments in calls)
-            return await begun[0]
-
-        if calls:
-            yield add_all(self._cluster.wait_for(first))
-        for one in begun[1:]:
-            yield add_all(self._cluster.wait_for(functools.partial(_itself, one)))
-
-    def ask(self, number: int, method: str, *arguments: Any) -> Any:
-        """Call a method of one object and return what it returns.
-
-        number    : of the object, from 0
-        method    : its name
-        arguments : of the call
-        """
-        return self._cluster.wait_for(lambda: getattr(self._objects[number], method)(*arguments))
-
-    def _begin(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Awaitable[Any]]:
-        return [getattr(one, method)(*own) for one, own in zip(self._objects, arguments, strict=True)]
-
-    def _begin_adding(self, method: str, arguments: tuple[Any, ...]) -> list[Awaitable[Any]]:
-        if self._is_tree:
-            return [self._objects[0].add_up(method, arguments)]
-        return self._begin(method, [arguments] * len(self))
-
-
-def _itself(awaited: Awaitable[Result]) -> Awaitable[Result]:
-    return awaited
-
-
-async def _all(begun: Sequence[Awaitable[Result]]) -> list[Result]:
-    """Return the answers to calls that were begun; raise the first error once those before it are answered."""
-    return [await one for one in begun]
 
 
 @contextmanager

@@ -10,6 +10,9 @@ import numpy as np
 from lmart.array_types import UInt64Array
 from lmart.formats.documents.row_blocks import comes_back
 
+SLICED = 1 << 20  # hashes from which on they are compared slice by slice, by their first bits
+SLICE_BITS = 4
+
 Place = tuple[str, int]  # part and line of the first row of a query
 
 
@@ -41,8 +44,13 @@ def repeated_codes(codes: Sequence[UInt64Array]) -> UInt64Array:
 
     codes : of each part, or of each worker's parts
     """
-    ordered = np.sort(np.concatenate([np.zeros(0, np.uint64), *codes]))
-    return np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+    slices = range(1 if sum(map(len, codes)) < SLICED else 1 << SLICE_BITS)
+    again = [np.zeros(0, np.uint64)]
+    for number in slices:  # so that the driver holds a second copy of a few only
+        own = codes if len(slices) == 1 else [one[one >> np.uint64(64 - SLICE_BITS) == number] for one in codes]
+        ordered = np.sort(np.concatenate([np.zeros(0, np.uint64), *own]))
+        again.append(np.unique(ordered[1:][ordered[1:] == ordered[:-1]]))
+    return np.concatenate(again)
 
 
 def refuse_repeated(found: Iterable[Mapping[str, Place]], can_group: bool = False) -> None:

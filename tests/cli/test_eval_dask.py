@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from helpers.cluster_here import connected_here
 from helpers.commands import PROGRAM, run, start
-from helpers.parts import as_table, connected_here, judged_queries, split, write_beside
+from helpers.parts import as_table, judged_queries, split, write_beside
 from helpers.processes import children, is_running, opens_pipe
 
 ALL = "ndcg@3,ndcg,dcg@5,map,map@3,mrr,p@3,recall@3,err@3,err,err(max=9)@2,rbp(0.9),bpref,kendall,judged@3,p@2(rel=2)"
@@ -382,7 +383,7 @@ def test_workers_of_this_machine_give_the_bytes_of_one_process(n_workers: int, f
 def test_workers_with_another_current_folder(folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """They get full names, and the report has those of the command line."""
     names = standard_data(folders, 3)
-    monkeypatch.setattr("helpers.parts.TasksHere.on_this_machine", False)
+    monkeypatch.setattr("helpers.cluster_here.ClusterHere.on_this_machine", False)
     for folder in ("", "./", "../many/", f"{folders[1]}/", "../m?ny/"):
         one = measured(folders[1], "--data", *(folder.replace("?", "a") + name for name in names), "-m", "m.json")
         many = measured(folders[1], "--data", f"{folder}part-*.svm", "-m", "m.json", *ON_CLUSTER)

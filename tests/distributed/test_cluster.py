@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from lmart.distributed import cluster, parts
-from lmart.distributed.cluster import Cluster, WorkerActors
+from lmart.distributed.cluster import Cluster
 from lmart.distributed.connecting import begin
 from lmart.distributed.signs_of_life import SILENT, SignsOfLife
+from lmart.distributed.worker_actors import WorkerActors
 from lmart.errors import DataError, LmartError
 
 OWN: dict[str, str | None] = {"lmart": "0.1.0", "numba": "0.60.0", "numpy": "2.0.0"}
@@ -115,10 +116,10 @@ def test_a_worker_that_was_started_anew_at_its_address_is_lost() -> None:
     """As a nanny does on a fixed port: the address is there, what the worker held is not."""
     one = joined()
     one._actors = WorkerActors(one, [Slow(), Slow()])
-    one._refuse_lost()
+    one.check()
     one._actors.held[1].status = "error"
     with pytest.raises(LmartError, match="the worker tcp://b is lost"):
-        one._refuse_lost()
+        one.check()
 
 
 class ClosedWorker(Client):
