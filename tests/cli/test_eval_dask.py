@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 from helpers.cluster_here import connected_here
+from helpers.clusters import children, is_running, opens_pipe
 from helpers.commands import PROGRAM, run, start
 from helpers.parts import as_table, judged_queries, split, write_beside
-from helpers.processes import children, is_running, opens_pipe
 
 ALL = "ndcg@3,ndcg,dcg@5,map,map@3,mrr,p@3,recall@3,err@3,err,err(max=9)@2,rbp(0.9),bpref,kendall,judged@3,p@2(rel=2)"
 ON_CLUSTER = ("--dask", "local:2")
@@ -365,16 +365,16 @@ def test_wrong_usage_is_refused_before_anything_is_started(options: tuple[str, .
 
 
 @pytest.mark.slow
+@pytest.mark.cluster
 @pytest.mark.parametrize("n_workers", [2, 3])
 def test_workers_of_this_machine_give_the_bytes_of_one_process(n_workers: int, folders: tuple[Path, Path]) -> None:
-    pytest.importorskip("distributed")
     names = standard_data(folders, 5)
     options = (*SYSTEMS, "--metric", ALL, "--weights", "by_row-?.txt", "--by", "groups.tsv", "--per-query", "q.tsv")
     for more in ((), ("--json", "--ties", "docid")):
         one = measured(folders[0], "--data", *names, *options, *more)
         os.chdir(folders[1])
         command = [*PROGRAM, "eval", "--data", "part-*.svm", *options, *more, "--dask", f"local:{n_workers}"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
         assert (done.returncode, done.stdout, done.stderr) == one[:3]
         assert Path("q.tsv").read_bytes() == one[3]["q.tsv"]
 
@@ -416,9 +416,9 @@ def end(command: subprocess.Popen[bytes], how: Callable[[list[int]], None]) -> t
 
 
 @pytest.mark.slow
+@pytest.mark.cluster
 @pytest.mark.parametrize("lost", [True, False], ids=["a lost worker", "an interrupt"])
 def test_what_ends_early_writes_nothing(lost: bool, folders: tuple[Path, Path]) -> None:
-    pytest.importorskip("distributed")
     standard_data(folders, 3)
     os.chdir(folders[1])
     os.mkfifo("part-9.svm")
