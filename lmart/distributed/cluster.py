@@ -94,7 +94,7 @@ class Cluster:
         there = [(self._where, found["scheduler"])]  # which loads what it hands on
         for address in self.addresses:
             if address not in found["workers"]:
-                raise lost_worker(address)
+                raise lost_worker(address, not self.on_this_machine)
             there.append((f"the worker {address}", found["workers"][address]))
         for who, known in there:
             for name in SAME_VERSIONS:
@@ -216,7 +216,7 @@ class Cluster:
         for place, address in enumerate(self.addresses):
             started_anew = place < len(held) and held[place].status not in ("pending", "finished")
             if address not in there or started_anew:
-                raise lost_worker(address)
+                raise lost_worker(address, not self.on_this_machine)
         if self._signs.are_due():
             self._signs.look(self._asked(self._client.scheduler.identity)["workers"], self.addresses)
 

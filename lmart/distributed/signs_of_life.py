@@ -12,13 +12,14 @@ LOOK = 5.0  # seconds between looks at when workers last told their scheduler th
 SILENT = 8  # looks without news of a worker after which it is taken for stopped
 
 
-def lost_worker(address: str) -> LmartError:
+def lost_worker(address: str, has_log: bool) -> LmartError:
     """Return what is raised when a worker is gone.
 
     address : of the worker
+    has_log : it was not started by this process, which throws away what workers say
     """
     what = f"the worker {address} is lost: it ended, ran out of memory, or cannot be reached"
-    return LmartError(f"{what}; see its log, and then start this command again")
+    return LmartError(f"{what}; {'see its log, and then start' if has_log else 'start'} this command again")
 
 
 class SignsOfLife:
