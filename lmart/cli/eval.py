@@ -9,7 +9,7 @@ import click
 from lmart.cli.compiling import compile_ahead
 from lmart.cli.eval_request import EvalInputs, EvalOutput, MeasureOptions, check_usage
 from lmart.cli.options.choice import Choice
-from lmart.cli.options.cluster import ClusterOptions, cluster_options
+from lmart.cli.options.cluster import CLUSTER_NEEDS, ClusterOptions, cluster_options
 from lmart.cli.options.common import definitions, quiet_option, strict_option, thread_count, threads_option
 from lmart.cli.options.conventions import WITHOUT_EMPTY, convention_options
 from lmart.cli.options.data import data_options
@@ -52,10 +52,8 @@ files in the same order, whatever the number of workers. Names may be patterns i
 of their characters, where the workers are, which need storage they share at the same path. The files of --data are
 parts of one data set, each read by one thread of a worker, which keeps labels and scores of the part but no features;
 rows of a query are in one file. --scores and --weights are patterns too: one file beside each part. Models and --by are
-read by this process, which gets the measures of each query, and no rows. Workers need the same versions of lmart, numba
-and numpy, and connections from this process. A worker that is lost ends the command, with nothing written. Whoever
-reaches a scheduler can run programs on it: protect it with TLS (--dask-security) or a network of its own. --qrels,
---run, --query-sizes, --group-by-qid and standard input for what workers read do not go with --dask."""
+read by this process, which gets the measures of each query, and no rows. {cluster_needs} --qrels, --run, --query-sizes,
+--group-by-qid and standard input for what workers read do not go with --dask."""
 
 EPILOG = """\b
 Examples:
@@ -89,7 +87,7 @@ def _names(kind: type[EvalInputs | MeasureOptions | EvalOutput]) -> list[str]:
     "eval",
     cls=SystemsCommand,
     many=("--data", "--model", "-m", "--scores", "--run"),
-    help=HELP.format(measures=_measures_help(), without_empty=WITHOUT_EMPTY),
+    help=HELP.format(cluster_needs=CLUSTER_NEEDS, measures=_measures_help(), without_empty=WITHOUT_EMPTY),
     epilog=EPILOG,
     short_help="Measure rankings.",
 )

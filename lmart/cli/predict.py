@@ -11,7 +11,7 @@ import click
 from lmart.cli.compiling import compile_ahead
 from lmart.cli.help.command import HelpfulCommand
 from lmart.cli.options.choice import Choice
-from lmart.cli.options.cluster import ClusterOptions, cluster_options
+from lmart.cli.options.cluster import CLUSTER_NEEDS, ClusterOptions, cluster_options
 from lmart.cli.options.common import quiet_option, strict_option, thread_count, threads_option
 from lmart.cli.options.data import data_options, refuse_two_standard_inputs
 from lmart.cli.options.packed import packed
@@ -51,9 +51,8 @@ one part for each of its threads at a time, block by block, so the data may be m
 workers; this process reads the model, and of the data it holds one number a query. All files appear together when the
 last part is scored; when a worker is lost, a part is damaged or the work is interrupted, nothing is written. Rows of a
 query are in one file: a query in two of them is refused, but with --group-by-qid and --format scores. Warnings are
-about all parts together: a column that some part has is not missing. Workers need the same versions of lmart, numba and
-numpy, and connections from this process. Whoever reaches a scheduler can run programs on it: protect it with TLS
-(--dask-security) or a network of its own. --why, --query-sizes and standard input and output do not go with --dask."""
+about all parts together: a column that some part has is not missing. {cluster_needs} --why, --query-sizes and standard input
+and output do not go with --dask."""
 
 EPILOG = """\b
 Examples:
@@ -83,7 +82,7 @@ def _tag(context: click.Context, parameter: click.Parameter, value: str) -> str:
     "predict",
     cls=HelpfulCommand,
     short_help="Score rows with a model.",
-    help=HELP,
+    help=HELP.format(cluster_needs=CLUSTER_NEEDS),
     epilog=EPILOG,
 )
 @click.option(

@@ -9,7 +9,7 @@ from dataclasses import fields
 import click
 
 from lmart.cli.compiling import compile_ahead
-from lmart.cli.options.cluster import ClusterOptions, cluster_options
+from lmart.cli.options.cluster import CLUSTER_NEEDS, ClusterOptions, cluster_options
 from lmart.cli.options.common import definitions, quiet_option, thread_count, threads_option
 from lmart.cli.options.data import data_options
 from lmart.cli.options.metadata import MetadataFiles, metadata_options
@@ -85,11 +85,9 @@ write from the same files in the same order, whatever the number of workers and 
 in quotes; they are found, in the order of their characters, where the workers are, which need storage they share at the
 same path. Each worker reads some adjacent files of --data and holds their rows, so there should be at least as many
 files as workers, of about the same size; rows of a query are in one file. A pattern of --valid is one set. --weights,
---init-scores and those of --valid are patterns too: one file beside each file of the set. Workers need the same
-versions of lmart, numba and numpy, connections from this process and, if they are more than five, between them. A
-worker that is lost ends the command, with nothing written. Whoever reaches a scheduler can run programs on it: protect
-it with TLS (--dask-security) or a network of its own; that of local:N listens on 127.0.0.1. --folds, --tune,
---continue-from, --positions, --query-sizes and --group-by-qid do not go with --dask.
+--init-scores and those of --valid are patterns too: one file beside each file of the set. More than five workers need
+connections between them too. {cluster_needs} --folds, --tune, --continue-from, --positions, --query-sizes and
+--group-by-qid do not go with --dask.
 
 With --folds or --tune the number of trees, or more settings, are chosen first, by queries that the models did not
 see; then the model is trained with them on all of --data, and what was found is printed. With --early-stop all folds
@@ -120,6 +118,7 @@ Examples:
     short_help="Train a ranking model from judged documents.",
     many=("--data", "--valid", "--valid-init-scores", "--valid-weights", "--valid-query-sizes"),
     help=HELP.format(
+        cluster_needs=CLUSTER_NEEDS,
         objectives=definitions({kind.name: kind.help for kind in OBJECTIVES.values()}),
         rankers=definitions({str(number): one.help for number, one in enumerate(VARIATIONS, 1)}),
     ),
