@@ -51,8 +51,8 @@ one part for each of its threads at a time, block by block, so the data may be m
 workers; this process reads the model, and of the data it holds one number a query. All files appear together when the
 last part is scored; when a worker is lost, a part is damaged or the work is interrupted, nothing is written. Rows of a
 query are in one file: a query in two of them is refused, but with --group-by-qid and --format scores. Warnings are
-about all parts together: a column that some part has is not missing. {cluster_needs} --why, --query-sizes and standard input
-and output do not go with --dask."""
+about all parts together: a column that some part has is not missing. {cluster_needs} --why, --query-sizes and standard
+input and output do not go with --dask."""
 
 EPILOG = """\b
 Examples:
