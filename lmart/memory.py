@@ -14,3 +14,11 @@ def keep_memory_constant() -> None:
 
     with suppress(AttributeError, OSError, TypeError):  # another C library
         ctypes.CDLL(None).mallopt(-3, 1 << 20)  # M_MMAP_THRESHOLD
+
+
+def return_freed_memory() -> None:
+    """Have the C library give memory that was freed back to the system, of which reading leaves much."""
+    import ctypes
+
+    with suppress(AttributeError, OSError):  # another C library
+        ctypes.CDLL(None).malloc_trim(0)

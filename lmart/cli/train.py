@@ -221,7 +221,7 @@ def command(
                 from lmart.distributed.cluster import connected
 
                 workers = stack.enter_context(connected(cluster.address, cluster.dask_security, pool.threads))
-                inputs = train_cluster.read_inputs(request, workers, pool, console)
+                inputs = train_cluster.read_inputs(request, workers, console)
             resolved = train_run.resolve_settings(request, inputs)
         train_run.report_inputs(request, inputs, resolved, console)
         selected = train_run.select(request, inputs, resolved, record, pool, console)

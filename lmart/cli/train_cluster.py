@@ -16,15 +16,13 @@ from lmart.distributed.training.inputs import DataParts, ValidationParts, read_s
 from lmart.distributed.training.shard import Shard
 from lmart.errors import counted
 from lmart.formats.documents.reading import source_name
-from lmart.threads import WorkerPool
 
 
-def read_inputs(request: TrainRequest, cluster: Cluster, pool: WorkerPool, console: Console) -> TrainingInputs:
+def read_inputs(request: TrainRequest, cluster: Cluster, console: Console) -> TrainingInputs:
     """Read all inputs of a run into shards on the workers; DataError names file and line.
 
     request : what the command line asks for
     cluster : of the run
-    pool    : the threads of this process
     console : where messages go
     """
     parts = find_data_parts(request, cluster)
@@ -41,7 +39,6 @@ def read_inputs(request: TrainRequest, cluster: Cluster, pool: WorkerPool, conso
             parts,
             read_options,
             request.settings,
-            pool,
             files.strict,
             lambda train_set: check_columns(train_set, request, console),
         )

@@ -13,7 +13,10 @@ class Addend(Protocol):
     """What `Actors.add` adds."""
 
     def plus(self, other: Self) -> Self:
-        """Return the sum with another one; arrays may be overwritten."""
+        """Return the sum of both; arrays may be overwritten.
+
+        other : of the same shapes
+        """
         ...
 
 
@@ -92,7 +95,7 @@ class LinkedActor:
         self._below: Sequence[Any] = ()
 
     def link(self, below: Sequence[Any]) -> None:
-        """Hear whose sums this object adds to its own results.
+        """Note whose sums this object adds to its own results.
 
         below : objects on other workers, each a `LinkedActor`
         """

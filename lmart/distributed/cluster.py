@@ -22,7 +22,7 @@ from lmart.distributed.connecting import ANSWER, begin, connect, load_distribute
 from lmart.distributed.local_workers import LocalCluster, local_cluster
 from lmart.distributed.runs import give_up
 from lmart.distributed.signs_of_life import SignsOfLife, lost_worker
-from lmart.distributed.worker_actors import WorkerActors
+from lmart.distributed.worker_actors import EARLIER, WorkerActors
 from lmart.errors import LmartError, counted
 from lmart.threads import chunks
 
@@ -34,6 +34,7 @@ NOTICED = 10.0  # seconds in which a scheduler knows that a worker is gone
 STARTING = 55  # seconds that worker processes of this machine have to start
 ENDING = 5.0  # seconds in which workers are told that a run is over
 LEAST_AT_ONCE, AHEAD = 256, 8  # tasks handed in together: in all, and for each thread of workers
+LOST_ACTOR = "Worker holding Actor was lost"  # message of an error without a type of its own
 CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 ANY = (Exception, asyncio.CancelledError)
 
@@ -113,11 +114,36 @@ class Cluster:
         futures: deque[Any] = deque()
         for first, last in chunks(len(calls), at_once):
             while len(futures) > at_once:
-                yield self.wait(futures.popleft())
+                yield self._first_of(futures)
             # One message for all: a message for each would cost more than short tasks.
-            futures += self._client.map(function, *zip(*calls[first:last], strict=True), pure=False, retries=0)
+            futures += self._client.map(
+                function,
+                *zip(*calls[first:last], strict=True),
+                pure=False,
+                retries=0,
+                workers=self.addresses,  # not those that join later, whose versions nobody knows
+                allow_other_workers=False,
+            )
         while futures:
-            yield self.wait(futures.popleft())  # which the cluster then forgets
+            yield self._first_of(futures)
+
+    def _first_of(self, futures: deque[Any]) -> Any:
+        """Return the result of the first task, which the cluster then forgets; raise the fault of a later one in time.
+
+        futures : of tasks, in order; the first is removed
+        """
+        seen: list[float] = []
+
+        def look() -> None:
+            failed = next((one for one in futures if one.status == "error"), None)
+            if failed is not None:
+                seen.append(time.monotonic())
+                if seen[-1] - seen[0] > EARLIER:
+                    self.wait(failed)
+
+        result = self.wait_for(lambda: futures[0], look)
+        futures.popleft()
+        return result
 
     def share(self, value: Any) -> Any:
         """Copy a value to all workers; return what stands for it in arguments of tasks.
@@ -125,7 +151,8 @@ class Cluster:
         value : to be copied
         """
         # In a list, as each entry of a list would be copied by itself.
-        (copied,) = self.wait(begin(self._client.scatter, [value], broadcast=True, hash=False))
+        scatter = begin(self._client.scatter, [value], workers=self.addresses, broadcast=True, hash=False)
+        (copied,) = self.wait(scatter)
         return copied
 
     def start_actors(self, kind: type[Any], most: int) -> Actors:
@@ -159,10 +186,11 @@ class Cluster:
             return self.wait_for(functools.partial(asyncio.wrap_future, future))
         return self.wait_for(lambda: future)
 
-    def wait_for(self, work: Callable[[], Awaitable[Result]]) -> Result:
+    def wait_for(self, work: Callable[[], Awaitable[Result]], look: Callable[[], None] | None = None) -> Result:
         """Return the result of work in the thread of the connection; LmartError when a worker or the scheduler is lost.
 
         work : called there; what it returns is awaited, once: so a large result is transferred once
+        look : called every second until it is there; None: nothing
         """
         tasks: list[asyncio.Future[Result]] = []
 
@@ -174,6 +202,8 @@ class Cluster:
         with self._naming_what_is_lost():
             while not self._client.sync(begin_or_go_on):
                 self.check()
+                if look is not None:
+                    look()
             return tasks[0].result()
 
     @contextmanager
@@ -202,7 +232,7 @@ class Cluster:
         if isinstance(fault, OSError):
             of_work = fault.errno is not None and not isinstance(fault, ConnectionError)
         else:
-            of_work = not isinstance(fault, CANCELLED) and "lost" not in str(fault)
+            of_work = not isinstance(fault, CANCELLED) and not str(fault).startswith(LOST_ACTOR)
             of_work = of_work and type(fault).__name__ != "KilledWorker"  # of `distributed`: a task ended its workers
         if of_work:
             return fault

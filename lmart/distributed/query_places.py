@@ -17,7 +17,10 @@ Place = tuple[str, int]  # part and line of the first row of a query
 
 
 def code_of(query_id: str) -> int:
-    """Return a hash of 64 bits of a query id, the same in every process."""
+    """Return a hash of 64 bits of a query id, the same in every process.
+
+    query_id : any text
+    """
     return int.from_bytes(hashlib.blake2b(query_id.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
 
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
+EARLIER = 20.0  # seconds that those before a call that failed have, as one process would tell of their faults
+
 
 class WorkerActors(Actors):
     """Objects on the workers of a cluster, worked on side by side.
@@ -86,5 +88,13 @@ class WorkerActors(Actors):
 
 
 async def _all(begun: Sequence[Awaitable[Result]]) -> list[Result]:
-    """Return the answers to calls that were begun; raise the first error once those before it are answered."""
-    return [await one for one in begun]
+    """Return the answers to calls that were begun; raise the first error of all, as far as it is known in time."""
+    answers = [asyncio.ensure_future(one) for one in begun]
+    _, pending = await asyncio.wait(answers, return_when=asyncio.FIRST_EXCEPTION)
+    if pending:
+        failed = next(number for number, one in enumerate(answers) if one.done() and one.exception() is not None)
+        if before := [one for one in answers[:failed] if not one.done()]:
+            await asyncio.wait(before, timeout=EARLIER, return_when=asyncio.FIRST_EXCEPTION)
+        for one in answers:
+            one.cancel()  # nobody waits for what is not there yet
+    return [one.result() for one in answers if one.done() and not one.cancelled()]

@@ -9,9 +9,31 @@ from __future__ import annotations
 import numpy as np
 
 from lmart.array_types import Int32Array, Int64Array, UInt8Array, UInt32Array
-from lmart.kernels.numba_support.code_cache import kernel
+from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
 
 BLOCK = 256  # sums that are looked at together for those that need more bits
+
+
+@inner_kernel
+def list_long_sums(
+    sums: Int64Array, first: int, last: int, long_places: Int32Array, long_sums: Int64Array, n_long: int
+) -> int:
+    """Add the sums first:last that need more than 5 bytes to a list; return its length, or -1 if there is no room.
+
+    sums        : int64[n], packed sums, in
+    first, last : int64, the places to look at
+    long_places : int32[k], places of long sums, in and out
+    long_sums   : int64[k], these sums, in and out
+    n_long      : int64, length of the list so far
+    """
+    for place in range(first, last):
+        gradient, hessian = sums[place] >> np.int64(32), sums[place] & np.int64(0xFFFFFFFF)
+        if ((gradient + np.int64(0x80000)) | hessian) >> np.int64(20):
+            if n_long == len(long_places):
+                return -1
+            long_places[n_long], long_sums[n_long] = place, sums[place]
+            n_long += 1
+    return n_long
 
 
 @kernel
@@ -39,13 +61,9 @@ def shorten_sums(
             )
             further_bits |= ((gradient + np.int64(0x80000)) | hessian) >> np.int64(20)
         if further_bits:
-            for place in range(first, last):
-                gradient, hessian = sums[place] >> np.int64(32), sums[place] & np.int64(0xFFFFFFFF)
-                if ((gradient + np.int64(0x80000)) | hessian) >> np.int64(20):
-                    if n_long == len(long_places):
-                        return -1
-                    long_places[n_long], long_sums[n_long] = place, sums[place]
-                    n_long += 1
+            n_long = list_long_sums(sums, first, last, long_places, long_sums, n_long)
+            if n_long < 0:
+                return -1
     return n_long
 
 

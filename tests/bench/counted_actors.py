@@ -158,7 +158,7 @@ def count_run(paths: Sequence[str], settings: TrainSettings, n_shards: int) -> C
     parts = DataParts(ValidationParts("data", paths), [], {path: Path(path).stat().st_size for path in paths})
     with WorkerPool(1) as pool:
         shards = CountedActors(LocalActors([Shard("counted", 1) for _ in range(n_shards)]))
-        sets = read_sets(shards, parts, ReadOptions(), settings, pool)
+        sets = read_sets(shards, parts, ReadOptions(), settings)
         run = DistributedRun(sets, resolve_sharded(settings, sets), pool, time.perf_counter())
         reading = shards.take()
         trees = [shards.take() for _ in run.rounds()]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lmart.distributed import cluster, parts
+from lmart.distributed import cluster, parts, worker_actors
 from lmart.distributed.cluster import Cluster
 from lmart.distributed.connecting import begin
 from lmart.distributed.signs_of_life import SILENT, SignsOfLife
@@ -150,9 +150,13 @@ def test_faults_of_a_worker_that_is_about_to_be_missed(fault: BaseException) -> 
 
 def test_faults_of_the_work_are_raised_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "NOTICED", 0)
-    for fault in (KeyError("a mistake"), OSError(5, "Input/output error")):
+    for fault in (KeyError("a mistake"), OSError(5, "Input/output error"), RuntimeError("lost in a table")):
         assert joined().failure(fault) is fault
-    for lost in (OSError("Unable to contact"), ConnectionResetError(104, "reset"), RuntimeError("was lost")):
+    for lost in (
+        OSError("Unable to contact"),
+        ConnectionResetError(104, "reset"),
+        RuntimeError("Worker holding Actor was lost."),
+    ):
         assert "a worker cannot be reached" in str(joined().failure(lost))
 
 
@@ -221,7 +225,8 @@ class Mapping(Client):
         self.waiting: list[int] = []
         self.at_once: list[int] = []
 
-    def map(self, function: Any, *arguments: Any, pure: bool, retries: int) -> list[Done]:
+    def map(self, function: Any, *arguments: Any, workers: list[str], **options: object) -> list[Done]:
+        assert workers == ["tcp://a"] and not options["allow_other_workers"]
         added = [function(*one) for one in zip(*arguments, strict=True)]
         self.waiting += added
         self.at_once.append(len(self.waiting))
@@ -263,3 +268,41 @@ def test_a_worker_that_is_lost_while_it_is_waited_for(waiting: Cluster) -> None:
     waiting._client.threads = {}
     with pytest.raises(LmartError, match="the worker tcp://a is lost"):
         waiting.wait(Slow())
+
+
+class Failing(Client):
+    """Its first task takes a while, its second one fails at once."""
+
+    def map(self, function: Any, *arguments: Any, **options: object) -> list[Slow]:
+        return [Slow(), Slow(DataError("wrong", "b.svm", 3), "error")]
+
+
+@pytest.mark.parametrize("earlier, told", [(0.0, True), (60.0, False)])
+def test_a_fault_of_a_later_task_is_told_in_time(
+    earlier: float, told: bool, waiting: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Within a while, that is: those before it may have faults too, which one process would tell of first."""
+    monkeypatch.setattr(cluster, "EARLIER", earlier)
+    waiting._client = Failing(waiting._client.threads, waiting._client.versions)
+    results: Iterator[Any] = waiting.run_tasks(len, [("a",), ("b",)])
+    if not told:
+        assert next(results) == "result"
+    with pytest.raises(DataError, match=r"b\.svm:3: wrong"):
+        next(results)
+
+
+def test_a_fault_of_a_later_object_is_told_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong, slow = DataError("wrong", "b.svm", 3), DataError("slow", "a.svm", 1)
+
+    async def fail(fault: DataError, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        raise fault
+
+    async def both(seconds: float) -> list[None]:
+        return await worker_actors._all([fail(slow, seconds), asyncio.sleep(0), fail(wrong, 0.01)])
+
+    for earlier, expected in ((10.0, slow), (0.01, wrong)):
+        monkeypatch.setattr(worker_actors, "EARLIER", earlier)
+        with pytest.raises(DataError) as raised:
+            asyncio.run_coroutine_threadsafe(both(0.3), LOOP).result()
+        assert raised.value is expected

@@ -59,7 +59,7 @@ def fit_in_shards(
     parts = DataParts(train, validation, sizes_of(train.parts, *(one.parts for one in validation)))
     with WorkerPool(threads) as pool:
         shards = LocalActors([Shard("test", threads) for _ in range(n_shards)])
-        sets = read_sets(shards, parts, options, settings, pool)
+        sets = read_sets(shards, parts, options, settings)
         run = DistributedRun(sets, resolve_sharded(settings, sets), pool, time.perf_counter())
         rounds = [measured(one) for one in run.rounds()]
         return run.finish(), rounds

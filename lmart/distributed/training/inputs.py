@@ -23,7 +23,6 @@ from lmart.scoring.feature_matching import FeatureMatcher
 from lmart.settings import TrainSettings
 from lmart.settings.data_facts import DataFacts
 from lmart.settings.resolved import ResolvedSettings, resolve
-from lmart.threads import WorkerPool
 from lmart.training.boosting import without_trees
 
 KEPT = 4  # shards keep rows from the first pass if they are fewer than this share of a sample; to read again is cheap
@@ -119,15 +118,12 @@ def read_training_set(shards: Actors, parts: DataParts, options: ReadOptions, se
     return joined
 
 
-def read_bins(
-    shards: Actors, train_set: JoinedSet, settings: TrainSettings, pool: WorkerPool
-) -> tuple[BinEdges, UInt8Array]:
+def read_bins(shards: Actors, train_set: JoinedSet, settings: TrainSettings) -> tuple[BinEdges, UInt8Array]:
     """Choose bin edges and find the bins of all rows; return the edges and each feature's most frequent bin.
 
     shards    : that hold the rows
     train_set : as `read_training_set` returned it
     settings  : of the bins
-    pool      : the threads of this process
     """
     n_rows = _sample(shards, train_set)
     m = train_set.n_features
@@ -244,7 +240,6 @@ def read_sets(
     parts: DataParts,
     options: ReadOptions,
     settings: TrainSettings,
-    pool: WorkerPool,
     strict: bool = False,
     check: Callable[[JoinedSet], None] = lambda train_set: None,
 ) -> ShardedSets:
@@ -254,13 +249,12 @@ def read_sets(
     parts    : what is read
     options  : how it is read
     settings : of the run
-    pool     : the threads of this process
     strict   : refuse validation sets whose features are not those of the training set
     check    : called with the training set before it is binned
     """
     train_set = read_training_set(shards, parts, options, settings)
     check(train_set)
-    edges, most_frequent = read_bins(shards, train_set, settings, pool)
+    edges, most_frequent = read_bins(shards, train_set, settings)
     validation, warnings = read_validation_sets(shards, parts, options, (train_set, settings), strict)
     exponents = read_metadata(shards, parts)
     has_start = parts.train.init_scores is not None

@@ -91,7 +91,7 @@ class ShardedScores:
         self._shards.call("restart", self._number)
 
     def changed(self) -> None:
-        """Hear that the scores are no longer those that were measured."""
+        """Note that the scores are no longer those that were measured."""
         self._sums = None
 
     def add(self, grown: GrownTree) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -27,6 +25,7 @@ from lmart.gains import refuse_labels_above
 from lmart.kernels.gradient_sampling import RowDraw
 from lmart.kernels.score_spread import sum_query_squares
 from lmart.kernels.split_gain import Split
+from lmart.memory import return_freed_memory
 from lmart.scoring.ensemble import Ensemble
 from lmart.settings.resolved import ResolvedSettings
 from lmart.threads import WorkerPool
@@ -50,12 +49,6 @@ class EdgeMagnitudes(NamedTuple):
     head: Gradients
     inside: list[tuple[float, float]]
     tail: Gradients
-
-
-def return_freed_memory() -> None:
-    """Have the C library give memory that was freed back to the system, of which reading leaves much."""
-    with contextlib.suppress(AttributeError, OSError):  # another C library
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 class Shard(LinkedActor):

@@ -24,7 +24,10 @@ class DrawnRows(NamedTuple):
     magnitudes: tuple[float, float]
 
     def plus(self, other: DrawnRows) -> DrawnRows:
-        """Return those of both; the order of adding changes last digits of the magnitudes."""
+        """Return those of both; the order of adding changes last digits of the magnitudes.
+
+        other : of other shards, of the same tree
+        """
         (gradients, hessians), others = self.magnitudes, other.magnitudes
         return DrawnRows(self.n_sampled + other.n_sampled, (gradients + others[0], hessians + others[1]))
 
@@ -42,7 +45,10 @@ class PackedRoot(NamedTuple):
     histogram: Int64Array
 
     def plus(self, other: PackedRoot) -> PackedRoot:
-        """Return that of both; the histogram is overwritten."""
+        """Return that of both; the histogram is overwritten.
+
+        other : of other shards, of the same tree
+        """
         np.add(self.histogram, other.histogram, out=self.histogram)
         return PackedRoot(max(self.largest_hessian, other.largest_hessian), self.total + other.total, self.histogram)
 
@@ -61,7 +67,10 @@ class SplitsDone:
     histograms: Int64Array
 
     def plus(self, other: SplitsDone) -> SplitsDone:
-        """Return that of both; the arrays are overwritten."""
+        """Return that of both; the arrays are overwritten.
+
+        other : of other shards, of the same tree
+        """
         np.add(self.counts, other.counts, out=self.counts)
         np.add(self.totals, other.totals, out=self.totals)
         np.add(self.histograms, other.histograms, out=self.histograms)
@@ -86,7 +95,10 @@ class Counts(NamedTuple):
     counts: Int64Array
 
     def plus(self, other: Counts) -> Counts:
-        """Return those of both."""
+        """Return those of both.
+
+        other : of other shards, of the same tree
+        """
         return Counts(self.counts + other.counts)
 
 
