@@ -9,7 +9,7 @@ from typing import Any
 from lmart.errors import LmartError
 
 LOOK = 5.0  # seconds between looks at when workers last told their scheduler that they are alive
-SILENT = 8  # looks without news of a worker after which it is taken for stopped
+SILENT = 6  # looks without news of a worker after which it is taken for stopped
 
 
 def lost_worker(address: str, has_log: bool) -> LmartError:
