@@ -16,6 +16,7 @@ from lmart.distributed.training.inputs import DataParts, ValidationParts, read_s
 from lmart.distributed.training.shard import Shard
 from lmart.errors import counted
 from lmart.formats.documents.reading import source_name
+from lmart.streams import check_output
 
 
 def read_inputs(request: TrainRequest, cluster: Cluster, console: Console) -> TrainingInputs:
@@ -26,6 +27,8 @@ def read_inputs(request: TrainRequest, cluster: Cluster, console: Console) -> Tr
     console : where messages go
     """
     parts = find_data_parts(request, cluster)
+    for path in request.outputs.values():
+        check_output(path, parts.files)  # which patterns did not name
     n_parts, n_workers = len(parts.train.parts), len(cluster.addresses)
     shards = cluster.start_actors(Shard, n_parts)
     on = f"{counted(n_parts, 'file')} on {counted(len(shards), 'worker')}"

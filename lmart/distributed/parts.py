@@ -29,13 +29,14 @@ def find_files(patterns: Sequence[str]) -> list[list[PartFile]]:
     for pattern in patterns:
         paths = [pattern]
         if not os.path.exists(pattern) and glob.has_magic(pattern):
-            paths = sorted(path for path in glob.glob(pattern) if os.path.isfile(path))
+            paths = sorted(glob.glob(pattern))  # with what is no file, which is then told
             if not paths:
                 raise DataError("no file of the workers matches it; check the pattern", pattern)
         try:
             found.append([PartFile(path, os.stat(path).st_size) for path in paths])
         except OSError as fault:
-            raise DataError(f"{reason(fault)}, as a worker sees it", fault.filename or pattern) from None
+            what = f"{reason(fault)}, as a worker sees it"
+            raise DataError(f"{what}; check the name, and that workers share this storage", fault.filename) from None
     return found
 
 

@@ -104,6 +104,20 @@ def test_workers_of_this_machine_give_the_same_bytes(n_workers: int, data: list[
 
 @pytest.mark.slow
 @pytest.mark.cluster
+@pytest.mark.parametrize("output", [("--out", "part-1.svm"), ("--report", "valid-0.svm"), ("--out", "w-3.txt")])
+def test_no_input_is_overwritten_that_a_pattern_names(output: tuple[str, str], data: list[str]) -> None:
+    for k, part in enumerate(data):
+        n_rows = len(Path(part).read_text().splitlines())
+        Path(f"w-{k}.txt").write_text("1\n" * n_rows)
+    before = Path(output[1]).read_bytes()
+    options = ("--valid", "valid-*.svm", "--weights", "w-?.txt", "--dask", "local:1", *SMALL, *output)
+    said = train("--data", "part-?.svm", *options, status=1)
+    assert f"{output[1]}: would overwrite the input {output[1]}" in said
+    assert Path(output[1]).read_bytes() == before
+
+
+@pytest.mark.slow
+@pytest.mark.cluster
 @pytest.mark.parametrize("lost", ["worker", "scheduler"])
 def test_what_is_lost_is_named_and_nothing_is_written(lost: str, data: list[str]) -> None:
     Path("m.json").write_text("old")

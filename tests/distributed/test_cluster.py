@@ -199,6 +199,11 @@ def test_files_of_a_pattern_are_found_by_name(in_folder: Path) -> None:
         Path(name).write_text(name)
     found = parts.find_files(["b-*.svm", "a.svm", "b[1].svm"])
     assert found == [[("b-10.svm", 8), ("b-9.svm", 7)], [("a.svm", 5)], [("b[1].svm", 8)]]
+    Path("d-1.svm").symlink_to("gone.svm")
+    with pytest.raises(DataError, match=r"^d-1\.svm: .*, as a worker sees it; check the name"):
+        parts.find_files(["d-*.svm"])
+    Path("e-1.svm").mkdir()
+    assert [one.path for one in parts.find_files(["e-*"])[0]] == ["e-1.svm"]  # which readers refuse
     with pytest.raises(DataError, match=r"^c\*: no file of the workers matches it"):
         parts.find_files(["a.svm", "c*"])
     with pytest.raises(DataError, match=r"^c\.svm: .*, as a worker sees it"):

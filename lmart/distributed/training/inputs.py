@@ -49,12 +49,17 @@ class DataParts(NamedTuple):
 
     train      : the training set
     validation : the validation sets
-    sizes      : bytes of each file of data
+    sizes      : bytes of each file that is read
     """
 
     train: ValidationParts
     validation: Sequence[ValidationParts]
     sizes: Mapping[str, int]
+
+    @property
+    def files(self) -> list[str]:
+        """All files that are read, also those of weights and initial scores."""
+        return list(self.sizes)
 
 
 @dataclass(frozen=True, eq=False)
