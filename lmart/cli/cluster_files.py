@@ -1,19 +1,16 @@
-"""Files that workers of a cluster read: those beside the parts of the data, their names, and faults in them."""
+"""Files that workers of a cluster read: the names of parts of the data, and one file with each part."""
 
 from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from lmart.errors import DataError, counted
 
-GROUPING = ", or use --group-by-qid"  # an advice of readers that workers cannot follow
-
 
 def one_for_each(option: str, pattern: str, files: Sequence[str], of: str, parts: Sequence[str]) -> Sequence[str]:
-    """Return the files that stand beside parts, one for each; DataError when there are not as many.
+    """Return the files that go with each part, one for each; DataError when there are not as many.
 
     option  : that names them
     pattern : its value
@@ -25,16 +22,6 @@ def one_for_each(option: str, pattern: str, files: Sequence[str], of: str, parts
         held, wanted = counted(len(files), "file"), counted(len(parts), "file")
         raise DataError(f"{option} is {held}, but {of} {wanted}; give one for each, in the same order", pattern)
     return files
-
-
-@contextmanager
-def without_grouping() -> Iterator[None]:
-    """Leave out of a DataError the advice to group rows, which workers cannot follow."""
-    try:
-        yield
-    except DataError as fault:
-        message = fault.message.replace(GROUPING, "")
-        raise DataError(message, fault.path, fault.line, fault.more) from None
 
 
 def as_given(pattern: str, path: str) -> str:

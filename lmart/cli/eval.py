@@ -48,12 +48,13 @@ and lost most; lmart-measures(7) says how. The same --seed gives the same digits
 
 With --dask the workers of a Dask cluster measure the queries (pip install 'lmart[dask]'): dask scheduler and dask
 worker start one, local:N is one for the time of the command. The output has the bytes of one process over the same
-files in the same order, whatever the number of workers. Names may be patterns in quotes; they are found, in the order
-of their characters, where the workers are, which need storage they share at the same path. The files of --data are
-parts of one data set, each read by one thread of a worker, which keeps labels and scores of the part but no features;
-rows of a query are in one file. --scores and --weights are patterns too: one file beside each part. Models and --by are
-read by this process, which gets the measures of each query, and no rows. {cluster_needs} --qrels, --run, --query-sizes,
---group-by-qid and standard input for what workers read do not go with --dask."""
+files in the same order, whatever the number of workers. Workers read the files from storage that they share, at the
+same path for all of them. Names may be patterns in quotes, and a worker looks for the files. The files of a pattern are
+taken in the order of their names, character by character. The files of --data are parts of one data set, each read by
+one thread of a worker, which keeps labels and scores of the part but no features; rows of a query are in one file.
+--scores and --weights are patterns too: one file with each part. Models and --by are read by this process, which gets
+the measures of each query, and no rows. {cluster_needs} --qrels, --run, --query-sizes, --group-by-qid and standard
+input for what workers read do not go with --dask."""
 
 EPILOG = """\b
 Examples:

@@ -82,7 +82,7 @@ class EvalInputs:
         if self.qrels is not None and kinds != {"run"}:
             raise click.UsageError("--qrels goes with --run; to measure models or scores give --data")
         if "run" in kinds and len(kinds) > 1:
-            raise click.UsageError("a --run is not measured beside --model or --scores; write runs of all of them")
+            raise click.UsageError("a --run is not measured next to --model or --scores; write runs of all of them")
         if self.strict and "model" not in kinds:
             raise click.UsageError("--strict needs --model: scores are measured without looking at features")
         if self.missing is not None and "run" not in kinds:

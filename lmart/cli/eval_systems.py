@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from lmart.array_types import Float64Array, Int64Array
 from lmart.cli.eval_models import label_scale, score, with_gain_of
 from lmart.cli.eval_request import EvalInputs
+from lmart.cli.options.systems import GivenSystem
 from lmart.cli.terminal.console import Console
 from lmart.data.dataset import DataSize, RankingDataset
 from lmart.data.named_documents import document_names
@@ -23,7 +24,7 @@ from lmart.gains import grade_scale, refuse_labels_above
 from lmart.measures import Measure
 from lmart.measures.judgments import docid_order
 from lmart.measures.measured_documents import MeasuredDocuments, Measurement
-from lmart.measures.measured_queries import EvaluationReport
+from lmart.measures.measured_queries import EvaluationReport, MeasuredQueries
 from lmart.measures.system_evaluation import (
     EvaluationResult,
     QueryGroup,
@@ -33,6 +34,9 @@ from lmart.measures.system_evaluation import (
 )
 from lmart.scoring.ensemble import Ensemble
 from lmart.threads import WorkerPool
+
+if TYPE_CHECKING:
+    from lmart.distributed.evaluated_parts import QueryWeights
 
 
 @dataclass(frozen=True)
@@ -55,47 +59,110 @@ class EvalJob:
     console: Console
 
 
+QueriesOf: TypeAlias = Callable[[int, GivenSystem, Callable[[str], None]], MeasuredQueries]
+"""Gets a system's number, from 0, the system, and what warns; returns the queries as the system ranks them."""
+
+
+@dataclass(frozen=True)
+class JudgedData:
+    """The data over which systems are measured, whether this process has read it or workers have.
+
+    source    : what to call it in messages
+    files     : what the report calls its files
+    size      : how many documents and queries it has
+    query_ids : n_queries texts
+    labels    : float64[n], of all documents, or only those that are above all labels before them
+    rows      : int64[n], their rows of the input; None: as they stand
+    weights   : returns the weights of queries; None of them: each query counts the same
+    prepare   : gets how queries are measured, and returns what measures them for each system
+    """
+
+    source: str
+    files: tuple[str, ...]
+    size: DataSize
+    query_ids: Sequence[str]
+    labels: Float64Array
+    rows: Int64Array | None
+    weights: Callable[[], Weights | QueryWeights | None]
+    prepare: Callable[[Measurement], QueriesOf]
+
+
 def evaluate_data(job: EvalJob) -> EvaluationResult:
     """Read the data, and return the measures of each model and file of scores.
 
     job : what is measured, and how
     """
-    inputs, console = job.inputs, job.console
+    inputs = job.inputs
     models = {one.path: read_model(one.path) for one in inputs.systems if one.kind == "model"}
-    measures = with_gain_of(models, job.measures, job.is_gain_given, console)
-    job = replace(job, measures=measures)
-    by_document = measures[0].conventions.ties == "docid"
+    job = replace(job, measures=with_gain_of(models, job.measures, job.is_gain_given, job.console))
+    by_document = job.measures[0].conventions.ties == "docid"
     dataset = read_judged(job, list(models.values()), keep_document_ids=by_document)
-    warn_of_single_documents(dataset, console)
-    weights = weights_of(job, dataset)
+    labels, offsets = dataset.labels, dataset.query_offsets
+
+    def prepare(measurement: Measurement) -> QueriesOf:
+        """Return what scores the documents by a system and measures the queries.
+
+        measurement : how
+        """
+        ties = docid_order(document_names(dataset.document_ids, offsets), offsets) if by_document else None
+        evaluator = measurement.evaluator(MeasuredDocuments(labels, offsets, tie_order=ties))
+
+        def queries_of(number: int, given: GivenSystem, tell: Callable[[str], None]) -> MeasuredQueries:
+            """Return the queries as a system ranks them.
+
+            number : of the system, from 0
+            given  : the system
+            tell   : called with each warning
+            """
+            if given.kind == "model":
+                return evaluator.measure(score(models[given.path], dataset, job.pool, tell, inputs.strict))
+            return evaluator.measure(scores_of_file(given.path, dataset))
+
+        return queries_of
+
+    data = JudgedData(
+        dataset.source,
+        inputs.data,
+        dataset,
+        dataset.query_ids,
+        labels,
+        dataset.input_rows,
+        lambda: weights_of(job, dataset),
+        prepare,
+    )
+    return evaluate_systems(job, models, data)
+
+
+def evaluate_systems(job: EvalJob, models: dict[str, Ensemble], data: JudgedData) -> EvaluationResult:
+    """Return the measures of each model and file of scores over the same data.
+
+    job    : what is measured, and how
+    models : by file
+    data   : over which
+    """
+    inputs, console, measures = job.inputs, job.console, job.measures
+    warn_of_single_documents(data.size, console)
+    weights = data.weights()
     per_query = None if weights is None else weights.per_query
-    groups = find_groups(job, dataset.query_ids, dataset.source)
-    scale = grade_scale_of(dataset.labels, label_scale(models, measures, dataset.labels, console))
+    groups = find_groups(job, data.query_ids, data.source)
+    scale = grade_scale_of(data.labels, label_scale(models, measures, data.labels, console))
     measurement = Measurement(measures, job.pool, per_query, scale, tuple(groups.values()))
-    ties = None
-    if by_document:
-        ties = docid_order(document_names(dataset.document_ids, dataset.query_offsets), dataset.query_offsets)
-    documents = MeasuredDocuments(dataset.labels, dataset.query_offsets, tie_order=ties)
+    names = distinct_names([one.path for one in inputs.systems])
     systems, by_group = [], []
     try:
-        refuse_large_labels(dataset.labels, measures, dataset.input_rows)
-        evaluator = measurement.evaluator(documents)
-        for name, given in zip(distinct_names([one.path for one in inputs.systems]), inputs.systems, strict=True):
-            if given.kind == "model":
-                tell = telling_of(given.path if len(models) > 1 else "", console)
-                scores = score(models[given.path], dataset, job.pool, tell, inputs.strict)
-            else:
-                scores = scores_of_file(given.path, dataset)
-            measured = evaluator.measure(scores)
-            report = measurement.report(measured)
-            by_group.append(measurement.by_group(measured))
+        refuse_large_labels(data.labels, measures, data.rows)
+        queries_of = data.prepare(measurement)
+        for number, (name, given) in enumerate(zip(names, inputs.systems, strict=True)):
+            queries = queries_of(number, given, telling_of(given.path if len(models) > 1 else "", console))
+            report = measurement.report(queries)
+            by_group.append(measurement.by_group(queries))
             systems.append(SystemEvaluation(name, cast(SystemKind, given.kind), given.path, report))
     except DataError as fault:
-        raise with_path(fault, dataset.source) from None
+        raise with_path(fault, data.source) from None
     return EvaluationResult(
-        dataset.query_ids,
+        data.query_ids,
         tuple(systems),
-        inputs.data,
+        data.files,
         "data",
         per_query,
         None if weights is None else weights.given_per,

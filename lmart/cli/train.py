@@ -81,13 +81,14 @@ no round is better than the model alone.
 
 With --dask the work is done by the workers of a Dask cluster (pip install 'lmart[dask]'): dask scheduler and dask
 worker start one, local:N is one for the time of the command. The model has the bytes that this process alone would
-write from the same files in the same order, whatever the number of workers and of their threads. Names may be patterns
-in quotes; they are found, in the order of their characters, where the workers are, which need storage they share at the
-same path. Each worker reads some adjacent files of --data and holds their rows, so there should be at least as many
-files as workers, of about the same size; rows of a query are in one file. A pattern of --valid is one set. --weights,
---init-scores and those of --valid are patterns too: one file beside each file of the set. More than five workers need
-connections between them too. {cluster_needs} --folds, --tune, --continue-from, --positions, --query-sizes and
---group-by-qid do not go with --dask.
+write from the same files in the same order, whatever the number of workers and of their threads. Workers read the
+files from storage that they share, at the same path for all of them. Names may be patterns in quotes, and a worker
+looks for the files. The files of a pattern are taken in the order of their names, character by character. Each worker
+reads some adjacent files of --data and holds their rows, so there should be at least as many files as workers, of about
+the same size; rows of a query are in one file. A pattern of --valid is one set. --weights, --init-scores and those of
+--valid are patterns too: one file with each file of the set. More than five workers need connections between them too.
+{cluster_needs} --folds, --tune, --continue-from, --positions, --query-sizes and --group-by-qid do not go with
+--dask.
 
 With --folds or --tune the number of trees, or more settings, are chosen first, by queries that the models did not
 see; then the model is trained with them on all of --data, and what was found is printed. With --early-stop all folds

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from lmart.cli.cluster_files import one_for_each, without_grouping
+from lmart.cli.cluster_files import one_for_each
 from lmart.cli.terminal.console import Console
 from lmart.cli.train_inputs import TrainingInputs, check_columns
 from lmart.cli.train_request import TrainRequest
@@ -36,15 +36,14 @@ def read_inputs(request: TrainRequest, cluster: Cluster, console: Console) -> Tr
     console.notice(f"reading {on}{idle}")
     read_options = replace(request.read_options, gain=request.settings.gain)
     files = request.files
-    with without_grouping():
-        sets = read_sets(
-            shards,
-            parts,
-            read_options,
-            request.settings,
-            files.strict,
-            lambda train_set: check_columns(train_set, request, console),
-        )
+    sets = read_sets(
+        shards,
+        parts,
+        read_options,
+        request.settings,
+        files.strict,
+        lambda train_set: check_columns(train_set, request, console),
+    )
     for text in sets.warnings:
         console.warning(text)
     return TrainingInputs(sets.train_set, [], None, NO_SIDECARS, [], sets.warnings, sharded=sets)
@@ -60,30 +59,32 @@ def find_data_parts(request: TrainRequest, cluster: Cluster) -> DataParts:
     asked: dict[str, list[str]] = {}
     sizes: dict[str, int] = {}
 
-    def found(pattern: str) -> list[str]:
-        """Return the files of a pattern."""
-        return asked[pattern]
-
     one_each = [*filter(None, (metadata.weights, metadata.init_scores))]
     patterns = [*files.data, *files.valid, *one_each, *metadata.valid_weights, *metadata.valid_init_scores]
     for pattern, matched in zip(patterns, find_parts(cluster, patterns), strict=True):
         asked[pattern] = [path for path, _ in matched]
         sizes |= matched
-    train = [path for pattern in files.data for path in found(pattern)]
+    train = [path for pattern in files.data for path in asked[pattern]]
     nothing: list[str | None] = [None] * len(files.valid)
 
     def for_parts(option: str, pattern: str | None, of: str, parts: Sequence[str]) -> Sequence[str] | None:
-        """Return the files that stand beside parts, one for each."""
+        """Return the files that go with each part, one for each; None without a pattern.
+
+        option  : that names them
+        pattern : its value; None: it was not given
+        of      : the option that names the parts
+        parts   : of the set
+        """
         if pattern is None:
             return None
-        return one_for_each(option, pattern, found(pattern), of, parts)
+        return one_for_each(option, pattern, asked[pattern], of, parts)
 
     validation = [
         ValidationParts(
             name,
-            found(name),
-            for_parts("--valid-weights", weights, "its --valid", found(name)),
-            for_parts("--valid-init-scores", scores, "its --valid", found(name)),
+            asked[name],
+            for_parts("--valid-weights", weights, "its --valid", asked[name]),
+            for_parts("--valid-init-scores", scores, "its --valid", asked[name]),
         )
         for name, weights, scores in zip(
             files.valid, metadata.valid_weights or nothing, metadata.valid_init_scores or nothing, strict=True

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
-from lmart.distributed.evaluation import MeasuredPart, PartFiles, PartPlan
+from lmart.distributed.evaluation import MeasuredPart, PartInputs, PartPlan
 from lmart.distributed.joined_set import joined_set
 from lmart.distributed.part_weights import joined_weights, refuse_unfit
 from lmart.distributed.query_places import places_of, refuse_repeated, repeated_codes
@@ -18,7 +18,7 @@ from lmart.formats.documents.reading import source_name
 from lmart.measures.measured_queries import MeasuredQueries, joined_queries
 from lmart.streams import changed_while_read
 
-MeasureParts: TypeAlias = Callable[[Sequence[tuple[PartFiles, PartPlan]]], Iterable[MeasuredPart]]
+MeasureParts: TypeAlias = Callable[[Sequence[tuple[PartInputs, PartPlan]]], Iterable[MeasuredPart]]
 """Measures parts by their plans somewhere else, and gives what was found in the same order."""
 
 
@@ -33,7 +33,7 @@ class EvaluatedParts:
     """The parts of one data set, each measured once, or again when all parts together show that it must be.
 
     measure : measures parts
-    files   : the parts, in order, and the files beside them
+    files   : what is read of each part, in order
     plan    : how they are read and measured
     watch   : called with the number of parts measured so far
 
@@ -48,7 +48,7 @@ class EvaluatedParts:
     def __init__(
         self,
         measure: MeasureParts,
-        files: Sequence[PartFiles],
+        files: Sequence[PartInputs],
         plan: PartPlan,
         watch: Callable[[int], None] = lambda number: None,
     ) -> None:

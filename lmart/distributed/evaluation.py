@@ -31,12 +31,12 @@ from lmart.scoring.scorer import Scorer
 from lmart.threads import WorkerPool
 
 
-class PartFiles(NamedTuple):
-    """A part of the data, and the files that stand beside it.
+class PartInputs(NamedTuple):
+    """What a worker reads to measure a part: the part itself, and with it files of scores and weights.
 
     path    : the part
-    scores  : of each system whose scores are given, in their order
-    weights : of its queries or rows; None: there are none
+    scores  : file of each system whose scores are given, in their order
+    weights : file of those of its queries or rows; None: there are none
     """
 
     path: str
@@ -101,15 +101,15 @@ class MeasuredPart(NamedTuple):
         return {query_id: (self.path, line) for query_id, line in lines}
 
 
-def measure_part(run: str, files: PartFiles, plan: PartPlan, scorers: Sequence[Scorer]) -> MeasuredPart:
+def measure_part(run: str, files: PartInputs, plan: PartPlan, scorers: Sequence[Scorer]) -> MeasuredPart:
     """Measure the queries of a part for each system; DataError as one process raises it.
 
     run     : name of the run, which may be given up
-    files   : the part, and what stands beside it
+    files   : the part, and the files with it
     plan    : how it is read and measured
     scorers : of each system that is a model, in their order
     """
-    part = ScoredPart([files.path], plan.options, WorkerPool(1), partial(check_run, run))
+    part = ScoringReader([files.path], plan.options, WorkerPool(1), partial(check_run, run))
     found, of_models = part.read(scorers, plan.names)
     scored, given_scores = iter(of_models), iter(files.scores)
     labels, offsets = part.labels, part.query_offsets
@@ -148,8 +148,8 @@ def measure_part(run: str, files: PartFiles, plan: PartPlan, scorers: Sequence[S
     )
 
 
-class ScoredPart(PartsReader):
-    """One part, whose rows are scored as they are read; their features are not kept."""
+class ScoringReader(PartsReader):
+    """Reads a part and scores its rows by each model as they come; their features are not kept."""
 
     def read(self, scorers: Sequence[Scorer], names: Sequence[str]) -> tuple[PartsFound, list[Float64Array]]:
         """Read the part; return what was found, and the score of each row by each model.

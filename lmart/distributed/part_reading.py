@@ -59,7 +59,7 @@ class PartsReader:
         self.told: list[tuple[str, bool]] = []
         self._options = replace(options, tell=self._tell)
         self._pool, self._check = pool, check
-        self._queries = SeenQueries(group_by_qid=False)
+        self._queries = SeenQueries(group_by_qid=False, can_group=False)
         self.labels: Float64Array = np.zeros(0)
         self.query_offsets: Int64Array = np.zeros(1, np.int64)
         self.part_rows = [0] * len(paths)

@@ -16,7 +16,7 @@ from lmart.threads import WorkerPool
 
 @dataclass(frozen=True, eq=False)
 class MeasuredDocuments:
-    """The documents of queries; every array but the second has one entry a document.
+    """The documents of queries; every array but `query_offsets` has one entry a document.
 
     labels        : float64[n_documents], 0 where a document is not judged
     query_offsets : int64[n_queries + 1]

@@ -278,7 +278,7 @@ def test_groups_that_name_no_query() -> None:
         (["--qrels", "q"], "give what is to be measured: --run"),
         (["--data", "d"], "one of --model, --scores and --run"),
         (["--qrels", "q", "--scores", "s"], "--qrels goes with --run"),
-        (["--data", "d", "--run", "r", "-m", "m"], "not measured beside"),
+        (["--data", "d", "--run", "r", "-m", "m"], "not measured next to"),
         (["--data", "d", "--scores", "s", "--missing", "skip"], "--missing needs --run"),
         (["--qrels", "q", "--run", "r", "--weights", "w"], "--weights needs --data"),
         (["--qrels", "q", "--run", "r", "--strict"], "--strict needs --model"),

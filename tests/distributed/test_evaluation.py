@@ -18,7 +18,7 @@ from lmart.array_types import Float64Array, Int32Array
 from lmart.data.dataset import SparseRows
 from lmart.data.named_documents import document_names
 from lmart.distributed.evaluated_parts import EvaluatedParts
-from lmart.distributed.evaluation import MeasuredPart, PartFiles, PartPlan, measure_part, rows_above_all_before
+from lmart.distributed.evaluation import MeasuredPart, PartInputs, PartPlan, measure_part, rows_above_all_before
 from lmart.distributed.runs import give_up
 from lmart.errors import DataError, LmartError
 from lmart.formats.documents import text_reader
@@ -63,11 +63,11 @@ def plan_of(models: Sequence[Ensemble], metric: str = ALL, like: str | None = No
 
 
 def evaluated(
-    files: Sequence[PartFiles], plan: PartPlan, models: Sequence[Ensemble], calls: Calls | None = None
+    files: Sequence[PartInputs], plan: PartPlan, models: Sequence[Ensemble], calls: Calls | None = None
 ) -> EvaluatedParts:
     scorers = [Scorer(model) for model in models]
 
-    def measure(given: Sequence[tuple[PartFiles, PartPlan]]) -> Iterable[MeasuredPart]:
+    def measure(given: Sequence[tuple[PartInputs, PartPlan]]) -> Iterable[MeasuredPart]:
         for own, how in given:
             if calls is not None:
                 calls.append((own.path, how))
@@ -76,11 +76,11 @@ def evaluated(
     return EvaluatedParts(measure, files, plan)
 
 
-def write(parts: Sequence[str], suffix: str = "svm") -> list[PartFiles]:
+def write(parts: Sequence[str], suffix: str = "svm") -> list[PartInputs]:
     paths = [f"part-{k}.{suffix}" for k in range(len(parts))]
     for path, text in zip(paths, parts, strict=True):
         Path(path).write_text(text)
-    return [PartFiles(path) for path in paths]
+    return [PartInputs(path) for path in paths]
 
 
 def texts_of(queries: Sequence[list[str]], bounds: Sequence[int]) -> list[str]:
@@ -88,7 +88,7 @@ def texts_of(queries: Sequence[list[str]], bounds: Sequence[int]) -> list[str]:
 
 
 def assert_as_at_once(
-    found: EvaluatedParts, files: Sequence[PartFiles], plan: PartPlan, models: Sequence[Ensemble]
+    found: EvaluatedParts, files: Sequence[PartInputs], plan: PartPlan, models: Sequence[Ensemble]
 ) -> None:
     """Compare with reading all parts as one data set, and measuring it by itself."""
     data = read_dataset([one.path for one in files], plan.options)

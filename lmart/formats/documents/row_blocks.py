@@ -51,10 +51,12 @@ class SeenQueries:
 
     group_by_qid : rows of a query need not be adjacent
     remembers    : whether queries are remembered even so
+    can_group    : whether a refusal advises --group-by-qid
     """
 
-    def __init__(self, group_by_qid: bool, remembers: bool = False) -> None:
+    def __init__(self, group_by_qid: bool, remembers: bool = False, can_group: bool = True) -> None:
         self._group_by_qid, self._remembers = group_by_qid, remembers or not group_by_qid
+        self._can_group = can_group
         self._first: dict[str, tuple[str, int]] = {}
 
     def enter(self, query_id: str, path: str, line: int) -> DataError | None:
@@ -65,7 +67,7 @@ class SeenQueries:
         before = self._first.setdefault(query_id, entry)
         if before is entry or self._group_by_qid:  # not ==: a file may be given twice
             return None
-        return comes_back(query_id, before, path, line)
+        return comes_back(query_id, before, path, line, self._can_group)
 
     @property
     def places(self) -> Mapping[str, tuple[str, int]]:
