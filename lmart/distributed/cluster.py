@@ -126,6 +126,7 @@ class Cluster:
             )
         while futures:
             yield self._first_of(futures)
+        self.check()  # the tasks of a worker that was lost may have been done again by others
 
     def _first_of(self, futures: deque[Any]) -> Any:
         """Return the result of the first task, which the cluster then forgets; raise the fault of a later one in time.

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, ParamSpec, TypeVar
 
-from lmart.errors import DataError, LmartError, quote
+from lmart.errors import DataError, LmartError, quote, visible
 from lmart.streams import reason
 
 Parameters = ParamSpec("Parameters")
@@ -95,4 +95,5 @@ def connect(distributed: Any, scheduler: str, security: str | None, where: str) 
         what = f"{where} cannot be reached ({said or 'nothing there answers as a scheduler does'})"
         if security is None and scheduler.startswith(("tls://", "wss://")):
             raise LmartError(f"{what}; give its certificates with --dask-security, and check the address") from None
-        raise LmartError(f"{what}; check the address, and that it runs") from None
+        certificates = "" if security is None else f", the certificates that {visible(security)} names"
+        raise LmartError(f"{what}; check the address{certificates}, and that it runs") from None

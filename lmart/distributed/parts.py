@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import stat
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -33,10 +34,14 @@ def find_files(patterns: Sequence[str]) -> list[list[PartFile]]:
             if not paths:
                 raise DataError("no file of the workers matches it; check the pattern", pattern)
         try:
-            found.append([PartFile(path, os.stat(path).st_size) for path in paths])
+            states = {path: os.stat(path) for path in paths}
         except OSError as fault:
             what = f"{reason(fault)}, as a worker sees it"
             raise DataError(f"{what}; check the name, and that workers share this storage", fault.filename) from None
+        for path, state in states.items():
+            if stat.S_ISFIFO(state.st_mode) or stat.S_ISSOCK(state.st_mode):
+                raise DataError("is a pipe, for which workers would wait; give a file", path)
+        found.append([PartFile(path, state.st_size) for path, state in states.items()])
     return found
 
 

@@ -9,16 +9,18 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from helpers.cluster_here import connected_here
-from helpers.clusters import children, is_running, opens_pipe
+from helpers.clusters import cluster
 from helpers.commands import PROGRAM, run, start
 from helpers.parts import as_table, judged_queries, split, write_beside
+from helpers.planted import HOLD, Moment
 
 ALL = "ndcg@3,ndcg,dcg@5,map,map@3,mrr,p@3,recall@3,err@3,err,err(max=9)@2,rbp(0.9),bpref,kendall,judged@3,p@2(rel=2)"
+MEASURING = "lmart.distributed.evaluation:measure_part"
 ON_CLUSTER = ("--dask", "local:2")
 Seen = tuple[int, str, str, dict[str, bytes]]
 
@@ -395,45 +397,27 @@ def test_workers_with_another_current_folder(folders: tuple[Path, Path], monkeyp
         assert data == one[1]
 
 
-def end(command: subprocess.Popen[bytes], how: Callable[[list[int]], None]) -> tuple[int, str]:
-    """Do something to the workers of a command once they read a pipe that nobody writes to; return status and message.
-
-    It must end within a minute, and its workers with it.
-    """
-    workers: list[int] = []
-    deadline = time.monotonic() + 60
-    while not workers:
-        assert command.poll() is None and time.monotonic() < deadline
-        workers = [pid for pid in children(command.pid) if opens_pipe(pid)]
-        time.sleep(0.2)
-    own = children(command.pid)
-    began = time.monotonic()
-    how(workers)
-    out, said = command.communicate(timeout=90)
-    assert time.monotonic() - began < 60
-    assert out == b"" and b"Traceback" not in said
-    deadline = time.monotonic() + 20
-    while any(map(is_running, own)) and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert not any(map(is_running, own))
-    return command.returncode, said.decode().splitlines()[-1]
-
-
 @pytest.mark.slow
 @pytest.mark.cluster
 @pytest.mark.parametrize("lost", [True, False], ids=["a lost worker", "an interrupt"])
 def test_what_ends_early_writes_nothing(lost: bool, folders: tuple[Path, Path]) -> None:
     standard_data(folders, 3)
     os.chdir(folders[1])
-    os.mkfifo("part-9.svm")
     Path("q.tsv").write_text("old")
-    data = ("--data", "part-[0-2].svm", "part-9.svm", "-m", "m.json")
-    command = start("eval", *data, "--per-query", "q.tsv", "--dask", "local:2")
-
-    def do(workers: list[int]) -> None:
-        os.kill(workers[0] if lost else command.pid, signal.SIGKILL if lost else signal.SIGINT)
-
-    status, said = end(command, do)
+    with cluster(2, moments=True) as running:
+        Moment(MEASURING, 1, running.workers[0].address, target=HOLD).write(running.folder)
+        data = ("--data", "part-[0-2].svm", "-m", "m.json", "--per-query", "q.tsv")
+        command = start("eval", *data, "--dask", running.address)
+        deadline = time.monotonic() + 300
+        while not (running.folder / "reached").exists():
+            assert command.poll() is None and time.monotonic() < deadline
+            time.sleep(0.05)
+        began = time.monotonic()
+        os.kill(running.workers[0].process.pid if lost else command.pid, signal.SIGKILL if lost else signal.SIGINT)
+        out, told = command.communicate(timeout=90)
+    assert time.monotonic() - began < 60
+    assert out == b"" and b"Traceback" not in told
+    status, said = command.returncode, told.decode().splitlines()[-1]
     assert status == (1 if lost else 130)
     assert re.match("lmart: error: the worker tcp://.* is lost" if lost else "lmart: interrupted", said)
     assert Path("q.tsv").read_text() == "old"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import os
 import threading
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -202,6 +203,9 @@ def test_files_of_a_pattern_are_found_by_name(in_folder: Path) -> None:
     Path("d-1.svm").symlink_to("gone.svm")
     with pytest.raises(DataError, match=r"^d-1\.svm: .*, as a worker sees it; check the name"):
         parts.find_files(["d-*.svm"])
+    os.mkfifo("pipe")
+    with pytest.raises(DataError, match=r"^pipe: is a pipe"):
+        parts.find_files(["pip?"])
     Path("e-1.svm").mkdir()
     assert [one.path for one in parts.find_files(["e-*"])[0]] == ["e-1.svm"]  # which readers refuse
     with pytest.raises(DataError, match=r"^c\*: no file of the workers matches it"):

@@ -157,15 +157,6 @@ def is_running(pid: int) -> bool:
     return False
 
 
-def opens_pipe(pid: int) -> bool:
-    """Return whether a thread of a process waits for somebody to open the other end of a named pipe."""
-    if not Path("/proc/self/wchan").exists():
-        pytest.skip("what processes wait for is not known here")
-    with suppress(OSError):
-        return any(path.read_text() == "wait_for_partner" for path in Path(f"/proc/{pid}/task").glob("*/wchan"))
-    return False
-
-
 def processor_seconds(pid: int) -> float:
     """Return the processor time that a process has taken, of all its threads."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

@@ -71,6 +71,7 @@ PLACES = [
     *(f"{SHARD}.{name}" for name in ("read_valid", "read_metadata", "prepare", "_compute_gradients", "draw", "pack")),
     *(f"{SHARD}.{name}" for name in ("split", "finish_tree", "add", "keep", "squares", "close")),
     *(f"lmart.distributed.scoring:{name}" for name in ("score_part", "ScoringJob.check")),
+    "lmart.distributed.evaluation:measure_part",
     "lmart.streams.staged:put_in_place",
 ]
 
