@@ -113,14 +113,13 @@ class ShardedLeaves:
         (enough,) = self.have_enough([(leaf, split)], min_documents)
         return enough
 
-    def bin_counts(self, leaf: int, feature: int) -> Int64Array:
-        """Return the number of documents in each bin of a feature, int64[256].
+    def bin_counts(self, asked: Sequence[tuple[int, int]]) -> Sequence[Int64Array]:
+        """Return, for each leaf and binned feature, the number of its documents in each bin, int64[256].
 
-        leaf    : number of the leaf
-        feature : of the binned features
+        asked : numbers of leaves, and features
         """
-        found: Counts = self._shards.add("bin_counts", leaf, feature)
-        return found.counts
+        found: Counts = self._shards.add("bin_counts", list(asked))
+        return list(found.counts)
 
     def split(self, leaf: int, left: int, right: int, split: Split, pool: WorkerPool) -> None:
         """Do nothing: `expect` has split the leaf.

@@ -372,13 +372,12 @@ class Shard(LinkedActor):
         """
         return Counts(np.array([self._leaves.count_children(leaf, split, enough) for leaf, split in splits], np.int64))
 
-    def bin_counts(self, leaf: int, feature: int) -> Counts:
-        """Return the documents of a leaf in each bin of a feature, int64[256].
+    def bin_counts(self, asked: Sequence[tuple[int, int]]) -> Counts:
+        """Return, for each leaf and binned feature, the number of its documents in each bin, int64[n_asked, 256].
 
-        leaf    : number of the leaf
-        feature : of the binned features
+        asked : numbers of leaves, and features
         """
-        return Counts(self._leaves.bin_counts(leaf, feature))
+        return Counts(np.array(self._leaves.bin_counts(asked)))
 
     def finish_tree(self, leaves: Sequence[int], values: Float64Array) -> None:
         """Add the leaf values of the tree that was grown to the scores of the training set.

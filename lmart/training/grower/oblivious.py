@@ -102,8 +102,8 @@ class _Level:
             if feature in counted or all(allowed for *_, allowed in self._allowed(leaves, best)):
                 return best
             split_gains[:, start:stop] = 0.0
-            for leaf in leaves:
-                counts = self._source.bin_counts(leaf.number, feature)
+            counts_of_leaves = self._source.bin_counts([(leaf.number, feature) for leaf in leaves])
+            for leaf, counts in zip(leaves, counts_of_leaves, strict=True):
                 limits = (search, self._min_documents, feature, feature + 1)
                 kernels.add_split_gains(leaf.known_histogram, counts, leaf.total, *limits, split_gains)
             counted.add(feature)

@@ -114,11 +114,10 @@ class LeafSource(Protocol):
         """
         ...
 
-    def bin_counts(self, leaf: int, feature: int) -> Int64Array:
-        """Return the number of documents in each bin of a feature, int64[256].
+    def bin_counts(self, asked: Sequence[tuple[int, int]]) -> Sequence[Int64Array]:
+        """Return, for each leaf and binned feature, the number of its documents in each bin, int64[256].
 
-        leaf    : number of the leaf
-        feature : of the binned features
+        asked : numbers of leaves, and features
         """
         ...
 
@@ -332,12 +331,14 @@ class LocalLeaves:
             )
         return n_left, n_right
 
-    def bin_counts(self, leaf: int, feature: int) -> Int64Array:
-        """Return the number of documents in each bin of a feature, int64[256].
+    def bin_counts(self, asked: Sequence[tuple[int, int]]) -> Sequence[Int64Array]:
+        """Return, for each leaf and binned feature, the number of its documents in each bin, int64[256].
 
-        leaf    : number of the leaf
-        feature : of the binned features
+        asked : numbers of leaves, and features
         """
+        return [self._bin_counts(*one) for one in asked]
+
+    def _bin_counts(self, leaf: int, feature: int) -> Int64Array:
         if leaf == 0 and self.n_documents(0) == self._binned.n_documents:
             whole: Int64Array = self._binned.bin_counts[feature]
             return whole

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lmart.array_types import Float64Array
+from lmart.array_types import Float64Array, Int64Array
 from lmart.binning.edges import BinEdges
 from lmart.kernels import split_search as kernels
 from lmart.kernels.histogram import complete_histogram, subtract_histogram
@@ -17,6 +17,7 @@ from lmart.kernels.split_gain import Split, SplitFields
 from lmart.threads import WorkerPool, chunks
 from lmart.training.grower.growing_tree import GrowParams, Leaf
 
+COUNTED = 16  # features whose documents are counted in one message
 SCANNED = 16_384  # least bins in one piece of work
 NO_BOUNDS = (-math.inf, math.inf)
 NO_SPLIT = Split(-np.inf, -1, -1, False, 0)
@@ -162,10 +163,16 @@ class SplitFinder:
         if self._source.n_documents(leaf.number) < 2 * self._min_documents:
             return None
         counted: dict[int, Split] = {}
+        counts_of: dict[int, Int64Array] = {}
         while split.split_gain > -np.inf:
-            if split.feature in counted or (self._has_enough(leaf, split) if enough is None else enough):
+            feature = split.feature
+            if feature in counted:
                 return self._in_full(split)
-            feature, counts = split.feature, self._source.bin_counts(leaf.number, split.feature)
+            if feature not in counts_of:
+                if self._has_enough(leaf, split) if enough is None else enough:
+                    return self._in_full(split)
+                counts_of |= self._counts(leaf, split_gains, feature)
+            counts = counts_of[feature]
             limits = (self._search, self._min_documents, self._bounds_in_units(leaf))
             of_feature, best = kernels.count_feature(
                 leaf.known_histogram, counts, feature, leaf.total, *limits, split_gains
@@ -173,6 +180,14 @@ class SplitFinder:
             counted[feature], split, enough = Split(*of_feature), Split(*best), None
             split = counted.get(split.feature, split)
         return None
+
+    def _counts(self, leaf: Leaf, split_gains: Float64Array, feature: int) -> dict[int, Int64Array]:
+        """Return the documents of a leaf by bin of a feature; where messages cost, of those likely next too."""
+        features = [feature]
+        if self._source.is_far:
+            likely = np.argsort(-split_gains, kind="stable")[:COUNTED]
+            features += [one for one in likely.tolist() if one != feature and split_gains[one] > -np.inf]
+        return dict(zip(features, self._source.bin_counts([(leaf.number, one) for one in features]), strict=True))
 
     def _in_full(self, split: Split) -> Split:
         """Return a split with its gain no longer in units."""
