@@ -123,7 +123,7 @@ def scored(job: ScoringJob, parts: Sequence[str], can_group: bool = False) -> Sc
     def places(part: str, codes: Sequence[int]) -> dict[str, tuple[str, int]]:
         return find_places(job, part, codes)
 
-    known = ScoredParts(job.model, f"{parts[0]} and more", places, can_group)
+    known = ScoredParts(job.model, f"{parts[0]} and more", places, can_group, set())
     for part in parts:
         found: PartScored = pickle.loads(pickle.dumps(score_part(job, part, part + ".out")))
         known.add(found)
