@@ -21,8 +21,10 @@ from helpers.planted import Moment
 from helpers.shards import write_parts
 from helpers.training_runs import SMALL, fit, learnable
 
+from lmart.cli import predict_naming
 from lmart.cli.predict_cluster import stem
 from lmart.distributed import cluster as engine
+from lmart.distributed import query_places
 from lmart.errors import LmartError
 
 CHECK = "lmart.distributed.scoring:ScoringJob.check"
@@ -121,7 +123,12 @@ def test_one_part_needs_no_pattern(here: list[str]) -> None:
 @pytest.mark.parametrize(
     "prepare, options, status, said",
     [
-        (lambda: None, ("-o", "one.txt"), 1, "one.txt: is 1 file, but --data 'part-*.svm' is 8 files; give one file a part"),
+        (
+            lambda: None,
+            ("-o", "one.txt"),
+            1,
+            "one.txt: is 1 file, but --data 'part-*.svm' is 8 files; give one file a part",
+        ),
         (
             lambda: Path("part-3.csv").write_text("qid,1\n1,1\n"),
             ("--data", "part-*.*"),
@@ -198,6 +205,87 @@ def test_outputs_get_their_names_though_a_worker_is_lost_meanwhile(
 
     monkeypatch.setattr(ClusterHere, "run_tasks", losing)
     assert run(*USUAL).stderr == ""
+    assert bytes_in_out() == written_alone(here)
+
+
+def test_an_interrupt_waits_until_all_outputs_have_their_names(
+    here: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace, when = os.replace, []
+
+    def interrupting(source: str, target: str) -> None:
+        if not when:
+            when.extend(ClusterHere.newest.told)
+            signal.raise_signal(signal.SIGINT)
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", interrupting)
+    said = run(*USUAL, status=130).stderr
+    assert said == "lmart: interrupted after 8 of 8 parts; wrote out/*.txt\n"
+    assert when == ["forget_outputs"]  # else a worker that ends now deletes what it has finished
+    monkeypatch.setattr(os, "replace", replace)
+    assert bytes_in_out() == written_alone(here)
+
+
+def test_nothing_is_deleted_once_outputs_get_their_names(here: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    run_tasks = ClusterHere.run_tasks
+
+    def losing(self: ClusterHere, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+        if function.__name__ != "put_in_place":
+            return run_tasks(self, function, calls)
+        run_tasks(self, function, [(calls[0][0][:3],)]).__next__()
+        raise LmartError("the worker is lost; start it")
+
+    monkeypatch.setattr(ClusterHere, "run_tasks", losing)
+    monkeypatch.setattr(predict_naming, "are_seen", lambda staged: False)
+    said = run(*USUAL, status=1).stderr
+    assert said.startswith(
+        "lmart: error: out/part-0.txt: cannot be replaced: the worker is lost; what was made is kept"
+    )
+    assert said.count("\n") == 1
+    alone = written_alone(here)
+    found = bytes_in_out()
+    assert [found.pop(f"part-{number}.txt") for number in range(3)] == [alone[f"part-{n}.txt"] for n in range(3)]
+    assert found.pop("part-6.txt") == b"old\n"
+    assert sorted(found.values()) == sorted(alone[f"part-{number}.txt"] for number in range(3, 8))
+
+
+def watch_scoring(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list that gets what workers are asked to do, and when the driver has left the scoring."""
+    run_tasks, asked = ClusterHere.run_tasks, list[str]()
+
+    def watched(self: ClusterHere, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+        try:
+            for call in calls:
+                asked.append(function.__name__)
+                yield from run_tasks(self, function, [call])
+        finally:
+            asked.extend([*self.told, "left"] * (function.__name__ == "score_part"))
+
+    monkeypatch.setattr(ClusterHere, "run_tasks", watched)
+    return asked
+
+
+def test_workers_no_longer_score_when_they_are_asked_where_a_query_stands(
+    here: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = watch_scoring(monkeypatch)
+    shutil.copy("part-0.svm", "part-1.svm")
+    assert "part-1.svm:1: query '0' comes back: it first stood at part-0.svm:1" in run(*USUAL, status=1).stderr
+    scored = asked.index("left") - 2
+    assert scored < 4  # as it is looked for when there are twice as many queries
+    assert asked == ["find_files", "check_staged", *["score_part"] * scored, "left", *["find_places"] * 2]
+    assert ClusterHere.newest.told == ["give_up_scoring", "end_run"]
+    assert bytes_in_out() == OLD
+
+
+def test_parts_are_scored_again_after_a_doubt_that_was_none(here: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(query_places, "code_of", lambda query_id: int(query_id) % 5)  # so 0 and 5 have the same
+    for number, part in enumerate(here):
+        Path(part).write_text(f"1 qid:{number} 1:1\n")
+    asked = watch_scoring(monkeypatch)
+    assert run(*USUAL).stderr == ""
+    assert asked.count("left") > 1
     assert bytes_in_out() == written_alone(here)
 
 

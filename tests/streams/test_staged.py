@@ -107,7 +107,9 @@ def test_what_cannot_be_replaced_is_kept(in_folder: Path) -> None:
         put_in_place(files[2:])
     files[2:] = [write("c", "new"), write("d", "new")]
     os.unlink(files[2].temporary)
-    with pytest.raises(OutputError, match=r"is gone; of the outputs that follow, what was made is kept as .*/\.d\.[^(]*$"):
+    with pytest.raises(
+        OutputError, match=r"is gone; of the outputs that follow, what was made is kept as .*/\.d\.[^(]*$"
+    ):
         put_in_place(files[2:])
     assert Path("c").read_text() == "old"
 
