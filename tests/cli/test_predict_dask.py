@@ -17,7 +17,7 @@ import pytest
 from helpers.cluster_here import ClusterHere, connected_here
 from helpers.clusters import children, cluster, is_running, processor_seconds
 from helpers.commands import PROGRAM, run, start
-from helpers.planted import Moment
+from helpers.planted import HOLD, Moment
 from helpers.shards import write_parts
 from helpers.training_runs import SMALL, fit, learnable
 
@@ -211,7 +211,7 @@ def test_outputs_get_their_names_though_a_worker_is_lost_meanwhile(
 def test_an_interrupt_waits_until_all_outputs_have_their_names(
     here: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    replace, when = os.replace, []
+    replace, when = os.replace, list[str]()
 
     def interrupting(source: str, target: str) -> None:
         if not when:
@@ -364,6 +364,25 @@ def test_a_worker_that_is_lost_while_outputs_get_their_names_is_no_loss(parts: l
             if (running.folder / "reached").exists():
                 return
     pytest.skip("none of the workers met the moment")
+
+
+@pytest.mark.slow
+@pytest.mark.cluster
+def test_a_query_that_spans_parts_is_refused_before_the_rest_is_scored(in_folder: Path) -> None:
+    fit(learnable(), *SMALL)
+    Path("out").mkdir()
+    for number in range(250):
+        Path(f"part-{number:03}.svm").write_text(f"1 qid:{max(number, 1)} 1:1\n")
+    with cluster(1, moments=True) as running:
+        command = [*PROGRAM, *BARE, "--dask", running.address]
+        Moment("lmart.distributed.scoring:score_part", 200, running.workers[0].address, target=HOLD).write(
+            running.folder
+        )
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT)
+        assert done.returncode == 1
+        assert re.search(r"part-001\.svm:1: query '1' comes back: it first stood at .*part-000\.svm:1,", done.stderr)
+        assert not (running.folder / "reached").exists()
+    assert os.listdir("out") == []
 
 
 @pytest.mark.slow
