@@ -78,10 +78,16 @@ def predict_parts(request: PartsRequest, cluster: Cluster, console: Console) -> 
         with console.progress(len(parts), "parts", plain=False) as progress:
             scored = _score(cluster, job, parts, names, progress.update, folders)
         cluster.check()
-        with interrupts_later():
-            cluster.tell(forget_outputs, cluster.run)
-            waiting.are_removed = False
-            fault = put_all_in_place(cluster, scored.staged, output.out)
+        fault: OutputError | None = None
+        try:
+            with interrupts_later():
+                cluster.tell(forget_outputs, cluster.run)
+                waiting.are_removed = False
+                fault = put_all_in_place(cluster, scored.staged, output.out)
+        except KeyboardInterrupt:
+            if fault is not None:
+                console.warning(str(fault))  # where the outputs are
+            raise
     if fault is not None:
         raise fault
     console.done(output.written(scored.n_rows), names[0] if len(names) == 1 else counted(len(names), "file"))

@@ -227,6 +227,23 @@ def test_an_interrupt_waits_until_all_outputs_have_their_names(
     assert bytes_in_out() == written_alone(here)
 
 
+def test_an_interrupt_deletes_nothing_that_cannot_be_put_in_place(
+    here: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refusing(source: str, target: str) -> None:
+        signal.raise_signal(signal.SIGINT)
+        raise OSError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "replace", refusing)
+    warned, interrupted = run(*USUAL, status=130).stderr.splitlines()
+    assert warned.startswith(
+        "lmart: warning: out/part-0.txt: cannot be replaced: Operation not permitted; what was made"
+    )
+    assert interrupted.endswith("; what was written to out/*.txt is not complete")
+    kept = {path.read_bytes() for path in Path("out").iterdir() if path.name.endswith(".tmp")}
+    assert len(kept) == 8
+
+
 def test_nothing_is_deleted_once_outputs_get_their_names(here: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     run_tasks = ClusterHere.run_tasks
 
