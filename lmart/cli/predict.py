@@ -43,16 +43,17 @@ may be empty, -1, ? or nan.
 --explain and --why take scores apart: each feature's contribution is its Shapley value (exact path-dependent
 TreeSHAP), and base is the mean score of the documents that the model was trained on.
 
-With --dask the workers of a Dask cluster score (pip install 'lmart[dask]'), parts to parts: --data may be a pattern in
-quotes, found where the workers are, which need storage they share at the same path; --out names one file for each file
-that matches, and its * stands for the name of that file without .gz or .zst and the ending of its format (part-03 of
+With --dask the workers of a Dask cluster score (pip install 'lmart[dask]'), and write one file of scores for each file
+of data. --data may be a pattern in quotes, found where the workers are, which need storage they share at the same
+path; the * of --out stands for the name of each file without .gz or .zst and the ending of its format (part-03 of
 part-03.svm.gz). Each file has the bytes that this process alone would write for that part. A worker reads and writes
 one part for each of its threads at a time, block by block, so the data may be much larger than the memory of all
 workers; this process reads the model, and of the data it holds one number a query. All files appear together when the
-last part is scored; when a worker is lost, a part is damaged or the work is interrupted, nothing is written. Rows of a
-query are in one file: a query in two of them is refused, but with --group-by-qid and --format scores. Warnings are
-about all parts together: a column that some part has is not missing. {cluster_needs} --why, --query-sizes and standard
-input and output do not go with --dask."""
+last part is scored; when a worker is lost, a part is damaged or the work is interrupted, nothing is written; only a
+command that is killed outright (SIGKILL) leaves finished parts as hidden files .NAME.*.tmp, until the workers end.
+Rows of a query are in one file: a query in two of them is refused, unless --group-by-qid is given with --format
+scores. Warnings are about all parts together: a column that some part has is not missing. {cluster_needs} --why,
+--query-sizes and standard input and output do not go with --dask."""
 
 EPILOG = """\b
 Examples:

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import cast
 
-import click
-
+from lmart.cli.predict_naming import interrupts_later, put_all_in_place
 from lmart.cli.predict_output import PredictOutput
 from lmart.cli.terminal.console import Console
-from lmart.descriptors import remember
 from lmart.distributed.cluster import Cluster
+from lmart.distributed.connecting import begin
 from lmart.distributed.parts import find_parts, seen_by_workers
-from lmart.distributed.runs import give_up
+from lmart.distributed.query_places import Place
 from lmart.distributed.scored_parts import ScoredParts
-from lmart.distributed.scoring import ScoringJob, find_places, forget_outputs, remove_outputs, score_part
+from lmart.distributed.scoring import (
+    PartScored,
+    ScoringJob,
+    end_run,
+    find_places,
+    forget_outputs,
+    give_up_scoring,
+    remove_outputs,
+    score_part,
+)
 from lmart.errors import LmartError, OutputError, counted, quote, visible
 from lmart.formats.documents.reading import for_models, source_name
 from lmart.formats.models.model_files import read_model
@@ -24,10 +35,9 @@ from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import DATA_FORMATS, RESULT_FORMATS
 from lmart.scoring.explain import Explainer
 from lmart.streams.common import COMPRESSED_SUFFIXES
-from lmart.streams.staged import StagedFile, check_staged, put_in_place
-from lmart.threads import chunks
+from lmart.streams.staged import check_staged
 
-PUT_AT_ONCE = 1000  # outputs that one task puts in place
+TOLD = 0.2  # seconds in which workers hear that the run is over when one of them may be stopped, and never hears it
 # Of data by content, which have no format of their own.
 OTHER_SUFFIXES = (".txt", ".dat")
 
@@ -64,29 +74,94 @@ def predict_parts(request: PartsRequest, cluster: Cluster, console: Console) -> 
     inputs = [*parts, seen_by_workers(cluster, request.model)]
     (folders,) = cluster.run_tasks(check_staged, [(names, inputs)])
     job = _read_job(request, cluster.run)
-    shared = cluster.share(job)
-
-    def places(part: str, codes: Sequence[int]) -> dict[str, tuple[str, int]]:
-        """Ask a worker where queries stand in a part."""
-        (answer,) = cluster.run_tasks(find_places, [(shared, part, codes)])
-        return answer
-
-    can_group = not RESULT_FORMATS[output.form].is_named
-    scored = ScoredParts(job.model, source_name(parts), places, can_group)
-    with _temporaries(cluster, folders):
+    with _temporaries(cluster, folders) as waiting:
         with console.progress(len(parts), "parts", plain=False) as progress:
-            calls = [(shared, part, name) for part, name in zip(parts, names, strict=True)]
-            for done, one in enumerate(cluster.run_tasks(score_part, calls), 1):
-                scored.add(one)
-                progress.update(done)
-        scored.refuse_spanning()
+            scored = _score(cluster, job, parts, names, progress.update, folders)
         cluster.check()
-        fault = _put_in_place(cluster, scored.staged, output.out)
+        fault: OutputError | None = None
+        try:
+            with interrupts_later():
+                cluster.tell(forget_outputs, cluster.run)
+                waiting.are_removed = False
+                fault = put_all_in_place(cluster, scored.staged, output.out)
+        except KeyboardInterrupt:
+            if fault is not None:
+                console.warning(str(fault))  # where the outputs are
+            raise
     if fault is not None:
         raise fault
     console.done(output.written(scored.n_rows), names[0] if len(names) == 1 else counted(len(names), "file"))
     for text, is_warning in scored.messages():
         (console.warning if is_warning else console.notice)(text)
+
+
+def _score(
+    cluster: Cluster,
+    job: ScoringJob,
+    parts: Sequence[str],
+    names: Sequence[str],
+    update: Callable[[int], None],
+    folders: Sequence[str],
+) -> ScoredParts:
+    """Score all parts, and return what was found; DataError when two of them have rows of one query.
+
+    cluster : of the run
+    job     : what all parts have in common
+    parts   : the files
+    names   : of their outputs
+    update  : gets the number of parts that are done
+    folders : of the outputs, as workers see them
+
+    Workers are asked where queries stand once they no longer score, so that this does not wait for all of it. When the
+    queries are different ones of one hash, which is rare, all parts are scored again.
+    """
+    can_group = not RESULT_FORMATS[job.form].is_named
+    different: set[tuple[int, int, int]] = set()
+    for attempt in itertools.count():
+        shared = cluster.share(replace(job, attempt=attempt))
+        scored = ScoredParts(job.model, source_name(parts), partial(_places, cluster, shared), can_group, different)
+        calls = [(shared, part, name) for part, name in zip(parts, names, strict=True)]
+        is_done = _score_until_doubt(cluster, calls, scored, update)
+        if not is_done:
+            cluster.tell(give_up_scoring, job.run, attempt)
+        scored.refuse_spanning()
+        if is_done:
+            break
+        cluster.tell(remove_outputs, job.run, folders)
+        remove_outputs(job.run, folders)
+    return scored
+
+
+def _score_until_doubt(
+    cluster: Cluster, calls: Sequence[tuple[object, str, str]], scored: ScoredParts, update: Callable[[int], None]
+) -> bool:
+    """Score parts until two of them may have rows of one query; return whether all were scored.
+
+    cluster : of the run
+    calls   : the arguments of `score_part` for each part
+    scored  : takes what is found
+    update  : gets the number of parts that are done
+    """
+    # Closing it lets the cluster forget the parts that are not scored yet.
+    with closing(cast("Generator[PartScored]", cluster.run_tasks(score_part, calls))) as found:
+        for done, one in enumerate(found, 1):
+            is_doubtful = scored.add(one)
+            update(done)
+            if is_doubtful and done < len(calls):
+                return False
+    return True
+
+
+def _places(cluster: Cluster, shared: object, part: str, codes: Sequence[int]) -> dict[str, Place]:
+    """Ask a worker where queries stand in a part.
+
+    cluster : of the run
+    shared  : what all parts have in common, as the workers have it
+    part    : the file
+    codes   : hashes of the ids of the queries
+    """
+    (answer,) = cluster.run_tasks(find_places, [(shared, part, codes)])
+    return answer
 
 
 def _read_job(request: PartsRequest, run: str) -> ScoringJob:
@@ -106,7 +181,7 @@ def _read_job(request: PartsRequest, run: str) -> ScoringJob:
 
 
 def output_names(data: str, parts: Sequence[str], out: str) -> list[str]:
-    """Return the name of the output of each part; OutputError when two parts would give one.
+    """Return the name of the output of each part; OutputError when two parts would have one.
 
     data  : the value of --data
     parts : its files
@@ -116,8 +191,8 @@ def output_names(data: str, parts: Sequence[str], out: str) -> list[str]:
     folder, name = os.path.split(out)
     if "*" not in name:
         if len(parts) > 1:
-            what = f"--data {quote(data)} is {counted(len(parts), 'file')}, and --out {quote(out)} one"
-            raise click.UsageError(f"{what}; give one file a part, as in --out 'scores/*.txt'")
+            what = f"is 1 file, but --data {quote(data)} is {counted(len(parts), 'file')}"
+            raise OutputError(f"{what}; give one file a part, as in --out 'scores/*.txt'", out)
         return [out]
     before: dict[str, str] = {}
     for part in parts:
@@ -129,7 +204,10 @@ def output_names(data: str, parts: Sequence[str], out: str) -> list[str]:
 
 
 def stem(path: str) -> str:
-    """Return the name of a file of data without folder, and without what its compression and its format add."""
+    """Return the name of a file of data without folder, and without what its compression and its format add.
+
+    path : of the file
+    """
     name = os.path.basename(path)
     data = (*OTHER_SUFFIXES, *(suffix for one in DATA_FORMATS.values() for suffix in one.suffixes))
     for suffixes in (COMPRESSED_SUFFIXES, data):
@@ -138,40 +216,26 @@ def stem(path: str) -> str:
     return name
 
 
+class _Waiting:
+    """Whether outputs that wait for their names are removed when the work ends early."""
+
+    are_removed = True
+
+
 @contextmanager
-def _temporaries(cluster: Cluster, folders: Sequence[str]) -> Iterator[None]:
-    """Delete what has no name yet when the work ends early.
+def _temporaries(cluster: Cluster, folders: Sequence[str]) -> Iterator[_Waiting]:
+    """Delete what has no name yet when the work ends early, unless it is to be kept.
 
     cluster : of the run
     folders : of the outputs, as workers see them
     """
+    waiting = _Waiting()
     try:
-        yield
-    except BaseException:
-        cluster.tell(give_up, cluster.run)  # all of them, before anything is deleted
-        cluster.tell(remove_outputs, cluster.run, folders)
-        remove_outputs(cluster.run, folders)  # no worker may be left, and this process may see the same files
+        yield waiting
+    except BaseException as fault:
+        if waiting.are_removed:
+            told = begin(cluster.tell, end_run, cluster.run, folders)
+            with suppress(TimeoutError):  # then it goes on while the cluster is left, which tells workers once more
+                told.result(TOLD if type(fault) is LmartError else None)
+            remove_outputs(cluster.run, folders)  # no worker may be left, and this process may see the same files
         raise
-    cluster.tell(forget_outputs, cluster.run)
-
-
-def _put_in_place(cluster: Cluster, staged: Sequence[StagedFile], out: str) -> OutputError | None:
-    """Give all outputs their names; return why one cannot get it: it and those that follow are kept.
-
-    cluster : of the run
-    staged  : the outputs, all finished
-    out     : the value of --out
-    """
-    calls = [(staged[first:last],) for first, last in chunks(len(staged), PUT_AT_ONCE)]
-    remember(out, complete=False)
-    for again in (False, True):
-        try:
-            list(cluster.run_tasks(put_in_place, calls))
-            break
-        except OutputError as fault:
-            return fault
-        except LmartError:  # a worker was lost just now: another one finishes it
-            if again:
-                raise
-    remember(out, complete=True)
-    return None

@@ -116,14 +116,15 @@ class Cluster:
             while len(futures) > at_once:
                 yield self._first_of(futures)
             # One message for all: a message for each would cost more than short tasks.
-            futures += self._client.map(
-                function,
-                *zip(*calls[first:last], strict=True),
-                pure=False,
-                retries=0,
-                workers=self.addresses,  # not those that join later, whose versions nobody knows
-                allow_other_workers=False,
-            )
+            with self._naming_what_is_lost():
+                futures += self._client.map(
+                    function,
+                    *zip(*calls[first:last], strict=True),
+                    pure=False,
+                    retries=0,
+                    workers=self.addresses,  # not those that join later, whose versions nobody knows
+                    allow_other_workers=False,
+                )
         while futures:
             yield self._first_of(futures)
         self.check()  # the tasks of a worker that was lost may have been done again by others

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -25,12 +25,21 @@ class ScoredParts:
     source      : what messages call all parts
     find_places : gets a part and hashes of query ids; returns part and line of the first row of each, by id
     can_group   : whether a query may span parts with --group-by-qid
+    different   : hashes with two parts in which they are those of different queries; more are added
 
     n_rows : scored
     staged : the outputs, which wait for their names
     """
 
-    def __init__(self, model: Ensemble, source: str, find_places: FindPlaces, can_group: bool) -> None:
+    def __init__(
+        self,
+        model: Ensemble,
+        source: str,
+        find_places: FindPlaces,
+        can_group: bool,
+        different: set[tuple[int, int, int]],
+    ) -> None:
+        self._different = different
         self.n_rows = 0
         self.staged: list[StagedFile] = []
         self._model, self._source, self._find_places, self._can_group = model, source, find_places, can_group
@@ -42,8 +51,11 @@ class ScoredParts:
         self._repeating: PartScored | None = None
         self._n_repeated = 0
 
-    def add(self, found: PartScored) -> None:
-        """Take what was found in the next part; DataError when it and parts before have rows of one query."""
+    def add(self, found: PartScored) -> bool:
+        """Take what was found in the next part; return whether `refuse_spanning` is to be called now.
+
+        found : in the part
+        """
         self.n_rows += found.n_rows
         self.staged.append(found.staged)
         self._paths.append(found.path)
@@ -55,8 +67,13 @@ class ScoredParts:
             self._n_repeated += found.repetition.n_rows
         self._codes.append(found.query_codes)
         self._n_codes += len(found.query_codes)
-        if self._n_codes > 2 * self._n_checked:  # so that all checks together cost as much as two of the last
-            self.refuse_spanning()
+        if self._n_codes <= 2 * self._n_checked:  # so that all checks together cost as much as two of the last
+            return False
+        self._n_checked = self._n_codes
+        return next(self._spanning(), None) is not None
+
+    def _spanning(self) -> Iterator[tuple[int, int, int]]:
+        return (one for one in spanning_parts(self._codes) if one not in self._different)
 
     def _join_features(self, found: PartScored) -> None:
         table = self._tables.setdefault(found.names is not None, FeatureTable())
@@ -71,9 +88,10 @@ class ScoredParts:
 
     def refuse_spanning(self) -> None:
         """Raise DataError when two parts have rows of one query, naming both places."""
-        self._n_checked = self._n_codes
-        for code, *pair in spanning_parts(self._codes):
+        for one in self._spanning():
+            code, *pair = one
             refuse_repeated((self._find_places(self._paths[part], [code]) for part in pair), self._can_group)
+            self._different.add(one)
 
     def messages(self) -> list[tuple[str, bool]]:
         """Return what the user is to be told, and whether it is a warning."""

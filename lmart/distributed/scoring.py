@@ -13,7 +13,7 @@ import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array, UInt64Array
 from lmart.distributed.query_places import Place, codes_of, places_of
-from lmart.distributed.runs import check_run
+from lmart.distributed.runs import check_run, give_up
 from lmart.errors import LmartError, OutputError
 from lmart.formats.documents.reading import open_rows
 from lmart.formats.documents.row_blocks import RowBlock, SeenQueries
@@ -49,6 +49,7 @@ class ScoringJob:
     tag     : name of the run in the TREC format
     explain : whether contributions of features are added to each row
     strict  : refuse features that only the data or only the model has
+    attempt : number of this attempt to score the parts
     """
 
     run: str
@@ -60,6 +61,7 @@ class ScoringJob:
     tag: str = "lmart"
     explain: bool = False
     strict: bool = False
+    attempt: int = 0
 
     def __reduce__(self) -> tuple[type[ScoringJob], tuple[object, ...]]:
         return ScoringJob, tuple(getattr(self, one.name) for one in fields(self))
@@ -84,6 +86,11 @@ class ScoringJob:
         check_run(self.run)
         if _is_ending():
             raise LmartError("a worker was closed; start this command again")
+
+    def check_scoring(self) -> None:
+        """Raise LmartError when the run was given up, or this attempt to score, or this worker is ending."""
+        self.check()
+        check_run(_scoring(self.run, self.attempt))
 
 
 class PartScored(NamedTuple):
@@ -121,7 +128,7 @@ def score_part(job: ScoringJob, path: str, out: str) -> PartScored:
     out  : its output
     DataError and OutputError as one process raises them for this part alone.
     """
-    job.check()
+    job.check_scoring()
     keep_memory_constant()
     told: list[tuple[str, bool]] = []
     options = replace(job.options, tell=partial(_note, told, f"{path}: "))
@@ -131,7 +138,7 @@ def score_part(job: ScoringJob, path: str, out: str) -> PartScored:
         explanations = None if job.explainer is None else RowExplanations(job.explainer, matcher, pool)
         layout = PredictionLayout(path, job.top, options.group_by_qid, job.tag, explanations)
         blocks = score_stream(job.scorer, matcher, reader, pool, job.strict)
-        with StagedOutput(out, job.run, job.check) as result:
+        with StagedOutput(out, job.run, job.check_scoring) as result:
             writer = RESULT_FORMATS[job.form].load_writer(out, OutputError)(result, layout)
             n_rows = write_scored(_checked(job, blocks), writer, result)
         assert result.staged is not None
@@ -158,7 +165,7 @@ def _checked(
     job: ScoringJob, blocks: Iterator[tuple[RowBlock, Float64Array]]
 ) -> Iterator[tuple[RowBlock, Float64Array]]:
     for block, scores in blocks:
-        job.check()
+        job.check_scoring()
         yield block, scores
         del block, scores  # before the next ones are made
 
@@ -178,6 +185,32 @@ def find_places(job: ScoringJob, path: str, codes: Sequence[int]) -> dict[str, P
     return places_of(queries.places, codes)
 
 
+def _scoring(run: str, attempt: int) -> str:
+    """Return what an attempt to score is called where it is given up."""
+    return f"{run} {attempt}"
+
+
+def give_up_scoring(run: str, attempt: int) -> None:
+    """Let an attempt to score parts end, while its run goes on. Runs on workers.
+
+    run     : its name
+    attempt : its number
+    """
+    give_up(_scoring(run, attempt))
+
+
+def end_run(run: str, folders: Sequence[str]) -> None:
+    """Let all that works for a run end, and delete what it has written that has no name yet. Runs on workers.
+
+    run     : its name
+    folders : of its outputs
+
+    A worker that hears of it later deletes what it has finished meanwhile.
+    """
+    give_up(run)
+    remove_outputs(run, folders)
+
+
 def remove_outputs(run: str, folders: Sequence[str]) -> None:
     """Delete what a run has written that has no name yet, whichever worker wrote it.
 
@@ -190,7 +223,7 @@ def remove_outputs(run: str, folders: Sequence[str]) -> None:
 
 
 def forget_outputs(run: str) -> None:
-    """Take note that all outputs of a run have their names.
+    """Let the outputs of a run stay, whatever happens to this worker: they are about to get their names.
 
     run : its name
     """

@@ -45,7 +45,10 @@ class StagedOutput(AtomicOutput):
         self.staged: StagedFile | None = None
 
     def write(self, data: str | bytes) -> None:
-        """Write text (as UTF-8) or bytes; collected to sensible sizes."""
+        """Write text or bytes, collected to sensible sizes.
+
+        data : text, which is written as UTF-8, or bytes
+        """
         self._check()
         super().write(data)
 
@@ -58,6 +61,7 @@ class StagedOutput(AtomicOutput):
             status = os.fstat(self._descriptor)
         except OSError as error:
             raise self._failure(error) from None
+        self._check()  # whoever ended the work may have swept the folder just before the name appeared there
         name = self._keep()
         assert name is not None
         self.staged = StagedFile(self.path, name, self._target, (status.st_ino, status.st_size))
@@ -117,18 +121,48 @@ def put_in_place(files: Sequence[StagedFile]) -> None:
     """Give finished outputs their names; a file that has it already is passed over.
 
     files : the outputs
-    OutputError when one cannot get its name; it and those that follow are kept: they are the result of the work.
+    OutputError when one cannot get its name, or is gone; it and those that follow are kept: they are the result of the
+    work.
     """
     for place, one in enumerate(files):
         try:
             os.replace(one.temporary, one.target)
         except OSError as error:
-            there = _status(one.target) if isinstance(error, FileNotFoundError) else None
-            if there is not None and (there.st_ino, there.st_size) == one.known_by:
+            if isinstance(error, FileNotFoundError) and _has_its_name(one):
                 continue
-            more = len(files) - place - 1
-            others = f" (and {counted(more, 'more file')} likewise)" if more else ""
-            raise cannot_be_replaced(one.path, error, f"{visible(one.temporary)}{others}") from None
+            raise _not_put(one, files[place + 1 :], error) from None
         temporaries.forget(one.temporary)
     for folder in {os.path.dirname(one.target) for one in files}:
         sync_folder(folder)
+
+
+def _has_its_name(file: StagedFile) -> bool:
+    there = _status(file.target)
+    return there is not None and (there.st_ino, there.st_size) == file.known_by
+
+
+def _not_put(file: StagedFile, others: Sequence[StagedFile], error: OSError) -> OutputError:
+    """Return what is raised for an output that cannot get its name; it tells of what is kept only if it is there.
+
+    file   : the output
+    others : those that follow
+    error  : why
+    """
+    kept = [one.temporary for one in others if os.path.lexists(one.temporary)]
+    is_there = os.path.lexists(file.temporary)
+    if is_there:
+        kept.insert(0, file.temporary)
+    more = f" (and {counted(len(kept) - 1, 'more file')} likewise)" if kept[1:] else ""
+    if is_there:
+        return cannot_be_replaced(file.path, error, f"{visible(kept[0])}{more}")
+    rest = f"; of the outputs that follow, what was made is kept as {visible(kept[0])}{more}" if kept else ""
+    what = f"cannot be written: the finished file {visible(file.temporary)} is gone{rest}"
+    return OutputError(f"{what}; start this command again", file.path)
+
+
+def are_seen(files: Sequence[StagedFile]) -> bool:
+    """Return whether this process sees all of these outputs, under their temporary names or in place.
+
+    files : the outputs
+    """
+    return all(os.path.lexists(one.temporary) or _has_its_name(one) for one in files)

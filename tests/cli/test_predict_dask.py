@@ -1,4 +1,4 @@
-"""lmart predict --dask: parts to parts, with the bytes of one process for each."""
+"""lmart predict --dask: one file for each part, with the bytes of one process for each."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ import pytest
 from helpers.cluster_here import ClusterHere, connected_here
 from helpers.clusters import children, cluster, is_running, processor_seconds
 from helpers.commands import PROGRAM, run, start
-from helpers.planted import Moment
+from helpers.planted import HOLD, Moment
 from helpers.shards import write_parts
 from helpers.training_runs import SMALL, fit, learnable
 
+from lmart.cli import predict_naming
 from lmart.cli.predict_cluster import stem
 from lmart.distributed import cluster as engine
+from lmart.distributed import query_places
 from lmart.errors import LmartError
 
 CHECK = "lmart.distributed.scoring:ScoringJob.check"
@@ -121,7 +123,12 @@ def test_one_part_needs_no_pattern(here: list[str]) -> None:
 @pytest.mark.parametrize(
     "prepare, options, status, said",
     [
-        (lambda: None, ("-o", "one.txt"), 2, "--data 'part-*.svm' is 8 files, and --out 'one.txt' one; give one file"),
+        (
+            lambda: None,
+            ("-o", "one.txt"),
+            1,
+            "one.txt: is 1 file, but --data 'part-*.svm' is 8 files; give one file a part",
+        ),
         (
             lambda: Path("part-3.csv").write_text("qid,1\n1,1\n"),
             ("--data", "part-*.*"),
@@ -165,7 +172,7 @@ def test_a_damaged_part_leaves_all_as_it_was(here: list[str]) -> None:
         file.write("1 qid:999 1:x\n")
     assert re.search(r"^lmart: error: part-7\.svm:\d+: .*'x'", run(*USUAL, status=1).stderr)
     assert bytes_in_out() == OLD
-    assert ClusterHere.newest.told == ["give_up", "remove_outputs"]  # so that nothing is begun after it
+    assert ClusterHere.newest.told == ["end_run"]
 
 
 def test_what_was_made_is_kept_when_it_cannot_be_put_in_place(here: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,6 +205,104 @@ def test_outputs_get_their_names_though_a_worker_is_lost_meanwhile(
 
     monkeypatch.setattr(ClusterHere, "run_tasks", losing)
     assert run(*USUAL).stderr == ""
+    assert bytes_in_out() == written_alone(here)
+
+
+def test_an_interrupt_waits_until_all_outputs_have_their_names(
+    here: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace, when = os.replace, list[str]()
+
+    def interrupting(source: str, target: str) -> None:
+        if not when:
+            when.extend(ClusterHere.newest.told)
+            signal.raise_signal(signal.SIGINT)
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", interrupting)
+    said = run(*USUAL, status=130).stderr
+    assert said == "lmart: interrupted after 8 of 8 parts; wrote out/*.txt\n"
+    assert when == ["forget_outputs"]  # else a worker that ends now deletes what it has finished
+    monkeypatch.setattr(os, "replace", replace)
+    assert bytes_in_out() == written_alone(here)
+
+
+def test_an_interrupt_deletes_nothing_that_cannot_be_put_in_place(
+    here: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refusing(source: str, target: str) -> None:
+        signal.raise_signal(signal.SIGINT)
+        raise OSError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "replace", refusing)
+    warned, interrupted = run(*USUAL, status=130).stderr.splitlines()
+    assert warned.startswith(
+        "lmart: warning: out/part-0.txt: cannot be replaced: Operation not permitted; what was made"
+    )
+    assert interrupted.endswith("; what was written to out/*.txt is not complete")
+    kept = {path.read_bytes() for path in Path("out").iterdir() if path.name.endswith(".tmp")}
+    assert len(kept) == 8
+
+
+def test_nothing_is_deleted_once_outputs_get_their_names(here: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    run_tasks = ClusterHere.run_tasks
+
+    def losing(self: ClusterHere, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+        if function.__name__ != "put_in_place":
+            return run_tasks(self, function, calls)
+        run_tasks(self, function, [(calls[0][0][:3],)]).__next__()
+        raise LmartError("the worker is lost; start it")
+
+    monkeypatch.setattr(ClusterHere, "run_tasks", losing)
+    monkeypatch.setattr(predict_naming, "are_seen", lambda staged: False)
+    said = run(*USUAL, status=1).stderr
+    assert said.startswith(
+        "lmart: error: out/part-0.txt: cannot be replaced: the worker is lost; what was made is kept"
+    )
+    assert said.count("\n") == 1
+    alone = written_alone(here)
+    found = bytes_in_out()
+    assert [found.pop(f"part-{number}.txt") for number in range(3)] == [alone[f"part-{n}.txt"] for n in range(3)]
+    assert found.pop("part-6.txt") == b"old\n"
+    assert sorted(found.values()) == sorted(alone[f"part-{number}.txt"] for number in range(3, 8))
+
+
+def watch_scoring(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list that gets what workers are asked to do, and when the driver has left the scoring."""
+    run_tasks, asked = ClusterHere.run_tasks, list[str]()
+
+    def watched(self: ClusterHere, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+        try:
+            for call in calls:
+                asked.append(function.__name__)
+                yield from run_tasks(self, function, [call])
+        finally:
+            asked.extend([*self.told, "left"] * (function.__name__ == "score_part"))
+
+    monkeypatch.setattr(ClusterHere, "run_tasks", watched)
+    return asked
+
+
+def test_workers_no_longer_score_when_they_are_asked_where_a_query_stands(
+    here: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = watch_scoring(monkeypatch)
+    shutil.copy("part-0.svm", "part-1.svm")
+    assert "part-1.svm:1: query '0' comes back: it first stood at part-0.svm:1" in run(*USUAL, status=1).stderr
+    scored = asked.index("left") - 2
+    assert scored < 4  # as it is looked for when there are twice as many queries
+    assert asked == ["find_files", "check_staged", *["score_part"] * scored, "left", *["find_places"] * 2]
+    assert ClusterHere.newest.told == ["give_up_scoring", "end_run"]
+    assert bytes_in_out() == OLD
+
+
+def test_parts_are_scored_again_after_a_doubt_that_was_none(here: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(query_places, "code_of", lambda query_id: int(query_id) % 5)  # so 0 and 5 have the same
+    for number, part in enumerate(here):
+        Path(part).write_text(f"1 qid:{number} 1:1\n")
+    asked = watch_scoring(monkeypatch)
+    assert run(*USUAL).stderr == ""
+    assert asked.count("left") > 1
     assert bytes_in_out() == written_alone(here)
 
 
@@ -276,6 +381,25 @@ def test_a_worker_that_is_lost_while_outputs_get_their_names_is_no_loss(parts: l
             if (running.folder / "reached").exists():
                 return
     pytest.skip("none of the workers met the moment")
+
+
+@pytest.mark.slow
+@pytest.mark.cluster
+def test_a_query_that_spans_parts_is_refused_before_the_rest_is_scored(in_folder: Path) -> None:
+    fit(learnable(), *SMALL)
+    Path("out").mkdir()
+    for number in range(250):
+        Path(f"part-{number:03}.svm").write_text(f"1 qid:{max(number, 1)} 1:1\n")
+    with cluster(1, moments=True) as running:
+        command = [*PROGRAM, *BARE, "--dask", running.address]
+        Moment("lmart.distributed.scoring:score_part", 200, running.workers[0].address, target=HOLD).write(
+            running.folder
+        )
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT)
+        assert done.returncode == 1
+        assert re.search(r"part-001\.svm:1: query '1' comes back: it first stood at .*part-000\.svm:1,", done.stderr)
+        assert not (running.folder / "reached").exists()
+    assert os.listdir("out") == []
 
 
 @pytest.mark.slow

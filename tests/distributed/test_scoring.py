@@ -99,6 +99,22 @@ def test_a_run_that_is_given_up_ends_and_leaves_nothing(model: Ensemble) -> None
     assert sorted(os.listdir()) == before
 
 
+def test_scoring_can_be_given_up_while_its_run_goes_on(model: Ensemble) -> None:
+    Path("p.svm").write_text("1 qid:1 1:1\n")
+    first, second = job_of(model, "goes on"), job_of(model, "goes on", attempt=1)
+    before = sorted(os.listdir())
+    scoring.give_up_scoring("goes on", 0)
+    with pytest.raises(LmartError, match="given up"):
+        score_part(first, "p.svm", "o.txt")
+    assert sorted(os.listdir()) == before
+    code = score_part(second, "p.svm", "o.txt").query_codes.tolist()
+    assert find_places(pickle.loads(pickle.dumps(first)), "p.svm", code) == {"1": ("p.svm", 1)}
+    scoring.end_run("goes on", [str(Path.cwd())])
+    assert sorted(os.listdir()) == before
+    with pytest.raises(LmartError, match="given up"):
+        score_part(second, "p.svm", "o.txt")
+
+
 def test_a_damaged_part_leaves_nothing(model: Ensemble) -> None:
     Path("d.svm").write_text(learnable(3, n_queries=2000) + "1 qid:x 1:y\n")
     before = sorted(os.listdir())
@@ -123,7 +139,7 @@ def scored(job: ScoringJob, parts: Sequence[str], can_group: bool = False) -> Sc
     def places(part: str, codes: Sequence[int]) -> dict[str, tuple[str, int]]:
         return find_places(job, part, codes)
 
-    known = ScoredParts(job.model, f"{parts[0]} and more", places, can_group)
+    known = ScoredParts(job.model, f"{parts[0]} and more", places, can_group, set())
     for part in parts:
         found: PartScored = pickle.loads(pickle.dumps(score_part(job, part, part + ".out")))
         known.add(found)

@@ -10,7 +10,7 @@ import pytest
 
 from lmart.errors import LmartError, OutputError
 from lmart.streams import staged, temporaries
-from lmart.streams.staged import StagedFile, StagedOutput, check_staged, put_in_place
+from lmart.streams.staged import StagedFile, StagedOutput, are_seen, check_staged, put_in_place
 from lmart.streams.temporaries import remove_marked
 
 MARK = "0123456789abcdef0123456789abcdef"
@@ -61,6 +61,28 @@ def test_an_output_that_is_given_up_leaves_nothing(in_folder: Path, any_system: 
     assert os.listdir() == []
 
 
+def test_an_output_that_gets_its_name_after_the_folder_was_swept_is_no_output(
+    in_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given_up: list[str] = []
+    give_name = temporaries.give_name
+
+    def late(descriptor: int, target: str, mark: str = "") -> str:
+        given_up.append(mark)
+        remove_marked(".", mark)
+        return give_name(descriptor, target, mark)
+
+    def check() -> None:
+        if given_up:
+            raise LmartError("given up")
+
+    with pytest.raises(LmartError, match="given up"), StagedOutput("a", MARK, check) as out:
+        out.write("text")
+        monkeypatch.setattr(temporaries, "give_name", late)
+    assert given_up == [MARK]
+    assert (out.staged, os.listdir()) == (None, [])
+
+
 def test_only_files_with_the_mark_are_removed(in_folder: Path) -> None:
     other = write("a", "other", "f" * 32)
     write("a", "one")
@@ -81,8 +103,24 @@ def test_what_cannot_be_replaced_is_kept(in_folder: Path) -> None:
     assert Path(files[2].temporary).read_text() == "c"
     os.unlink(files[2].temporary)
     Path("c").write_text("old")
-    with pytest.raises(OutputError, match=r"^c: cannot be replaced"):
+    with pytest.raises(OutputError, match=r"^c: cannot be written: the finished file .*/\.c\..* is gone; start this"):
         put_in_place(files[2:])
+    files[2:] = [write("c", "new"), write("d", "new")]
+    os.unlink(files[2].temporary)
+    with pytest.raises(
+        OutputError, match=r"is gone; of the outputs that follow, what was made is kept as .*/\.d\.[^(]*$"
+    ):
+        put_in_place(files[2:])
+    assert Path("c").read_text() == "old"
+
+
+def test_outputs_are_seen_under_either_name(in_folder: Path) -> None:
+    files = [write(name, name) for name in ("a", "b")]
+    put_in_place(files[:1])
+    assert are_seen(files)
+    Path("b").write_text("of somebody else")
+    os.unlink(files[1].temporary)
+    assert not are_seen(files)
 
 
 def test_outputs_are_refused_before_any_work(in_folder: Path) -> None:
