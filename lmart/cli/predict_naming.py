@@ -99,10 +99,10 @@ def _is_done(cluster: Cluster, call: tuple[Sequence[StagedFile]]) -> bool:
     """Return whether a worker that is left has given outputs their names."""
     for _ in range(TRIES):
         try:
-            list(cluster.run_tasks(put_in_place, [call]))
+            next(cluster.run_tasks(put_in_place, [call]))  # not to its end, where the lost worker is told of
             return True
         except OutputError:
             raise
-        except Exception:  # the lost worker is told of again, or met again
+        except Exception:  # the lost worker was met again
             continue
     return False
