@@ -61,7 +61,7 @@ class WorkerActors(Actors):
         begun: list[asyncio.Task[list[Any]]] = []
 
         async def first() -> list[Any]:
-            begun.extend(asyncio.ensure_future(_all(self._begin_adding(method, arguments))) for arguments in calls)
+            begun.extend(asyncio.ensure_future(_in_order(self._begin_adding(method, one))) for one in calls)
             return await begun[0]
 
         if calls:
@@ -85,6 +85,11 @@ class WorkerActors(Actors):
         if self._is_tree:
             return [self._objects[0].add_up(method, arguments)]
         return self._begin(method, [arguments] * len(self))
+
+
+async def _in_order(begun: Sequence[Awaitable[Result]]) -> list[Result]:
+    """Return the answers to calls that were begun, and that do not fail as long as their workers are there."""
+    return [await one for one in begun]
 
 
 async def _all(begun: Sequence[Awaitable[Result]]) -> list[Result]:
