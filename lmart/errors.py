@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 class ExitStatus(IntEnum):
@@ -53,6 +56,16 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
 def either(names: Sequence[str]) -> str:
     """Return alternatives as text, such as `tsv, trec or jsonl`."""
     return " or ".join([*([", ".join(names[:-1])] if names[1:] else []), *names[-1:]])
+
+
+def first_repeated(values: Iterable[T]) -> T | None:
+    """Return the first value that stands a second time; None when each is there once."""
+    seen: set[T] = set()
+    for value in values:
+        if value in seen:
+            return value
+        seen.add(value)
+    return None
 
 
 class LmartError(Exception):

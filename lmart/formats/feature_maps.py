@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from lmart.errors import DataError, ModelError, quote
+from lmart.errors import DataError, ModelError, first_repeated, quote
 from lmart.formats.line_reader import WORD_COMMENT, read_lines
 from lmart.scoring.ensemble import Ensemble
 
@@ -55,7 +55,6 @@ def rename_features(ensemble: Ensemble, names: dict[str, str], path: str) -> Ens
     if unknown:
         raise ModelError(f"the model has no feature {quote(unknown[0])}, which the feature map names", path)
     renamed = tuple(names.get(name, name) for name in called)
-    if len(set(renamed)) < len(renamed):
-        twice = next(name for name in renamed if renamed.count(name) > 1)
+    if (twice := first_repeated(renamed)) is not None:
         raise ModelError(f"two features would have the name {quote(twice)}", path)
     return replace(ensemble, feature_names=renamed)

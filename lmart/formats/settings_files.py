@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from lmart.errors import DataError, quote
+from lmart.errors import DataError, first_repeated, quote
 from lmart.formats.trial_log import FORMAT as TRIALS
 from lmart.streams.inputs import read_all
 
@@ -71,9 +71,8 @@ def _object(text: str, path: str, line: int | None = None) -> dict[str, Any]:
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         made = dict(pairs)
         if len(made) < len(pairs):
-            names = [name for name, _ in pairs]
-            twice = next(name for name in names if names.count(name) > 1)
-            raise DataError(f"the key {quote(twice)} stands there twice; leave one", path, line)
+            twice = first_repeated(name for name, _ in pairs)
+            raise DataError(f"the key {quote(twice or '')} stands there twice; leave one", path, line)
         return made
 
     try:

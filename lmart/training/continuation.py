@@ -10,7 +10,7 @@ import numpy as np
 
 from lmart.array_types import Float64Array, Int32Array, Int64Array
 from lmart.data.metadata import Sidecars
-from lmart.errors import ModelError, SettingsError, counted, input_name, quote
+from lmart.errors import ModelError, SettingsError, counted, first_repeated, input_name, quote
 from lmart.scoring.ensemble import Ensemble, Tree
 from lmart.scoring.feature_matching import FeatureMatcher
 from lmart.settings import OBJECTIVES, TrainSettings
@@ -213,10 +213,7 @@ def _join_features(
     ]
     listed += [model.feature_name(place) for place in others.tolist()]
     names = tuple(listed[k] for k in order.tolist())
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            what = f"two features would have the name {quote(name)}, one of the data and one of the model"
-            raise ModelError(f"{what}; rename one of them", path)
-        seen.add(name)
+    if (name := first_repeated(names)) is not None:
+        what = f"two features would have the name {quote(name)}, one of the data and one of the model"
+        raise ModelError(f"{what}; rename one of them", path)
     return ids[order], names, of_model, of_new

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from lmart.data.feature_names import has_control, is_index
-from lmart.errors import DataError, quote
+from lmart.errors import DataError, first_repeated, quote
 from lmart.formats.read_options import ReadOptions
 
 LABEL_NAMES = ("label", "relevance", "rel", "target", "y")
@@ -33,7 +33,7 @@ def data_fault(names: Sequence[str], options: ReadOptions) -> str | None:
     reason = None
     if no_names := [x for x in numbers if not (is_index(x) or x in known) and (only or not x.isdigit())]:
         reason = f"{quote(no_names[0])} is a number, not a name"
-    elif repeated := _first_repeated(numbers):
+    elif repeated := first_repeated(numbers):
         reason = f"the number {quote(repeated)} stands twice"
     elif only and (any(name.lower() in _NOTHING for name in names[1:]) or (names[0] and _lacks_label(options))):
         reason = "every field is a number"
@@ -50,15 +50,6 @@ def says_columns(names: Iterable[str], options: ReadOptions) -> bool:
 
 def _lacks_label(options: ReadOptions) -> bool:
     return options.require_labels and options.label_column is None
-
-
-def _first_repeated(names: Sequence[str]) -> str | None:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            return name
-        seen.add(name)
-    return None
 
 
 def check_names(

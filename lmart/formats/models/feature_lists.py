@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lmart.array_types import Int32Array, Int64Array
-from lmart.errors import ModelError, quote
+from lmart.errors import ModelError, first_repeated, quote
 
 MOST_LISTED = 1_000_000  # features that a model lists only because the file says how many there are
 
@@ -51,8 +51,6 @@ def list_features(n_columns: int, names: Sequence[str] | None, used: Int64Array,
     is_kept = np.array(given)
     is_kept[used] = True
     kept = tuple(itertools.compress(names, is_kept.tolist()))
-    if len(set(kept)) != len(kept):
-        seen: set[str] = set()
-        twice = next(name for name in kept if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+    if (twice := first_repeated(kept)) is not None:
         raise ModelError(f"two features have the name {quote(twice)}; the model is damaged", path)
     return Features(np.flatnonzero(is_kept).astype(np.int64), kept)

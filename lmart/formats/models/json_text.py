@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-from lmart.errors import ModelError, quote
+from lmart.errors import ModelError, first_repeated, quote
 
 BLANKS = " \t\r\n"
 CUT = "the model ends in the middle; the file was cut, copy it again"
@@ -97,9 +97,8 @@ def _parse_strictly(text: str, path: str) -> object:
         """Return an object; refuse a key that is given twice."""
         found = dict(pairs)
         if len(found) != len(pairs):
-            seen: set[str] = set()
-            twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-            raise ModelError(f"the key {quote(twice)} is given twice; the model is damaged", path)
+            twice = first_repeated(key for key, _ in pairs)
+            raise ModelError(f"the key {quote(twice or '')} is given twice; the model is damaged", path)
         return found
 
     parsed: object = json.loads(text, object_pairs_hook=unique, parse_constant=refuse_literal)

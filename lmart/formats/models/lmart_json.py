@@ -16,7 +16,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from lmart.errors import LmartError, ModelError, quote
+from lmart.errors import LmartError, ModelError, first_repeated, quote
 from lmart.formats.models.json_text import BLANKS, parse_json, spelled
 from lmart.formats.models.lmart_json_trees import INTEGERS, NUMBERS, VERSION, read_trees
 from lmart.formats.models.written_model import WrittenModel
@@ -199,9 +199,7 @@ def _feature_names(listed: object, n_features: int, path: str) -> tuple[str, ...
         raise ModelError("'feature_names' is not a list of texts", path)
     if len(listed) != n_features:
         raise ModelError(f"there are {len(listed)} feature names for {n_features} feature ids", path)
-    if len(set(listed)) != len(listed):
-        seen: set[str] = set()
-        twice = next(name for name in listed if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+    if (twice := first_repeated(listed)) is not None:
         raise ModelError(f"two features have the name {quote(twice)}", path)
     return tuple(listed)
 

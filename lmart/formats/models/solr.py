@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from lmart.array_types import Float32Array, Int64Array
-from lmart.errors import ModelError, counted, quote
+from lmart.errors import ModelError, counted, first_repeated, quote
 from lmart.formats.models.float32_text import is_decimal, nearest32, shortest32
 from lmart.formats.models.json_text import parse_json, spelled
 from lmart.formats.models.node_lists import JsonObject, NodeLists, is_number
@@ -130,9 +130,7 @@ def _feature_names(listed: object, path: str) -> list[str]:
             name = quote(feature["name"])
             raise ModelError(f"feature {name} has a normalizer ('norm'), which is not read; score its output", path)
         names.append(feature["name"])
-    if len(set(names)) != len(names):
-        seen: set[str] = set()
-        twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+    if (twice := first_repeated(names)) is not None:
         raise ModelError(f"two features have the name {quote(twice)}", path)
     return names
 
