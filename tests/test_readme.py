@@ -1,11 +1,13 @@
-"""Every command line of the README runs, in order, and prints what the README shows."""
+"""Every command and Python program of the README and of the pages in man/ runs, and prints what they show."""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +15,30 @@ import pytest
 from helpers.commands import HAS_DASK, run, run_lines
 from helpers.paths import ROOT, SAMPLE
 
-from lmart import __version__
-from lmart.errors import ExitStatus
 from lmart.settings import OBJECTIVES
 
 TEXT = (ROOT / "README.md").read_text("ascii")
+PAGES = {name: (ROOT / "man" / f"lmart-{name}.7").read_text("ascii") for name in ("tutorial", "python", "cluster")}
 
 
 def blocks(kind: str) -> list[str]:
+    """The blocks of the README that are marked so."""
     return re.findall(rf"^```{kind}\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+
+
+def page_blocks(page: str) -> list[str]:
+    """The blocks of a manual page that are not filled, as they are read."""
+    found = re.findall(r"^\.nf\n(.*?)^\.fi$", PAGES[page], re.MULTILINE | re.DOTALL)
+    for escape, shown in ((r"\-", "-"), (r"\(aq", "'"), (r"\(ga", "`"), (r"\e", "\\")):
+        found = [block.replace(escape, shown) for block in found]
+    return found
+
+
+def lines_of(found: list[str]) -> Iterator[str]:
+    """The commands in blocks that start with one."""
+    for block in found:
+        if block.startswith("lmart "):
+            yield from re.sub(r" \\\n *", " ", block).strip().splitlines()
 
 
 INSTALL, TEST, *TOUR = ("".join(block).strip() for block in blocks("sh"))
@@ -29,34 +46,21 @@ INSTALL, TEST, *TOUR = ("".join(block).strip() for block in blocks("sh"))
 
 @pytest.fixture(scope="module")
 def toured(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which the whole tour has been made."""
+    """A folder in which all commands were run: those of the README first, then the pages."""
     folder = tmp_path_factory.mktemp("tour")
-    run_lines([line for block in TOUR for line in block.splitlines()], folder)
+    lines = [line for block in TOUR for line in block.splitlines()]
+    run_lines([*lines, *(line for page in PAGES for line in lines_of(page_blocks(page)))], folder)
     return folder
 
 
 @pytest.mark.slow
 def test_the_tour_runs(toured: Path) -> None:
-    assert {path.name for path in toured.iterdir()} == {
-        "data",
-        "model.json",
-        "scores.txt",
-        "start.txt",
-        "more.json",
-        "first.json",
-        "hundred.json",
-        "model.txt",
-        "model.xml",
-        "test.csv",
-        "test.qrels",
-        "test.run",
-        "folds.json",
-        "oof.txt",
-        "run.json",
-        "seven.json",
-        "again.json",
-        *(["workers.json", "test.scores", "train.scores"] if HAS_DASK else []),
-    }
+    names = "model.json scores.txt start.txt more.json first.json hundred.json model.txt model.xml test.csv test.qrels"
+    names += " test.run folds.json oof.txt run.json seven.json again.json own.csv own.json own.dump.json"
+    names += " own.solr.json own.lightgbm.json"
+    if HAS_DASK:
+        names += " workers.json test.scores train.scores"
+    assert {path.name for path in toured.iterdir()} == {"data", *names.split()}
     assert (toured / "seven.json").read_bytes() == (toured / "again.json").read_bytes()
     if HAS_DASK:
         assert toured.joinpath("workers.json").read_bytes() == toured.joinpath("first.json").read_bytes()
@@ -65,6 +69,8 @@ def test_the_tour_runs(toured: Path) -> None:
 @pytest.mark.slow
 def test_the_reports_shown_are_those_printed(toured: Path) -> None:
     shown = re.findall(r"^```sh\n(lmart eval [^\n]*)\n```\n\n```text\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+    pairs = itertools.pairwise(page_blocks("tutorial"))
+    shown += [(next(lines_of([line])), printed) for line, printed in pairs if printed.startswith("data ")]
     assert len(shown) == 2
     with contextlib.chdir(toured):
         for line, printed in shown:
@@ -80,12 +86,14 @@ def test_the_row_shown_is_in_the_sample() -> None:
 
 @pytest.mark.slow
 def test_the_python_lines_run(toured: Path) -> None:
-    program, _ = blocks("python")
-    names: dict[str, object] = {}
     with contextlib.chdir(toured):
-        exec(program, names)
+        for program in (*blocks("python"), page_blocks("python")[0]):
+            names: dict[str, object] = {}
+            before = Path("model.json").read_bytes()
+            exec(program, names)
+            assert len(names["scores"])  # type: ignore[arg-type]
+            assert Path("model.json").read_bytes() == before  # the same bytes as from the command line
         Path("python.json").unlink()
-    assert len(names["scores"]) == 1  # type: ignore[arg-type]
 
 
 @pytest.mark.peers
@@ -96,7 +104,7 @@ def test_the_lines_for_scikit_learn_run(toured: Path) -> None:
     names: dict[str, Any] = {}
     with contextlib.chdir(toured):
         try:
-            for program in blocks("python"):
+            for program in page_blocks("python"):
                 exec(program, names)
         finally:
             sklearn.set_config(enable_metadata_routing=before)
@@ -118,32 +126,28 @@ def test_the_second_line_is_what_ci_runs() -> None:
     assert "README.md" in (ROOT / ".ci" / "run").read_text()
 
 
-def test_every_exit_status_and_the_version_are_told() -> None:
-    told = re.search(r"Exit status: (.*?)\n-", TEXT, re.DOTALL)
-    assert told is not None
-    assert [int(n) for n in re.findall(r"\b\d+\b", told[1])] == [int(one) for one in ExitStatus]
-    assert f"### {__version__}" in TEXT
-
-
 def test_no_line_of_the_prose_is_too_long() -> None:
     prose = re.sub(r"^```.*?^```$|^\|[^\n]*$", "", TEXT, flags=re.MULTILINE | re.DOTALL)
     assert max(map(len, prose.splitlines())) <= 120
 
 
 def test_the_places_named_exist() -> None:
-    section = TEXT.partition("## Where things are")[2].partition("\n## ")[0]
-    for row in re.findall(r"^\| `.*$", section, re.MULTILINE):
-        place, *names = re.findall(r"`([a-z_]+(?:/[a-z_]+)*(?:/|\.py))`", row)
-        folder = ROOT / place if place.endswith("/") else (ROOT / place).parent
-        assert (ROOT / place).exists(), place
-        for name in names:
-            assert (folder / name).exists(), (place, name)
+    """In the notes for contributors, and the pages that the README names."""
+    for text in (TEXT, (ROOT / "tests" / "README.md").read_text()):
+        for place in re.findall(r"`((?:lmart|tests|man|data|\.ci)/[\w./-]*)`", text):
+            assert (ROOT / place).exists(), place
+    for page in re.findall(r"`(?:man )?(lmart(?:-[a-z]+)?)`", TEXT.partition("## Read on")[2].partition("\n## ")[0]):
+        assert list((ROOT / "man").glob(f"{page}.[157]")), page
+
+
+def test_the_readme_is_short() -> None:
+    assert len(TEXT.splitlines()) <= 150
 
 
 def test_ci_can_be_run() -> None:
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
 
 
-def test_every_objective_has_a_row() -> None:
-    table = TEXT.split("\n| `--objective` |")[1].split("\n\n")[0]
-    assert re.findall(r"^\| `([a-z]+)`", table, re.MULTILINE) == list(OBJECTIVES)
+def test_every_objective_is_explained() -> None:
+    section = PAGES["tutorial"].partition(".SH OBJECTIVES")[2].partition("\n.SH ")[0]
+    assert re.findall(r"^\.TP\n\.B ([a-z]+)$", section, re.MULTILINE) == list(OBJECTIVES)
