@@ -39,8 +39,19 @@ def input_name(path: str) -> str:
 def quote(token: str | bytes, limit: int = 60) -> str:
     """Return the token in quotes, cut at `limit` characters, with everything that could disturb a terminal escaped."""
     text = token.decode("utf-8", "backslashreplace") if isinstance(token, bytes) else token
-    shown = text if len(text) <= limit else text[: limit - 3] + "..."
-    return "'" + visible(shown) + "'"
+    return "'" + _cut(text, limit) + "'"
+
+
+def shown(value: object, limit: int = 60) -> str:
+    """Return a value that a program gave for a message: its repr, cut and escaped as `quote` does."""
+    try:
+        return _cut(repr(value), limit)
+    except ValueError:  # Python writes no number of more than 4,300 digits
+        return "a number of thousands of digits"
+
+
+def _cut(text: str, limit: int) -> str:
+    return visible(text if len(text) <= limit else text[: limit - 3] + "...")
 
 
 def visible(text: str) -> str:

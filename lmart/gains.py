@@ -6,11 +6,13 @@ Everything here comes out with the same bits on any machine: integer arithmetic,
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from lmart.errors import DataError, SettingsError
+from lmart.decimals import decimal
+from lmart.errors import DataError, SettingsError, counted, quote
 
 # NumPy is imported where numbers are worked out: `lmart --help` needs only the names of gains, in half the time.
 if TYPE_CHECKING:
@@ -40,15 +42,26 @@ class Gain:
         """Parse `exp2`, `linear` or `G0,G1,...`; SettingsError when it is none of them."""
         if text in ("exp2", "linear"):
             return cls(text)
-        try:
-            table = tuple(float(entry) for entry in text.split(","))
-        except ValueError:
-            raise SettingsError(f"gain '{text}' is not 'exp2', 'linear' or numbers such as '0,1,3,7,15'") from None
-        if not all(math.isfinite(g) and g >= 0 for g in table):
-            raise SettingsError(f"gain table '{text}' holds a negative or infinite entry; use finite numbers from 0 up")
+        table = [decimal(entry) for entry in text.split(",")]
+        if None in table:
+            raise SettingsError(f"gain {quote(text)} is not 'exp2', 'linear' or numbers such as '0,1,3,7,15'")
+        return cls.of_table([gain for gain in table if gain is not None])
+
+    @classmethod
+    def of_table(cls, table: Sequence[float]) -> Gain:
+        """Return the gain with these entries, by label from 0 up; SettingsError when they are no gains.
+
+        table : the gains
+        """
         if len(table) < 2:
-            raise SettingsError(f"gain table '{text}' has one entry; give one for each label from 0 up")
-        return cls("table", table)
+            raise SettingsError(
+                f"the gain table has {counted(len(table), 'entry', 'entries')}; give one for each label from 0 up"
+            )
+        for gain in table:
+            if not 0 <= gain < math.inf:
+                entry = quote(f"{gain:.15g}")
+                raise SettingsError(f"the gain table has the entry {entry}; use finite numbers from 0 up")
+        return cls("table", tuple(table))
 
     def __str__(self) -> str:
         return self.kind if self.kind != "table" else ",".join(_shortest(g) for g in self.table)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lmart.array_types import Float64Array
+from lmart.decimals import ODD, decimal
 from lmart.errors import DataError
 from lmart.streams import read_pieces
 
@@ -21,10 +22,8 @@ MANY_MORE = 1_000_000  # lines beyond those that can be right, up to which they 
 
 COMMENT = re.compile(rb"#.*")
 WORD_COMMENT = re.compile(rb"(?:\A|(?<=[ \t]))#[ \t].*")  # where a word may begin with '#'
-NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_ODD = re.compile(rb"[^0-9+\-.eE]")  # float() also takes 1_000 and blanks of other kinds
 
 
 class Lines(NamedTuple):
@@ -137,7 +136,7 @@ def far_too_many(count: int, wanted: int) -> bool:
 def _numbers_of(lines: Lines, limits: tuple[float, float], fault: Callable[[bytes], str], path: str) -> Float64Array:
     low, high = limits
     try:
-        if _ODD.search(b"".join(lines.texts)):
+        if ODD.search(b"".join(lines.texts)):
             raise ValueError
         numbers = np.array(list(map(float, lines.texts)), np.float64)
         if ((low <= numbers) & (numbers <= high)).all():
@@ -145,6 +144,6 @@ def _numbers_of(lines: Lines, limits: tuple[float, float], fault: Callable[[byte
     except ValueError:
         pass
     for text, number in zip(*lines, strict=True):
-        if not NUMBER.fullmatch(text) or not low <= float(text) <= high:
+        if (value := decimal(text)) is None or not low <= value <= high:
             raise DataError(fault(text), path, number)
     raise AssertionError("no line is at fault")

@@ -10,7 +10,7 @@ import numpy as np
 
 from lmart.array_types import Float64Array
 from lmart.constraints import MonotoneConstraints
-from lmart.errors import SettingsError
+from lmart.errors import SettingsError, shown
 from lmart.gains import Gain
 from lmart.settings import AUTO, RECORDED, TrainSettings, options, setting
 from lmart.settings.idle import idle_options
@@ -111,19 +111,30 @@ def _value(name: str, value: Any) -> Any:
     """Return a setting as TrainSettings takes it."""
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()
-    if value == AUTO and setting(name).default is None:
+    if isinstance(value, str) and value == AUTO and setting(name).default is None:
         return None
     if name == "gain" and not isinstance(value, Gain):
-        text = value if isinstance(value, str) else ",".join(str(float(one)) for one in value)
-        return Gain.parse(text)
+        return Gain.parse(value) if isinstance(value, str) else _gain_of_table(value)
     if name == "monotone" and isinstance(value, Mapping):
         return ",".join(f"{feature}:{_direction(feature, way)}" for feature, way in value.items() if way)
     return value
 
 
+def _gain_of_table(entries: Any) -> Gain:
+    """Return the gain with the entries of a list or array, by label; SettingsError when they are no numbers."""
+    try:
+        table = [float(one) for one in entries]
+    except (TypeError, ValueError, OverflowError):
+        what = f"gain is {shown(entries)}, which is not 'exp2', 'linear' or numbers such as [0, 1, 3, 7, 15]"
+        raise SettingsError(what) from None
+    return Gain.of_table(table)
+
+
 def _direction(feature: object, way: object) -> str:
     if way not in (1, -1):
-        raise SettingsError(f"monotone of {feature!r} is {way!r}; use 1 where the score may only rise, -1 or 0")
+        raise SettingsError(
+            f"monotone of {shown(feature)} is {shown(way)}; use 1 where the score may only rise, -1 or 0"
+        )
     return "+1" if way == 1 else "-1"
 
 

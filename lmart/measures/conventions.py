@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from lmart.errors import SettingsError, quote
+from lmart.decimals import MOST_COUNTED
+from lmart.errors import SettingsError, quote, shown
 from lmart.gains import Gain
 
 CHOICES: dict[str, dict[str, str]] = {
@@ -65,7 +66,7 @@ CHOICES: dict[str, dict[str, str]] = {
 }
 """For each convention that is one of a few words: the words, the default first, and what each means."""
 
-LARGEST_LEVEL = 2**31 - 1
+LARGEST_LEVEL = MOST_COUNTED
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ class Conventions:
             if getattr(self, name) not in choices:
                 raise SettingsError(f"{name} is {quote(str(getattr(self, name)))}; use {' or '.join(choices)}")
         if self.relevant is not None and not 0 < self.relevant <= LARGEST_LEVEL:
-            raise SettingsError(f"the least label of a relevant document is {self.relevant!r}; use one above 0")
+            raise SettingsError(f"the least label of a relevant document is {shown(self.relevant)}; use one above 0")
 
     @property
     def relevance(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lmart.errors import SettingsError
+from lmart.errors import SettingsError, shown
 
 DEFAULT_LEVEL = 0.95
 MOST_RESAMPLES = 10_000
@@ -35,12 +35,12 @@ class Resampling:
 
     def __post_init__(self) -> None:
         if not 0 <= self.seed <= LARGEST_SEED:
-            raise SettingsError(f"seed is {self.seed}; use a whole number from 0 to {LARGEST_SEED}")
+            raise SettingsError(f"seed is {shown(self.seed)}; use a whole number from 0 to {LARGEST_SEED}")
         if not 0 < self.level < 1:
-            raise SettingsError(f"level is {self.level!r}; use a number between 0 and 1, such as {DEFAULT_LEVEL}")
+            raise SettingsError(f"level is {shown(self.level)}; use a number between 0 and 1, such as {DEFAULT_LEVEL}")
         for name, number in (("resamples", self.resamples), ("flips", self.flips)):
             if number is not None and not 1 <= number <= LARGEST_NUMBER:
-                raise SettingsError(f"{name} is {number}; use a whole number from 1 to {LARGEST_NUMBER}")
+                raise SettingsError(f"{name} is {shown(number)}; use a whole number from 1 to {LARGEST_NUMBER}")
 
     def resamples_of(self, n_queries: int) -> int:
         """Return how many resamples of so many queries are drawn.

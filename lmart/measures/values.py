@@ -6,13 +6,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from lmart.decimals import MOST_COUNTED, decimal, whole
 from lmart.errors import SettingsError, quote
 from lmart.measures.conventions import LARGEST_LEVEL, Conventions, level_text
 from lmart.measures.kinds import KINDS, MeasureKind, kind_named, names_with
 
 DEFAULT_PERSISTENCE = 0.8
-LARGEST_CUTOFF = 2**31 - 1
-LARGEST_LABEL = 2**31 - 1
+LARGEST_CUTOFF = MOST_COUNTED
 
 _FORMS = [form for kind in KINDS.values() for form in kind.syntax]
 SYNTAX = f"{', '.join(_FORMS[:-1])} or {_FORMS[-1]}"
@@ -23,8 +23,6 @@ _ONLY_BINARY = f"has a least relevant label, which only {_BINARY} take"
 _SYNTAX = re.compile(
     r"(?P<name>[a-z_]+)(?:\((?P<before>[^()]*)\))?(?:@(?P<cutoff>[^()]*))?(?:\((?P<after>[^()]*)\))?", re.DOTALL
 )
-_WHOLE = re.compile(r"0*[1-9][0-9]{0,9}")
-_DECIMAL = re.compile(r"[0-9]*\.?[0-9]+(?:e-?[0-9]+)?")
 _NOT_IN_BRACKETS = re.compile(r",(?![^()]*\))")
 
 
@@ -62,8 +60,8 @@ class Measure:
         if self.largest_label is not None:
             if not self.kind.uses_label_scale:
                 raise SettingsError(f"{quote(str(self))} {_ONLY_WITH_SCALE}")
-            if not 1 <= self.largest_label <= LARGEST_LABEL:
-                raise SettingsError(f"max of {quote(str(self))} is not a whole number from 1 to {LARGEST_LABEL}")
+            if not 1 <= self.largest_label <= MOST_COUNTED:
+                raise SettingsError(f"max of {quote(str(self))} is not a whole number from 1 to {MOST_COUNTED}")
         if self.level is not None:
             if not self.kind.is_binary:
                 raise SettingsError(f"{quote(str(self))} {_ONLY_BINARY}")
@@ -113,9 +111,10 @@ def parse_measure(text: str, conventions: Conventions | None = None) -> Measure:
     inside = [one for one in (match["before"], match["after"]) if one is not None]
     given: dict[str, float] = {}
     cutoff = match["cutoff"]
-    if cutoff is not None and kind.parameter == "persistence" and _is_share(cutoff):
-        given["persistence"], cutoff = float(cutoff), None
-    if cutoff is not None and (not _WHOLE.fullmatch(cutoff) or int(cutoff) > LARGEST_CUTOFF):
+    rank = None if cutoff is None else whole(cutoff)
+    if cutoff is not None and rank is None and kind.parameter == "persistence":
+        given["persistence"] = _persistence(cutoff, shown)
+    elif cutoff is not None and (rank is None or not 1 <= rank <= LARGEST_CUTOFF):
         raise SettingsError(f"the cutoff of {shown} is not a whole number from 1 to {LARGEST_CUTOFF}")
     for entry in ",".join(inside).replace(" ", "").split(",") if inside else ():
         name, value = _parameter(entry, kind, shown)
@@ -124,7 +123,7 @@ def parse_measure(text: str, conventions: Conventions | None = None) -> Measure:
         given[name] = value
     return Measure(
         kind.name,
-        None if cutoff is None else int(cutoff),
+        rank,
         given.get("persistence"),
         conventions or Conventions(),
         int(given["largest_label"]) if "largest_label" in given else None,
@@ -132,9 +131,12 @@ def parse_measure(text: str, conventions: Conventions | None = None) -> Measure:
     )
 
 
-def _is_share(text: str) -> bool:
-    """Return whether what stands after the @ is a decimal below 1."""
-    return _DECIMAL.fullmatch(text) is not None and not text.isdecimal() and 0 < float(text) < 1
+def _persistence(text: str, shown: str) -> float:
+    """Return the persistence that a text is; `shown` is the measure, in quotes."""
+    share = decimal(text)
+    if share is None or not 0 < share < 1:
+        raise SettingsError(f"the persistence of {shown} is not a number between 0 and 1")
+    return share
 
 
 def _parameter(entry: str, kind: MeasureKind, shown: str) -> tuple[str, float]:
@@ -148,24 +150,24 @@ def _parameter(entry: str, kind: MeasureKind, shown: str) -> tuple[str, float]:
     if word == "rel" and equals:
         if not kind.is_binary:
             raise SettingsError(f"{shown} {_ONLY_BINARY}")
-        if not _DECIMAL.fullmatch(number) or not 0 < float(number) <= LARGEST_LEVEL:
+        level = decimal(number)
+        if level is None or not 0 < level <= LARGEST_LEVEL:
             raise SettingsError(
                 f"rel in {shown} is not a number above 0, up to {LARGEST_LEVEL}, as in {kind.name}(rel=2)"
             )
-        return "rel", float(number)
+        return "rel", level
     if kind.uses_label_scale:
-        if word != "max" or not _WHOLE.fullmatch(number) or int(number) > LARGEST_LABEL:
-            what = f"what is in the brackets of {shown} is not max= and a whole number"
-            raise SettingsError(f"{what} from 1 to {LARGEST_LABEL}, as in {kind.name}@10(max=4)")
-        return "largest_label", int(number)
+        largest = whole(number) if word == "max" else None
+        if largest is None or not 1 <= largest <= MOST_COUNTED:
+            what = f"the brackets of {shown} do not hold max= and a whole number"
+            raise SettingsError(f"{what} from 1 to {MOST_COUNTED}, as in {kind.name}@10(max=4)")
+        return "largest_label", largest
     if word == "max":
         raise SettingsError(f"{shown} {_ONLY_WITH_SCALE}")
     if kind.parameter != "persistence":
         how = f"; use rel= and a number, as in {kind.name}(rel=2)" if kind.is_binary else ""
         raise SettingsError(f"{quote(entry)} in {shown} is no parameter of {kind.name}{how}")
-    if not _DECIMAL.fullmatch(entry):
-        raise SettingsError(f"the persistence of {shown} is not a number between 0 and 1")
-    return "persistence", float(entry)
+    return "persistence", _persistence(entry, shown)
 
 
 def parse_measures(text: str, conventions: Conventions | None = None) -> tuple[Measure, ...]:

@@ -9,7 +9,8 @@ import math
 from dataclasses import Field, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
-from lmart.errors import SettingsError, either, quote
+from lmart.decimals import LARGEST_REAL, MOST_COUNTED
+from lmart.errors import SettingsError, either, quote, shown
 from lmart.gains import Gain
 from lmart.settings.kinds import OBJECTIVES, TREE_FORMS, ObjectiveKind, check_positions
 
@@ -37,7 +38,7 @@ def _setting(
     default   : the default value
     meaning   : one line for help
     more      : further sentences for the manual page
-    low, high : smallest and largest number, allowed themselves
+    low, high : smallest and largest number, allowed themselves; without `high` numbers are bounded as all are
     above     : a number that all are above
     choices   : all words that are allowed
     joined    : several of the choices may be named, with + between
@@ -91,7 +92,7 @@ class TrainSettings:
     max_depth: int = _setting(0, "Most splits between root and leaf; 0: no limit.", low=0)
     min_docs: int = _setting(20, "Fewest documents in a leaf, counted exactly.", low=1)
     min_hessian: float = _setting(0.001, "Least sum of hessians in a leaf.", low=0)
-    l2: float = _setting(0.0, "Added to a leaf's hessian sum (L2 regularisation).", low=0)
+    l2: float = _setting(0.0, "Added to a leaf's hessian sum (L2 regularisation).", low=0, high=1e100)
     max_bins: int = _setting(
         255, "Most histogram bins of a feature.", more="One more is for missing values.", low=2, high=255
     )
@@ -235,8 +236,8 @@ def of_declared_type(one: Field[Any], value: object) -> object:
     if (isinstance(value, kind) and (kind is bool or not isinstance(value, bool))) or (value is None and optional):
         return value
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    raise SettingsError(f"{one.name.replace('_', '-')} is {value!r}, which is not {words}")
+        return float(value) if abs(value) < 2**1023 else value  # which no range holds
+    raise SettingsError(f"{one.name.replace('_', '-')} is {shown(value)}, which is not {words}")
 
 
 def check_range(one: Field[Any], value: object) -> None:
@@ -256,14 +257,13 @@ def check_range(one: Field[Any], value: object) -> None:
             raise SettingsError(f"{name} is {quote(value)}, which names one twice")
     if value is None or isinstance(value, bool) or not isinstance(value, int | float):
         return
-    if not math.isfinite(value):
+    if isinstance(value, float) and not math.isfinite(value):
         raise SettingsError(f"{name} is {value}, which is not a finite number")
-    if (
-        (low is not None and value < low)
-        or (high is not None and value > high)
-        or (above is not None and value <= above)
-    ):
-        raise SettingsError(f"{name} is {value}, which is outside its range: {range_in_words(low, high, above)}")
+    if high is None:
+        high = MOST_COUNTED if str(one.type).startswith("int") else LARGEST_REAL
+    if not (low is None or low <= value) or value > high or not (above is None or above < value):
+        words = range_in_words(low, high, above)
+        raise SettingsError(f"{name} is {shown(value)}, which is outside its range: {words}")
 
 
 def range_in_words(low: float | None = None, high: float | None = None, above: float | None = None) -> str:

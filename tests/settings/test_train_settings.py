@@ -143,3 +143,18 @@ def test_a_value_of_another_type_is_refused(name: str, value: object) -> None:
 def test_a_whole_number_may_stand_for_a_float() -> None:
     assert str(TrainSettings(learning_rate=1, l2=0).to_json()["learning_rate"]) == "1.0"
     assert TrainSettings(leaves=None, sample=None, objective=None) == TrainSettings()
+
+
+@pytest.mark.parametrize("one", [one for one in fields(TrainSettings) if str(one.type).startswith(("int", "float"))])
+@pytest.mark.parametrize("value", [10**301, -(10**301), 10**400, -(10**400), 10**5000], ids="abcde")
+def test_every_number_has_bounds(one: Any, value: Any) -> None:
+    name = one.name.replace("_", "-")
+    with pytest.raises(SettingsError, match=rf"^{name} is .*, which is outside its range: .* ?\d") as refusal:
+        TrainSettings(**{one.name: value})
+    assert len(str(refusal.value)) < 200
+
+
+@pytest.mark.parametrize("value", [2, 0, 10**400, 10**5000, "true", None], ids="abcdef")
+def test_a_switch_is_true_or_false(value: object) -> None:
+    with pytest.raises(SettingsError, match=r"^normalize is .*, which is not True or False$"):
+        TrainSettings(normalize=value)  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 import click
 
 from lmart.cli.options.packed import packed
+from lmart.decimals import whole
 from lmart.distributed.addresses import Address
 from lmart.errors import quote
 
@@ -62,8 +63,9 @@ class ClusterOptions:
         if _SCHEDULER.fullmatch(given):
             return Address(given)
         name, _, number = given.partition(":")
-        if name == "local" and number.isdecimal() and 1 <= int(number) <= MOST_PROCESSES:
-            return Address("", int(number))
+        processes = whole(number) if name == "local" else None
+        if processes is not None and 1 <= processes <= MOST_PROCESSES:
+            return Address("", processes)
         allowed = f"tcp://HOST:PORT, tls://HOST:PORT or local:N, N from 1 to {MOST_PROCESSES}"
         raise click.UsageError(f"--dask {quote(given)} is no address; give {allowed}")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -11,6 +9,7 @@ import click
 
 from lmart.cli.options.choice import perhaps
 from lmart.cli.options.foreign_values import measures_for
+from lmart.decimals import LARGEST_REAL, MOST_COUNTED, decimal, whole
 from lmart.errors import SettingsError, quote
 from lmart.gains import Gain
 from lmart.settings import range_in_words
@@ -18,17 +17,15 @@ from lmart.settings import range_in_words
 F = TypeVar("F", bound=Callable[..., Any])
 
 GAIN_NAMES = ("exp2", "linear")
-WHOLE = re.compile(r"[+-]?[0-9]+")
-DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 class Whole(click.IntRange):
-    """A whole number from `min` to `max`; `other` is a word that stands for None."""
+    """A whole number from `min` to `max`, without it to MOST_COUNTED; `other` is a word that stands for None."""
 
     name = "whole number"
 
     def __init__(self, min: int | None = None, max: int | None = None, other: str | None = None) -> None:
-        super().__init__(min, max)
+        super().__init__(min, MOST_COUNTED if max is None else max)
         self.other = other
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -36,25 +33,28 @@ class Whole(click.IntRange):
         text = str(value)
         if text == self.other:
             return None
-        number = int(text) if WHOLE.fullmatch(text) and len(text) < 1000 else None
+        number = whole(text)
         if number is None or not _inside(number, self):
             choice = f"{quote(self.other)} or " if self.other else ""
-            self.fail(f"{quote(text)} is not {choice}a whole number {self._describe_range()}".rstrip(), param, ctx)
+            self.fail(f"{quote(text)} is not {choice}a whole number {_range(self, self.max)}", param, ctx)
         return number
 
     def _describe_range(self) -> str:
-        return _words(self)
+        return _range(self, None if self.max == MOST_COUNTED else self.max)
 
 
 class Real(click.FloatRange):
-    """A finite number from `min`, or above it where `min_open`, to `max`; `other` is a word that stands for None."""
+    """A number from `min`, or above it where `min_open`, to `max`, without it to LARGEST_REAL.
+
+    `other` is a word that stands for None.
+    """
 
     name = "number"
 
     def __init__(
         self, min: float | None = None, max: float | None = None, min_open: bool = False, other: str | None = None
     ) -> None:
-        super().__init__(min, max, min_open)
+        super().__init__(min, LARGEST_REAL if max is None else max, min_open)
         self.other = other
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -62,14 +62,14 @@ class Real(click.FloatRange):
         text = str(value)
         if text == self.other:
             return None
-        number = float(text) if DECIMAL.fullmatch(text) else math.nan
-        if not math.isfinite(number) or not _inside(number, self):
+        number = decimal(text)
+        if number is None or not _inside(number, self):
             choice = f"{quote(self.other)} or " if self.other else ""
-            self.fail(f"{quote(text)} is not {choice}a number {self._describe_range()}".rstrip(), param, ctx)
+            self.fail(f"{quote(text)} is not {choice}a number {_range(self, self.max)}", param, ctx)
         return number
 
     def _describe_range(self) -> str:
-        return _words(self)
+        return _range(self, None if self.max == LARGEST_REAL else self.max)
 
 
 class MeasureType(click.ParamType):  # type: ignore[type-arg]
@@ -139,6 +139,7 @@ def _inside(number: float, kind: click.IntRange | click.FloatRange) -> bool:
     return above_low and (kind.max is None or number <= kind.max)
 
 
-def _words(kind: click.IntRange | click.FloatRange) -> str:
+def _range(kind: click.IntRange | click.FloatRange, high: float | None) -> str:
+    """Return the range of a number in words, up to `high`; help leaves bounds out that all numbers have."""
     low, above = (None, kind.min) if kind.min_open else (kind.min, None)
-    return range_in_words(low, kind.max, above)
+    return range_in_words(low, high, above)

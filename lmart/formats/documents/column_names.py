@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 
 from lmart.data.feature_names import has_control, is_index
+from lmart.decimals import is_decimal
 from lmart.errors import DataError, first_repeated, quote
 from lmart.formats.read_options import ReadOptions
 
@@ -14,7 +14,6 @@ QUERY_NAMES = ("qid", "query_id", "query", "group", "srch_id")
 DOCUMENT_NAMES = ("docid", "doc_id", "document_id", "docno")
 
 USUAL = frozenset((*LABEL_NAMES, *QUERY_NAMES, *DOCUMENT_NAMES))
-NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _NOTHING = ("", "nan", "na", "null", "inf", "-inf")  # fields of data that are not numbers
 
 
@@ -25,11 +24,11 @@ def data_fault(names: Sequence[str], options: ReadOptions) -> str | None:
     accepted as names only when another name cannot be data, such as 'label'.
     """
     known = options.known_features or frozenset()
-    numbers = [name for name in names if NUMBER.fullmatch(name)]
-    words = (name for name in names if not NUMBER.fullmatch(name))
+    numbers = [name for name in names if is_decimal(name)]
+    words = (name for name in names if not is_decimal(name))
     if not numbers or says_columns(words, options):
         return None
-    only = all(NUMBER.fullmatch(name) or name.lower() in _NOTHING for name in names)
+    only = all(is_decimal(name) or name.lower() in _NOTHING for name in names)
     reason = None
     if no_names := [x for x in numbers if not (is_index(x) or x in known) and (only or not x.isdigit())]:
         reason = f"{quote(no_names[0])} is a number, not a name"

@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from lmart.array_types import Int64Array
 from lmart.data.feature_names import is_index
+from lmart.decimals import is_decimal
 from lmart.errors import DataError, input_name, quote
 from lmart.formats.documents.column_names import (
     DOCUMENT_NAMES,
     LABEL_NAMES,
-    NUMBER,
     QUERY_NAMES,
     check_names,
     data_fault,
@@ -128,7 +128,7 @@ def _special_columns(
         """Refuse a header without the column."""
         if not found:
             remedy = f"choose one with {option}"
-            if any(NUMBER.fullmatch(name) for name in names):
+            if any(is_decimal(name) for name in names):
                 remedy = f"put a header line before it if the first line is data, else {remedy}"
             raise refusal(f"no column for {what}: none of {', '.join(usual)} among {listed(names)}; {remedy}")
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lmart.decimals import is_decimal
 from lmart.errors import quote
 from lmart.formats.read_options import ReadOptions
 
 LARGEST_INDEX = 2**63 - 1
 INNER_RETURN = 'a carriage return inside the line; convert the line ends, as with \'tr "\\r" "\\n"\''
 
-_NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z")
 _INFINITE = re.compile(rb"[+-]?inf(inity)?\Z", re.IGNORECASE)
 _MISSING = re.compile(rb"[+-]?nan\Z", re.IGNORECASE)
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f]")
@@ -98,7 +98,7 @@ def label_fault(word: bytes) -> str | None:
     label = quote(word)
     if _MISSING.match(word):
         return f"label {label} is missing; a label is a number from 0 up"
-    if not _NUMBER.match(word):
+    if not is_decimal(word):
         if _INFINITE.match(word):
             return f"label {label} is infinite; a label is a number from 0 up"
         return f"label {label} is not a number; rows are 'label qid:ID index:value ...'"
@@ -112,7 +112,7 @@ def is_placeholder(word: bytes) -> bool:
     """Return whether the word is accepted as a label that is not used: any number, or a placeholder such as `?`."""
     if word.lower() in (b"?", b"-", b"na", b"n/a", b"null", b"none"):
         return True
-    return any(pattern.match(word) for pattern in (_NUMBER, _MISSING, _INFINITE))
+    return is_decimal(word) or bool(_MISSING.match(word) or _INFINITE.match(word))
 
 
 def _pair_fault(word: bytes, following: bytes, options: ReadOptions) -> str | None:
@@ -155,7 +155,7 @@ def value_fault(value: bytes, shown: str, options: ReadOptions) -> str | None:
     if _MISSING.match(value):
         return None
     hint = "write a number as 0.5, or nan where it is missing"
-    if _NUMBER.match(value):
+    if is_decimal(value):
         if np.isinf(float(value)) and not options.allow_infinite:
             return f"value {quote(value)} is beyond the largest number, in {shown}; use --allow-inf for infinite ones"
         return None
@@ -170,7 +170,7 @@ def value_fault(value: bytes, shown: str, options: ReadOptions) -> str | None:
 def not_letor_fault(line: bytes, words: Sequence[bytes]) -> str:
     """Return the fault of a file whose first row does not start with a label."""
     what = f"the line is not 'label qid:ID index:value ...': it starts with {quote(words[0])}"
-    if _MISSING.match(words[0]) or _INFINITE.match(words[0]) or _NUMBER.match(words[0]):
+    if _MISSING.match(words[0]) or _INFINITE.match(words[0]) or is_decimal(words[0]):
         return label_fault(words[0]) or what
     if b"," in line or b"\t" in line:
         return f"{what}; CSV and TSV need a header with a label and a query column, and a name that does not say LETOR"

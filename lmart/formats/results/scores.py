@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import re
 import sys
 from itertools import islice
 from typing import Protocol
 
 from lmart.array_types import Float64Array
+from lmart.decimals import decimal, is_decimal
 from lmart.errors import DataError, quote
-from lmart.formats.line_reader import NUMBER, read_numbers
+from lmart.formats.line_reader import read_numbers
 
 NUMBERS_AT_A_TIME = 1 << 16
 LARGEST = sys.float_info.max
@@ -55,14 +55,14 @@ def format_scores(numbers: list[float]) -> bytes:
 
 def _fault(token: bytes, largest: float) -> str:
     """Return what is wrong with a token that is no score."""
-    if NUMBER.fullmatch(token):
-        if math.isfinite(float(token)):
+    if is_decimal(token):
+        if decimal(token) is not None:
             return f"score {quote(token)} is too large to start from; use scores from -{largest:g} to {largest:g}"
         return f"score {quote(token)} is too large for a number; scores must be finite"
     if token.lower().lstrip(b"+-") in (b"nan", b"inf", b"infinity"):
         return f"score {quote(token)} is not finite; every row needs a finite score"
     words = re.split(rb"[ \t\r]+", token)
-    if len(words) > 1 and NUMBER.fullmatch(words[0]):
+    if len(words) > 1 and is_decimal(words[0]):
         return f"there is more than one number in {quote(token)}; give one score a line"
     return f"{quote(token)} is not a number; give one score a line, in the order of the data's rows"
 

@@ -7,7 +7,6 @@ numbers parsed, for many lines at once; only where that fails is each line looke
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -17,16 +16,16 @@ import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
 from lmart.data.named_documents import JudgedDocuments, Run
+from lmart.decimals import ODD, decimal
 from lmart.errors import DataError, quote
 from lmart.formats.documents.ids import encoding_fault, has_control
-from lmart.formats.line_reader import NUMBER, Lines, read_lines
+from lmart.formats.line_reader import Lines, read_lines
 
 LARGEST_LABEL = 2**31 - 1
 _COMMENT = re.compile(rb"\A#.*")
 _LABEL = re.compile(rb"[+-]?[0-9]{1,10}")
 _CONTROL = bytes([*range(9), *range(14, 32), 127])  # of ASCII, but for blanks
 _CONTROL_IN_UTF8 = re.compile(rb"\xc2[\x80-\x9f]")
-_ODD = re.compile(rb"[^0-9+\-.eE]")  # float() and int() also take 1_000
 _END = b"\0"  # stands as a field of its own where a line ends; in no line, as it is one of _CONTROL
 
 
@@ -147,7 +146,7 @@ def _is_printable(text: bytes) -> bool:
 
 def _numbers_of(tokens: list[bytes], kind: _Kind) -> Float64Array | None:
     """Return the numbers, None when one of them is not as it should be."""
-    if _ODD.search(b"".join(tokens)):
+    if ODD.search(b"".join(tokens)):
         return None
     try:
         if kind is _QRELS:
@@ -189,7 +188,7 @@ def _fault_of(words: list[bytes], kind: _Kind) -> str | None:
     if kind is _QRELS:
         if not _LABEL.fullmatch(token) or abs(int(token)) > LARGEST_LABEL:
             return f"label {quote(token)} is not a whole number up to {LARGEST_LABEL}; a line of {kind.what} is {form}"
-    elif not NUMBER.fullmatch(token) or not math.isfinite(float(token)):
+    elif decimal(token) is None:
         return f"score {quote(token)} is not a finite number; a line of {kind.what} is {form}"
     return None
 

@@ -69,14 +69,14 @@ def test_plain_settings(tmp_path: Path) -> None:
         ('{"zzz": 3}', "there is no setting 'zzz'; see"),
         ('{"data": "x.svm"}', "there is no setting 'data'; see"),
         ('{"largest_label": 3}', "there is no setting 'largest_label'; see"),
-        ('{"trees": -3}', "trees: '-3' is not a whole number from 1 up; see"),
-        ('{"trees": true}', "trees: 'True' is not a whole number from 1 up; see"),
+        ('{"trees": -3}', "trees: '-3' is not a whole number from 1 to 2147483647; see"),
+        ('{"trees": true}', "trees: 'True' is not a whole number from 1 to 2147483647; see"),
         ('{"trees": null}', "trees is null; give what --trees takes; see"),
         ('{"gain": [0, 1]}', "gain is a list; give what --gain takes; see"),
         ('{"metric": "auc"}', "metric: 'auc' is no measure; use ndcg[@k], dcg[@k], map[@k], mrr[@k], p@k, recall@k, "),
         ('{"tree": "oak"}', "tree: 'oak' is not one of 'leafwise', 'depthwise', 'oblivious', 'auto'; see"),
-        ('{"learning_rate": NaN}', "learning_rate: 'nan' is not a number above 0; see"),
-        ('{"format": "lmart", "settings": {"trees": 0}}', "trees: '0' is not a whole number from 1 up; see"),
+        ('{"learning_rate": NaN}', "learning_rate: 'nan' is not a number above 0, up to 1e+300; see"),
+        ('{"format": "lmart", "settings": {"trees": 0}}', "trees: '0' is not a whole number from 1 to 2147483647; see"),
     ],
 )
 def test_wrong_settings_are_one_line_with_file_and_key(tmp_path: Path, content: str, message: str) -> None:
