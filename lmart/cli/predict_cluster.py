@@ -34,7 +34,7 @@ from lmart.formats.models.model_files import read_model
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import DATA_FORMATS, RESULT_FORMATS
 from lmart.scoring.explain import Explainer
-from lmart.streams.common import COMPRESSED_SUFFIXES
+from lmart.streams.common import without_compression
 from lmart.streams.staged import check_staged
 
 TOLD = 0.2  # seconds in which workers hear that the run is over when one of them may be stopped, and never hears it
@@ -209,11 +209,10 @@ def stem(path: str) -> str:
     path : of the file
     """
     name = os.path.basename(path)
+    name = without_compression(name)[0] or name
     data = (*OTHER_SUFFIXES, *(suffix for one in DATA_FORMATS.values() for suffix in one.suffixes))
-    for suffixes in (COMPRESSED_SUFFIXES, data):
-        ending = next((one for one in suffixes if name.lower().endswith(one) and len(name) > len(one)), "")
-        name = name[: len(name) - len(ending)]
-    return name
+    ending = next((one for one in data if name.lower().endswith(one) and len(name) > len(one)), "")
+    return name[: len(name) - len(ending)]
 
 
 class _Waiting:

@@ -7,7 +7,6 @@ Light, as the command line imports it: a reader or writer is imported when it is
 
 from __future__ import annotations
 
-import os
 from typing import TypeAlias
 
 from lmart.formats.format_records import (
@@ -19,7 +18,7 @@ from lmart.formats.format_records import (
     ModelWriter,
     ResultWriter,
 )
-from lmart.streams.common import COMPRESSED_SUFFIXES
+from lmart.streams.common import name_ending
 
 _DATA: tuple[Format[DataReader, DataWriter], ...] = (
     Format(
@@ -213,10 +212,7 @@ OWN = _MODELS[0].name
 
 def format_of_name(path: str) -> AnyFormat | None:
     """Return the format of data or models that the end of a name says, None if it says nothing."""
-    stem = path.lower()
-    for suffix in COMPRESSED_SUFFIXES:
-        stem = stem.removesuffix(suffix)
-    suffix = os.path.splitext(stem)[1]
+    suffix = name_ending(path)
     return next((one for one in FORMATS.values() if suffix and suffix in one.suffixes), None)
 
 

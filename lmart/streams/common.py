@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from lmart.errors import DataError, OutputError
 
 COMPRESSED_SUFFIXES = (".gz", ".zst")
+
+
+def without_compression(path: str) -> tuple[str, str]:
+    """Return the name of a file without the suffix of its compression, and that suffix in small letters, '' for none.
+
+    path : of the file
+    """
+    small = path.lower()
+    suffix = next((suffix for suffix in COMPRESSED_SUFFIXES if small.endswith(suffix)), "")
+    return path[: len(path) - len(suffix)], suffix
+
+
+def name_ending(path: str) -> str:
+    """Return what a name says of a file's format: its ending in small letters, before that of a compression."""
+    return os.path.splitext(without_compression(path)[0].lower())[1]
 
 
 def reason(error: OSError) -> str:

@@ -16,7 +16,7 @@ from typing import BinaryIO, Protocol, Self
 from lmart.descriptors import remember, write_some
 from lmart.errors import OutputError, visible
 from lmart.streams import temporaries
-from lmart.streams.common import cannot_be_replaced, reason, zstandard
+from lmart.streams.common import cannot_be_replaced, reason, without_compression, zstandard
 from lmart.streams.targets import check_target, is_of_another, resolve, standard_descriptor, sync_folder, umask
 
 
@@ -262,9 +262,10 @@ def _put_in_place(outputs: Sequence[AtomicOutput]) -> None:
 
 
 def _compressor(path: str) -> _Compressor | None:
-    if path.endswith(".gz"):
+    _, suffix = without_compression(path)
+    if suffix == ".gz":
         return zlib.compressobj(6, zlib.DEFLATED, 31)  # its header has neither time nor name
-    if path.endswith(".zst"):
+    if suffix == ".zst":
         made: _Compressor = zstandard(OutputError, path).ZstdCompressor(level=3, write_checksum=True).compressobj()
         return made
     return None

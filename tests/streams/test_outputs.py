@@ -20,6 +20,7 @@ import pytest
 from lmart.descriptors import REMEMBERED, forget_what_was_written, what_was_written
 from lmart.errors import OutputError
 from lmart.streams import AtomicOutput, AtomicOutputs, check_output, read_all, targets, temporaries
+from lmart.streams.common import name_ending
 
 AS_ROOT = os.geteuid() == 0
 
@@ -297,3 +298,23 @@ def test_what_was_written_is_known(tmp_path: Path) -> None:
     assert len(what_was_written()) == REMEMBERED
     forget_what_was_written()
     assert what_was_written() == {}
+
+
+@pytest.mark.parametrize("name", ["a.gz", "A.CSV.GZ", "a.Gz"])
+def test_the_suffix_of_a_compression_counts_in_any_case(name: str, tmp_path: Path) -> None:
+    with AtomicOutput(str(tmp_path / name)) as output:
+        output.write("text")
+    assert (tmp_path / name).read_bytes().startswith(b"\x1f\x8b")
+    assert read_all(str(tmp_path / name)) == b"text"
+
+
+def test_a_zstd_suffix_counts_in_any_case(tmp_path: Path) -> None:
+    pytest.importorskip("zstandard")
+    with AtomicOutput(str(tmp_path / "a.Zst")) as output:
+        output.write("text")
+    assert (tmp_path / "a.Zst").read_bytes().startswith(b"\x28\xb5\x2f\xfd")
+
+
+def test_the_ending_of_a_name_is_before_its_compression() -> None:
+    endings = {"A.JSON.GZ": ".json", "b.ubj": ".ubj", "c.gz": "", "x.y/c": "", "-": "", "d.csv.Zst": ".csv"}
+    assert {name: name_ending(name) for name in endings} == endings

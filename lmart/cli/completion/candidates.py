@@ -12,9 +12,9 @@ from lmart.cli.help.pages import short_help
 from lmart.cli.options.types import GainType, MeasureType, Names, Real, Whole
 from lmart.formats.registry import MODEL_FORMATS
 from lmart.measures import KINDS
+from lmart.streams.common import COMPRESSED_SUFFIXES
 
 CUTOFFS = (1, 3, 5, 10, 20, 100)
-COMPRESSED = (".gz", ".zst")
 MODEL_SUFFIXES = (".txt", ".xml", ".model")  # of tools whose formats are known by content, not by name
 
 
@@ -194,6 +194,6 @@ def _files(parameter: click.Parameter, current: str) -> Candidates:
     if "MODEL" in metavar:
         endings = dict.fromkeys(ending for one in MODEL_FORMATS.values() for ending in one.suffixes if one.reader)
         named = (*endings, *MODEL_SUFFIXES)
-        return Candidates(files=True, suffixes=tuple(e + c for e in named for c in ("", *COMPRESSED)))
+        return Candidates(files=True, suffixes=tuple(e + c for e in named for c in ("", *COMPRESSED_SUFFIXES)))
     is_file = any(word in metavar for word in ("FILE", "DATA", "SRC", "DST", "REPORT", "FOLDER", "RUN"))
     return Candidates(files=True) if is_file else NOTHING

@@ -11,6 +11,7 @@ import click
 
 from lmart.cli.help.pages import full_page, one_screen
 from lmart.foreign_names import option_for
+from lmart.streams.common import name_ending
 
 
 def _screen(context: click.Context, parameter: click.Parameter, asked: bool) -> None:
@@ -115,7 +116,7 @@ def _with_options(command: click.Command, context: click.Context, args: Sequence
         else:
             files.append(word)
     if files and "--model" in known and not values.get("model") and not values.get("scores"):
-        model = next((one for one in files if _MODEL_NAME.search(one)), None)
+        model = next((one for one in files if name_ending(one) in _OF_MODELS), None)
         if model is not None:
             files.remove(model)
             meant += ["--model", model]
@@ -124,4 +125,4 @@ def _with_options(command: click.Command, context: click.Context, args: Sequence
     return shlex.join(meant)
 
 
-_MODEL_NAME = re.compile(r"\.(json|ubj|xml|model|onnx)(\.gz|\.zst)?$")
+_OF_MODELS = (".json", ".ubj", ".xml", ".model", ".onnx")

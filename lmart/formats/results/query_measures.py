@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Iterator
 
 from lmart.measures.system_evaluation import EvaluationResult
-from lmart.streams.common import COMPRESSED_SUFFIXES
+from lmart.streams.common import name_ending
 
 NOT_DEFINED = "n/a"
 JSON_SUFFIXES = (".jsonl", ".ndjson")
@@ -21,10 +20,7 @@ def per_query_lines(result: EvaluationResult, path: str) -> Iterator[str]:
     result : what was measured; of several systems there are the lines of each, with its name
     path   : the file; '-': standard output
     """
-    stem = path.lower()
-    for suffix in COMPRESSED_SUFFIXES:
-        stem = stem.removesuffix(suffix)
-    return _json_lines(result) if os.path.splitext(stem)[1] in JSON_SUFFIXES else _tab_separated(result)
+    return _json_lines(result) if name_ending(path) in JSON_SUFFIXES else _tab_separated(result)
 
 
 def _tab_separated(result: EvaluationResult) -> Iterator[str]:
