@@ -45,11 +45,14 @@ Examples:
 
 
 class ModelOptions(NamedTuple):
-    """The options that are for models only: data to verify with, whether to refuse losses, and a file of names."""
+    """The options that are for models only; `ModelRequest` says what each means."""
 
     verify: str | None
     strict: bool
     feature_map: str | None
+    nonnegative: bool
+    name: str | None
+    store: str | None
 
     def files(self) -> list[str]:
         """Return the files that these options name."""
@@ -68,8 +71,18 @@ MODEL_OPTIONS = (
     click.option(
         "--feature-map",
         metavar="FILE",
-        help="New names of features, 'feature name' on each line.",
+        help="New names of features, 'feature name' on each line.\f A third word is the type in an fmap file of "
+        "XGBoost. Names with blanks stand between tabs.",
     ),
+    click.option(
+        "--nonnegative",
+        is_flag=True,
+        help="Add a last tree that makes the least possible score 0.\f Search engines on Lucene 8 or later refuse "
+        "scores below 0. The tree adds the sum of the smallest leaf of each tree with the sign changed, so that the "
+        "order stays; scores that round to the same number tie. Nothing is added when no score can be below 0.",
+    ),
+    click.option("--name", metavar="NAME", show_default="lmart, or its name in SRC", help="Name of a model of Solr."),
+    click.option("--store", metavar="NAME", show_default="that of SRC", help="Feature store of a model of Solr."),
 )
 
 
@@ -152,19 +165,19 @@ def command(
     source, target = _resolve_formats(src, dst, chosen, inputs)
     console = Console(quiet)
     if target.kind == "model":
-        _check_verifiable(target, model_options)
+        _check_model_options(target, model_options)
         from lmart.cli.convert_model import ModelRequest, convert_model
 
         # A name such as m.json says that it is a model, but not of which format.
         if given_on_command_line("absent"):
             console.warning("--absent has no effect on a model, which says itself what an absent index means")
-        options = (model_options.feature_map, model_options.verify, model_options.strict)
-        request = ModelRequest(src, dst, chosen.source_format, target.name, *options)
+        request = ModelRequest(src, dst, chosen.source_format, target.name, **model_options._asdict())
         convert_model(request, read_options, thread_count(threads, console.notice), console)
         return
-    if model_options.files() or model_options.strict:
-        given = "verify" if model_options.verify else "feature-map" if model_options.feature_map else "strict"
-        raise click.UsageError(f"--{given} is for models, and {target.name} holds data; leave it out")
+    for name, value in model_options._asdict().items():
+        if value not in (None, False):
+            option = name.replace("_", "-")
+            raise click.UsageError(f"--{option} is for models, and {target.name} holds data; leave it out")
     target = DATA_FORMATS[target.name]
     _convert_data(src, dst, source, target, absent, read_options, thread_count(threads, console.notice), console)
 
@@ -208,10 +221,17 @@ def _resolve_formats(
     return source, target
 
 
-def _check_verifiable(target: AnyFormat, options: ModelOptions) -> None:
-    """Raise a usage error when --verify is given for a format that is not read back."""
+def _check_model_options(target: AnyFormat, options: ModelOptions) -> None:
+    """Raise a usage error for an option that the format of DST has no use for."""
     if options.verify is not None and target.reader is None:
         raise click.UsageError(f"--verify needs a format that lmart reads, and {target.name} is only written")
+    if options.nonnegative and not target.is_ordered:
+        raise click.UsageError(f"--nonnegative needs a tool that adds trees in order, unlike {target.title}")
+    for option, value in (("name", options.name), ("store", options.store)):
+        if value is not None and target.name != "solr":
+            raise click.UsageError(f"--{option} is for models of Solr, and DST is {target.name}; leave it out")
+        if value == "":
+            raise click.UsageError(f"--{option} is empty; give a name")
 
 
 def _check_supported(source: AnyFormat | None, target: AnyFormat) -> None:

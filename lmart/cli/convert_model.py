@@ -11,7 +11,8 @@ from lmart.data.dataset import SparseRows
 from lmart.errors import ModelError, counted
 from lmart.formats.documents.reading import for_models, open_rows
 from lmart.formats.feature_maps import read_feature_map, rename_features
-from lmart.formats.models.model_files import model_bytes, parse_model, read_model, write_bytes
+from lmart.formats.models.model_files import content_of, parse_model, read_model, write_bytes
+from lmart.formats.models.offset_tree import raise_scores
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import MODEL_FORMATS
 from lmart.scoring.ensemble import Ensemble
@@ -30,6 +31,8 @@ class ModelRequest:
     feature_map    : file of new names of features; None: they keep theirs
     verify         : data whose rows are scored with both models; None: not verified
     strict         : whether to refuse what the format cannot hold exactly
+    nonnegative    : whether the least possible score becomes 0
+    name, store    : names of the model and of its feature store in the file; None: those it has
     """
 
     source: str
@@ -39,6 +42,9 @@ class ModelRequest:
     feature_map: str | None
     verify: str | None
     strict: bool
+    nonnegative: bool
+    name: str | None
+    store: str | None
 
 
 def convert_model(request: ModelRequest, options: ReadOptions, threads: int, console: Console) -> None:
@@ -56,14 +62,20 @@ def convert_model(request: ModelRequest, options: ReadOptions, threads: int, con
     if request.feature_map is not None:
         renamed = read_feature_map(request.feature_map)
         model = rename_features(own, renamed, request.feature_map)
-    notes: list[str] = []
+    said = {"name": request.name, "store": request.store}
+    model = replace(model, settings=model.settings | {key: text for key, text in said.items() if text is not None})
     target = "standard output" if request.target == "-" else request.target
-    content = model_bytes(model, target, request.target_format, notes.append)
+    if request.nonnegative:
+        model, offset = raise_scores(model, target, request.target_format)
+        own = replace(model, feature_names=own.feature_names)
+        what = f"a last tree adds {offset!r}" if offset else "no score can be below 0, so nothing is added"
+        console.notice(f"{target}: {what}")
+    content, notes, needs = content_of(model, target, request.target_format)
     if request.strict and notes:
         more = f"; and {counted(len(notes) - 1, 'more note')}" if notes[1:] else ""
         raise ModelError(f"{notes[0]}{more}; convert without --strict to accept it", target)
-    for note in notes:
-        console.warning(f"{target}: {note}")
+    for text in (*notes, *needs):
+        console.warning(f"{target}: {text}")
     verified = ""
     if request.verify is not None:
         # Read back what is going to be written.

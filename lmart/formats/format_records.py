@@ -59,6 +59,7 @@ class Format(Generic[Reader, Writer]):
     title    : what messages call the format
     instead  : where a format without a reader is read; '': nowhere
     is_float32 : models: thresholds and values are compared in float32
+    is_ordered : models: the tool adds the trees of a model in their order
     """
 
     name: str
@@ -77,6 +78,7 @@ class Format(Generic[Reader, Writer]):
     title: str = ""
     instead: str = ""
     is_float32: bool = False
+    is_ordered: bool = True
 
     def begins(self, head: bytes) -> bool:
         """Return whether a file whose first bytes are `head` is recognised as this format."""

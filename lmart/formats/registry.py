@@ -164,6 +164,7 @@ _MODELS: tuple[Format[ModelReader, ModelWriter], ...] = (
         extra="onnx",
         title="ONNX",
         is_float32=True,
+        is_ordered=False,
     ),
     Format(
         "c",

@@ -69,7 +69,7 @@ LAYOUTS = {
         "source_format target_format absent verify strict feature_map group_by_qid threads quiet",
         {
             "Formats": "source_format target_format",
-            "Models": "verify strict feature_map",
+            "Models": "verify strict feature_map nonnegative name store",
         },
     ),
     "show": HelpLayout(

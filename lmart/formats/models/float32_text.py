@@ -11,13 +11,21 @@ import numpy as np
 from lmart.array_types import Float32Array, Float64Array
 from lmart.formats.models.thresholds import next32, previous32
 
-_DECIMAL = re.compile(r"[ \t\r\n]*[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,9})?[ \t\r\n]*")
+_NUMBER = r"[ \t\r\n]*[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,9})?"
+_DECIMAL = re.compile(_NUMBER + r"[ \t\r\n]*")
+_JAVA = re.compile(rf"({_NUMBER})[fFdD][ \t\r\n]*")
 LONGEST = 1000  # characters of a number
 
 
 def is_decimal(text: str) -> bool:
     """Return whether a text is a plain decimal number: no infinity, no nan, no type letters."""
     return len(text) <= LONGEST and _DECIMAL.fullmatch(text) is not None
+
+
+def without_letter(text: str) -> str:
+    """Return the text of a number without the letter of its type, as in 1.5f, which Java's Float.parseFloat takes."""
+    found = _JAVA.fullmatch(text) if len(text) <= LONGEST else None
+    return text if found is None else found[1]
 
 
 def nearest32(texts: Sequence[str], numbers: Float64Array) -> Float32Array:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from lmart.errors import DataError, ModelError
 from lmart.formats.format_records import BYTE_ORDER_MARK, beginning
+from lmart.formats.models.written_model import WrittenModel
 from lmart.formats.registry import MODEL_FORMATS, OWN, model_format_of
 from lmart.scoring.ensemble import Ensemble
 from lmart.streams import LARGEST_WHOLE, AtomicOutput, read_pieces
@@ -63,13 +64,16 @@ def write_model(
     warn     : called with each warning, such as that the format cannot say everything
     ModelError when the format cannot hold the model; OutputError when the file cannot be written.
     """
-    write_bytes(model_bytes(ensemble, path, format, warn), path)
+    made = content_of(ensemble, path, format)
+    for text in (*made.notes, *made.needs):
+        warn(text)
+    write_bytes(made.content, path)
 
 
-def model_bytes(ensemble: Ensemble, path: str, format: str, warn: Callable[[str], None]) -> bytes:
+def content_of(ensemble: Ensemble, path: str, format: str) -> WrittenModel:
     """Return the content of a model file; the parameters and the ModelError are those of `write_model`."""
     try:
-        written = MODEL_FORMATS[format].load_writer(path, ModelError)(ensemble)
+        return MODEL_FORMATS[format].load_writer(path, ModelError)(ensemble)
     except ModelError as fault:
         raise ModelError(fault.message, fault.path or path) from None
     except UnicodeEncodeError as fault:  # JSON can spell half of a surrogate pair, UTF-8 cannot
@@ -78,9 +82,6 @@ def model_bytes(ensemble: Ensemble, path: str, format: str, warn: Callable[[str]
             f"a name holds {wrong!a}, which is no character; give the feature another name with --feature-map",
             path,
         ) from None
-    for note in written.notes:
-        warn(note)
-    return written.content
 
 
 def write_bytes(content: bytes, path: str) -> None:

@@ -37,6 +37,15 @@ def as_plain_sum(ensemble: Ensemble) -> Ensemble:
     return replace(plain, trees=trees, base_score=0.0, average=False)
 
 
+def least_score(ensemble: Ensemble) -> float:
+    """Return the least score that a sum of trees can give: its smallest leaves, added as it adds."""
+    kind = np.float32 if ensemble.sums == "float32" else np.float64
+    total = kind(ensemble.base_score)
+    for tree in ensemble.trees:
+        total = kind(float(total) + float(tree.leaf_values.min()))
+    return float(total)
+
+
 def leaves_in_float32(flat: FlatTrees, tool: str) -> Float32Array:
     """Return the leaf values rounded to float32; ModelError when one is too large."""
     with np.errstate(over="ignore"):

@@ -1,7 +1,9 @@
 """Models of Solr's class MultipleAdditiveTreesModel, JSON, read and written.
 
-Solr holds numbers as float32 and adds 1e-6 to each threshold when it reads a model; x <= that sum goes left, a feature
-without a value is 0. A score is a float32 sum of weight x value, each product rounded to float32.
+Solr holds numbers as float32 and adds 1e-6 to each threshold when it reads a model; x <= that sum goes left. A score is
+a float32 sum of weight x value, each product rounded to float32. A feature without a value has the default value that
+the feature store gives it, 0 unless it says NaN. With isNullSameAsZero false, known from Solr 9.2 on, NaN goes to the
+side that 'missing' of the node names.
 """
 
 from __future__ import annotations
@@ -9,19 +11,19 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from lmart.array_types import Float32Array, Int64Array
 from lmart.errors import ModelError, counted, first_repeated, quote
-from lmart.formats.models.float32_text import is_decimal, nearest32, shortest32
+from lmart.formats.models.float32_text import is_decimal, nearest32, shortest32, without_letter
 from lmart.formats.models.json_text import parse_json, spelled
 from lmart.formats.models.node_lists import JsonObject, NodeLists, is_number
 from lmart.formats.models.plain_sum import (
     as_plain_sum,
+    goes_left_as_zero,
     leaves_in_float32,
-    missing_as_zero_notes,
     score_notes,
     threshold_notes,
 )
@@ -32,6 +34,16 @@ from lmart.scoring.ensemble import Ensemble, FlatTrees, flatten
 
 CLASS = "org.apache.solr.ltr.model.MultipleAdditiveTreesModel"
 SLACK = np.float32(1e-6)  # what Solr adds to a threshold
+NULLS = "isNullSameAsZero"
+KEYS = {  # those that Solr knows; it refuses others
+    "params": ("trees", NULLS),
+    "tree": ("weight", "root"),
+    "node": ("feature", "threshold", "missing", "left", "right", "value"),
+}
+NULL_NEEDS = (
+    'missing values need Solr 9.2 or later, and "defaultValue": "NaN" in the feature store for each feature that may'
+    " have no value"
+)
 NUMBERED = re.compile(r"f(0|[1-9][0-9]{0,17})")  # names that only say a feature's number
 
 
@@ -40,13 +52,16 @@ class _Nodes(NodeLists):
 
     path     : what to call the file in messages
     features : the ids of the features by name
+    missing  : the side of missing values at each node, None where there is none or nulls are zeros
     """
 
-    def __init__(self, path: str, features: dict[str, int]) -> None:
+    def __init__(self, path: str, features: dict[str, int], has_nulls: bool) -> None:
         super().__init__(path)
         self._features = features
+        self._has_nulls = has_nulls
         self.features: list[int] = []
         self.thresholds: list[object] = []
+        self.missing: list[object] = []
         self.values: list[object] = []
 
     def add_node(self, number: int, node: JsonObject) -> tuple[object, object] | None:
@@ -55,6 +70,7 @@ class _Nodes(NodeLists):
         number : of the tree, from 1
         node   : of any keys and values
         """
+        self.refuse_unknown(number, node, "node")
         name = node.get("feature")
         if name is None:
             if node.get("left") is not None or node.get("right") is not None:
@@ -68,7 +84,22 @@ class _Nodes(NodeLists):
                 self.refuse(number, f"a node has no '{key}'")
         self.features.append(self._features[name])
         self.thresholds.append(node["threshold"])
+        missing = node.get("missing")
+        if missing not in ("left", "right", None):
+            self.refuse(number, f'\'missing\' is {spelled(missing)}, not "left" or "right"')
+        self.missing.append(missing if self._has_nulls else None)
         return node["left"], node["right"]
+
+    def refuse_unknown(self, number: int, found: JsonObject, kind: str) -> None:
+        """Refuse a tree or node with a key that Solr does not know.
+
+        number : of the tree, from 1
+        found  : the tree or node
+        kind   : which of the two
+        """
+        for key in found:
+            if key not in KEYS[kind]:
+                self.refuse(number, f"a {kind} has the key {quote(key)}, which Solr does not know")
 
 
 def looks_like(start: bytes) -> bool:
@@ -97,15 +128,20 @@ def read(content: bytes, path: str) -> Ensemble:
     trees = params.get("trees") if isinstance(params, dict) else None
     if not isinstance(params, dict) or not isinstance(trees, list):
         raise ModelError("'params' has no list of 'trees'; the model is damaged", path)
-    if str(params.get("isNullSameAsZero", True)).lower() != "true":
-        raise ModelError("'isNullSameAsZero' is not true; sides of missing values are not read", path)
+    for key in params:
+        if key not in KEYS["params"]:
+            raise ModelError(f"'params' has the key {quote(key)}, which Solr does not know; remove it", path)
+    nulls_are_zeros = params.get(NULLS, True)
+    if type(nulls_are_zeros) is not bool:
+        raise ModelError(f"'{NULLS}' is {spelled(nulls_are_zeros)}, not true or false", path)
     feature_ids, ordered = _number_features(names)
     places = {name: feature for feature, name in zip(feature_ids.tolist(), ordered, strict=True)}
-    nodes = _Nodes(path, places)
+    nodes = _Nodes(path, places, has_nulls=not nulls_are_zeros)
     weights: list[object] = []
     for number, tree in enumerate(trees, 1):
         if not isinstance(tree, dict) or "weight" not in tree or "root" not in tree:
             nodes.refuse(number, "there is no 'weight' or no 'root'")
+        nodes.refuse_unknown(number, tree, "tree")
         weights.append(tree["weight"])
         nodes.walk(number, tree["root"])
     named = None if all(map(NUMBERED.fullmatch, ordered)) else tuple(ordered)
@@ -113,7 +149,10 @@ def read(content: bytes, path: str) -> Ensemble:
         build_trees(_lay_out(nodes, weights).lay_out(feature_ids), len(feature_ids), path),
         feature_ids,
         named,
-        settings={"source": "Solr MultipleAdditiveTreesModel"},
+        absent="zero" if nulls_are_zeros else "missing",
+        settings={"source": "Solr MultipleAdditiveTreesModel"}
+        | _names_of(document)
+        | ({} if nulls_are_zeros else {NULLS: False}),
         sums="float32",
     )
 
@@ -126,7 +165,7 @@ def _feature_names(listed: object, path: str) -> list[str]:
             raise ModelError("'features' is not a list of objects with a 'name'; the model is damaged", path)
         norm = feature.get("norm")
         kind = norm.get("class") if isinstance(norm, dict) else norm
-        if kind is not None and not (isinstance(kind, str) and kind.endswith(".IdentityNormalizer")):
+        if norm is not None and not (isinstance(kind, str) and kind.endswith(".IdentityNormalizer")):
             name = quote(feature["name"])
             raise ModelError(f"feature {name} has a normalizer ('norm'), which is not read; score its output", path)
         names.append(feature["name"])
@@ -156,27 +195,34 @@ def _lay_out(nodes: _Nodes, weights: list[object]) -> PlainNodes:
     thresholds = of_less_or_equal32(thresholds32)
     left, right = np.array(nodes.left, np.int64), np.array(nodes.right, np.int64)
     features = np.array(nodes.features, np.int64)
-    return PlainNodes(offsets, features, thresholds, thresholds >= 0.0, left, right, leaves.astype(np.float64))
+    # Where no side is named, the feature store gives the feature a value.
+    is_named = np.array([side is not None for side in nodes.missing], np.bool_)
+    missing_left = np.where(is_named, [side == "left" for side in nodes.missing], thresholds >= 0.0)
+    return PlainNodes(offsets, features, thresholds, missing_left, left, right, leaves.astype(np.float64))
 
 
 def _float32(entries: Sequence[object], key: str, path: str) -> Float32Array:
     """Return numbers and numbers in texts as float32; a text is rounded once, a number as a float64."""
     lowest = ("-Infinity",) if key == "threshold" else ()
     numbers: list[float] = []
-    for entry in entries:
+    bare = [without_letter(entry) if type(entry) is str else entry for entry in entries]
+    for entry in bare:
         is_text = type(entry) is str and (is_decimal(entry) or entry in lowest)
         if not is_text and not (is_number(entry) and abs(entry) <= 2**1000):
             raise ModelError(f"a '{key}' is {spelled(entry)}, not a finite number", path)
         numbers.append(float(entry))  # type: ignore[arg-type]
-    return nearest32([entry if type(entry) is str else "" for entry in entries], np.array(numbers, np.float64))
+    return nearest32([entry if type(entry) is str else "" for entry in bare], np.array(numbers, np.float64))
 
 
 def write(ensemble: Ensemble) -> WrittenModel:
-    """Return the ensemble as a model of Solr, named 'lmart'; weights are 1, a feature without a name is f<id>.
+    """Return the ensemble as a model of Solr; weights are 1, a feature without a name is f<id>.
+
+    The names of the model and of its feature store are settings of the ensemble, 'lmart' and none unless it has them.
 
     Thresholds are rounded down to float32 and made smaller by what Solr adds, so that rows of float32 numbers come to
     the same leaves; where no number gives the threshold exactly, the next smaller one that can be reached is taken and
-    counted in a note. Leaf values are rounded to float32. Not held: sides of missing values.
+    counted in a note. Leaf values are rounded to float32. Sides of missing values are written where one is not that of
+    0, for Solr from 9.2 on.
     """
     plain = as_plain_sum(ensemble)
     flat = flatten(plain.trees)
@@ -185,10 +231,16 @@ def write(ensemble: Ensemble) -> WrittenModel:
     stored, reached = before_slack(thresholds)
     names = ensemble.feature_names or tuple(f"f{feature}" for feature in ensemble.feature_ids.tolist())
     listed = ", ".join(json.dumps({"name": name}) for name in names)
-    trees = ",\n".join(
-        f'{{"weight": "1", "root": {root}}}' for root in _roots(flat, names, shortest32(stored), shortest32(leaves))
-    )
-    text = f'{{"class": "{CLASS}",\n"name": "lmart",\n"features": [{listed}],\n"params": {{"trees": [\n{trees}\n]}}}}\n'
+    as_zero = bool((flat.missing_left == goes_left_as_zero(flat)).all())
+    has_nulls = not as_zero or ensemble.settings.get(NULLS) is False
+    texts = shortest32(stored)
+    if has_nulls:
+        sides = ("left" if is_left else "right" for is_left in flat.missing_left.tolist())
+        texts = [f'{text}", "missing": "{side}' for text, side in zip(texts, sides, strict=True)]
+    trees = ",\n".join(f'{{"weight": "1", "root": {root}}}' for root in _roots(flat, names, texts, shortest32(leaves)))
+    head = f'{{"class": "{CLASS}",\n{_called(ensemble)}"features": [{listed}],\n"params": {{'
+    nulls = f'"{NULLS}": false, ' if has_nulls else ""
+    text = f'{head}{nulls}"trees": [\n{trees}\n]}}}}\n'
     notes = threshold_notes(flat.thresholds, thresholds, "Solr")
     missed = reached != thresholds
     if missed.any():
@@ -197,9 +249,19 @@ def write(ensemble: Ensemble) -> WrittenModel:
             f"{np.count_nonzero(missed):,} of {counted(len(missed), 'threshold')} cannot be stored exactly, as Solr"
             f" adds 1e-6: values up to {gap:.1e} below one go right instead of left"
         )
-    notes += missing_as_zero_notes(ensemble, flat, "Solr")
     notes += score_notes(ensemble, flat, leaves.astype(np.float64), "float32", "Solr")
-    return WrittenModel(text.encode(), tuple(notes))
+    return WrittenModel(text.encode(), tuple(notes), (NULL_NEEDS,) if has_nulls else ())
+
+
+def _called(ensemble: Ensemble) -> str:
+    """Return the lines of the name of the model and, where it has one, of its feature store."""
+    said = {"name": "lmart"} | _names_of(ensemble.settings)
+    return "".join(f'"{key}": {json.dumps(text)},\n' for key, text in said.items())
+
+
+def _names_of(said: Mapping[str, object]) -> dict[str, str]:
+    """Return the names of the model and of its feature store, where they are there."""
+    return {key: text for key in ("name", "store") if isinstance(text := said.get(key), str)}
 
 
 def before_slack(thresholds: Float32Array) -> tuple[Float32Array, Float32Array]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from lmart.array_types import BoolArray, Float64Array, Int64Array
 from lmart.errors import ModelError, quote, visible
-from lmart.formats.models.float32_text import LONGEST, is_decimal
+from lmart.formats.models.float32_text import LONGEST, is_decimal, without_letter
 from lmart.formats.models.tree_building import PlainNodes
 from lmart.formats.models.tree_xml_layout import TreeTexts, read_usual_layout
 
@@ -156,8 +156,7 @@ class _Handlers:
         if "weight" not in attributes:
             raise self.refuse("<tree> has no weight; the model is damaged")
         self.in_tree = True
-        self.texts.weights.append(attributes["weight"])
-        self.check_number(attributes["weight"], "the weight of a tree")
+        self.texts.weights.append(self.number(attributes["weight"], "the weight of a tree"))
         self.first_node, self.first_leaf = len(self.features), len(self.outputs)
 
     def _end_tree(self) -> None:
@@ -234,23 +233,23 @@ class _Handlers:
         node = self.inner("threshold")
         if self.thresholds[node]:
             raise self.refuse("a <split> has two of <threshold>; the model is damaged")
-        if not LOWEST.fullmatch(self.text):
-            self.check_number(self.text, "a threshold")
-        self.thresholds[node] = self.text
+        is_lowest = LOWEST.fullmatch(self.text)
+        self.thresholds[node] = self.text if is_lowest else self.number(self.text, "a threshold")
 
     def _end_output(self) -> None:
         if self.open[-1] > NEW_BELOW:
             raise self.refuse("<output> is in a <split> with other elements; the model is damaged")
         leaf = len(self.outputs)
-        self.check_number(self.text, "an output")
-        self.outputs.append(self.text)
+        self.outputs.append(self.number(self.text, "an output"))
         self.enter(~(leaf - self.first_leaf))
         self.open[-1] = DONE
 
-    def check_number(self, text: str, what: str) -> None:
-        """Refuse everything but a plain decimal number."""
-        if not is_decimal(text):
+    def number(self, text: str, what: str) -> str:
+        """Return the text of a decimal number, for RankLib without the letter of a Java type; refuse all else."""
+        number = without_letter(text) if self.by_position else text
+        if not is_decimal(number):
             raise self.refuse(f"{what} is {quote(text)}, not a finite number")
+        return number
 
 
 def parse_trees(content: bytes, path: str, by_position: bool) -> XmlTrees:

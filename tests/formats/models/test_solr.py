@@ -41,16 +41,18 @@ def read(model: Any) -> Ensemble:
 
 
 def twin(model: Any, rows: list[dict[str, float]]) -> list[float]:
-    """The scores as Solr makes them."""
-    found = []
+    """The scores as Solr makes them, where features that may have no value have the default value NaN."""
+    found, has_nulls = [], model["params"].get("isNullSameAsZero") is False
     for row in rows:
         total = np.float32(0)
         for tree in model["params"]["trees"]:
             node = tree["root"]
             while "feature" in node:
-                x = np.float32(row.get(node["feature"], 0.0))
-                x = np.float32(0) if np.isnan(x) else x
-                node = node["left" if x <= np.float32(float(node["threshold"])) + SLACK else "right"]
+                x = np.float32(row.get(node["feature"], math.nan))
+                side = node.get("missing") if has_nulls else None
+                x = np.float32(0) if np.isnan(x) and side is None else x
+                goes_left = side == "left" if np.isnan(x) else x <= np.float32(float(node["threshold"])) + SLACK
+                node = node["left" if goes_left else "right"]
             total = total + np.float32(float(tree["weight"])) * np.float32(float(node["value"]))
         found.append(float(total))
     return found
@@ -85,6 +87,37 @@ def test_other_layouts_of_the_same_model() -> None:
     assert solr.looks_like(b'{"class": "org.apache.solr.ltr.model.LinearModel"}')
 
 
+def test_missing_values_go_where_the_model_says() -> None:
+    root = {**ROOT, "missing": "right", "right": {**ROOT["right"], "missing": "left"}}  # type: ignore[dict-item]
+    params = {"isNullSameAsZero": False, "trees": [{"weight": "1", "root": root}]}
+    values = [[math.nan, math.nan], [0.0, math.nan], [0.0, 0.1], [0.0, 0.2], [math.nan, 0.2]]
+    rows = [{"title match": a, "price": b} for a, b in values]
+    model = {**MODEL, "params": params}
+    found = read(model)
+    assert found.absent == "missing"
+    assert scores(found, np.array(values), [1, 3]) == twin(model, rows) == [0.25, 7.0, -1.5, 7.0, 0.25]
+    written = solr.write(found)
+    assert json.loads(written.content)["params"]["isNullSameAsZero"] is False
+    assert twin(json.loads(written.content), rows) == twin(model, rows)
+    # The keys of the nodes alone change nothing, as in Solr.
+    old = {**MODEL, "params": {"trees": params["trees"]}}
+    assert scores(read(old), np.array(values), [1, 3]) == twin(old, rows) == [-1.5, -1.5, -1.5, 7.0, 7.0]
+
+
+def test_a_side_that_no_node_names_is_that_of_zero() -> None:
+    model = {**MODEL, "params": {**MODEL["params"], "isNullSameAsZero": False}}  # type: ignore[dict-item]
+    values = np.array([[math.nan, math.nan], [0.0, 0.0]])
+    assert len(set(scores(read(model), values, [1, 3]))) == 1
+    again = json.loads(solr.write(read(model)).content)
+    assert (again["params"]["isNullSameAsZero"], again["name"], again["store"]) == (False, "m", "s")
+
+
+def test_numbers_may_have_the_letter_of_their_type() -> None:
+    text = json.dumps(MODEL).replace('"0.1"', '"0.1f"').replace('"-1.5"', '"-1.5D"').replace('"7"', '" 7F "')
+    rows = np.array([[0.0, 0.1], [9.0, 0.2]])
+    assert scores(solr.read(text.encode(), "m"), rows, [1, 3]) == scores(read(MODEL), rows, [1, 3])
+
+
 def changed(old: str, new: str) -> bytes:
     text = json.dumps(MODEL)
     assert old in text
@@ -103,7 +136,12 @@ REFUSED = {
     "no trees": (changed('"trees"', '"tree"'), "'params' has no list of 'trees'"),
     "no weight": (changed('"weight"', '"wait"'), "tree 1: there is no 'weight'"),
     "unknown feature": (changed('"feature": "price"', '"feature": "prize"'), "tree 1: a node is on feature 'prize'"),
-    "no left": (changed('"left"', '"lift"'), "tree 1: a node has no 'left'"),
+    "no left": (changed('"left": {"value": "-1.5"}', '"left": null'), "tree 1: a node has no 'left'"),
+    "key of a node": (changed('"left"', '"lift"'), "tree 1: a node has the key 'lift', which Solr does not know"),
+    "key of a tree": (changed('"root"', '"bias": 1, "root"'), "tree 1: a tree has the key 'bias', which Solr"),
+    "key of params": (changed('"trees"', '"bias": 1, "trees"'), "'params' has the key 'bias', which Solr"),
+    "side": (changed('"feature": "price"', '"feature": "price", "missing": "up"'), "tree 1: 'missing' is '\"up\"'"),
+    "letter": (changed('"0.1"', '"0.1g"'), "a 'weight' is '\"0.1g\"'"),
     "leaf with left": (changed('"feature": "price", ', ""), "a node has 'left' or 'right' and no 'feature'"),
     "no object": (changed('{"value": "-1.5"}', "[]"), "a node is not an object"),
     "no number": (changed('"0.1"', '"0x1"'), "a 'weight' is '\"0x1\"', not a finite number"),
@@ -118,7 +156,8 @@ REFUSED = {
         "'price'",
     ),
     "no name": (changed('{"name": "unused"}', "{}"), "'features' is not a list of objects"),
-    "missing": (changed('"trees"', '"isNullSameAsZero": "false", "trees"'), "'isNullSameAsZero' is not true"),
+    "nulls": (changed('"trees"', '"isNullSameAsZero": "false", "trees"'), "'isNullSameAsZero' is '\"false\"', not"),
+    "norm": (changed('"norm": null', '"norm": {}'), "'price' has a normalizer"),
 }
 
 
@@ -168,9 +207,9 @@ def test_what_gets_lost_is_said_with_counts() -> None:
     assert [note.split(":")[0] for note in written.notes] == [
         "6 of 6 thresholds are finer than float32, in which Solr compares",
         "6 of 6 thresholds cannot be stored exactly, as Solr adds 1e-6",
-        "6 of 6 splits send missing values to the other side than Solr, which takes them as 0",
         "6 of 9 leaf values are rounded to float32, by at most 6.0e-09, and scores are float32 sums in Solr",
     ]
+    assert written.needs == (solr.NULL_NEEDS,)
     back = solr.read(written.content, "m")
     assert back.feature_names == ensemble.feature_names
     values = np.array([[0.5, -1.0]])
