@@ -75,7 +75,9 @@ NOTES = {
     "ranklib": ModelFormat(
         "RankLib's XML: LambdaMART, MART, Random Forests",
         "feature k is feature k, from 1; names are lost.",
-        "exact for rows of float32 numbers; missing and absent values are 0.",
+        "exact for rows of float32 numbers; missing and absent values are 0. RankLib 2.1 also rounds the product of "
+        "leaf value and weight, so that its scores differ in the last digit of a float32. More trees, or other bags, "
+        "than the head says are refused.",
         "thresholds rounded down to float32; missing and absent values are 0; leaf values and sums float32. Models "
         "that came from RankLib, whose trees have one weight, are exact. A mean is written as Random Forests.",
     ),
@@ -88,10 +90,13 @@ NOTES = {
     "solr": ModelFormat(
         "Solr's MultipleAdditiveTreesModel in JSON",
         "by name; features without names are called fk.",
-        "exact for rows of float32 numbers, with the 1e-6 that Solr adds to each threshold; missing and absent values "
-        "are 0. When all names are fk, k is the index; else they are numbered from 1.",
+        "exact for rows of float32 numbers, with the 1e-6 that Solr adds to each threshold. Missing and absent values "
+        "are 0, or with isNullSameAsZero false go to the side that 'missing' of a node names. Features with a "
+        "normalizer, and keys that Solr does not know, are refused. When all names are fk, k is the index; else they "
+        "are numbered from 1.",
         "thresholds in float32, less the 1e-6 that Solr adds; where no number plus 1e-6 is the threshold, the largest "
-        "one below it, counted in a warning. Missing and absent values are 0; leaf values and sums float32.",
+        "number below it, counted in a warning. Sides of missing values are written, for Solr 9.2 or later, unless all "
+        "are those of 0. Leaf values and sums are float32.",
     ),
     "onnx": ModelFormat(
         "ONNX, a TreeEnsembleRegressor",

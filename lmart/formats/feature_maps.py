@@ -25,8 +25,9 @@ def read_feature_map(path: str) -> dict[str, str]:
         parts = [part.strip() for part in (line.split("\t") if "\t" in line else line.split(None, 2))]
         if len(parts) < 2 or not parts[1]:
             raise DataError(f"{quote(line)} has no new name; write 'feature name' on each line", path, number)
-        if len(parts) > 2 and parts[2] not in TYPES:
-            what = f"{quote(line)} has {quote(parts[2])} after the new name, which is no type of an fmap file"
+        kind = " ".join(parts[2:])
+        if kind and kind not in TYPES:
+            what = f"{quote(line)} has {quote(kind)} after the new name, which is no type of an fmap file"
             raise DataError(f"{what} ({', '.join(TYPES)}); put tabs around a name with blanks", path, number)
         if parts[0] in found:
             raise DataError(f"the feature {quote(parts[0])} is named twice", path, number)

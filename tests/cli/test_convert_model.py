@@ -7,6 +7,7 @@ import json
 import math
 import random
 import re
+import time
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +17,11 @@ from helpers.paths import SAMPLE
 
 import lmart
 from lmart.formats.documents.reading import read_dataset
+from lmart.formats.feature_maps import read_feature_map, rename_features
 from lmart.formats.models.model_files import read_model
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import MODEL_FORMATS, OWN, model_format_of
+from lmart.scoring.ensemble import Ensemble
 
 
 @pytest.fixture
@@ -44,6 +47,9 @@ def test_a_feature_map_renames_and_verifies(model: Path, tmp_path: Path) -> None
         ("1\n", "1: '1' has no new name"),
         ("1 a\n1 b\n", "2: the feature '1' is named twice"),
         ("1 a\n2 a\n", "2: two features get the name 'a'"),
+        ("1 click through rate\n", "1: '1 click through rate' has 'through rate' after the new name"),
+        ("1\tclicks\trate\n", "1: '1\\tclicks\\trate' has 'rate' after the new name"),
+        ("1\tclicks\tq\tq\n", "1: '1\\tclicks\\tq\\tq' has 'q q' after the new name"),
         ("1 2\n", "two features would have the name '2'"),
         ("77 a\n", "the model has no feature '77'"),
     ],
@@ -55,6 +61,51 @@ def test_a_feature_map_that_does_not_fit_is_refused(text: str, what: str, model:
     assert what in result.stderr
     assert len(result.stderr.splitlines()) == 1
     assert not out.exists()
+
+
+def test_a_feature_map_of_many_features_is_read_in_time(tmp_path: Path) -> None:
+    n = 60_000
+    names = tmp_path / "f.map"
+    names.write_text("".join(f"{i} name{i} float\n" for i in range(1, n + 1)))
+    started = time.process_time()
+    found = rename_features(Ensemble((), np.arange(1, n + 1)), read_feature_map(str(names)), str(names))
+    assert time.process_time() - started < 5  # a scan of all names for each takes minutes
+    assert found.feature_names is not None
+    assert found.feature_names[-1] == f"name{n}"
+
+
+def test_a_model_of_solr_gets_names_and_scores_from_zero_up(model: Path, tmp_path: Path) -> None:
+    out, again = tmp_path / "solr.json", tmp_path / "again.json"
+    options = ("--to", "solr", "--name", "ranker 2", "--store", "products", "--nonnegative")
+    result = run("convert", model, out, *options, "--verify", SAMPLE / "test.svm")
+    assert "solr.json: a last tree adds " in result.stderr
+    said = json.loads(out.read_text())
+    assert (said["name"], said["store"]) == ("ranker 2", "products")
+    scores = [float(line) for line in run("predict", "-m", out, "--data", SAMPLE / "test.svm").stdout.split()]
+    assert min(scores) >= 0
+    assert "nothing is added" in run("convert", out, again, "--to", "solr", "--nonnegative").stderr
+    assert again.read_bytes() == out.read_bytes()  # names are kept
+    said["name"] = None
+    out.write_text(json.dumps(said))
+    run("convert", out, again, "--to", "solr")
+    assert json.loads(again.read_text())["name"] == "lmart"
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        (("--to", "ranklib", "--name", "a"), "--name is for models of Solr, and DST is ranklib"),
+        (("--store", "a"), "--store is for models of Solr, and DST is lmart"),
+        (("--to", "solr", "--name", ""), "--name is empty"),
+        (("--to", "onnx", "--nonnegative"), "--nonnegative needs a tool that adds trees in order"),
+        (("--to", "csv", "--nonnegative"), "--nonnegative is for models, and csv holds data"),
+        (("--to", "csv", "--feature-map", "f"), "--feature-map is for models, and csv holds data"),
+    ],
+)
+def test_options_that_the_target_does_not_need_are_refused(options: tuple[str, ...], what: str, tmp_path: Path) -> None:
+    source = SAMPLE / "test.svm" if "csv" in options else tmp_path / "no.json"
+    result = run("convert", source, tmp_path / "out.json", *options, status=2)
+    assert what in result.stderr
 
 
 def test_an_option_for_data_is_said_to_have_no_effect_on_a_model(model: Path, tmp_path: Path) -> None:

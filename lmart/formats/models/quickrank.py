@@ -23,7 +23,7 @@ from lmart.formats.models.plain_sum import (
 )
 from lmart.formats.models.thresholds import of_less_or_equal32, round_down32
 from lmart.formats.models.tree_building import build_trees
-from lmart.formats.models.tree_xml import MOST_FEATURE, parse_trees
+from lmart.formats.models.tree_xml import MOST_FEATURE, WHOLE, most_trees, parse_trees
 from lmart.formats.models.tree_xml_layout import numbers_of
 from lmart.formats.models.tree_xml_writer import tree_elements
 from lmart.formats.models.written_model import WrittenModel
@@ -57,6 +57,8 @@ def read(content: bytes, path: str) -> Ensemble:
         )
     if len(found.ensemble_sizes) > 1:
         raise ModelError(f"there are {len(found.ensemble_sizes)} ensembles in one model; the model is damaged", path)
+    said = found.info.get("trees", "")
+    most = most_trees(int(said) if WHOLE.fullmatch(said) else None, found, path)
     with np.errstate(over="ignore", invalid="ignore"):
         leaves = numbers_of(found.texts.outputs) * numbers_of(found.texts.weights)[found.tree_of_leaf]
         thresholds32 = numbers_of(found.texts.thresholds).astype(np.float32)  # QuickRank rounds to float64 first, too
@@ -66,7 +68,7 @@ def read(content: bytes, path: str) -> Ensemble:
     feature_ids = np.unique(nodes.features)
     source = f"QuickRank {kind}" if kind else "QuickRank"
     return Ensemble(
-        build_trees(nodes.lay_out(feature_ids), len(feature_ids), path), feature_ids, settings={"source": source}
+        build_trees(nodes.lay_out(feature_ids), len(feature_ids), path), feature_ids, settings={"source": source} | most
     )
 
 

@@ -1,8 +1,8 @@
 """Models of RankLib: LambdaMART, MART and Random Forests, read and written.
 
 RankLib takes values, thresholds and leaf values as float32, nan as 0, x <= threshold goes left. A score is a float32
-sum; each leaf value is multiplied by the weight of its tree in float64 and added, and the sum rounded. Random Forests
-are the float64 mean of such sums, one an <ensemble>.
+sum; each leaf value is multiplied by the weight of its tree in float64 and added, and the sum rounded (version 2.1
+rounds each product, too). Random Forests are the float64 mean of such sums, one an <ensemble>.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from lmart.formats.models.plain_sum import (
 )
 from lmart.formats.models.thresholds import of_less_or_equal32, round_down32
 from lmart.formats.models.tree_building import build_trees
-from lmart.formats.models.tree_xml import MOST_FEATURE, parse_trees
+from lmart.formats.models.tree_xml import MOST_FEATURE, most_trees, parse_trees
 from lmart.formats.models.tree_xml_layout import numbers_of
 from lmart.formats.models.tree_xml_writer import tree_elements
 from lmart.formats.models.written_model import WrittenModel
@@ -40,6 +40,7 @@ OTHERS = (
     *("ranknet", "rankboost", "adaboost", "adarank", "coordinate ascent", "lambdarank", "listnet"),
     *("linear regression",),
 )
+SAID = re.compile(rb"^##[ \t]*No\. of (trees|bags)[ \t]*=[ \t]*([0-9]{1,9})[ \t\r]*$", re.MULTILINE)
 HEADER = re.compile(rb"##[ \t]*([^\r\n]*)")
 
 
@@ -84,6 +85,11 @@ def read(content: bytes, path: str) -> Ensemble:
             " bags of one tree are read",
             path,
         )
+    said = {key.decode(): int(number) for key, number in SAID.findall(content)}
+    if is_forest and (bags := said.get("bags", len(found.ensemble_sizes))) != len(found.ensemble_sizes):
+        what = f"it says {counted(bags, 'bag')} and has {len(found.ensemble_sizes):,}"
+        raise ModelError(f"{what}; the file was cut or put together, copy it again", path)
+    most = {} if is_forest else most_trees(said.get("trees"), found, path)
     texts = found.texts
     with np.errstate(over="ignore", invalid="ignore"):
         weights = _nearest32(texts.weights).astype(np.float64)
@@ -99,7 +105,7 @@ def read(content: bytes, path: str) -> Ensemble:
     return Ensemble(
         build_trees(nodes.lay_out(feature_ids), len(feature_ids), path),
         feature_ids,
-        settings={"source": f"RankLib {kind}"} | ({} if is_forest else _common_weight(weights)),
+        settings={"source": f"RankLib {kind}"} | ({} if is_forest else _common_weight(weights)) | most,
         sums="float64" if is_forest else "float32",
         average=is_forest,
     )

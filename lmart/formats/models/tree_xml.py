@@ -13,7 +13,7 @@ from xml.parsers import expat
 import numpy as np
 
 from lmart.array_types import BoolArray, Float64Array, Int64Array
-from lmart.errors import ModelError, quote, visible
+from lmart.errors import ModelError, counted, quote, visible
 from lmart.formats.models.float32_text import LONGEST, is_decimal, without_letter
 from lmart.formats.models.tree_building import PlainNodes
 from lmart.formats.models.tree_xml_layout import TreeTexts, read_usual_layout
@@ -271,6 +271,20 @@ def parse_trees(content: bytes, path: str, by_position: bool) -> XmlTrees:
         except ModelError:
             pass  # the lines of the whole file are those to name
     return _parse(content, path, by_position)
+
+
+def most_trees(said: int | None, found: XmlTrees, path: str) -> dict[str, int]:
+    """Return the setting 'trees' where a model says more trees than it has, as training stopped early.
+
+    said  : number of trees that it says, at most; None: nothing
+    found : its trees
+    path  : what to call it in messages
+    ModelError when it has more than it says.
+    """
+    there = len(found.texts.weights)
+    if said is not None and there > said:
+        raise ModelError(f"it says {counted(said, 'tree')} and has {there:,}; correct what it says", path)
+    return {} if said is None or said == there else {"trees": said}
 
 
 def _parse(content: bytes, path: str, by_position: bool) -> XmlTrees:

@@ -81,7 +81,6 @@ def test_a_model_scores_as_in_quickrank() -> None:
     model = read(TEXT)
     assert model.feature_ids.tolist() == [1, 3]
     assert (model.sums, model.absent, model.feature_names) == ("float64", "zero", None)
-    assert model.settings == {"source": "QuickRank LAMBDAMART"}
     assert scores(model, ROWS) == twin(TEXT, [{1: a, 3: b} for a, b in ROWS.tolist()])
 
 
@@ -110,7 +109,14 @@ def test_other_layouts_of_the_same_model(text: str) -> None:
     assert scores(read(text), ROWS) == scores(read(TEXT), ROWS)
 
 
+def test_fewer_trees_than_the_head_says_are_told() -> None:
+    assert read(TEXT).settings == {"source": "QuickRank LAMBDAMART", "trees": 100}
+    for said in ("2", "many", ""):
+        assert read(TEXT.replace("<trees>100<", f"<trees>{said}<")).settings == {"source": "QuickRank LAMBDAMART"}
+
+
 REFUSED = {
+    "more trees": (TEXT.replace("<trees>100<", "<trees>1<"), "m: it says 1 tree and has 2"),
     "random forest": (TEXT.replace("LAMBDAMART", "RANDOMFOREST"), "m: a QuickRank model of type 'RANDOMFOREST' is not"),
     "linear": (TEXT.replace("LAMBDAMART", "COORDASC"), "of type 'COORDASC'"),
     "document type": ('<!DOCTYPE x [<!ENTITY a "b">]>' + TEXT, "has a document type"),

@@ -120,7 +120,7 @@ def test_a_number_is_rounded_to_float32_once() -> None:
     assert scores(read(text), np.array([[0.0, 1 + 2**-23]])) == scores(read(TEXT), np.array([[0.0, 1.0]]))
 
 
-FOREST = "## Random Forests\n## No. of bags = 2\n\n" + "".join(
+FOREST = "## Random Forests\n## No. of bags = 3\n\n" + "".join(
     f'<ensemble>\n\t<tree id="1" weight="0.1">\n\t\t<split>\n\t\t\t<feature>1</feature><threshold>{t}</threshold>'
     f'<split pos="left"><output>{a}</output></split><split pos="right"><output>{b}</output></split></split>\n'
     "\t</tree>\n</ensemble>\n\n"
@@ -134,14 +134,29 @@ def test_random_forests_are_the_mean_of_their_trees() -> None:
     parts = [[float32(float32(v) * float32(0.1)) for v in pair] for pair in [(0.1, 0.7), (3.3, -2.0), (1e-3, 5.0)]]
     expected = [(parts[0][a] + parts[1][b] + parts[2][c]) / 3 for a, b, c in [(0, 0, 0), (1, 0, 0), (1, 1, 1)]]
     assert scores(model, np.array([[0.5], [1.5], [9.0]])) == expected
-    bag = FOREST.replace("</tree>\n</ensemble>\n\n<ensemble>", "</tree>", 1)
+    bag = FOREST.replace("bags = 3", "bags = 2").replace("</tree>\n</ensemble>\n\n<ensemble>", "</tree>", 1)
     with pytest.raises(ModelError, match="a bag of the Random Forests holds several trees"):
         read(bag)
     again = ranklib.read(ranklib.write(model).content, "m")
     assert scores(again, np.array([[0.5], [1.5], [9.0]])) == expected
 
 
+def test_fewer_trees_than_the_head_says_are_told() -> None:
+    stopped = TEXT.replace("No. of trees = 2", "No. of trees = 1603 ")
+    assert read(stopped).settings == {"source": "RankLib LambdaMART", "trees": 1603}
+    assert read(TEXT).settings == {"source": "RankLib LambdaMART"}
+
+
+def test_numbers_may_have_the_letter_of_their_type() -> None:
+    lettered = TEXT.replace('"0.7"', '"0.7f"').replace(" 0.1 ", " 0.1F ").replace(">7 <", ">7d <")
+    assert scores(read(lettered), ROWS) == scores(read(TEXT), ROWS)
+
+
 REFUSED = {
+    "more trees": (TEXT.replace("trees = 2", "trees = 1"), "m: it says 1 tree and has 2; correct"),
+    "fewer bags": (FOREST.replace("bags = 3", "bags = 300"), "m: it says 300 bags and has 3; the file"),
+    "more bags": (FOREST.replace("bags = 3", "bags = 1"), "m: it says 1 bag and has 3"),
+    "letter": (TEXT.replace(" 0.1 ", " 0.1g "), "m:8: a threshold is ' 0.1g '"),
     "another kind": ("## Coordinate Ascent\n1:0.5", "m: a RankLib model of kind 'Coordinate Ascent' is not read"),
     "document type": (TEXT.replace("<ensemble>", '<!DOCTYPE x [<!ENTITY a "b">]><ensemble>'), "has a document type"),
     "cut": (TEXT[:400], "m: the model ends in the middle; the file was cut"),
