@@ -158,7 +158,7 @@ def some_model(seed: int) -> Ensemble:
 @pytest.mark.parametrize("seed", range(3))
 def test_written_models_read_back(seed: int) -> None:
     ensemble = some_model(seed)
-    content, notes = write(ensemble)
+    content, notes, _ = write(ensemble)
     assert looks_like(content[:500])
     rows = planted_rows(np.random.default_rng(seed), ensemble, 500)
     assert scores_of(read(content, "file"), rows).tobytes() == scores_of(ensemble, rows).tobytes()

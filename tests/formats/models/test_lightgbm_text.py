@@ -210,7 +210,7 @@ def some_model(seed: int, **fields: object) -> Ensemble:
 
 def test_written_models_read_back() -> None:
     ensemble = some_model(3, base_score=0.3, feature_names=("a b", "c,d", "e"))
-    content, notes = write(ensemble)
+    content, notes, _ = write(ensemble)
     again = read(content, "file")
     assert again.feature_names == ("a_b", "c_d", "e")
     assert again.feature_ids.tolist() == [1, 2, 4]
@@ -247,7 +247,7 @@ def test_notes() -> None:
 def test_other_ranges_become_chains() -> None:
     tree = with_bounds(random_tree(np.random.default_rng(1), 3, 1), {0: (np.array([0.25, 0.5, 1.5]), False)})
     ensemble = Ensemble((tree, some_model(1).trees[0]), np.array([1, 2, 4]))
-    content, notes = write(ensemble)
+    content, notes, _ = write(ensemble)
     rows = planted_rows(np.random.default_rng(1), ensemble, 300)
     assert scores_of(read(content, "file"), rows).tobytes() == scores_of(ensemble, rows).tobytes()
     assert any("became chains of plain splits" in note for note in notes)

@@ -260,7 +260,7 @@ def some_model(seed: int, **fields: object) -> Ensemble:
 @pytest.mark.parametrize("seed", range(3))
 def test_written_models_read_back(form: Any, seed: int) -> None:
     ensemble = some_model(seed)
-    content, notes = form.write(ensemble)
+    content, notes, _ = form.write(ensemble)
     assert form.looks_like(content[:4096])
     again = form.read(content, "file")
     rows = planted_rows(np.random.default_rng(seed), ensemble, 500, is_float32=True)
@@ -297,7 +297,7 @@ def test_notes() -> None:
 def test_other_ranges_become_chains() -> None:
     one = with_bounds(random_tree(np.random.default_rng(1), 3, 1, True), {0: (np.array([0.25, 0.5, 1.5]), False)})
     ensemble = Ensemble((one,), np.array([1]), sums="float32")
-    content, notes = xgboost_json.write(ensemble)
+    content, notes, _ = xgboost_json.write(ensemble)
     rows = planted_rows(np.random.default_rng(1), ensemble, 300, is_float32=True)
     found = scores_of(xgboost_json.read(content, "file"), rows)
     assert found.tobytes() == scores_of(ensemble, rows).tobytes()

@@ -98,7 +98,7 @@ def some_model(**fields: Any) -> Ensemble:
 
 def test_written_dumps() -> None:
     ensemble = some_model(feature_names=("title match", "b]", "f0"))
-    content, _ = write(ensemble)
+    content, _, _ = write(ensemble)
     assert looks_like(content[:100])
     trees = json.loads(content)
     assert trees[0] == {"nodeid": 0, "leaf": 0.25}  # the base score
