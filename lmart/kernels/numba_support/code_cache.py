@@ -19,6 +19,7 @@ import pickle
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from functools import partial, wraps
 from pathlib import Path
@@ -152,19 +153,20 @@ class KernelCache(CacheBase):  # type: ignore[misc, valid-type]  # known at run 
         name = self.file_name(sig, target_context.codegen())
         if name is None:
             return None
-        if asked is not None and _depth.value <= 1:
+        running = _compilation()
+        if asked is not None and (running is None or running.kernel == self.name):
             asked(self.name, sig)
         found = self._find(name, target_context) or self._find_generic(sig, target_context)
         if found is None:
             folder = self._writable_folder()
             self._report_compiling(folder)
             # Another process may have written it while we waited.
-            if folder is not None and _depth.value:
+            if folder is not None and running is not None:
                 if processes.are_there():
                     if processes.claim(name):
                         self.claimed.append(name)
                         found = self._find(name, target_context)
-                elif turn.take(folder):
+                elif running.take(folder):
                     found = self._find(name, target_context)
         return found
 
@@ -252,7 +254,7 @@ class KernelCache(CacheBase):  # type: ignore[misc, valid-type]  # known at run 
                 "compiling, and no folder can keep the result; set NUMBA_CACHE_DIR to a writable one to start quicker"
             )
         else:
-            messages.compiling(_depth.seconds)
+            messages.compiling(_of_thread.seconds)
 
     def enable(self) -> None:
         """Do nothing: it is always on."""
@@ -264,17 +266,46 @@ class KernelCache(CacheBase):  # type: ignore[misc, valid-type]  # known at run 
         """Do nothing: files of other versions are not read."""
 
 
-class _Depth(threading.local):
-    """How many kernels this thread is compiling: one that calls another compiles it on the way."""
+class _Compilation(Turn):
+    """What Python asked to compile: a kernel, with those that it calls. No garbage is collected meanwhile.
 
-    value = 0
-    seconds = 0.0  # that it has compiled so far
+    Should an interrupt keep `end` from being called, or from its own end, it ends with the frame that holds it.
+
+    kernel : its name
+    """
+
+    _collected = False
+
+    def __init__(self, kernel: str) -> None:
+        self.kernel = kernel
+        self._collected = gc.isenabled()
+        gc.disable()  # the compiler makes little garbage among very many objects that stay
+
+    def end(self) -> None:
+        """Let other processes compile, and garbage be collected."""
+        if self._collected:
+            gc.enable()
+        self._collected = False
+        super().end()
+
+    __del__ = end
 
 
-_depth = _Depth()
+class _OfThread(threading.local):
+    """The compilation that this thread is at, which must not outlive its frame; the seconds that it compiled so far."""
+
+    compilation: weakref.ref[_Compilation] | None = None
+    seconds = 0.0
+
+
+def _compilation() -> _Compilation | None:
+    """Return what this thread is compiling."""
+    return None if _of_thread.compilation is None else _of_thread.compilation()
+
+
+_of_thread = _OfThread()
 called_by_python: dict[str, Any] = {}  # numba's dispatchers of all kernels but inner ones, by file and name
 asked: Callable[[str, Any], None] | None = None  # told of each kernel and signature that Python calls first
-turn = Turn()
 
 
 def _in_turn(compile_signature: Callable[[Any], Any], own_cache: KernelCache) -> Callable[[Any], Any]:
@@ -282,21 +313,20 @@ def _in_turn(compile_signature: Callable[[Any], Any], own_cache: KernelCache) ->
 
     @wraps(compile_signature)
     def compile_and_end(sig: Any) -> Any:
-        _depth.value += 1
-        collects = gc.isenabled()
-        gc.disable()  # the compiler makes little garbage among very many objects that stay
+        outer = _compilation()
         began = time.monotonic()
+        own = outer or _Compilation(own_cache.name)
+        if outer is None:
+            _of_thread.compilation = weakref.ref(own)
         try:
             entry = compile_signature(sig)
         finally:
-            if collects:
-                gc.enable()
-            _depth.value -= 1
+            if outer is None:
+                _of_thread.compilation = None  # first: a trace of this frame may keep what it holds
+                own.end()
+                _of_thread.seconds += time.monotonic() - began
             while own_cache.claimed:
                 processes.release(own_cache.claimed.pop())
-            if not _depth.value:
-                _depth.seconds += time.monotonic() - began
-                turn.end()
         if not own_cache.was_asked:
             messages.warning(
                 f"numba {numba.__version__} does not use lmart's cache, so every run compiles again; install {TESTED}"

@@ -12,10 +12,10 @@ import hashlib
 import os
 import signal
 import stat
-import threading
 import time
 from collections.abc import Iterator
 from functools import cache
+from io import FileIO
 from pathlib import Path
 
 from lmart.kernels import messages
@@ -169,13 +169,22 @@ def read_code(path: Path) -> bytes | None:
     return payload if content[:DIGEST_SIZE] == _digest(path.name, payload) else None
 
 
+@contextlib.contextmanager
+def held_signals() -> Iterator[None]:
+    """Let no signal of this thread end or interrupt what must be done as a whole; those that come are answered then."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    try:  # already here: the call itself raises for a signal that came before it
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def write_code(path: Path, payload: bytes) -> None:
     """Write a file as a whole, in place of an older one, for `read_code`; OSError when that fails."""
     import tempfile
 
-    # A signal that ends a process at once would leave a part of a file.
-    held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
-    try:
+    with held_signals():  # one that ends a process at once would leave a part of a file
         descriptor, temporary = tempfile.mkstemp(prefix=path.name, dir=path.parent)
         try:
             with open(descriptor, "wb") as file:
@@ -185,8 +194,6 @@ def write_code(path: Path, payload: bytes) -> None:
         except BaseException:
             os.unlink(temporary)
             raise
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, held)
 
 
 def _digest(name: str, payload: bytes) -> bytes:
@@ -194,49 +201,37 @@ def _digest(name: str, payload: bytes) -> bytes:
     return hashlib.sha256(name.encode() + b"\0" + payload).digest()
 
 
-class Turn(threading.local):
-    """The turn of a thread to compile into a folder: the lock of a file there, which may end with the process."""
+class LockFile(FileIO):
+    """The open file that is locked, which is closed with the last variable that holds it, as at an interrupt."""
 
-    descriptor: int | None = None
+    __del__ = FileIO.close
+
+
+class Turn:
+    """The turn to compile into a folder: the lock of a file there, which ends with this object, or with the process."""
+
+    _locked: LockFile | None = None
 
     def take(self, folder: Path) -> bool:
         """Wait until no other process compiles into the folder, and return True; it stays so until `end`.
 
-        False when the turn is this thread's already, when the file cannot be locked, or when this process has waited
-        for LONGEST_WAIT, in all its turns: whoever holds the lock may have been stopped.
+        False when the turn is taken already, when the file cannot be locked, or when this process has waited for
+        LONGEST_WAIT, in all its turns: whoever holds the lock may have been stopped.
         """
-        if self.descriptor is not None:
+        if self._locked is not None:
             return False
-        try:
-            descriptor = _open_lock(folder)
-        except OSError:
-            return False
-        taken = False
-        began = time.monotonic()
-        before = _Waited.seconds
-        try:
-            taken = _lock(descriptor)
-            while not taken and _Waited.seconds < LONGEST_WAIT:
-                time.sleep(0.02)  # not a blocking call, which a signal could not end
-                _Waited.seconds = before + time.monotonic() - began
-                if _Waited.seconds >= QUIET_WAIT:
-                    messages.notice("waiting for another lmart that is compiling")
-                taken = _lock(descriptor)
-        except OSError:  # a file system without locks
-            pass
-        finally:
-            if not taken:
-                os.close(descriptor)
-        self.descriptor = descriptor if taken else None
-        return taken
+        with contextlib.suppress(OSError):  # a file system without locks
+            file = _open_lock(folder)
+            if _wait_for(file):
+                self._locked = file
+        return self._locked is not None
 
     def end(self) -> None:
         """Let other processes compile."""
-        if self.descriptor is not None:
+        if self._locked is not None:
             with contextlib.suppress(OSError):
-                fcntl.flock(self.descriptor, fcntl.LOCK_UN)  # closing is not enough if a fork has a copy
-            os.close(self.descriptor)
-            self.descriptor = None
+                fcntl.flock(self._locked, fcntl.LOCK_UN)  # closing is not enough if a fork has a copy
+            self._locked = None  # which closes it
 
 
 class _Waited:
@@ -245,35 +240,44 @@ class _Waited:
     seconds = 0.0
 
 
-def _lock(descriptor: int) -> bool:
+def _wait_for(file: LockFile) -> bool:
+    """Lock a file that `_open_lock` opened as soon as no other process does; False after LONGEST_WAIT."""
+    began = time.monotonic()
+    before = _Waited.seconds
+    while not _lock(file):
+        if _Waited.seconds >= LONGEST_WAIT:
+            return False
+        time.sleep(0.02)  # not a blocking call, which a signal could not end
+        _Waited.seconds = before + time.monotonic() - began
+        if _Waited.seconds >= QUIET_WAIT:
+            messages.notice("waiting for another lmart that is compiling")
+    return True
+
+
+def _lock(file: LockFile) -> bool:
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True
 
 
-def _open_lock(folder: Path) -> int:
+def _open_lock(folder: Path) -> LockFile:
     """Open the file to lock, which nobody but this user can open: whoever can read a file can also lock it."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(folder / LOCK_NAME, flags, 0o600)
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
-            raise PermissionError
-        if stat.S_IMODE(status.st_mode) != 0o600:
-            os.fchmod(descriptor, 0o600)
-    except OSError:
-        os.close(descriptor)
-        raise
-    return descriptor
+    file = LockFile(folder / LOCK_NAME, "r+", opener=lambda path, _: os.open(path, flags, 0o600))
+    status = os.fstat(file.fileno())
+    if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
+        raise PermissionError
+    if stat.S_IMODE(status.st_mode) != 0o600:
+        os.fchmod(file.fileno(), 0o600)
+    return file
 
 
-def lock_at_once(folder: Path) -> int | None:
+def lock_at_once(folder: Path) -> LockFile | None:
     """Return an open file that keeps other processes from compiling into the folder; None when one does so already."""
     with contextlib.suppress(OSError):
-        descriptor = _open_lock(folder)
-        if _lock(descriptor):
-            return descriptor
-        os.close(descriptor)
+        file = _open_lock(folder)
+        if _lock(file):
+            return file
     return None

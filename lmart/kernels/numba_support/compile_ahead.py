@@ -74,8 +74,8 @@ def compile_all(count: int, tell: Callable[[int, int, float], None]) -> list[str
         tell(len(planned) - len(left), len(planned), 1.0 - sum(left) / whole if left else 1.0)
 
     report()
-    lock = None if folder is None else code_files.lock_at_once(folder)
-    if lock is not None and missing:
+    lock = code_files.lock_at_once(folder) if missing and folder is not None else None
+    if lock is not None:
         processes.start(count, lock, lambda number: _compile(_for_fork(missing, number, count)))
         processes.wait(report, POLL)
     failures = []

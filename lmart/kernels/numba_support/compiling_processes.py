@@ -11,6 +11,9 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from io import FileIO
+
+from lmart.kernels.numba_support.code_files import held_signals
 
 POLL = 0.005  # seconds between looks whether a claim has ended
 LONGEST_WAIT = 60.0  # seconds for one kernel: whoever compiles it may have been stopped
@@ -26,7 +29,7 @@ class CompilingProcesses:
         self._forks: list[int] = []
         self._parent = 0  # of this fork; 0 in the process that was started by the user
 
-    def start(self, count: int, lock: int, work: Callable[[int], None]) -> bool:
+    def start(self, count: int, lock: FileIO, work: Callable[[int], None]) -> bool:
         """Start forks; return whether there is one. Only while this process has one thread.
 
         count : how many
@@ -35,18 +38,18 @@ class CompilingProcesses:
         """
         import tempfile
 
-        with contextlib.suppress(OSError):  # no process, no space: this one compiles by itself
+        with lock, contextlib.suppress(OSError):  # no process, no space: this one compiles by itself
             if self._claims < 0:
                 with tempfile.TemporaryFile() as file:
                     self._claims = os.dup(file.fileno())
             for number in range(count):
                 parent = os.getpid()
-                fork = os.fork()
-                if not fork:
-                    self._parent = parent
-                    self._run(work, number, lock)
-                self._forks.append(fork)
-        os.close(lock)
+                with held_signals():  # no fork is forgotten, and none unwinds the stack of this process
+                    fork = os.fork()
+                    if not fork:
+                        self._parent = parent
+                        self._run(work, number, lock.fileno())
+                    self._forks.append(fork)
         return bool(self._forks)
 
     def _run(self, work: Callable[[int], None], number: int, lock: int) -> None:
@@ -55,6 +58,7 @@ class CompilingProcesses:
         try:
             for stopping in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 signal.signal(stopping, signal.SIG_DFL)
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, {stopping})
             nowhere = os.open(os.devnull, os.O_RDWR)
             for stream in range(STANDARD_STREAMS):
                 os.dup2(nowhere, stream)

@@ -7,6 +7,7 @@ import fcntl
 import gc
 import importlib
 import importlib.util
+import itertools
 import os
 import pickle
 import py_compile
@@ -18,10 +19,12 @@ import tempfile
 import time
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from io import FileIO
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
 from helpers.commands import PROGRAM, run
@@ -30,7 +33,7 @@ from numba.core.errors import TypingError
 
 from lmart.kernels import Messages
 from lmart.kernels.numba_support import code_cache as compiler
-from lmart.kernels.numba_support import code_files, numba_internals, source_files
+from lmart.kernels.numba_support import code_files, compile_ahead, compiling_processes, numba_internals, source_files
 
 TOY = """
 from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
@@ -581,7 +584,7 @@ class TestTurns:
     def fresh(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(code_files._Waited, "seconds", 0.0)
 
-    def held(self, toy_file: Path) -> int:
+    def held(self, toy_file: Path) -> FileIO:
         """Lock as another process would; closing the result ends it."""
         folder = toy_file.parent / "__pycache__"
         folder.mkdir(exist_ok=True)
@@ -609,14 +612,14 @@ class TestTurns:
         assert waits > 0 and 0.3 <= code_files._Waited.seconds < 3
         assert (module.toy(2.0), len(slept)) == (5.0, waits)
         assert said.count("waiting for another lmart that is compiling") == 1
-        os.close(other)
+        other.close()
 
     def test_a_short_wait_is_not_reported(self, toy_file: Path, said: list[str]) -> None:
         other = self.held(toy_file)
 
         def close_later() -> None:
             time.sleep(0.1)
-            os.close(other)
+            other.close()
 
         with ThreadPoolExecutor(1) as pool:
             pool.submit(close_later)
@@ -655,9 +658,7 @@ class TestTurns:
     def test_the_turn_ends_with_a_failed_compilation(self, toy_file: Path) -> None:
         with pytest.raises(TypingError):
             load(toy_file).toy(None)
-        other = os.open(toy_file.parent / "__pycache__" / code_files.LOCK_NAME, os.O_RDWR)
-        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.close(other)
+        assert is_free(toy_file.parent / "__pycache__")
 
     def test_the_turn_ends_although_a_fork_lives_on(self, tmp_path: Path) -> None:
         turn = code_files.Turn()
@@ -672,6 +673,146 @@ class TestTurns:
         finally:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
+
+
+def is_free(folder: Path) -> bool:
+    """Return whether another process could compile into the folder."""
+    lock = code_files.lock_at_once(folder)
+    if lock is not None:
+        lock.close()
+    return lock is not None
+
+
+def interrupted(work: Callable[[], object], line: int, files: Iterable[str]) -> bool:
+    """Do the work, interrupted at one of the lines of these files where a signal can; return whether it came so far."""
+    left = line
+
+    def trace(frame: FrameType, event: str, argument: object) -> Any:
+        nonlocal left
+        if frame.f_code.co_filename not in files:
+            return None
+        left -= event == "line" and signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        if not left:
+            left -= 1
+            raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(before)
+    return left < 0
+
+
+# Python itself drops an interrupt that comes while an object is ended.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+class TestInterrupts:
+    """At whatever line an interrupt comes, others need not wait, and nothing else of it stays."""
+
+    FILES = (code_files.__file__, compiler.__file__, compiling_processes.__file__)
+
+    def each_line(self, work: Callable[[], object]) -> Iterator[int]:
+        """Interrupt the work at each of its lines; yield their numbers."""
+        for line in itertools.count(1):
+            if not interrupted(work, line, self.FILES):
+                assert line > 3
+                return
+            yield line
+
+    def test_while_a_kernel_and_one_that_it_calls_are_compiled(self, tmp_path: Path) -> None:
+        taken: list[bool] = []
+
+        def outermost(sig: object) -> None:
+            compile_called(sig)
+            taken.append(compiler._compilation().take(tmp_path))  # type: ignore[union-attr]
+
+        cache: Any = SimpleNamespace(name="toy.toy", claimed=[], was_asked=True)
+        compile_called = compiler._in_turn(lambda sig: compiler._compilation().take(tmp_path), cache)  # type: ignore[union-attr]
+        compile_all = compiler._in_turn(outermost, cache)
+        for line in self.each_line(lambda: compile_all(None)):
+            assert (is_free(tmp_path), gc.isenabled(), compiler._compilation()) == (True, True, None), line
+            taken.clear()
+            compile_all(None)
+            assert (taken, is_free(tmp_path)) == ([False], True), line  # the kernel that is called has taken it
+
+    def test_although_the_trace_is_kept(self, tmp_path: Path) -> None:
+        """As in a notebook: then the next compilation is still one of its own."""
+
+        def fail(sig: object) -> None:
+            compiler._compilation().take(tmp_path)  # type: ignore[union-attr]
+            raise KeyboardInterrupt
+
+        cache: Any = SimpleNamespace(name="toy.toy", claimed=[], was_asked=True)
+        kept = []
+        for _ in range(2):
+            with pytest.raises(KeyboardInterrupt) as trace:
+                compiler._in_turn(fail, cache)(None)
+            kept.append(trace)
+            assert (is_free(tmp_path), gc.isenabled(), compiler._compilation()) == (True, True, None)
+
+    def test_while_processes_are_started(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def no_process() -> int:
+            raise BlockingIOError
+
+        monkeypatch.setattr(os, "fork", no_process)
+
+        def start() -> None:
+            lock = code_files.lock_at_once(tmp_path)
+            assert lock is not None
+            compiling_processes.CompilingProcesses().start(1, lock, lambda number: None)
+
+        signals = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        for line in self.each_line(start):
+            assert is_free(tmp_path), line
+            assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == signals, line
+
+    def test_while_machine_code_is_written(self, tmp_path: Path) -> None:
+        signals = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        path = tmp_path / "kernel"
+        for line in self.each_line(lambda: code_files.write_code(path, b"code")):
+            assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == signals, line
+            assert [kept for kept in tmp_path.iterdir() if kept != path] == [], line
+            path.unlink(missing_ok=True)
+
+
+def test_signals_are_answered_after_an_interrupt_at_the_moment_of_holding_them(tmp_path: Path) -> None:
+    """The system's call raises for a signal that came just before, and has blocked the others by then."""
+    block, signals = signal.pthread_sigmask, signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+    def interrupted_block(how: int, mask: Iterable[int]) -> Any:
+        before = block(how, mask)
+        if how == signal.SIG_BLOCK and mask:
+            raise KeyboardInterrupt
+        return before
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(signal, "pthread_sigmask", interrupted_block)
+        code_files.write_code(tmp_path / "kernel", b"code")
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == signals
+
+
+def test_others_need_not_wait_when_everything_was_compiled_ahead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiler.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(compile_ahead, "known_signatures", tuple)
+    forget()
+    locks: list[object] = []
+    take = code_files.lock_at_once
+
+    def remembered(folder: Path) -> FileIO | None:
+        lock = take(folder)
+        locks.append(lock)  # as a trace or a debugger would keep it
+        return lock
+
+    monkeypatch.setattr(code_files, "lock_at_once", remembered)
+    assert compile_ahead.compile_all(1, lambda *_: None) == []
+    assert is_free(tmp_path / "lmart")
+    forget()
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from io import FileIO
 from pathlib import Path
 
 import pytest
@@ -22,8 +23,8 @@ def processes() -> Iterator[CompilingProcesses]:
     made.stop()
 
 
-def lock_file(folder: Path) -> int:
-    return os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+def lock_file(folder: Path) -> FileIO:
+    return FileIO(folder / "lock", "w")
 
 
 def test_a_claim_is_waited_for_and_ends_with_its_process(processes: CompilingProcesses, tmp_path: Path) -> None:
