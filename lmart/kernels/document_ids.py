@@ -56,8 +56,10 @@ def _end_of_word(text: UInt8Array, start: int) -> int:
 def _id_after_key(text: UInt8Array, start: int) -> tuple[int, int]:
     """Return where the document id in `text` starts and stops whose key stands at `start`; 0 and 0 without a key."""
     length = _document_key(text, start)
+    if length == 0:
+        return 0, 0
     sign = _skip_blanks(text, start + length)
-    if length == 0 or (text[sign] != 61 and text[sign] != 58):
+    if text[sign] != 61 and text[sign] != 58:
         return 0, 0
     first = _skip_blanks(text, sign + 1)
     stop = _end_of_word(text, first)
