@@ -72,19 +72,14 @@ def threshold_for(sorted_sizes: Float64Array, sampling_rate: float) -> float:
     Source: Ibragimov and Gusev 2019, equation 6.
     """
     n = len(sorted_sizes)
-    below = 0.0
-    for i in range(n):
-        below += sorted_sizes[i]
+    below = 0.0  # added up from the smallest size: what is left of a sum without its large ones has lost the small ones
     # mu between sizes i-1 and i: below_i / mu + (n - i) = sampling_rate * n
-    for i in range(n, 0, -1):
+    for i in range(n):
         expected = sampling_rate * n - (n - i)
-        if expected <= 0.0:
-            return float(sorted_sizes[min(i, n - 1)])
-        mu = below / expected
-        if mu >= sorted_sizes[i - 1]:
-            return mu
-        below -= sorted_sizes[i - 1]
-    return 0.0
+        if expected > 0.0 and below <= sorted_sizes[i] * expected:
+            return below / expected
+        below += sorted_sizes[i]
+    return below / (sampling_rate * n)
 
 
 @kernel

@@ -24,6 +24,19 @@ def test_the_threshold_keeps_the_share_asked_for() -> None:
         assert np.minimum(1, sizes / mu).mean() == pytest.approx(share, rel=1e-9)
 
 
+@pytest.mark.parametrize("share", [0.05, 0.5, 0.9])
+def test_the_threshold_keeps_the_share_of_sizes_that_span_many_powers(share: float) -> None:
+    rng = np.random.default_rng(7)
+    spread = rng.lognormal(0, 20, 5000)
+    few_large = np.concatenate([rng.random(4000), np.full(3, 1e19)])
+    with_zeros = np.concatenate([np.zeros(400), spread])
+    for sizes in (spread, few_large, np.concatenate([few_large * 1e-30, spread]), with_zeros):
+        mu = gradient_sampling.threshold_for(np.sort(sizes), share)
+        assert np.minimum(1, sizes / mu).mean() == pytest.approx(share, rel=1e-9)
+    mostly_zeros = np.concatenate([np.zeros(5000), 10.0 ** rng.uniform(-9, 9, 200)])
+    assert gradient_sampling.threshold_for(np.sort(mostly_zeros), share) == 0.0 or share < 0.1
+
+
 def test_drawing_is_unbiased_reproducible_and_does_not_depend_on_the_chunks() -> None:
     rng = np.random.default_rng(2)
     g, h = rng.normal(size=20_000) ** 3, rng.random(20_000)
