@@ -7,6 +7,7 @@ import re
 
 from lmart.errors import DataError
 from lmart.formats.documents.column_names import LABEL_NAMES, QUERY_NAMES
+from lmart.formats.documents.delimited_header import csv_records
 from lmart.formats.documents.delimited_writer import DELIMITERS
 from lmart.formats.format_records import BLANKS
 from lmart.formats.read_options import ReadOptions
@@ -94,9 +95,9 @@ def data_format(path: str, head: bytes, options: ReadOptions) -> str:
     chosen = (options.label_column, options.query_column, options.document_column)
     features = (name.lower() for name in options.known_features or () if not name.isdigit())
     wanted = {*LABEL_NAMES, *QUERY_NAMES, *(name.lower() for name in chosen if name), *features}
-    for name, delimiter in DELIMITERS.items():
+    for name in DELIMITERS:
         try:
-            fields = next(csv.reader([line.decode("utf-8")], delimiter=delimiter, strict=True), [])
+            fields = next(csv_records([line.decode("utf-8")], name), [])
         except (UnicodeDecodeError, csv.Error):
             continue
         if len(fields) > 1 and wanted & {field.strip().lower() for field in fields}:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from lmart.data.feature_names import has_control
 from lmart.errors import DataError, quote
@@ -14,7 +14,20 @@ from lmart.formats.read_options import ReadOptions
 
 TITLES = {"csv": "CSV", "tsv": "TSV"}
 BLANKS = " \t\r"  # the same for quoted and plain text: other white space belongs to an id
+LONGEST_FIELD = 2**31 - 1  # characters: more than a block of text has
 _LETOR = re.compile(r"(^|\s)qid:\S|^\S+\s+[0-9]+:\S")
+
+
+def csv_records(lines: Iterable[str], format: str) -> Iterator[list[str]]:
+    """Return the fields of each record, of any length, as Python's csv reads them.
+
+    lines  : of the text
+    format : 'csv' or 'tsv'
+    """
+    # The limit of Python's csv is one for all threads of the process, so it is raised once and never set back.
+    if csv.field_size_limit() < LONGEST_FIELD:
+        csv.field_size_limit(LONGEST_FIELD)
+    return csv.reader(lines, delimiter=DELIMITERS[format], strict=True)
 
 
 def header_names(line: bytes, format: str, options: ReadOptions, path: str, number: int) -> list[str]:
@@ -37,7 +50,7 @@ def header_names(line: bytes, format: str, options: ReadOptions, path: str, numb
         raise refusal(message)
     try:
         text = line.decode("utf-8").rstrip("\r\n")
-        fields = next(csv.reader([text], delimiter=DELIMITERS[format], strict=True))
+        fields = next(csv_records([text], format))
     except UnicodeDecodeError:
         raise refusal("the header is not valid UTF-8; convert the file to UTF-8") from None
     except csv.Error as error:

@@ -6,8 +6,7 @@ import csv
 from collections.abc import Callable, Iterator
 
 from lmart.errors import DataError
-from lmart.formats.documents.delimited_header import BLANKS, TITLES
-from lmart.formats.documents.delimited_writer import DELIMITERS
+from lmart.formats.documents.delimited_header import BLANKS, TITLES, csv_records
 from lmart.formats.documents.letor_diagnostics import INNER_RETURN
 
 LONGEST_RECORD = 1 << 20  # characters of a record of several lines: more must be a quote that was meant as a character
@@ -32,23 +31,19 @@ class QuotedRecords:
 
     def __iter__(self) -> Iterator[tuple[int, list[bytes]]]:
         lines = _Lines(self._text.decode("utf-8", "surrogateescape").split("\n")[:-1])
-        reader = csv.reader(lines, delimiter=DELIMITERS[self._format], strict=True)
-        limit = csv.field_size_limit(max(len(self._text), 1))  # fields without quotes may be of any length
-        try:
-            while lines.begin_record():
-                line = self._line + lines.first + 1
-                try:
-                    fields = next(reader)
-                except csv.Error as error:
-                    if message := self._message(error, lines):
-                        raise self._fault(line, message) from None
-                    self.pending = lines.rest().encode("utf-8", "surrogateescape")
-                    return
-                if len(fields) == 1 and fields[0] and not fields[0].strip(BLANKS):
-                    fields = []  # a line of blanks
-                yield line, [field.strip(BLANKS).encode("utf-8", "surrogateescape") for field in fields]
-        finally:
-            csv.field_size_limit(limit)
+        reader = csv_records(lines, self._format)
+        while lines.begin_record():
+            line = self._line + lines.first + 1
+            try:
+                fields = next(reader)
+            except csv.Error as error:
+                if message := self._message(error, lines):
+                    raise self._fault(line, message) from None
+                self.pending = lines.rest().encode("utf-8", "surrogateescape")
+                return
+            if len(fields) == 1 and fields[0] and not fields[0].strip(BLANKS):
+                fields = []  # a line of blanks
+            yield line, [field.strip(BLANKS).encode("utf-8", "surrogateescape") for field in fields]
 
     def _message(self, error: csv.Error, lines: _Lines) -> str | None:
         """Return what is wrong with the current record, None when the text ended within it."""

@@ -8,6 +8,7 @@ import json
 import time
 from collections.abc import Sequence
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from helpers.commands import run
 from helpers.reading import faults_of, read
 
 from lmart.errors import DataError
+from lmart.formats.detection import detect_format
 from lmart.formats.documents import delimited_writer, quoted_records
 from lmart.formats.documents.reading import read_dataset
 from lmart.formats.read_options import ReadOptions
@@ -315,6 +317,28 @@ def test_a_quoted_field_of_several_lines_is_read_however_the_input_is_cut() -> N
 def test_a_field_of_any_length_is_read_beside_quoted_ones() -> None:
     text = b"label,qid,title,f\n1,a," + b"x" * 200_000 + b',2\n0,a,"z",3\n'
     assert read(text, "csv", ignore_columns=("title",)).features.values.tolist() == [2, 3]
+
+
+def test_long_fields_are_read_by_several_threads_at_once() -> None:
+    texts = [b'label,qid,title,f\n1,a,"' + b"x" * size + b'",2\n0,a,"z",3\n' for size in (140_000, 5)]
+    readers = [iter(quoted_records.QuotedRecords(text, "csv", 0, partial(DataError, "t"))) for text in texts]
+    both = [[next(reader) for reader in readers] for _ in range(3)]  # the limit of csv is one for all threads
+    assert [[len(fields[2]) for _, fields in pair] for pair in both] == [[5, 5], [140_000, 5], [1, 1]]
+    assert [list(reader) for reader in readers] == [[], []]
+    csv.field_size_limit(100)  # as a program that uses lmart may
+    try:
+        assert read(texts[0], "csv", ignore_columns=("title",)).features.values.tolist() == [2, 3]
+    finally:
+        csv.field_size_limit(1 << 17)
+
+
+def test_a_name_of_a_column_may_have_any_length(tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    path.write_text(f"label,qid,{'x' * 140_000}\n1,a,2\n0,a,3\n")
+    csv.field_size_limit(1 << 17)
+    assert detect_format(str(path)) == "csv"
+    csv.field_size_limit(1 << 17)
+    assert read(path.read_bytes(), "csv").features.values.tolist() == [2, 3]
 
 
 @pytest.mark.parametrize("quoted", [False, True])
