@@ -217,7 +217,7 @@ def command(
     """
     paths = check_usage(inputs, output, read_options, cluster)
     statistics_options.check_usage(len(inputs.systems), output.is_reported)
-    measures = inputs.with_run_conventions(measure_options.measures())
+    measures = inputs.with_run_conventions(measure_options.measures(output.html is not None))
 
     # Only now, as these load numpy and numba.
     from lmart.cli import eval_run

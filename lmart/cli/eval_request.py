@@ -15,7 +15,7 @@ from lmart.cli.options.packed import given_on_command_line
 from lmart.cli.options.systems import GivenSystem
 from lmart.formats.read_options import ReadOptions
 from lmart.gains import Gain
-from lmart.measures import KINDS, Measure, parse_measures
+from lmart.measures import KINDS, Measure, parse_measure, parse_measures
 from lmart.measures.presets import conventions_like
 
 
@@ -122,11 +122,14 @@ class MeasureOptions:
         """Whether the gain is not to be the model's."""
         return self.gain is not None or self.like is not None
 
-    def measures(self) -> tuple[Measure, ...]:
-        """Return the measures; SettingsError when there is no such measure, a usage error when an option is idle."""
+    def measures(self, with_page: bool) -> tuple[Measure, ...]:
+        """Return the measures; SettingsError when there is no such measure, a usage error when an option is idle.
+
+        with_page : whether a page is written, which also shows NDCG by cutoff
+        """
         single = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("metric", "like")}
         measures = parse_measures(",".join(self.metric), conventions_like(self.like, **single))
-        _refuse_idle(measures)
+        _refuse_idle((*measures, parse_measure("ndcg@10")) if with_page else measures)
         return measures
 
 

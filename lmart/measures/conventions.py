@@ -86,6 +86,7 @@ class Conventions:
     map_divisor  : what map@k is divided by
     ideal        : what the best order of ndcg goes by
     empty_ndcg   : which queries are empty in ndcg
+    lowest_cutoff : with empty_ndcg `lowest`, of the ndcg asked for, as `parse_measures` finds it; None: the whole list
     empty_p      : what an empty query counts in p
     empty_weight : weight of an empty query in the weighted mean
     missing      : queries of which nothing is retrieved
@@ -108,6 +109,7 @@ class Conventions:
     missing: str = "zero"
     precision: str = "double"
     like: str | None = None
+    lowest_cutoff: int | None = None
 
     def __post_init__(self) -> None:
         for name, choices in CHOICES.items():
@@ -123,7 +125,7 @@ class Conventions:
 
     def to_json(self) -> dict[str, Any]:
         """Return the conventions as plain JSON values."""
-        words = {one.name: getattr(self, one.name) for one in fields(self)}
+        words = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "lowest_cutoff"}
         return words | {"gain": str(self.gain), "relevant": self.relevance}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -80,7 +81,7 @@ class Evaluator:
         for measure in measures:
             self._relevance(measure)
             if measure.kind.divisor == "ideal DCG":
-                self._ideal_dcg(measure)
+                self._ideal_dcg(measure, self._discounts[measure])
 
     def evaluate(self, scores: Float64Array) -> EvaluationReport:
         """Rank each query's documents by `scores` (float64[n_documents], higher first, no nan) and measure.
@@ -148,10 +149,10 @@ class Evaluator:
         if kind.divisor != "ideal DCG":
             level = measure.least_relevant if kind.is_binary else None
             return np.asarray(self._relevant_documents(level) == 0)
-        if conventions.empty_ndcg == "lowest":
-            of_ndcg = [one for one in self.measures if one.kind.divisor == "ideal DCG"]
-            measure = min(of_ndcg, key=lambda one: one.cutoff or LARGEST_CUTOFF)
-        nothing = np.asarray(self._ideal_dcg(measure) == 0)
+        asked = measure
+        if conventions.empty_ndcg == "lowest" and conventions.lowest_cutoff is not None:
+            asked = replace(measure, cutoff=min(measure.cutoff or LARGEST_CUTOFF, conventions.lowest_cutoff))
+        nothing = np.asarray(self._ideal_dcg(asked, self._discounts[measure]) == 0)
         return nothing | (self._relevant_documents(None) == 0) if conventions.empty_ndcg == "label" else nothing
 
     def _measure(self, measure: Measure, values: Float64Array, undefined: BoolArray) -> Float64Array:
@@ -166,7 +167,7 @@ class Evaluator:
         return values
 
     def _ndcg(self, measure: Measure, dcg: Float64Array) -> Float64Array:
-        ideal = self._ideal_dcg(measure)
+        ideal = self._ideal_dcg(measure, self._discounts[measure])
         values = dcg / np.where(ideal == 0, 1.0, ideal)
         if self.conventions.ideal == "gain":
             values = np.minimum(values, 1.0)  # rounding must not lift a sum above that of the best order
@@ -203,9 +204,9 @@ class Evaluator:
             self._relevances[key] = document_relevance(self._documents, measure, scale)
         return self._relevances[key]
 
-    def _ideal_dcg(self, measure: Measure) -> Float64Array:
+    def _ideal_dcg(self, measure: Measure, discounts: Float64Array) -> Float64Array:
         """Return the DCG of the best order of each query, summed as that of any other order."""
-        return self._ideal.dcg(measure, self._relevance(measure), self._discounts[measure])
+        return self._ideal.dcg(measure, self._relevance(measure), discounts)
 
     def _largest_label(self, query: int) -> float:
         """Return the largest label of a query, by its place."""

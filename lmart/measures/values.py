@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lmart.decimals import MOST_COUNTED, decimal, whole
 from lmart.errors import SettingsError, quote
@@ -190,7 +190,16 @@ def parse_measures(text: str, conventions: Conventions | None = None) -> tuple[M
                 measures.append(measure)
     if faults:
         raise SettingsError(_joined(faults))
-    return tuple(measures)
+    return _with_lowest_cutoff(measures)
+
+
+def _with_lowest_cutoff(measures: Sequence[Measure]) -> tuple[Measure, ...]:
+    """Return the measures with their lowest cutoff of ndcg, where the conventions ask for it."""
+    cutoffs = [one.cutoff or LARGEST_CUTOFF for one in measures if one.kind.divisor == "ideal DCG"]
+    conventions = measures[0].conventions
+    if conventions.empty_ndcg == "lowest" and cutoffs:
+        conventions = replace(conventions, lowest_cutoff=min(cutoffs))
+    return tuple(replace(one, conventions=conventions) for one in measures)
 
 
 def _joined(faults: Sequence[str]) -> str:

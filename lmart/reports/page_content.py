@@ -103,8 +103,6 @@ def with_cutoffs(measures: Sequence[Measure]) -> tuple[Measure, ...]:
     """Return the measures, then NDCG at each of the CUTOFFS that is not among them.
 
     measures : of the report, at least one; all with the same conventions
-
-    They come last, as a convention may go by the first NDCG.
     """
     conventions = measures[0].conventions
     curve = (parse_measure(name, conventions) for name in cutoff_names())

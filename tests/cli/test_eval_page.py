@@ -177,6 +177,29 @@ def test_the_report_is_as_without_a_page(folder: Path, tmp_path: Path) -> None:
     assert list(Page(page.read_text()).content["evaluation"]["metrics"]) == ["map", "ndcg@7"]
 
 
+def test_the_page_never_changes_a_measure(tmp_path: Path) -> None:
+    data, scores = tmp_path / "d.svm", tmp_path / "scores"
+    data.write_text("2 qid:1 1:0\n1 qid:1 1:0\n0 qid:1 1:0\n1 qid:2 1:0\n0 qid:2 1:0\n")
+    scores.write_text(".1\n.9\n.5\n.3\n.7\n")
+    measured: list[str | Path] = ["eval", "-q", "--data", data, "--scores", scores, "--like", "lightgbm", "--json"]
+    measured += ["--gain", "0,1,0", "--metric", "ndcg@5"]
+    printed = run(*measured).stdout
+    assert json.loads(printed)["metrics"]["ndcg@5"] == pytest.approx(1.107946127)
+    assert run(*measured, "--html", tmp_path / "page.html").stdout == printed
+
+
+def test_the_gain_of_the_curve_can_be_given(folder: Path, tmp_path: Path) -> None:
+    linear: list[str | Path] = ["--trees", "2", "--rankers", "1", "--gain", "linear", "-o", tmp_path / "linear.json"]
+    run("train", "-q", "--data", SAMPLE / "train.svm", *linear)
+    measured: list[str | Path] = ["eval", "-q", "--data", DATA, "-m", folder / "model.json", tmp_path / "linear.json"]
+    measured += ["--metric", "map"]
+    page: list[str | Path] = ["--html", tmp_path / "page.html"]
+    assert "say with --gain" in run(*measured, *page, status=1).stderr
+    printed = run(*measured, *page, "--gain", "linear", "--json").stdout
+    assert json.loads(printed)["systems"] == json.loads(run(*measured, "--json").stdout)["systems"]
+    assert "--gain counts in ndcg" in run(*measured, "--gain", "linear", status=2).stderr
+
+
 def test_names_that_look_like_html_or_mathematics(tmp_path: Path) -> None:
     data, scores = tmp_path / "d<b>&.svm", tmp_path / "_$x^2$ <i>\u6587.txt"
     data.write_text("2 qid:</script> 1:1\n0 qid:</script> 1:2\n1 qid:b 1:1\n0 qid:b 1:3\n")

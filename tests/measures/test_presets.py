@@ -15,6 +15,7 @@ from lmart.errors import SettingsError
 from lmart.gains import Gain
 from lmart.measures import CHOICES, Conventions, Evaluator, parse_measures
 from lmart.measures.presets import PRESETS, conventions_like
+from lmart.reports.page_content import with_cutoffs
 
 LABELS = [1.0, 3.0, 0.0, 2.0, 0.0]  # in ranked order
 
@@ -57,7 +58,29 @@ def test_every_choice_is_taken_by_a_preset_or_the_default_or_an_option() -> None
     for name, choices in CHOICES.items():
         assert next(iter(choices)) == getattr(Conventions(), name)
         assert set(choices) - taken[name] <= {"reverse", next(iter(choices))}, name
-    assert {one.name for one in fields(Conventions)} == {*CHOICES, "gain", "relevant", "like"}
+    assert {one.name for one in fields(Conventions)} == {*CHOICES, "gain", "relevant", "like", "lowest_cutoff"}
+
+
+def test_no_measure_depends_on_those_that_are_added_to_the_list() -> None:
+    rng = np.random.default_rng(3)
+    labels = [rng.integers(0, 3, size).astype(float).tolist() for size in (1, 2, 3, 5, 8) * 6]
+    for like in (None, *PRESETS):
+        for metric in ("ndcg@5", "ndcg", "ndcg@3,map", "map"):
+            asked = parse_measures(metric, conventions_like(like, gain=Gain.parse("0,1,0"), ties="input"))
+            data = ranked(*labels)
+            alone, among = (
+                Evaluator(data.labels, data.offsets, measures).evaluate(data.scores).values
+                for measures in (asked, with_cutoffs(asked))
+            )
+            assert {name: among[name] for name in alone} == alone, (like, metric)
+
+
+def test_lightgbm_asks_at_the_lowest_cutoff_whether_a_query_is_empty() -> None:
+    odd = ([0.0, 1.0, 2.0], [0.0, 1.0])  # by label first comes a gain of 0, then of 1
+    table = Gain.parse("0,1,0")
+    apart = [measured("lightgbm", f"ndcg@{k}", *odd, gain=table)[0] for k in (1, 2)]
+    assert apart == pytest.approx([0.5, (1.0 + 0.6309297536) / 2])
+    assert measured("lightgbm", "ndcg@2,ndcg@1", *odd, gain=table) == pytest.approx([(1.0 + 0.6309297536) / 2, 0.5])
 
 
 # ---- worked values

@@ -42,7 +42,7 @@ def test_the_twin_agrees(name: str, data: st.DataObject) -> None:
     level = draw(st.sampled_from([None, 1.0, 2.0, 2.5])) if kind.is_binary else None
     general = draw(st.sampled_from([None, 2.0]))
     gain = draw(st.sampled_from(sorted(GAINS)))
-    words = {
+    words: dict[str, Any] = {
         "discount": draw(st.sampled_from(["log2", "letor"])),
         "short": draw(st.sampled_from(["whole", "zero"])),
         "p_divisor": draw(st.sampled_from(["k", "length"])),
