@@ -99,7 +99,7 @@ def test_a_leaf_is_cut_to_the_middle_by_hand() -> None:
     from lmart.binning.binned_features import bin_features
     from lmart.binning.edges import fit_bin_edges
     from lmart.training.grower import Units, grow_tree
-    from lmart.training.grower.row_partition import LocalLeaves
+    from lmart.training.grower.leaves import LocalLeaves
 
     data = dataset([0] * 8, ["q"] * 8, [[x, y] for x in (0.0, 1.0) for y in (0.0, 0.0, 1.0, 1.0)])
     edges = fit_bin_edges(data, 255, "zero", 0, POOL)

@@ -25,7 +25,7 @@ from lmart.training import objectives
 from lmart.training.continuation import Continuation, Difference
 from lmart.training.early_stopping import EarlyStopping
 from lmart.training.grower import GrownTree, Histograms
-from lmart.training.grower.row_partition import RowNarrowing
+from lmart.training.grower.leaves import RowNarrowing
 from lmart.training.rankers import (
     LocalFitting,
     RankerTraining,

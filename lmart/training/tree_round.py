@@ -18,7 +18,7 @@ from lmart.kernels.gradient_sampling import RowDraw
 from lmart.settings.resolved import RankerSettings
 from lmart.threads import WorkerPool, chunks
 from lmart.training.grower import GrownTree, Histograms, Units, grow_tree
-from lmart.training.grower.row_partition import LocalLeaves, Partition, RowNarrowing
+from lmart.training.grower.leaves import LocalLeaves, Partition, RowNarrowing
 from lmart.training.objectives import Gradients
 
 CHUNK = 32_768  # rows in one piece of work

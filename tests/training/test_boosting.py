@@ -92,7 +92,7 @@ def test_documents_are_counted_where_hessians_vanish() -> None:
     from lmart.binning.binned_features import bin_features
     from lmart.binning.edges import fit_bin_edges
     from lmart.training.grower import Units, grow_tree
-    from lmart.training.grower.row_partition import LocalLeaves
+    from lmart.training.grower.leaves import LocalLeaves
 
     data = dataset([0] * 40, ["q"] * 40, [[float(x)] for x in range(40)])
     edges = fit_bin_edges(data, 255, "zero", 0, POOL)
@@ -123,13 +123,12 @@ def test_weights_of_any_size_train_alike() -> None:
 def test_a_tree_does_not_depend_on_what_is_expanded_ahead(
     ahead: int, shared: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lmart.training.grower import growing_tree as tree
-    from lmart.training.grower import row_partition
+    from lmart.training.grower import best_first, tree
 
     data = random_dataset(11, n_queries=80)
     chosen = replace(SMALL, leaves=20, min_docs=3)
     expected = fit(data, chosen)
-    monkeypatch.setattr(row_partition, "AHEAD", ahead)
+    monkeypatch.setattr(best_first, "AHEAD", ahead)
     monkeypatch.setattr(tree, "SHARED", shared)
     with WorkerPool(3) as pool:
         found = train(data, [], chosen, pool)
@@ -316,8 +315,8 @@ def test_a_model_does_not_depend_on_whether_rows_are_narrowed(
     data = random_dataset(21, n_queries=150)
     models = []
     for share in (0.0, 1.0):
-        monkeypatch.setattr("lmart.training.grower.row_partition.MOST_NARROWED", share)
-        monkeypatch.setattr("lmart.training.grower.row_partition.ADDED", 100)
+        monkeypatch.setattr("lmart.training.grower.leaves.MOST_NARROWED", share)
+        monkeypatch.setattr("lmart.training.grower.leaves.ADDED", 100)
         with WorkerPool(2) as pool:
             models.append(model_to_json(train(data, [], chosen, pool).ensemble))
     assert models[0] == models[1]

@@ -1,4 +1,4 @@
-"""ShardedLeaves: the documents of a growing tree where shards hold them."""
+"""Trees whose documents are in shards: each question is a message, so many are asked together, and some ahead."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ import numpy as np
 
 from lmart.array_types import Int64Array, UInt8Array
 from lmart.distributed.actors import Actors
-from lmart.distributed.training.shard_sums import Counts, PackedRoot, SplitsDone
+from lmart.distributed.training.shard_sums import Counts, PackedRoot, PlannedSplit, SplitsDone
 from lmart.kernels.split_gain import Split
 from lmart.threads import WorkerPool
-from lmart.training.grower.row_partition import PlannedSplit
+from lmart.training.grower.best_first import Expander, grow_best_first
+from lmart.training.grower.oblivious import Call, Level, grow_oblivious
+from lmart.training.grower.split_finder import FoundSplit, SplitFinder
+from lmart.training.grower.tree import LOW_HALF, GrownTree, GrowParams, Leaf
 
 AHEAD = 8  # leaves expanded at a time
 TOGETHER = 8  # leaves whose histograms come in one message
+COUNTED = 16  # features whose documents are counted in one message
 
 
 class ShardedLeaves:
@@ -36,17 +40,12 @@ class ShardedLeaves:
         """uint8[m], each feature's most frequent bin."""
         return self._most_frequent_bins
 
-    def leaves_ahead(self, threads: int) -> int:
-        """Return how many leaves are best expanded at a time.
+    def split_ahead(self, splits: Sequence[PlannedSplit]) -> Iterator[Sequence[int]]:
+        """Split leaves and sum the histograms that are asked for; yield the places of splits that are done.
 
-        threads : that expand them
-        """
-        return AHEAD
+        splits : all that are wanted next
 
-    def expect(self, splits: Sequence[PlannedSplit]) -> Iterator[Sequence[int]]:
-        """Split leaves, and sum the histograms likely to be asked for; yield the places of those that are split.
-
-        splits : that are wanted next
+        While some are worked on, the shards go on with others. From then on the documents of the children are known.
         """
         groups = [range(first, min(first + TOGETHER, len(splits))) for first in range(0, len(splits), TOGETHER)]
         calls = [([splits[place] for place in group],) for group in groups]
@@ -72,7 +71,7 @@ class ShardedLeaves:
     def histogram(self, leaf: int, out: Int64Array, pool: WorkerPool) -> int:
         """Write the packed sums by bin to out, int64[n_bins], and return the packed sum over the leaf.
 
-        leaf : number of the root, or of a leaf whose sums were expected
+        leaf : number of the root, or of a leaf that `split_ahead` has summed
         out  : int64[n_bins], overwritten
         pool : the workers
         """
@@ -86,11 +85,6 @@ class ShardedLeaves:
         leaf : number of the leaf
         """
         return self._n_documents[leaf]
-
-    @property
-    def is_far(self) -> bool:
-        """True: each question is a message."""
-        return True
 
     def have_enough(self, splits: Sequence[tuple[int, Split]], min_documents: int) -> Iterable[bool]:
         """Return, for each leaf and its split, whether that would leave min_documents on each side.
@@ -122,10 +116,140 @@ class ShardedLeaves:
         return list(found.counts)
 
     def split(self, leaf: int, left: int, right: int, split: Split, pool: WorkerPool) -> None:
-        """Do nothing: `expect` has split the leaf.
+        """Do nothing: `split_ahead` has split the leaf.
 
         leaf        : number of the leaf
         left, right : new numbers, of its children
         split       : how it is split
         pool        : the workers
         """
+
+
+def grow_on_shards(params: GrowParams, leaves: ShardedLeaves) -> GrownTree | None:
+    """Return the tree that `grow_tree` returns where one process has all documents.
+
+    params : what to grow the tree from, and how
+    leaves : the source of `params`
+    """
+    if params.settings.form.oblivious:
+        return grow_oblivious(params, _ShardedLevel(params, leaves))
+    return grow_best_first(params, _ShardedExpander(params, leaves))
+
+
+def _planned(leaf: Leaf, left: int, right: int, sums: bool) -> PlannedSplit:
+    """Return a split to be made; with `sums`, of the child of fewer hessians, which is likely to be the smaller."""
+    assert leaf.split is not None
+    of_left, of_all = leaf.split.left_total & LOW_HALF, leaf.total & LOW_HALF
+    smaller = left if 2 * of_left <= of_all else right
+    return PlannedSplit(leaf.number, left, right, leaf.split, smaller if sums else None)
+
+
+class _ShardedFinder(SplitFinder):
+    """Assumes that a split leaves enough documents on each side, until the split was made, which counts them."""
+
+    def __init__(self, params: GrowParams) -> None:
+        super().__init__(params)
+        self._assumed: dict[int, FoundSplit] = {}
+        self._counts: dict[int, Int64Array] = {}  # by feature, of the leaf whose split is being replaced
+
+    def choose(self, found: Sequence[FoundSplit]) -> None:
+        for one in found:
+            if self._is_known(one):
+                one.leaf.split = self.best_with_enough(one)
+            else:
+                self._assumed[one.leaf.number] = one
+                one.leaf.split = self._in_full(one.split)
+
+    def confirm(self, leaf: Leaf, n_left: int, n_right: int) -> bool:
+        """Return whether the split of a leaf, once made, leaves enough documents; if not, give it its next best split.
+
+        leaf            : with children in the shards
+        n_left, n_right : documents on each side
+        """
+        found = self._assumed.pop(leaf.number, None)
+        if found is None or min(n_left, n_right) >= self._min_documents:
+            return True
+        leaf.split = self.next_best(found)
+        self._counts.clear()
+        return False
+
+    def _is_known(self, found: FoundSplit) -> bool:
+        """Return whether no document has to be counted to know whether a split leaves enough of them."""
+        leaf, split = found.leaf, found.split
+        few = self._source.n_documents(leaf.number) < 2 * self._min_documents
+        sure = self._min_documents <= 1 or self._params.surely_enough(split.left_total, leaf.total)
+        return few or sure or split.split_gain == -np.inf
+
+    def _has_enough(self, leaf: Leaf, split: Split) -> bool:
+        # Counts by bin that are here answer without a message: the feature is then counted by them.
+        return split.feature not in self._counts and super()._has_enough(leaf, split)
+
+    def _bin_counts(self, found: FoundSplit, feature: int) -> Int64Array:
+        """Return the documents of a leaf by bin of a feature; one message also brings those of likely next features."""
+        if feature not in self._counts:
+            leaf, split_gains, _ = found
+            likely = np.argsort(-split_gains, kind="stable")[:COUNTED]
+            features = [feature]
+            features += [one for one in likely.tolist() if one != feature and split_gains[one] > -np.inf]
+            counts = self._source.bin_counts([(leaf.number, one) for one in features])
+            self._counts |= dict(zip(features, counts, strict=True))
+        return self._counts[feature]
+
+
+class _ShardedExpander(Expander):
+    """Has leaves split by the shards in groups; a split that leaves too few documents is replaced instead."""
+
+    def __init__(self, params: GrowParams, leaves: ShardedLeaves) -> None:
+        self._confirming = _ShardedFinder(params)
+        super().__init__(params, self._confirming)
+        self._leaves = leaves
+
+    def leaves_ahead(self, threads: int) -> int:
+        return AHEAD
+
+    def expand(self, leaves: list[Leaf]) -> None:
+        # Numbers and buffers are taken here, since the leaves are worked on side by side.
+        calls = [(leaf, *self.new_numbers(), self._histograms.take()) for leaf in leaves]
+        deepest = self._params.settings.max_depth
+        plans = [_planned(leaf, left, right, leaf.depth + 1 < deepest) for leaf, left, right, _ in calls]
+        for group in self._leaves.split_ahead(plans):
+            confirmed = []
+            for leaf, left, right, buffer in (calls[place] for place in group):
+                if self._confirm(leaf, left, right):
+                    confirmed.append((leaf, left, right, buffer))
+                else:
+                    self._histograms.take_back(buffer)
+            self.expand_all(confirmed)
+
+    def split(self, leaf: Leaf) -> None:
+        left, right = self.new_numbers()
+        for _ in self._leaves.split_ahead([_planned(leaf, left, right, sums=False)]):
+            if self._confirm(leaf, left, right):
+                self._split(leaf, left, right, self._params.pool)
+                self._histograms.give_back(leaf)
+
+    def _confirm(self, leaf: Leaf, left: int, right: int) -> bool:
+        """Return whether a split leaves enough documents on each side."""
+        return self._confirming.confirm(leaf, self._source.n_documents(left), self._source.n_documents(right))
+
+
+class _ShardedLevel(Level):
+    """Asks for the documents of all leaves of a level in one message, and has them split in groups."""
+
+    def __init__(self, params: GrowParams, leaves: ShardedLeaves) -> None:
+        super().__init__(params)
+        self._leaves = leaves
+
+    def allowed(self, leaves: list[Leaf], best: tuple[int, int, bool]) -> Iterable[tuple[Leaf, Split, bool]]:
+        splits = [self._split_of(leaf, *best) for leaf in leaves]
+        known = [self._known(leaf, split) for leaf, split in zip(leaves, splits, strict=True)]
+        asked = [(leaf.number, split) for leaf, split, one in zip(leaves, splits, known, strict=True) if one is None]
+        answers = iter(self._leaves.have_enough(asked, self._min_documents))
+        enough = [next(answers) if one is None else one for one in known]
+        return zip(leaves, splits, enough, strict=True)
+
+    def split_leaves(self, calls: Sequence[Call]) -> None:
+        deepest = self._params.settings.max_depth
+        plans = [_planned(leaf, left, right, leaf.depth + 1 < deepest) for leaf, left, right, _ in calls]
+        for group in self._leaves.split_ahead(plans):
+            super().split_leaves([calls[place] for place in group])

@@ -12,7 +12,7 @@ from lmart.array_types import Float64Array, Int8Array
 from lmart.distributed.actors import Actors
 from lmart.distributed.joined_set import JoinedSet
 from lmart.distributed.training.inputs import ShardedSets
-from lmart.distributed.training.leaves import ShardedLeaves
+from lmart.distributed.training.leaves import ShardedLeaves, grow_on_shards
 from lmart.distributed.training.shard import EdgeMagnitudes
 from lmart.distributed.training.shard_scores import OVERFLOW_SHIFT, MeasureSums, QueriesFound
 from lmart.distributed.training.shard_sums import DrawnRows, PackedRoot
@@ -21,7 +21,7 @@ from lmart.kernels.bit_mixing import round_key
 from lmart.settings.resolved import RankerSettings, ResolvedSettings
 from lmart.threads import WorkerPool
 from lmart.training.boosting import BoostingRun, Learner, feature_directions, without_trees
-from lmart.training.grower import GrownTree, Histograms, Units, grow_tree
+from lmart.training.grower import GrownTree, GrowParams, Histograms, Units
 from lmart.training.objectives import Gradients
 from lmart.training.score_tracking import SPREAD_SCALES, KeptScores, spread_of_squares
 from lmart.training.tree_round import draw_features, join_magnitudes, scale_for, sum_magnitudes, threshold_of
@@ -208,7 +208,8 @@ class _ShardedFitting:
         root: PackedRoot = shards.add("pack", scales, features)
         units = Units(1.0 / scales[0], 1.0 / scales[1], root.largest_hessian)
         leaves = ShardedLeaves(shards, sets.most_frequent_bins, root, n)
-        grown = grow_tree(leaves, edges, units, settings.tree, pool, histograms, directions, features)
+        params = GrowParams(leaves, edges, units, settings.tree, pool, histograms, directions, features)
+        grown = grow_on_shards(params, leaves)
         if grown is not None:
             shards.add("finish_tree", grown.leaves, grown.tree.leaf_values)
             self._training.changed()

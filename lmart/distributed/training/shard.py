@@ -19,7 +19,7 @@ from lmart.distributed.runs import check_run
 from lmart.distributed.training.shard_metadata import read_init_scores, read_weights
 from lmart.distributed.training.shard_reading import TrainingParts, ValidationParts
 from lmart.distributed.training.shard_scores import MeasureSums, QueriesFound, measure_sums, weight_exponent
-from lmart.distributed.training.shard_sums import Counts, DrawnRows, PackedRoot, SplitsDone
+from lmart.distributed.training.shard_sums import Counts, DrawnRows, PackedRoot, PlannedSplit, SplitsDone
 from lmart.formats.read_options import ReadOptions
 from lmart.gains import refuse_labels_above
 from lmart.kernels.gradient_sampling import RowDraw
@@ -31,8 +31,8 @@ from lmart.settings.resolved import ResolvedSettings
 from lmart.threads import WorkerPool
 from lmart.training import objectives, tree_round
 from lmart.training.grower import GrownTree
-from lmart.training.grower.growing_tree import run_by_size
-from lmart.training.grower.row_partition import LocalLeaves, PlannedSplit, RowNarrowing
+from lmart.training.grower.leaves import LocalLeaves, RowNarrowing
+from lmart.training.grower.tree import run_by_size
 from lmart.training.objectives import Gradients, Objective
 from lmart.training.resolving import naming
 from lmart.training.score_tracking import Training, Validation, Watched

@@ -9,8 +9,25 @@ import numpy as np
 
 from lmart.array_types import Int32Array, Int64Array, UInt8Array, UInt32Array
 from lmart.kernels.packed_sums import restore_sums, shorten_sums
+from lmart.kernels.split_gain import Split
 
 MOST_LONG = 8  # of so many sums, one may need more than 5 bytes
+
+
+class PlannedSplit(NamedTuple):
+    """A leaf that is to be split.
+
+    leaf        : number of the leaf
+    left, right : new numbers, of its children
+    split       : how it is split
+    summed      : the child whose histogram is likely to be asked for; None: neither
+    """
+
+    leaf: int
+    left: int
+    right: int
+    split: Split
+    summed: int | None
 
 
 class DrawnRows(NamedTuple):

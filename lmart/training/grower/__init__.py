@@ -7,11 +7,11 @@ from lmart.binning.edges import BinEdges
 from lmart.settings.resolved import TreeSettings
 from lmart.threads import WorkerPool
 from lmart.training.grower.best_first import grow_best_first
-from lmart.training.grower.growing_tree import GrownTree, GrowParams, Histograms, Units
+from lmart.training.grower.leaves import LeafSource
 from lmart.training.grower.oblivious import grow_oblivious
-from lmart.training.grower.row_partition import LeafSource
+from lmart.training.grower.tree import GrownTree, GrowParams, Histograms, Units
 
-__all__ = ["GrownTree", "Histograms", "Units", "grow_tree"]
+__all__ = ["GrowParams", "GrownTree", "Histograms", "Units", "grow_tree"]
 
 
 def grow_tree(

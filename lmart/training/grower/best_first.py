@@ -4,35 +4,45 @@ from __future__ import annotations
 
 import heapq
 import itertools
+from collections.abc import Sequence
 
 from lmart.array_types import Int64Array
 from lmart.threads import WorkerPool
-from lmart.training.grower.growing_tree import (
+from lmart.training.grower.split_finder import SplitFinder
+from lmart.training.grower.tree import (
     GrowingTree,
     GrownTree,
     GrowParams,
     Leaf,
     hand_on_histogram,
     newton_step,
-    planned_split,
     run_by_size,
     split_leaf,
 )
-from lmart.training.grower.split_finder import SplitFinder
+
+AHEAD = 4  # leaves expanded at a time for each worker, where there is more than one
 
 
 class Expander:
     """Splits leaves and finds the best split of each child, several leaves per call.
 
     params : what to grow the tree from, and how
+    finder : of the best splits; None: one for `params`
 
     The result does not depend on the order of expansion, so likely next leaves are expanded speculatively.
     """
 
-    def __init__(self, params: GrowParams) -> None:
+    def __init__(self, params: GrowParams, finder: SplitFinder | None = None) -> None:
         self._params, self._source, self._histograms = params, params.source, params.histograms
-        self._finder = SplitFinder(params)
+        self._finder = finder or SplitFinder(params)
         self._numbers = itertools.count(1)
+
+    def leaves_ahead(self, threads: int) -> int:
+        """Return how many leaves are best expanded at a time.
+
+        threads : that expand them
+        """
+        return AHEAD * threads if threads > 1 else 1
 
     def find_root(self) -> Leaf:
         """Return the leaf of all documents, with its best split."""
@@ -43,49 +53,37 @@ class Expander:
             self._finder.choose([self._finder.find(root, self._params.pool)])
         return root
 
-    def expand(self, leaves: list[Leaf]) -> bool:
+    def expand(self, leaves: list[Leaf]) -> None:
         """Give leaves their children, and these their best splits.
 
-        Return whether all got children: one whose split leaves too few documents on a side gets another split instead.
+        leaves : each with a split
         """
         # Numbers and buffers are taken here, since the leaves are worked on side by side.
-        calls = [(leaf, *self._new_numbers(), self._histograms.take()) for leaf in leaves]
-        limits = self._params.settings
-        plans = [planned_split(leaf, left, right, limits) for leaf, left, right, _ in calls]
-        expanded = []
-        for ready in self._source.expect(plans):
-            group = [calls[place] for place in ready if self._confirm(*calls[place])]
-            n_documents = [self._source.n_documents(leaf.number) for leaf, *_ in group]
-            run_by_size(self._expand, group, n_documents, self._params.pool)
-            expanded += group
-        for leaf, *_ in expanded:
+        self.expand_all([(leaf, *self.new_numbers(), self._histograms.take()) for leaf in leaves])
+
+    def expand_all(self, calls: Sequence[tuple[Leaf, int, int, Int64Array]]) -> None:
+        """Expand leaves side by side.
+
+        calls : of each leaf: the leaf, the numbers of its children, and a buffer for the histogram of one of them
+        """
+        n_documents = [self._source.n_documents(leaf.number) for leaf, *_ in calls]
+        run_by_size(self._expand, calls, n_documents, self._params.pool)
+        for leaf, *_ in calls:
             self._histograms.give_back(leaf)
             for child in leaf.children or ():
                 if child.split is None:
                     self._histograms.give_back(child)
-        return len(expanded) == len(leaves)
 
-    def split(self, leaf: Leaf) -> bool:
-        """Give a leaf its children, which are not to be split; return False if it gets another split instead."""
-        left, right = self._new_numbers()
-        plan = planned_split(leaf, left, right, self._params.settings)
-        for _ in self._source.expect([plan._replace(summed=None)]):
-            if not self._confirm(leaf, left, right):
-                return False
-        self._split(leaf, left, right, self._params.pool)
+    def split(self, leaf: Leaf) -> None:
+        """Give a leaf its children, which are not to be split.
+
+        leaf : with a split
+        """
+        self._split(leaf, *self.new_numbers(), self._params.pool)
         self._histograms.give_back(leaf)
-        return True
 
-    def _confirm(self, leaf: Leaf, left: int, right: int, buffer: Int64Array | None = None) -> bool:
-        """Return whether a split leaves enough documents on each side; if not, give the buffer back."""
-        if not self._finder.is_assumed(leaf):
-            return True
-        confirmed = self._finder.confirm(leaf, self._source.n_documents(left), self._source.n_documents(right))
-        if not confirmed and buffer is not None:
-            self._histograms.take_back(buffer)
-        return confirmed
-
-    def _new_numbers(self) -> tuple[int, int]:
+    def new_numbers(self) -> tuple[int, int]:
+        """Return numbers for two children."""
         return next(self._numbers), next(self._numbers)
 
     def _may_split(self, leaf: Leaf) -> bool:
@@ -126,44 +124,73 @@ def hand_down_bounds(leaf: Leaf, params: GrowParams) -> None:
         lower.high = upper.low = values[0] + (values[1] - values[0]) / 2
 
 
-def grow_best_first(params: GrowParams) -> GrownTree | None:
+class Candidates:
+    """The leaves of a tree that have a split, the next to be split first.
+
+    by_level : leaves of the lowest depth come first
+
+    The highest gain comes first, then the older leaf.
+    """
+
+    def __init__(self, by_level: bool) -> None:
+        self._by_level = by_level
+        self._heap: list[tuple[int, float, int, Leaf]] = []  # level, or 0; minus the gain; number; leaf
+
+    def add(self, number: int, leaf: Leaf) -> None:
+        """Add a leaf, unless it has no split.
+
+        number : of the leaf in the tree
+        leaf   : the leaf
+        """
+        if leaf.split is not None:
+            level = leaf.depth if self._by_level else 0
+            heapq.heappush(self._heap, (level, -leaf.split.split_gain, number, leaf))
+
+    def first(self) -> tuple[int, Leaf] | None:
+        """Return the number of the next leaf, and the leaf; None when there is none."""
+        return self._heap[0][-2:] if self._heap else None
+
+    def likely(self, n: int) -> list[Leaf]:
+        """Return those of the first n leaves that have no children yet."""
+        return [leaf for *_, leaf in heapq.nsmallest(n, self._heap) if leaf.children is None]
+
+    def renew(self) -> None:
+        """Place all leaves again, after some got other splits."""
+        before, self._heap = self._heap, []
+        for *_, number, leaf in before:
+            self.add(number, leaf)
+
+    def take_first(self) -> None:
+        """Leave out the leaf that `first` returned."""
+        heapq.heappop(self._heap)
+
+
+def grow_best_first(params: GrowParams, expander: Expander | None = None) -> GrownTree | None:
     """Split the leaf with the highest gain up to `max_leaves` leaves or no positive gain; None without a split.
 
-    params : what to grow the tree from, and how
+    params   : what to grow the tree from, and how
+    expander : of its leaves; None: one for `params`
     By level: of the leaves of the lowest depth, the one with the highest gain. Ties: the older leaf first.
     """
     settings = params.settings
-    expander = Expander(params)
+    expander = expander or Expander(params)
     tree = GrowingTree(expander.find_root())
-    candidates: list[tuple[int, float, int, Leaf]] = []  # a heap
-
-    def add_candidate(number: int) -> None:
-        """Add the leaf of this number to the candidates, if it has a split."""
-        leaf = tree.leaves[number]
-        if leaf.split is not None:
-            level = leaf.depth if settings.form.by_level else 0
-            heapq.heappush(candidates, (level, -leaf.split.split_gain, number, leaf))
-
-    def expand_best() -> bool:
-        """Give the first candidate its children; return False if a candidate got another split instead."""
+    candidates = Candidates(settings.form.by_level)
+    candidates.add(0, tree.leaves[0])
+    ahead = expander.leaves_ahead(params.pool.threads)
+    while len(tree.leaves) < settings.max_leaves and (first := candidates.first()) is not None:
+        number, leaf = first
         left_over = settings.max_leaves - len(tree.leaves) - 1
-        if not left_over:
-            return expander.split(candidates[0][-1])
-        likely = heapq.nsmallest(min(left_over, ahead), candidates)
-        return expander.expand([candidate for *_, candidate in likely if candidate.children is None])
-
-    ahead = params.source.leaves_ahead(params.pool.threads)
-    add_candidate(0)
-    while candidates and len(tree.leaves) < settings.max_leaves:
-        *_, number, leaf = candidates[0]
-        if leaf.children is None and not expand_best():
-            before = [candidate[2] for candidate in candidates]
-            candidates.clear()
-            for one in before:
-                add_candidate(one)
+        if leaf.children is not None:
+            candidates.take_first()
+            for place in (number, tree.split(number)):
+                candidates.add(place, tree.leaves[place])
             continue
-        heapq.heappop(candidates)
-        new = tree.split(number)
-        add_candidate(number)
-        add_candidate(new)
+        leaves = candidates.likely(min(left_over, ahead)) if left_over else [leaf]
+        if left_over:
+            expander.expand(leaves)
+        else:
+            expander.split(leaf)
+        if any(one.children is None for one in leaves):  # the expander has given it another split instead
+            candidates.renew()
     return tree.finish(params)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -12,24 +12,26 @@ from lmart.kernels import split_search as kernels
 from lmart.kernels.histogram import complete_histogram, subtract_histogram
 from lmart.kernels.split_gain import Split, split_gain_of
 from lmart.threads import WorkerPool
-from lmart.training.grower.growing_tree import (
+from lmart.training.grower.split_finder import feature_ranges
+from lmart.training.grower.tree import (
     LOW_HALF,
     GrowingTree,
     GrownTree,
     GrowParams,
     Leaf,
     hand_on_histogram,
-    planned_split,
     run_by_size,
     split_leaf,
 )
-from lmart.training.grower.split_finder import feature_ranges
+
+Call = tuple[Leaf, int, int, Int64Array | None]  # a leaf, the numbers of its children, a buffer for a histogram
 
 
-def grow_oblivious(params: GrowParams) -> GrownTree | None:
+def grow_oblivious(params: GrowParams, level: Level | None = None) -> GrownTree | None:
     """Split all leaves of a level by the same threshold of the same feature: the one with the highest sum of gains.
 
     params : what to grow the tree from, and how
+    level  : splits the leaves; None: that of `params`
     A leaf stays as it is where a child would have fewer than `min_documents` or less than `min_hessian`. Levels are
     added to `max_depth`, or until no split has a positive gain. Source: Kohavi 1994 (oblivious decision graphs);
     CatBoost, which splits every leaf. Ties: lowest feature, then lowest threshold, then missing right.
@@ -41,15 +43,18 @@ def grow_oblivious(params: GrowParams) -> GrownTree | None:
     features = (params.edges.bin_offsets, source.most_frequent_bins, 0, params.edges.n_features)
     complete_histogram(root.histogram, root.total, *features)
     tree = GrowingTree(root)
-    level = _Level(params)
+    level = level or Level(params)
     for left_over in reversed(range(params.settings.max_depth)):
         if not level.split(tree, last=left_over == 0):
             break
     return tree.finish(params)
 
 
-class _Level:
-    """Splits the leaves of a tree, one level at a time. Leaves with a histogram are those that may be split."""
+class Level:
+    """Splits the leaves of a tree, one level at a time. Leaves with a histogram are those that may be split.
+
+    params : what to grow the tree from, and how
+    """
 
     def __init__(self, params: GrowParams) -> None:
         self._params, self._source, self._edges, self._pool = params, params.source, params.edges, params.pool
@@ -58,22 +63,22 @@ class _Level:
         self._numbers = itertools.count(1)
 
     def split(self, tree: GrowingTree, last: bool) -> bool:
-        """Split the leaves that can be; return whether there was one. The last time needs no histograms."""
+        """Split the leaves that can be; return whether there was one.
+
+        tree : in and out
+        last : whether its leaves are not to be split further, so that they need no histograms
+        """
         histograms = self._params.histograms
         leaves = [leaf for leaf in tree.leaves if leaf.histogram is not None]
         best = self._choose(leaves)
         if best is None:
             return False
-        calls = []
-        for leaf, split, allowed in self._allowed(leaves, best):
+        calls: list[Call] = []
+        for leaf, split, allowed in self.allowed(leaves, best):
             if allowed:
                 leaf.split = split
                 calls.append((leaf, next(self._numbers), next(self._numbers), None if last else histograms.take()))
-        plans = [planned_split(leaf, left, right, self._params.settings) for leaf, left, right, _ in calls]
-        for ready in self._source.expect(plans):
-            group = [calls[place] for place in ready]
-            n_documents = [self._source.n_documents(leaf.number) for leaf, *_ in group]
-            run_by_size(self._split_leaf, group, n_documents, self._pool)
+        self.split_leaves(calls)
         for number, leaf in enumerate(tree.leaves.copy()):
             if leaf.children is not None:
                 histograms.give_back(leaf)
@@ -82,6 +87,14 @@ class _Level:
                     if self._source.n_documents(child.number) < 2 * self._min_documents:
                         histograms.give_back(child)
         return True
+
+    def split_leaves(self, calls: Sequence[Call]) -> None:
+        """Split leaves side by side, and give their children histograms where there is a buffer.
+
+        calls : of each leaf
+        """
+        n_documents = [self._source.n_documents(leaf.number) for leaf, *_ in calls]
+        run_by_size(self._split_leaf, calls, n_documents, self._pool)
 
     def _choose(self, leaves: list[Leaf]) -> tuple[int, int, bool] | None:
         """Return feature, bin and missing left of the split with the highest sum of gains over leaves.
@@ -99,7 +112,7 @@ class _Level:
             feature = int(np.searchsorted(edges.bin_offsets, position, side="right")) - 1
             start, stop = edges.bin_offsets[feature : feature + 2].tolist()
             best = (feature, position - start, bool(split_gains[1, position] > split_gains[0, position]))
-            if feature in counted or all(allowed for *_, allowed in self._allowed(leaves, best)):
+            if feature in counted or all(allowed for *_, allowed in self.allowed(leaves, best)):
                 return best
             split_gains[:, start:stop] = 0.0
             counts_of_leaves = self._source.bin_counts([(leaf.number, feature) for leaf in leaves])
@@ -126,25 +139,17 @@ class _Level:
         in_units = split_gain_of(left, leaf.total, search.l2, search.min_hessian)
         return Split(self._params.units.split_gain(in_units), feature, split_bin, missing_left, left)
 
-    def _allowed(self, leaves: list[Leaf], best: tuple[int, int, bool]) -> Iterator[tuple[Leaf, Split, bool]]:
+    def allowed(self, leaves: list[Leaf], best: tuple[int, int, bool]) -> Iterable[tuple[Leaf, Split, bool]]:
         """Yield each leaf, its split, and whether both children have `min_hessian` and `min_documents`.
 
         leaves : to be split
         best   : feature, bin and missing left of the split
         """
-        if not self._source.is_far:  # answers cost little, and the first that is False may be the last
-            for leaf in leaves:
-                split = self._split_of(leaf, *best)
-                known = self._known(leaf, split)
-                enough = self._source.has_enough(leaf.number, split, self._min_documents) if known is None else known
-                yield leaf, split, enough
-            return
-        splits = [self._split_of(leaf, *best) for leaf in leaves]
-        of_all = [self._known(leaf, split) for leaf, split in zip(leaves, splits, strict=True)]
-        asked = [(leaf.number, split) for leaf, split, one in zip(leaves, splits, of_all, strict=True) if one is None]
-        answers = iter(self._source.have_enough(asked, self._min_documents))
-        for leaf, split, one in zip(leaves, splits, of_all, strict=True):
-            yield leaf, split, next(answers) if one is None else one
+        for leaf in leaves:
+            split = self._split_of(leaf, *best)
+            known = self._known(leaf, split)
+            enough = self._source.has_enough(leaf.number, split, self._min_documents) if known is None else known
+            yield leaf, split, enough
 
     def _known(self, leaf: Leaf, split: Split) -> bool | None:
         """Return whether both children have `min_hessian` and `min_documents`; None: documents must be counted."""

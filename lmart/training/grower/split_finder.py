@@ -15,9 +15,8 @@ from lmart.kernels import split_search as kernels
 from lmart.kernels.histogram import complete_histogram, subtract_histogram
 from lmart.kernels.split_gain import Split, SplitFields
 from lmart.threads import WorkerPool, chunks
-from lmart.training.grower.growing_tree import GrowParams, Leaf
+from lmart.training.grower.tree import GrowParams, Leaf
 
-COUNTED = 16  # features whose documents are counted in one message
 SCANNED = 16_384  # least bins in one piece of work
 NO_BOUNDS = (-math.inf, math.inf)
 NO_SPLIT = Split(-np.inf, -1, -1, False, 0)
@@ -62,7 +61,6 @@ class SplitFinder:
         self._min_documents = params.settings.min_documents
         self._search = params.search
         self._bin_arrays = (params.edges.bin_offsets, params.source.most_frequent_bins)
-        self._assumed: dict[int, FoundSplit] = {}
 
     def find(self, leaf: Leaf, pool: WorkerPool) -> FoundSplit:
         """Return the best split of the root, for `choose`.
@@ -104,38 +102,9 @@ class SplitFinder:
         """Give leaves their best splits that leave enough documents on each side, or None.
 
         found : of each leaf
-
-        Where the documents are far away, a split is assumed to leave enough of them until `confirm` is called.
         """
         for one in found:
-            if self._source.is_far and not self._is_known(one):
-                self._assumed[one.leaf.number] = one
-                one.leaf.split = self._in_full(one.split)
-            else:
-                one.leaf.split = self._choose(one)
-
-    def confirm(self, leaf: Leaf, n_left: int, n_right: int) -> bool:
-        """Return whether the split of a leaf leaves enough documents on each side; if not, give it its next best split.
-
-        leaf            : with a split that is assumed
-        n_left, n_right : documents on each side
-        """
-        found = self._assumed.pop(leaf.number)
-        if min(n_left, n_right) >= self._min_documents:
-            return True
-        leaf.split = self._choose(found, enough=False)
-        return False
-
-    def is_assumed(self, leaf: Leaf) -> bool:
-        """Return whether the split of a leaf was not confirmed yet."""
-        return leaf.number in self._assumed
-
-    def _is_known(self, found: FoundSplit) -> bool:
-        """Return whether no document has to be counted to know whether a split leaves enough of them."""
-        leaf, split = found.leaf, found.split
-        few = self._source.n_documents(leaf.number) < 2 * self._min_documents
-        sure = self._min_documents <= 1 or self._params.surely_enough(split.left_total, leaf.total)
-        return few or sure or split.split_gain == -np.inf
+            one.leaf.split = self.best_with_enough(one)
 
     def _find_constrained(self, leaf: Leaf, pool: WorkerPool) -> FoundSplit:
         """Return the best split of a leaf with a complete histogram that the constraints allow."""
@@ -151,43 +120,45 @@ class SplitFinder:
         ratio = self._units.hessian / self._units.gradient
         return leaf.low * ratio, leaf.high * ratio
 
-    def _choose(self, found: FoundSplit, enough: bool | None = None) -> Split | None:
+    def best_with_enough(self, found: FoundSplit) -> Split | None:
         """Return the best split that leaves enough documents on each side, its gain no longer in units.
 
-        found  : of the leaf to split
-        enough : whether the split that was found does; None: it is not known
+        found : of the leaf to split
+        """
+        leaf, _, split = found
+        if self._source.n_documents(leaf.number) < 2 * self._min_documents or split.split_gain == -np.inf:
+            return None
+        return self._in_full(split) if self._has_enough(leaf, split) else self.next_best(found)
 
-        Features are tried from the highest gain down; only those that could win are counted.
+    def next_best(self, found: FoundSplit) -> Split | None:
+        """Return the best split with enough documents where the split that was found has too few.
+
+        found : of the leaf to split
+
+        The documents of its feature are counted by bin, which may leave another split of this feature. Then the feature
+        of the highest gain is looked at, and so on: only features that could win are counted.
         """
         leaf, split_gains, split = found
-        if self._source.n_documents(leaf.number) < 2 * self._min_documents:
-            return None
+        limits = (self._search, self._min_documents, self._bounds_in_units(leaf))
         counted: dict[int, Split] = {}
-        counts_of: dict[int, Int64Array] = {}
         while split.split_gain > -np.inf:
             feature = split.feature
-            if feature in counted:
-                return self._in_full(split)
-            if feature not in counts_of:
-                if self._has_enough(leaf, split) if enough is None else enough:
-                    return self._in_full(split)
-                counts_of |= self._counts(leaf, split_gains, feature)
-            counts = counts_of[feature]
-            limits = (self._search, self._min_documents, self._bounds_in_units(leaf))
+            counts = self._bin_counts(found, feature)
             of_feature, best = kernels.count_feature(
                 leaf.known_histogram, counts, feature, leaf.total, *limits, split_gains
             )
-            counted[feature], split, enough = Split(*of_feature), Split(*best), None
-            split = counted.get(split.feature, split)
-        return None
+            counted[feature], split = Split(*of_feature), Split(*best)
+            if split.feature in counted:
+                split = counted[split.feature]
+                break
+            if split.split_gain > -np.inf and self._has_enough(leaf, split):
+                break
+        return self._in_full(split) if split.split_gain > -np.inf else None
 
-    def _counts(self, leaf: Leaf, split_gains: Float64Array, feature: int) -> dict[int, Int64Array]:
-        """Return the documents of a leaf by bin of a feature; where messages cost, of those likely next too."""
-        features = [feature]
-        if self._source.is_far:
-            likely = np.argsort(-split_gains, kind="stable")[:COUNTED]
-            features += [one for one in likely.tolist() if one != feature and split_gains[one] > -np.inf]
-        return dict(zip(features, self._source.bin_counts([(leaf.number, one) for one in features]), strict=True))
+    def _bin_counts(self, found: FoundSplit, feature: int) -> Int64Array:
+        """Return the documents of a leaf by bin of a feature."""
+        (counts,) = self._source.bin_counts([(found.leaf.number, feature)])
+        return counts
 
     def _in_full(self, split: Split) -> Split:
         """Return a split with its gain no longer in units."""

@@ -22,8 +22,8 @@ from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool
 from lmart.training import boosting
 from lmart.training.boosting import train
-from lmart.training.grower import GrownTree, Units, grow_tree, growing_tree
-from lmart.training.grower.row_partition import LocalLeaves
+from lmart.training.grower import GrownTree, Units, grow_tree, tree
+from lmart.training.grower.leaves import LocalLeaves
 
 POOL = WorkerPool(1)
 UNIT = 2.0**-16
@@ -134,7 +134,7 @@ def test_depth_and_leaves_both_limit_oblivious_trees() -> None:
 def test_threads_leave_no_trace(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = fit(form)[0]
     for shared in (1, 400, 100_000):
-        monkeypatch.setattr(growing_tree, "SHARED", shared)
+        monkeypatch.setattr(tree, "SHARED", shared)
         assert fit(form, threads=3)[0] == expected
 
 
@@ -145,14 +145,14 @@ def test_each_histogram_is_given_back_once(
 ) -> None:
     away: set[int] = set()
 
-    class Watched(growing_tree.Histograms):
+    class Watched(tree.Histograms):
         def take(self) -> Int64Array:
             taken = super().take()
             assert id(taken) not in away
             away.add(id(taken))
             return taken
 
-        def give_back(self, leaf: growing_tree.Leaf) -> None:
+        def give_back(self, leaf: tree.Leaf) -> None:
             if leaf.histogram is not None:
                 away.remove(id(leaf.histogram))
             super().give_back(leaf)

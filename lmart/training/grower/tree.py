@@ -17,7 +17,7 @@ from lmart.kernels.split_gain import Split, SplitSearch
 from lmart.scoring.ensemble import Tree
 from lmart.settings.resolved import TreeSettings
 from lmart.threads import WorkerPool
-from lmart.training.grower.row_partition import LeafSource, PlannedSplit
+from lmart.training.grower.leaves import LeafSource
 
 Arguments = TypeVarTuple("Arguments")
 
@@ -263,19 +263,6 @@ def split_leaf(source: LeafSource, leaf: Leaf, left: int, right: int, pool: Work
     source.split(leaf.number, left, right, split, pool)
     leaf.children = Leaf(left, split.left_total, depth), Leaf(right, leaf.total - split.left_total, depth)
     return leaf.children
-
-
-def planned_split(leaf: Leaf, left: int, right: int, settings: TreeSettings) -> PlannedSplit:
-    """Return what is known of a split before it is made; the child of fewer hessians is likely to be the smaller.
-
-    leaf        : the leaf, with its split
-    left, right : numbers of the children
-    settings    : limits of the tree
-    """
-    assert leaf.split is not None
-    of_left, of_all = leaf.split.left_total & LOW_HALF, leaf.total & LOW_HALF
-    smaller = left if 2 * of_left <= of_all else right
-    return PlannedSplit(leaf.number, left, right, leaf.split, smaller if leaf.depth + 1 < settings.max_depth else None)
 
 
 def hand_on_histogram(source: LeafSource, leaf: Leaf, buffer: Int64Array, pool: WorkerPool) -> tuple[Leaf, Leaf]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -18,24 +18,7 @@ from lmart.threads import WorkerPool, chunks
 PARTITIONED = 16_384  # least documents in one piece of work when a leaf is split
 ADDED = 2_048  # least documents in one piece of work when a histogram is summed; for fewer, one worker is faster
 MOST_NARROWED = 0.75  # share of bins up to which copying them pays
-AHEAD = 4  # leaves expanded at a time for each worker, where there is more than one
 MERGED = 32_768  # bins in one piece of work when histograms of workers are added
-
-
-class PlannedSplit(NamedTuple):
-    """A leaf that is about to be split.
-
-    leaf        : number of the leaf
-    left, right : new numbers, of its children
-    split       : how it is split
-    summed      : the child whose histogram is likely to be asked for; None: neither
-    """
-
-    leaf: int
-    left: int
-    right: int
-    split: Split
-    summed: int | None
 
 
 class LeafSource(Protocol):
@@ -52,38 +35,8 @@ class LeafSource(Protocol):
         """uint8[m], each feature's most frequent bin."""
         ...
 
-    @property
-    def is_far(self) -> bool:
-        """Whether each question takes long, so that many are best asked together."""
-        ...
-
-    def leaves_ahead(self, threads: int) -> int:
-        """Return how many leaves are best expanded at a time.
-
-        threads : that expand them
-        """
-        ...
-
-    def have_enough(self, splits: Sequence[tuple[int, Split]], min_documents: int) -> Iterable[bool]:
-        """Return, for each leaf and its split, whether that would leave min_documents on each side.
-
-        splits        : numbers of leaves, and how each would be split
-        min_documents : fewest documents of a side
-        """
-        ...
-
-    def expect(self, splits: Sequence[PlannedSplit]) -> Iterator[Sequence[int]]:
-        """Yield the places of splits that may be asked for with `split` now, some at a time, until all were.
-
-        splits : that are wanted next
-
-        So a source that is far away can prepare some while others are worked on; from then on it knows the documents
-        of the children.
-        """
-        ...
-
     def cost(self, leaf: int) -> int:
-        """Return what summing the histogram of a leaf costs, in any unit.
+        """Return the cost of summing the histogram of a leaf, in any unit.
 
         leaf : number of the leaf
         """
@@ -246,33 +199,6 @@ class LocalLeaves:
     def most_frequent_bins(self) -> UInt8Array:
         """uint8[m], each feature's most frequent bin."""
         return self._binned.most_frequent_bins
-
-    @property
-    def is_far(self) -> bool:
-        """False: the documents are in this process."""
-        return False
-
-    def have_enough(self, splits: Sequence[tuple[int, Split]], min_documents: int) -> Iterable[bool]:
-        """Return, for each leaf and its split, whether that would leave min_documents on each side, when it is asked.
-
-        splits        : numbers of leaves, and how each would be split
-        min_documents : fewest documents of a side
-        """
-        return (self.has_enough(leaf, split, min_documents) for leaf, split in splits)
-
-    def leaves_ahead(self, threads: int) -> int:
-        """Return how many leaves are best expanded at a time.
-
-        threads : that expand them
-        """
-        return AHEAD * threads if threads > 1 else 1
-
-    def expect(self, splits: Sequence[PlannedSplit]) -> Iterator[Sequence[int]]:
-        """Yield the places of all splits at once.
-
-        splits : that are wanted next
-        """
-        yield range(len(splits))
 
     def cost(self, leaf: int) -> int:
         """Return the documents of a leaf.
