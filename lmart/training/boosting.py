@@ -114,7 +114,7 @@ class Learner:
     n_idle_queries  : queries without a pair: no two documents have different relevance
     can_learn       : whether any query with a pair has a weight above 0
     warnings        : how validation sets fail to match the training set
-    has_start       : there are initial scores, or a model to go on from
+    given_start     : there are initial scores
     """
 
     fittings: Sequence[TreeFitting]
@@ -124,7 +124,7 @@ class Learner:
     n_idle_queries: int
     can_learn: bool
     warnings: tuple[str, ...]
-    has_start: bool
+    given_start: bool
 
 
 class BoostingRun:
@@ -142,23 +142,30 @@ class BoostingRun:
     continuation   : the model that the run goes on from; None: of none
     """
 
-    continuation: Continuation | None = None
-    _given_start = False
-
-    def __init__(self, settings: ResolvedSettings, empty: Ensemble, learner: Learner, began: float) -> None:
+    def __init__(
+        self,
+        settings: ResolvedSettings,
+        empty: Ensemble,
+        learner: Learner,
+        began: float,
+        continuation: Continuation | None = None,
+    ) -> None:
         """Take what the run learns from.
 
-        settings : resolved by the training set
-        empty    : the ensemble without trees
-        learner  : what the run learns from
-        began    : when the work on the data began, by time.perf_counter
+        settings     : resolved by the training set
+        empty        : the ensemble without trees
+        learner      : what the run learns from
+        began        : when the work on the data began, by time.perf_counter
+        continuation : the model to go on from; None: none
         """
+        self.continuation = continuation
         self.settings, self.empty = settings, empty
         self._learner, self._training = learner, learner.training
         self._validation_sets = learner.validation_sets
         self.n_idle_queries, self.can_learn = learner.n_idle_queries, learner.can_learn
         self.warnings = learner.warnings
-        self.start = Start(self._training.measure(), self.measure_validation()) if learner.has_start else None
+        has_start = learner.given_start or continuation is not None
+        self.start = Start(self._training.measure(), self.measure_validation()) if has_start else None
         self._trained: list[TrainedRanker] = []
         self._began, self._binning_done = began, time.perf_counter()
 
@@ -166,7 +173,9 @@ class BoostingRun:
     def differences(self) -> list[Difference]:
         """Why one run of all rounds would not give the same model as going on from one."""
         before = self.continuation
-        return [] if before is None else before.differences(self.settings.recorded, self.empty, self._given_start)
+        return (
+            [] if before is None else before.differences(self.settings.recorded, self.empty, self._learner.given_start)
+        )
 
     def measure_validation(self) -> tuple[float | None, ...]:
         """Return the measure of each validation set at its current scores."""
@@ -211,23 +220,27 @@ class BoostingRun:
         if self.continuation is not None:
             ensemble = self.continuation.join(ensemble, self.settings.recorded, self.differences)
         return TrainResult(
-            ensemble,
-            len(trees),
-            sum(one.rounds for one in self._trained),
-            next((how for how in ("trees", "early") if how in ended), "split"),
-            self.n_idle_queries,
-            self._learner.n_features,
-            self.settings.sampling_rate,
-            tuple(map(_summary, self._trained)),
-            self._training.measure(),
-            validation,
-            self.start,
-            np.zeros(0),
-            self._trained[0].position_bias if self._trained else np.zeros(0),
-            self.warnings,
-            {"binning": self._binning_done - self._began, "growing": time.perf_counter() - self._binning_done},
-            None if self.continuation is None else self.continuation.n_trees,
+            ensemble=ensemble,
+            n_trees=len(trees),
+            rounds=sum(one.rounds for one in self._trained),
+            stopped=next((how for how in ("trees", "early") if how in ended), "split"),
+            n_idle_queries=self.n_idle_queries,
+            n_features_split=self._learner.n_features,
+            sampling_rate=self.settings.sampling_rate,
+            rankers=tuple(map(_summary, self._trained)),
+            training=self._training.measure(),
+            validation=validation,
+            start=self.start,
+            scores=self._final_scores(),
+            position_bias=self._trained[0].position_bias if self._trained else np.zeros(0),
+            warnings=self.warnings,
+            seconds={"binning": self._binning_done - self._began, "growing": time.perf_counter() - self._binning_done},
+            continued_from=None if self.continuation is None else self.continuation.n_trees,
         )
+
+    def _final_scores(self) -> Float64Array:
+        """Return the scores of the training set; empty where they are not in this process."""
+        return np.zeros(0)
 
     def _weighted(self, rankers: Sequence[TrainedRanker]) -> list[GrownTree]:
         """Return the trees of the model, in order, with leaf values that add up to the mean of the rankers."""
@@ -281,8 +294,7 @@ class TrainingRun(BoostingRun):
         given_start = any(one.init_scores is not None for one in (sidecars, *metadata))
         if continuation is not None:
             sidecars, *metadata = continuation.add_to([sidecars, *metadata])
-        has_start = given_start or continuation is not None
-        if settings.trees == 0 and not has_start:
+        if settings.trees == 0 and not given_start and continuation is None:
             raise SettingsError("trees is 0, which needs initial scores; use a number from 1 up")
         given = settings.recorded
         with naming(train_set.source):
@@ -293,7 +305,6 @@ class TrainingRun(BoostingRun):
         binned = _binned(train_set, given, pool).features
         edges = binned.edges
         empty = without_trees(train_set, given)
-        self.continuation, self._given_start = continuation, given_start
         self._sets = [
             Validation(_coded(one, empty, edges, pool), empty, edges, settings, pool, extra)
             for one, extra in zip(validation_sets, metadata, strict=True)
@@ -309,9 +320,9 @@ class TrainingRun(BoostingRun):
             min(one.n_queries_without_pairs() for one in prepared),
             any(one.can_learn() for one in prepared),
             tuple(text for one in self._sets for text in one.warnings),
-            has_start,
+            given_start,
         )
-        super().__init__(settings, empty, learner, began)
+        super().__init__(settings, empty, learner, began, continuation)
 
     @property
     def training_scores(self) -> Float64Array:
@@ -323,9 +334,8 @@ class TrainingRun(BoostingRun):
         """The scores of the first validation set after the latest round of the current ranker, float64[n]."""
         return self._sets[0].scores
 
-    def finish(self) -> TrainResult:
-        """Return the result of all rounds, with the scores of the training set."""
-        return replace(super().finish(), scores=self._scored.scores)
+    def _final_scores(self) -> Float64Array:
+        return self._scored.scores
 
 
 def _binned(train_set: Trainable, settings: TrainSettings, pool: WorkerPool) -> BinnedDataset:
@@ -338,15 +348,15 @@ def _binned(train_set: Trainable, settings: TrainSettings, pool: WorkerPool) -> 
 def _summary(ranker: TrainedRanker) -> RankerSummary:
     settings = ranker.settings
     return RankerSummary(
-        settings.objective.name,
-        settings.tree.form.name,
-        settings.tree.max_leaves,
-        settings.feature_rate,
-        settings.seed,
-        ranker.rounds,
-        len(ranker.trees),
-        ranker.stopped,
-        ranker.validation,
+        objective=settings.objective.name,
+        tree=settings.tree.form.name,
+        leaves=settings.tree.max_leaves,
+        features=settings.feature_rate,
+        seed=settings.seed,
+        rounds=ranker.rounds,
+        trees=len(ranker.trees),
+        stopped=ranker.stopped,
+        validation=ranker.validation,
     )
 
 

@@ -79,7 +79,7 @@ def after_training(
             True,
         )
     yield from _rankers_without_trees(result, settings)
-    if result.start is not None and result.rounds and not result.best_round:
+    if result.start is not None and result.rounds and not result.n_trees:
         if result.continued_from is None:
             yield Remark("no round is better than the initial scores alone, so the model holds no tree", True)
         else:

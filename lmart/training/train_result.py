@@ -47,18 +47,18 @@ class TrainResult:
 
     ensemble         : the model: the mean of the rankers; with early stopping and a validation set, the trees of each
                        up to its best round
-    best_round       : number of trees in the ensemble that the run grew
-    rounds           : number of trees grown
+    n_trees          : trees of this run in the ensemble
+    rounds           : trees grown
     stopped          : 'trees' (a ranker grew all of its trees), else 'early' (early stopping ended one), else 'split'
                        (no split had a positive gain)
     n_idle_queries   : training queries without a pair
     n_features_split : features with more than one bin, which trees can split on
-    share            : sampling rate: share of the documents that each tree is grown from
+    sampling_rate    : share of the documents that each tree is grown from
     rankers          : each ranker, in the order of training
     training         : measure of the ensemble on the training set; None when no query counts
     validation       : the same on each validation set
     start            : the measures before the first round; None without initial scores and a model to go on from
-    scores           : float64[n_documents], scores of the training set, initial scores included
+    scores           : float64[n_documents], scores of the training set, initial scores included; empty on a cluster
     position_bias    : float64[n_positions] of the first ranker after its last tree in the ensemble; empty without
                        positions
     warnings         : how validation sets fail to match the training set
@@ -67,12 +67,12 @@ class TrainResult:
     """
 
     ensemble: Ensemble
-    best_round: int
+    n_trees: int
     rounds: int
     stopped: str
     n_idle_queries: int
     n_features_split: int
-    share: float
+    sampling_rate: float
     rankers: tuple[RankerSummary, ...]
     training: float | None
     validation: tuple[float | None, ...]

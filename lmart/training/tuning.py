@@ -125,7 +125,7 @@ class Measured:
             on_round(0, report)
         result = run.finish()
         fewest = 1 if result.start is None else 0
-        return result.validation[0] or 0.0, max(fewest, result.best_round)
+        return result.validation[0] or 0.0, max(fewest, result.n_trees)
 
     def digest(self) -> str:
         """Return a hash of all data that measures depend on."""

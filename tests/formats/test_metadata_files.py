@@ -83,10 +83,10 @@ def test_training_goes_on_where_other_trees_ended() -> None:
     starts = Sidecars(init_scores=score_dataset(first.ensemble, judge, POOL))
     on = train(data, [judge], more, POOL, lambda one: None, Sidecars(init_scores=first.scores), [starts])
     whole = train(data, [judge], replace(FEW, trees=5 + on.rounds), POOL)
-    assert on.best_round < on.rounds
+    assert on.n_trees < on.rounds
     for tree, other in zip(on.ensemble.trees, whole.ensemble.trees[5:], strict=False):
         assert tree.leaf_values.tolist() == other.leaf_values.tolist()
-    best = train(data, [judge], replace(FEW, trees=5 + on.best_round), POOL)
+    best = train(data, [judge], replace(FEW, trees=5 + on.n_trees), POOL)
     assert (on.training, on.validation) == (best.training, best.validation)
     assert on.scores.tolist() == best.scores.tolist()
     assert (first.scores == train(data, [], FEW, POOL).scores).all()  # what was given is left as it was
@@ -345,8 +345,8 @@ def test_bias_is_that_of_the_round_the_model_ends_with() -> None:
     codes = (np.arange(data.n_documents) % 3).astype(np.int32)
     sidecars = Sidecars(positions=Positions(("x", "y", "z"), codes))
     done = train(data, [judge], replace(FEW, trees=50, early_stop=4), POOL, sidecars=sidecars)
-    assert 0 < done.best_round < done.rounds
-    again = train(data, [], replace(FEW, trees=done.best_round), POOL, sidecars=sidecars)
+    assert 0 < done.n_trees < done.rounds
+    again = train(data, [], replace(FEW, trees=done.n_trees), POOL, sidecars=sidecars)
     assert done.position_bias.tolist() == again.position_bias.tolist()
     assert model_to_json(done.ensemble).count("position") == 1  # the setting alone
 

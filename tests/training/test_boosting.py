@@ -179,10 +179,10 @@ def test_the_model_holds_exactly_the_best_rounds_trees() -> None:
     chosen = replace(SMALL, trees=60, early_stop=5)
     result = train(data, [valid, other], chosen, POOL, seen.append)
     decisive = [one.validation[0] for one in seen]
-    assert result.best_round == decisive.index(max(decisive, key=lambda v: v or 0)) + 1
-    assert len(result.ensemble.trees) == result.best_round < result.rounds == len(seen)
-    assert result.validation == seen[result.best_round - 1].validation
-    again = train(data, [], replace(chosen, trees=result.best_round, early_stop=0), POOL)
+    assert result.n_trees == decisive.index(max(decisive, key=lambda v: v or 0)) + 1
+    assert len(result.ensemble.trees) == result.n_trees < result.rounds == len(seen)
+    assert result.validation == seen[result.n_trees - 1].validation
+    again = train(data, [], replace(chosen, trees=result.n_trees, early_stop=0), POOL)
     assert again.scores.tolist() == result.scores.tolist()
     assert again.training == result.training
     assert (score_dataset(result.ensemble, data) == result.scores).all()

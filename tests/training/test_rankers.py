@@ -139,7 +139,7 @@ def test_each_ranker_has_the_trees_it_has_alone(changed: dict[str, object]) -> N
         for tree, plain in zip(own, by_itself.ensemble.trees, strict=True):
             assert same_splits(tree, plain)
             np.testing.assert_allclose(tree.leaf_values, plain.leaf_values * np.nanmedian(weight), rtol=1e-12)
-    assert first == len(together.ensemble.trees) == together.best_round
+    assert first == len(together.ensemble.trees) == together.n_trees
     weights = ranker_weights(scores, DATA.query_offsets, False)
     np.testing.assert_allclose(
         together.scores, sum(w * one for w, one in zip(weights, scores, strict=True)), rtol=1e-9, atol=1e-12
@@ -325,7 +325,7 @@ def test_a_ranker_without_a_split_has_no_share(sidecars: Sidecars) -> None:
 def test_no_ranker_with_a_tree_leaves_the_initial_scores() -> None:
     own, others = (Sidecars(init_scores=one.labels * 2.0) for one in (DATA, OTHER))
     result = fit(replace(FOUR, early_stop=2), [OTHER], sidecars=own, validation_sidecars=[others])
-    assert result.ensemble.trees == () and result.best_round == 0 and result.rounds == 8
+    assert result.ensemble.trees == () and result.n_trees == 0 and result.rounds == 8
     assert [one.trees for one in result.ensemble.rankers] == [0] * 4
     assert result.start is not None and result.validation == result.start.validation
     assert (result.scores == own.init_scores).all()

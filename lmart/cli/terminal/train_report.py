@@ -95,11 +95,11 @@ def summary(result: TrainResult, settings: ResolvedSettings, valid: Sequence[str
     """
     measures = measures_by_set(result.training, result.validation, valid)
     trees = counted(len(result.ensemble.trees), "tree")
-    best = f" (best of {result.rounds} rounds)" if result.best_round < result.rounds else ""
+    best = f" (best of {result.rounds} rounds)" if result.n_trees < result.rounds else ""
     if len(result.rankers) > 1:
         best = f" of {len(result.rankers)} rankers" + (best and f" (of {result.rounds} grown)")
     if result.continued_from is not None:
-        best = f", {result.best_round:,} of them new{best}"
+        best = f", {result.n_trees:,} of them new{best}"
     return f"wrote {trees}{best} to {out} in {duration(seconds)}; {settings.measure} {measures}"
 
 
@@ -173,7 +173,7 @@ def settings_and_data(result: TrainResult, settings: ResolvedSettings, dataset: 
             "split_features": result.n_features_split,
         },
         "metric": str(settings.measure),
-        "sample": result.share,
+        "sample": result.sampling_rate,
     }
 
 
@@ -192,7 +192,7 @@ def measures_of_run(
             for one, value in zip(rounds, training, strict=True)
         ],
         "stopped": result.stopped,
-        "best_round": result.best_round,
+        "best_round": result.n_trees,
         "rankers": _rankers(result),
         "training": result.training,
         "validation": list(result.validation),
