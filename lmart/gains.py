@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from lmart.decimals import decimal
 from lmart.errors import DataError, SettingsError, counted, quote
+from lmart.foreign_names import perhaps
 
 # NumPy is imported where numbers are worked out: `lmart --help` needs only the names of gains, in half the time.
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ class Gain:
             return cls(text)
         table = [decimal(entry) for entry in text.split(",")]
         if None in table:
-            raise SettingsError(f"gain {quote(text)} is not 'exp2', 'linear' or numbers such as '0,1,3,7,15'")
+            hint = perhaps("gain", text, ("exp2", "linear"))
+            raise SettingsError(f"gain {quote(text)} is not 'exp2', 'linear' or numbers such as '0,1,3,7,15'{hint}")
         return cls.of_table([gain for gain in table if gain is not None])
 
     @classmethod

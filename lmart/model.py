@@ -14,6 +14,7 @@ import numpy as np
 from lmart.array_types import Float64Array, Int64Array
 from lmart.data.python_dataset import Dataset, unbinned, validation_metadata
 from lmart.errors import ArrayError, ModelError, SettingsError, counted, either, quote
+from lmart.foreign_names import perhaps, with_hints
 from lmart.formats.documents.reading import for_models, open_rows
 from lmart.formats.documents.row_blocks import RowBlock, RowReader
 from lmart.formats.models.model_files import read_model, write_model
@@ -67,6 +68,7 @@ def score_stream(
     matcher.refuse(reader.path, strict)
 
 
+@with_hints
 class Model:
     """A model ready to score, as `lmart.train` and `lmart.load` give it; several threads may use it at once.
 
@@ -139,11 +141,14 @@ class Model:
         chosen = format or (OWN if named is None else named.name)
         writable = [one.name for one in MODEL_FORMATS.values() if one.writer is not None]
         if chosen not in writable:
-            raise ValueError(f"there is no format {quote(chosen)} of models; use {either([*map(quote, writable)])}")
+            hint = perhaps("format", chosen, writable)
+            raise ValueError(
+                f"there is no format {quote(chosen)} of models; use {either([*map(quote, writable)])}{hint}"
+            )
         notes: list[str] = []
         write_model(self.ensemble, name, chosen, notes.append)
         for text in notes:
-            warnings.warn(f"{name}: {text}", UserWarning, stacklevel=2)
+            warnings.warn(f"{name}: {text}", UserWarning, stacklevel=3)
 
     def predict(
         self,
@@ -223,8 +228,9 @@ class Model:
         >>> len(shares), round(sum(shares.values()), 6)
         (20, 1.0)
         """
-        if kind not in ("gain", "splits", "contributions"):
-            raise ValueError(f"kind is {kind!r}; give 'gain', 'splits' or 'contributions'")
+        kinds = ("gain", "splits", "contributions")
+        if kind not in kinds:
+            raise ValueError(f"kind is {kind!r}; give {either([*map(quote, kinds)])}{perhaps('kind', kind, kinds)}")
         if (features is not None) != (kind == "contributions"):
             raise ValueError("give features with kind='contributions', and with no other")
         values: Float64Array | Int64Array | None
@@ -311,7 +317,7 @@ class Model:
             matcher = FeatureMatcher(self.ensemble)
             parts += [scores for _, scores in score_stream(self._scorer, matcher, reader, pool, strict)]
         for text in matcher.warnings(name):
-            warnings.warn(text, UserWarning, stacklevel=2)
+            warnings.warn(text, UserWarning, stacklevel=3)
         return np.concatenate(parts)
 
 

@@ -18,6 +18,7 @@ from lmart.array_types import Float64Array
 from lmart.data.feature_names import is_index
 from lmart.data.python_dataset import Dataset
 from lmart.errors import ArrayError, SettingsError, quote
+from lmart.foreign_names import with_hints
 from lmart.interface.training import train
 from lmart.scoring.importance import split_importance
 from lmart.settings import options
@@ -27,6 +28,7 @@ __all__ = ["LambdaMARTRanker"]
 WITHOUT_QID = "fit and score take all rows as one query, as no qid is given"
 
 
+@with_hints
 class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """A LambdaMART model that ranks the documents of queries, as an estimator of scikit-learn.
 
@@ -201,7 +203,7 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     def _warn_of_one_query(self) -> None:
         import warnings
 
-        warnings.warn(f"{WITHOUT_QID}; give qid, or the estimator a query_column", UserWarning, stacklevel=3)
+        warnings.warn(f"{WITHOUT_QID}; give qid, or the estimator a query_column", UserWarning, stacklevel=4)
 
     def _split_queries(self, X: object, qid: object = None, group: object = None) -> tuple[Any, object]:
         """Return X without the column of queries, and the queries that it or the caller gives."""

@@ -17,9 +17,19 @@ MODULES = ("lmart.model", "lmart.interface.training", "lmart.interface.reading",
 METHODS = ("save", "predict", "explain", "evaluate", "predict_letor")
 
 
+class Finder(doctest.DocTestFinder):
+    """Finds the examples of decorated methods too."""
+
+    def _from_module(self, module: object, object: object) -> bool:
+        return bool(super()._from_module(module, inspect.unwrap(object)))  # type: ignore[misc, arg-type]
+
+
 def check(module: str) -> None:
+    finder, runner = Finder(), doctest.DocTestRunner()
     with contextlib.chdir(ROOT):
-        failed, tried = doctest.testmod(importlib.import_module(module))
+        for test in finder.find(importlib.import_module(module)):
+            runner.run(test)
+    failed, tried = runner.summarize()
     assert tried and not failed
 
 

@@ -13,10 +13,12 @@ from lmart.cli.options.conventions import WITH_GAIN, WITHOUT_EMPTY
 from lmart.cli.options.data import OPTION_NAMES, refuse_two_standard_inputs
 from lmart.cli.options.packed import given_on_command_line
 from lmart.cli.options.systems import GivenSystem
+from lmart.errors import quote
 from lmart.formats.read_options import ReadOptions
 from lmart.gains import Gain
 from lmart.measures import KINDS, Measure, parse_measure, parse_measures
 from lmart.measures.presets import conventions_like
+from lmart.measures.values import measures_for
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,9 @@ class EvalInputs:
     def check_usage(self) -> None:
         """Raise a usage error when the inputs do not go together."""
         kinds = self.kinds
+        for path in (system.path for system in self.systems if system.kind == "model"):
+            if (measures := measures_for(path)) is not None and not os.path.exists(path):
+                raise click.UsageError(f"-m {quote(path)}: -m is the model; perhaps --metric {measures}")
         if not self.data and self.qrels is None:
             raise click.UsageError("give --data with judged documents, or --qrels with TREC judgments")
         if self.data and self.qrels is not None:

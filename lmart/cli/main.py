@@ -15,18 +15,15 @@ import click
 from lmart import __version__
 from lmart.cli import signals
 from lmart.cli.completion import ASKED, SHELLS, script_of, split_line
-from lmart.cli.foreign_commands import commands_for
 from lmart.cli.help.command import option_names
 from lmart.cli.help.pages import program_page
 from lmart.cli.options.choice import Choice
-from lmart.cli.options.foreign_values import close_words
 from lmart.cli.options.repeated import refuse_repeated
 from lmart.cli.terminal.console import Console, error, write_line
 from lmart.descriptors import forget_what_was_written, what_was_written
 from lmart.errors import DataError, ExitStatus, LmartError, either, quote
-from lmart.foreign_names import option_for, options_for
+from lmart.foreign_names import meant, perhaps
 
-OPTION_CUTOFF = 0.84  # of the likeness of misspelled options, two dashes included
 COMMANDS = ("train", "predict", "eval", "show", "convert", "compile")
 PROGRAM = "lmart"
 
@@ -58,8 +55,9 @@ class LmartGroup(click.Group):
         """Find the command that the arguments name; a usage error when one of its options is repeated."""
         word = args[0]
         if word not in COMMANDS and not word.startswith("-") and not ctx.resilient_parsing:
-            meant = [f"lmart {one}" for one in commands_for(word, COMMANDS)]
-            hint = f"; perhaps {' or '.join(map(quote, meant))}" if meant else ""
+            known = [*COMMANDS, "help", "version", "--completion", "--version"]
+            likely = [quote(f"lmart {one}") for one in meant("command", word, known)]
+            hint = f"; perhaps {' or '.join(likely)}" if likely else ""
             raise click.UsageError(f"no such command {quote(word)}{hint}", ctx)
         name, found, rest = super().resolve_command(ctx, args)
         if found is not None and not ctx.resilient_parsing:
@@ -213,23 +211,10 @@ def _usage_message(fault: click.ClickException) -> str:
     """Return Click's message as one clause: no line breaks, no capital, no full stop."""
     message = fault.format_message()
     if isinstance(fault, click.NoSuchOption):
-        meant = _options_meant(fault)
-        message = f"no such option {quote(fault.option_name)}"
-        if meant:
-            message += f"; perhaps {' or '.join(map(quote, meant))}"
+        known = [] if fault.ctx is None else option_names(fault.ctx.command)
+        message = f"no such option {quote(fault.option_name)}{perhaps('option', fault.option_name, known)}"
     message = re.sub(r"\s*\n\s*", " ", message).rstrip(". ")
     return message[:1].lower() + message[1:]
-
-
-def _options_meant(fault: click.NoSuchOption) -> list[str]:
-    """Return the option that another tool's name stands for, else at most two that are spelled much like it."""
-    known = [] if fault.ctx is None else option_names(fault.ctx.command)
-    if ours := option_for(fault.option_name, known):
-        return [ours]
-    if next(options_for(fault.option_name), None) is not None:  # what it stands for, this command does not have
-        return []
-    long = [name for name in known if name.startswith("--")]
-    return close_words(fault.option_name.replace("_", "-"), long, cutoff=OPTION_CUTOFF)
 
 
 def _place(fault: OSError) -> str:

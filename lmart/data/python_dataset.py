@@ -16,6 +16,7 @@ from lmart.data.metadata_checks import Weights, init_scores_of, labels_of, posit
 from lmart.data.queries import offsets_of_ids, offsets_of_sizes
 from lmart.data.row_sources import FiniteRows
 from lmart.errors import ArrayError, counted
+from lmart.foreign_names import with_hints
 
 PIECE = 16_384  # rows
 
@@ -36,6 +37,7 @@ class ArrayDataset(Counted):
     table_features: Mapping[str, Int64Array] = field(default_factory=dict, compare=False)
 
 
+@with_hints
 class Dataset:
     """Judged documents, grouped by query: what `lmart.read` returns, and `lmart.train` takes.
 

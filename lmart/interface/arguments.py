@@ -11,11 +11,11 @@ import numpy as np
 from lmart.array_types import Float64Array
 from lmart.constraints import MonotoneConstraints
 from lmart.errors import SettingsError, shown
+from lmart.foreign_names import perhaps
 from lmart.gains import Gain
 from lmart.settings import AUTO, RECORDED, TrainSettings, options, setting
 from lmart.settings.idle import idle_options
 from lmart.settings.recipe import check_rankers
-from lmart.spelling import perhaps
 from lmart.training.rankers import RoundReport
 
 
@@ -100,7 +100,7 @@ def settings_of(given: Mapping[str, Any], taken: Sequence[str] = ()) -> TrainSet
         if name in RECORDED:
             continue
         if name not in known:
-            raise TypeError(f"there is no setting {name!r}{perhaps(name, [*known, *taken])}")
+            raise TypeError(f"there is no setting {name!r}{perhaps('argument', name, [*known, *taken])}")
         values[name] = _value(name, value)
     settings = TrainSettings(**values)
     constraints = str(MonotoneConstraints.parse(settings.monotone))

@@ -9,10 +9,10 @@ from operator import index
 from typing import Any, TypedDict, Unpack
 
 from lmart.data.python_dataset import Dataset, dataset_of
+from lmart.foreign_names import perhaps
 from lmart.formats.documents.reading import read_dataset
 from lmart.formats.read_options import ReadOptions
 from lmart.interrupts import safe_interrupts
-from lmart.spelling import perhaps
 from lmart.threads import WorkerPool, threads_to_use
 
 _NAMES = {"allow_inf": "allow_infinite"}  # those that are called otherwise inside
@@ -51,10 +51,11 @@ def read(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], **opti
     given: dict[str, Any] = dict(options)
     threads = threads_to_use(given.pop("threads", None))
     if unknown := next((name for name in given if name not in ReadArguments.__annotations__), None):
-        hint = perhaps(unknown, list(ReadArguments.__annotations__))
+        hint = perhaps("argument", unknown, list(ReadArguments.__annotations__))
         raise TypeError(f"read() has no option {unknown!r}{hint}")
     if given.get("duplicates", "error") not in ("error", "last"):
-        raise ValueError(f"duplicates is {given['duplicates']!r}; give 'error' or 'last'")
+        hint = perhaps("duplicates", str(given["duplicates"]), ("error", "last"))
+        raise ValueError(f"duplicates is {given['duplicates']!r}; give 'error' or 'last'{hint}")
     if "max_errors" in given and index(given["max_errors"]) < 1:
         raise ValueError(f"max_errors is {given['max_errors']}; give a number from 1 up")
     values = {_NAMES.get(name, name): value for name, value in given.items()}

@@ -69,7 +69,7 @@ def train(
     run, given = run_of(settings)
     train_set = _training_set(X, y, qid, given)
     given = {name: value for name, value in given.items() if name not in (*_METADATA, *_OF_ARRAYS)}
-    chosen = settings_of(given, tuple(TrainArguments.__annotations__))
+    chosen = settings_of(given, ("X", "y", "qid", "valid", *TrainArguments.__annotations__))
     sets = _validation_sets(valid)
     names = [name for name in given if name not in RECORDED]
     _check_starts(train_set, sets)

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from lmart.decimals import MOST_COUNTED
-from lmart.errors import SettingsError, quote, shown
+from lmart.errors import SettingsError, either, quote, shown
+from lmart.foreign_names import perhaps
 from lmart.gains import Gain
 
 CHOICES: dict[str, dict[str, str]] = {
@@ -113,8 +114,9 @@ class Conventions:
 
     def __post_init__(self) -> None:
         for name, choices in CHOICES.items():
-            if getattr(self, name) not in choices:
-                raise SettingsError(f"{name} is {quote(str(getattr(self, name)))}; use {' or '.join(choices)}")
+            if (word := getattr(self, name)) not in choices:
+                hint = perhaps(name, str(word), choices)
+                raise SettingsError(f"{name} is {quote(str(word))}; use {either(list(choices))}{hint}")
         if self.relevant is not None and not 0 < self.relevant <= LARGEST_LEVEL:
             raise SettingsError(f"the least label of a relevant document is {shown(self.relevant)}; use one above 0")
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lmart.errors import SettingsError, quote
+from lmart.foreign_names import perhaps
 from lmart.gains import Gain
 from lmart.measures.conventions import Conventions
 
@@ -138,6 +139,6 @@ def conventions_like(name: str | None, **overrides: Any) -> Conventions:
     overrides : fields of Conventions; those that are None stay as the preset has them
     """
     if name is not None and name not in PRESETS:
-        raise SettingsError(f"{quote(name)} is no preset; use {', '.join(PRESETS)}")
+        raise SettingsError(f"{quote(name)} is no preset; use {', '.join(PRESETS)}{perhaps('like', name, PRESETS)}")
     conventions = Conventions() if name is None else PRESETS[name].conventions
     return replace(conventions, **{field: value for field, value in overrides.items() if value is not None})

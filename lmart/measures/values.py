@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from lmart.decimals import MOST_COUNTED, decimal, whole
 from lmart.errors import SettingsError, quote
+from lmart.foreign_names import measure_for
 from lmart.measures.conventions import LARGEST_LEVEL, Conventions, level_text
 from lmart.measures.kinds import KINDS, MeasureKind, kind_named, names_with
 
@@ -103,6 +104,13 @@ def parse_measure(text: str, conventions: Conventions | None = None) -> Measure:
     conventions : of the measure; None: the default
     The brackets may come before or after the cutoff; in `rbp@0.8` the number is the persistence.
     """
+    try:
+        return _parsed(text, conventions)
+    except SettingsError as fault:
+        raise SettingsError(_joined([fault.message], text)) from None
+
+
+def _parsed(text: str, conventions: Conventions | None) -> Measure:
     shown = quote(text.strip())
     match = _SYNTAX.fullmatch(text.strip().lower())
     kind = None if match is None else kind_named(match["name"])
@@ -181,7 +189,7 @@ def parse_measures(text: str, conventions: Conventions | None = None) -> tuple[M
     faults: list[str] = []
     for part in _NOT_IN_BRACKETS.split(text):
         try:
-            measure = parse_measure(part, conventions)
+            measure = _parsed(part, conventions)
         except SettingsError as fault:
             if fault.message not in faults:
                 faults.append(fault.message)
@@ -189,7 +197,7 @@ def parse_measures(text: str, conventions: Conventions | None = None) -> tuple[M
             if measure not in measures:
                 measures.append(measure)
     if faults:
-        raise SettingsError(_joined(faults))
+        raise SettingsError(_joined(faults, text))
     return _with_lowest_cutoff(measures)
 
 
@@ -202,8 +210,33 @@ def _with_lowest_cutoff(measures: Sequence[Measure]) -> tuple[Measure, ...]:
     return tuple(replace(one, conventions=conventions) for one in measures)
 
 
-def _joined(faults: Sequence[str]) -> str:
-    """Join the faults into one line that says `use ...` once."""
+def measures_for(text: str) -> str | None:
+    """Return the list of measures that a list, as other tools may write it, stands for; None if some are not known.
+
+    text : measures with commas between
+    """
+    meant: list[str] = []
+    for part in _NOT_IN_BRACKETS.split(text):
+        ways = (part.strip(), measure_for(part, meant[-1] if meant else None))
+        ours = next((one for one in ways if one is not None and _is_measure(one)), None)
+        if ours is None:
+            return None
+        meant.append(ours)
+    return ",".join(meant)
+
+
+def _is_measure(text: str) -> bool:
+    try:
+        _parsed(text, None)
+    except SettingsError:
+        return False
+    return True
+
+
+def _joined(faults: Sequence[str], text: str) -> str:
+    """Join the faults of a list into one line that ends in the measures that are meant, or in the syntax, once."""
     advice = f"; use {SYNTAX}"
     unknown = any(fault.endswith(advice) for fault in faults)
-    return "; ".join(fault.removesuffix(advice) for fault in faults) + (advice if unknown else "")
+    meant = measures_for(text)
+    hint = f"; perhaps {quote(meant)}" if meant is not None else advice if unknown else ""
+    return "; ".join(fault.removesuffix(advice) for fault in faults) + hint

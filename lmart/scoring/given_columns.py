@@ -19,7 +19,7 @@ from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.feature_matching import FeatureMatcher, describe_missing
 
 UNKNOWN = -1  # as the id of a column whose name is no index
-WHERE = 4  # from a warning here to the caller of the Model
+WHERE = 5  # from a warning here to the caller of the Model
 
 
 def match_columns(

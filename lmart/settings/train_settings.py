@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmart.decimals import LARGEST_REAL, MOST_COUNTED
 from lmart.errors import SettingsError, either, quote, shown
+from lmart.foreign_names import perhaps
 from lmart.gains import Gain
 from lmart.settings.kinds import OBJECTIVES, TREE_FORMS, ObjectiveKind, check_positions
 
@@ -251,8 +252,8 @@ def check_range(one: Field[Any], value: object) -> None:
     if (choices := one.metadata["choices"]) and isinstance(value, str):
         named = value.split("+") if one.metadata["joined"] else [value]
         if not set(named) <= set(choices):
-            listed = ", ".join(f"'{choice}'" for choice in choices[:-1])
-            raise SettingsError(f"{name} is {quote(value)}; use {listed} or '{choices[-1]}'")
+            hint = perhaps(one.name, next(word for word in named if word not in choices), choices)
+            raise SettingsError(f"{name} is {quote(value)}; use {either([*map(quote, choices)])}{hint}")
         if len(set(named)) < len(named):
             raise SettingsError(f"{name} is {quote(value)}, which names one twice")
     if value is None or isinstance(value, bool) or not isinstance(value, int | float):

@@ -48,7 +48,7 @@ def test_single_options_override_a_preset() -> None:
     assert conventions_like(None) == Conventions() and conventions_like(None, ties="average").ties == "average"
     with pytest.raises(SettingsError, match="'lgbm' is no preset; use lightgbm, xgboost"):
         conventions_like("lgbm")
-    with pytest.raises(SettingsError, match="use zero or one or skip"):
+    with pytest.raises(SettingsError, match="use zero, one or skip; perhaps 'skip'"):
         conventions_like("lightgbm", empty="none")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from lmart.cli.help.pages import full_page, one_screen
-from lmart.foreign_names import option_for
+from lmart.foreign_names import meant, perhaps
 from lmart.streams.common import name_ending
 
 
@@ -59,11 +59,11 @@ class HelpfulCommand(click.Command):
         except click.UsageError as fault:
             # Missing options and words too many; other refusals have nothing to do with files.
             is_due = isinstance(fault, click.MissingParameter) or type(fault) is click.UsageError
-            meant = _with_options(self, ctx, given) if is_due else ""
-            if not meant:
+            typed = _with_options(self, ctx, given) if is_due else ""
+            if not typed:
                 raise
             message = re.sub(r"\.$", "", fault.format_message())
-            raise click.UsageError(f"{message}; perhaps {meant}", ctx) from None
+            raise click.UsageError(f"{message}; perhaps {typed}", ctx) from None
 
     def get_help(self, ctx: click.Context) -> str:
         """Return what --help prints.
@@ -88,11 +88,8 @@ def _refuse_single_dash(command: click.Command, args: Sequence[str]) -> None:
         name = word.partition("=")[0]
         if not re.fullmatch(r"-[A-Za-z][A-Za-z0-9_-]+", name) or name in known:
             continue
-        own = f"-{name.replace('_', '-')}"
-        # RankLib's -tree is the number of trees.
-        meant = own if own in known and own != "--tree" else option_for(name, known)
-        if meant is not None:
-            raise click.UsageError(f"no such option '{name}'; perhaps '{meant}'")
+        if hint := perhaps("option", name, known, by_spelling=False):
+            raise click.UsageError(f"no such option '{name}'{hint}")
 
 
 def _with_options(command: click.Command, context: click.Context, args: Sequence[str]) -> str:
@@ -106,23 +103,23 @@ def _with_options(command: click.Command, context: click.Context, args: Sequence
         return ""
     own = click.Context(command, info_name=command.name, parent=context.parent, resilient_parsing=True)
     values, left, _ = command.make_parser(own).parse_args(args=list(args))
-    meant: list[str] = []
+    typed: list[str] = []
     files = []
     for word in left:
         name, sign, value = word.partition("=")
-        option = option_for(name, known) or (f"--{name}" if f"--{name}" in known else None)
-        if sign and option is not None:
-            meant += [option, value]
+        options = meant("option", name, known, by_spelling=False)
+        if sign and options:
+            typed += [options[0], value]
         else:
             files.append(word)
     if files and "--model" in known and not values.get("model") and not values.get("scores"):
         model = next((one for one in files if name_ending(one) in _OF_MODELS), None)
         if model is not None:
             files.remove(model)
-            meant += ["--model", model]
+            typed += ["--model", model]
     if files and (not values.get("data") or hasattr(command, "many")):
-        meant += ["--data", *files]
-    return shlex.join(meant)
+        typed += ["--data", *files]
+    return shlex.join(typed)
 
 
 _OF_MODELS = (".json", ".ubj", ".xml", ".model", ".onnx")

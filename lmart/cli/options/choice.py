@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from lmart.cli.options.foreign_values import values_for
 from lmart.errors import quote
+from lmart.foreign_names import perhaps
 
 
 class Choice(click.Choice):  # type: ignore[type-arg]
@@ -19,16 +18,6 @@ class Choice(click.Choice):  # type: ignore[type-arg]
         text = str(value)
         if text not in self.choices:
             listed = ", ".join(map(quote, self.choices))
-            self.fail(f"{quote(text)} is not one of {listed}{perhaps(text, param, self.choices)}", param, ctx)
+            hint = perhaps((param and param.name) or "", text, self.choices)
+            self.fail(f"{quote(text)} is not one of {listed}{hint}", param, ctx)
         return text
-
-
-def perhaps(word: str, parameter: click.Parameter | None, choices: Sequence[str]) -> str:
-    """Return `; perhaps 'x'` for a word that stands for one of the choices of a parameter, else nothing.
-
-    word      : as it was written
-    parameter : of the command; None: not known
-    choices   : what the parameter takes
-    """
-    meant = values_for(word, (parameter.name if parameter is not None else "") or "", choices)
-    return f"; perhaps {' or '.join(map(quote, meant))}" if meant else ""

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from lmart.errors import DataError, SettingsError, counted, input_name, quote
+from lmart.foreign_names import perhaps
 from lmart.settings import AUTO, RECORDED, TrainSettings, options, setting
-from lmart.spelling import perhaps
 
 PARAMETER = "settings_file"
 _GIVEN = "lmart.given_by_file"  # in Context.meta: the names of settings that the file gives on purpose
@@ -88,7 +88,7 @@ def _take(context: click.Context, parameter: click.Parameter, path: str | None) 
         if name in RECORDED and found.complete:
             continue
         if name not in known:
-            raise SettingsError(f"there is no setting {quote(name)}{perhaps(name, known)}", path)
+            raise SettingsError(f"there is no setting {quote(name)}{perhaps('argument', name, known)}", path)
         if not isinstance(value, str | int | float):  # a bool is an int
             raise SettingsError(f"{name} is {_kind(value)}; give what --{name.replace('_', '-')} takes", path)
         try:

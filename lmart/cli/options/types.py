@@ -7,16 +7,13 @@ from typing import Any, TypeVar
 
 import click
 
-from lmart.cli.options.choice import perhaps
-from lmart.cli.options.foreign_values import measures_for
 from lmart.decimals import LARGEST_REAL, MOST_COUNTED, decimal, whole
 from lmart.errors import SettingsError, quote
+from lmart.foreign_names import perhaps
 from lmart.gains import Gain
 from lmart.settings import range_in_words
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-GAIN_NAMES = ("exp2", "linear")
 
 
 class Whole(click.IntRange):
@@ -73,22 +70,19 @@ class Real(click.FloatRange):
 
 
 class MeasureType(click.ParamType):  # type: ignore[type-arg]
-    """A measure, or several with commas between, as text; only refused here when it is written as in another tool."""
+    """A measure, or several with commas between, as text."""
 
     name = "measure"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return `value` as it is; a usage error, of `param` in `ctx`, when it has a name that others use."""
+        """Return `value` as it is; a usage error, of `param` in `ctx`, when it is no list of measures."""
         from lmart.measures import parse_measures
 
-        text = str(value)
         try:
-            parse_measures(text)
+            parse_measures(str(value))
         except SettingsError as fault:
-            meant = measures_for(text)
-            if meant is not None and meant != text:
-                self.fail(f"{fault.message}; perhaps {quote(meant)}", param, ctx)
-        return text
+            self.fail(fault.message, param, ctx)
+        return str(value)
 
 
 class GainType(click.ParamType):  # type: ignore[type-arg]
@@ -101,7 +95,7 @@ class GainType(click.ParamType):  # type: ignore[type-arg]
         try:
             return value if isinstance(value, Gain) else Gain.parse(str(value))
         except SettingsError as fault:
-            self.fail(fault.message + perhaps(str(value), param, GAIN_NAMES), param, ctx)
+            self.fail(fault.message, param, ctx)
 
 
 class Names(click.ParamType):  # type: ignore[type-arg]
@@ -127,7 +121,7 @@ class Names(click.ParamType):  # type: ignore[type-arg]
         for one in named:
             if one not in self.choices:
                 listed = ", ".join(map(quote, (*self.choices, self.other)))
-                meant = perhaps(one, param, (*self.choices, self.other))
+                meant = perhaps((param and param.name) or "", one, (*self.choices, self.other))
                 self.fail(f"{quote(one)} is not one of {listed}{meant}", param, ctx)
         if len(set(named)) < len(named):
             self.fail(f"{quote(text)} names one twice", param, ctx)

@@ -1,49 +1,9 @@
-"""Commands by habit, misspelled, and files without their options."""
+"""Files without their options."""
 
 from __future__ import annotations
 
 import pytest
 from helpers.commands import run
-
-from lmart.cli.foreign_commands import OURS, commands_for
-from lmart.cli.main import COMMANDS
-
-
-@pytest.mark.parametrize(
-    ("word", "ours"),
-    [
-        ("trian", "lmart train"),
-        ("Train", "lmart train"),
-        ("fit", "lmart train"),
-        ("evaluate", "lmart eval"),
-        ("test", "lmart eval"),
-        ("evla", "lmart eval"),
-        ("score", "lmart predict"),
-        ("predit", "lmart predict"),
-        ("cv", "lmart train --folds K"),
-        ("tune", "lmart train --tune MINUTES"),
-        ("explain", "lmart predict --explain"),
-        ("export", "lmart convert"),
-        ("completion", "lmart --completion SHELL"),
-        ("verison", "lmart version"),
-    ],
-)
-def test_a_command_by_habit_leads_to_ours(word: str, ours: str) -> None:
-    said = run(word, "x", status=2).stderr
-    assert said == f"lmart: error: no such command '{word}'; perhaps '{ours}'; see 'lmart --help'\n"
-
-
-def test_commands_that_are_not_there_are_not_named() -> None:
-    assert commands_for("info", ["train", "show"]) == ["show"]
-    assert commands_for("info", ["train"]) == []
-    for word in ("foo", "data.svm", "x", "nothing"):
-        assert "perhaps" not in run(word, status=2).stderr
-
-
-def test_no_word_is_listed_twice_or_a_command() -> None:
-    words = " ".join(OURS.values()).split()
-    assert len(set(words)) == len(words)
-    assert not set(words) & set(COMMANDS)
 
 
 @pytest.mark.parametrize(
