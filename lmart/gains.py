@@ -65,6 +65,15 @@ class Gain:
                 raise SettingsError(f"the gain table has the entry {entry}; use finite numbers from 0 up")
         return cls("table", tuple(table))
 
+    def simplest(self) -> Gain:
+        """Return exp2 or linear where the table has just these gains, as tools write that know no words for them."""
+        labels = range(len(self.table))
+        if self.kind != "table":
+            return self
+        if self.table == tuple(float(2 ** min(label, 1023) - 1) for label in labels):
+            return Gain()
+        return Gain("linear") if self.table == tuple(map(float, labels)) else self
+
     def __str__(self) -> str:
         return self.kind if self.kind != "table" else ",".join(_shortest(g) for g in self.table)
 

@@ -256,7 +256,9 @@ class Model:
         ties: str = "input",
         threads: int | None = None,
     ) -> dict[str, float | None]:
-        """Return measures of the ranking of judged documents, as `lmart eval` does, with the gain of the model.
+        """Return measures of the ranking of judged documents, as `lmart eval` does.
+
+        The gain is that of the model, or exp2 where the model does not say.
 
         X       : features, or a `lmart.Dataset`, whose weights count in the means
         y       : labels, one a row; none beside a Dataset
@@ -275,7 +277,8 @@ class Model:
         >>> model.evaluate(lmart.read("data/sample/test.svm"), metric="ndcg@10,map").keys()
         dict_keys(['ndcg@10', 'map'])
         """
-        conventions = Conventions(Gain.parse(self.ensemble.gain), empty, ties)
+        gain = Gain() if self.ensemble.gain is None else Gain.parse(self.ensemble.gain)
+        conventions = Conventions(gain, empty, ties)
         if ties == "docid":
             raise SettingsError("ties='docid' is for `lmart eval` alone; use 'input', 'reverse' or 'average'")
         measures = parse_measures(metric if isinstance(metric, str) else ",".join(metric), conventions)

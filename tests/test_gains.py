@@ -119,3 +119,11 @@ class TestDiscounts:
     def test_cannot_be_changed_by_a_user(self) -> None:
         with pytest.raises(ValueError, match="read-only"):
             discount_table(5)[0] = 2
+
+
+def test_a_table_of_another_tool_may_be_exp2_or_linear() -> None:
+    for text in ("exp2", "linear", "0,1,4", "0,1,3.5", ",".join(map(str, range(2000, 0, -1)))):
+        assert str(Gain.parse(text).simplest()) == text
+    assert str(Gain.parse("0,1,3,7").simplest()) == "exp2"
+    assert str(Gain.parse("0,1,2,3").simplest()) == "linear"
+    assert str(Gain.parse(",".join(str(2**label - 1) for label in range(60))).simplest()) == "exp2"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 import pickle
 import warnings
@@ -122,3 +123,11 @@ def test_models_can_be_pickled_and_copied() -> None:
     for made in (pickle.loads(pickle.dumps(MODEL)), copy.deepcopy(MODEL)):
         assert made.predict(TEST).tolist() == expected
         assert made.explain(TEST).base == MODEL.explain(TEST).base
+
+
+def test_a_model_that_does_not_know_its_gain_is_measured_with_exp2(tmp_path: Path) -> None:
+    known = lmart.train(DATA, trees=3)
+    unknown = lmart.Model(dataclasses.replace(known.ensemble, gain=None))
+    assert unknown.evaluate(TEST) == known.evaluate(TEST)
+    unknown.save(tmp_path / "own.json")
+    assert lmart.load(tmp_path / "own.json").ensemble.gain is None

@@ -23,6 +23,8 @@ def with_gain_of(
 ) -> tuple[Measure, ...]:
     """Return the measures with the gain of the models, or as they are, with a notice, when another gain was given.
 
+    A notice says which models do not know their gain.
+
     models   : by file
     measures : to be computed
     given    : --gain or --like is given
@@ -32,7 +34,8 @@ def with_gain_of(
     gains: dict[str, Gain] = {}
     for path, ensemble in models.items():
         try:
-            gains[path] = Gain.parse(ensemble.gain)
+            if ensemble.gain is not None:
+                gains[path] = Gain.parse(ensemble.gain)
         except SettingsError as fault:
             raise ModelError(f"{fault.message}; give --gain", path) from None
     used, like = measures[0].conventions.gain, measures[0].conventions.like
@@ -43,11 +46,14 @@ def with_gain_of(
                 which = "the model" if len(models) == 1 else path
                 console.notice(f"measuring with the gain {used}, as {option} says; {which} was trained with {gain}")
         return measures
-    if not gains:
-        return measures
-    first, gain = next(iter(gains.items()))
+    uses_gain = any(one.kind.uses_gain for one in measures)
+    first, gain = next(iter(gains.items()), ("", used))
+    for path in models:
+        if path not in gains and uses_gain:
+            what = f"{input_name(path)} does not say with which gain it was trained"
+            console.notice(f"{what}; measuring with {gain} (--gain says another)")
     for path, other in gains.items():
-        if other != gain and any(one.kind.uses_gain for one in measures):
+        if other != gain and uses_gain:
             what = f"was trained with the gain {other}, and {input_name(first)} with {gain}"
             raise ModelError(f"{what}; say with --gain which one to measure with", path)
     return tuple(replace(one, conventions=replace(one.conventions, gain=gain)) for one in measures)

@@ -38,10 +38,12 @@ NOTES = {
     ),
     "lightgbm": ModelFormat(
         "LightGBM's text, save_model, versions 2.1 to 4",
-        "column j, counted from 0, is feature j; names are kept, the name Column_j counts as none.",
+        "column j, counted from 0, is feature j; names are kept, but names that are all Column_j count as none. A "
+        "model with names is written with its features as columns, in order; one without has column j for feature j.",
         "exact, with categorical splits, the three kinds of missing values, and random forests.",
         "exact. An index that a row does not name is 0 there: splits of a model to which it is missing are counted in "
-        "a warning. Float32 sums become float64. Names get '_' in place of blanks and of the marks of JSON.",
+        "a warning. Float32 sums become float64. Names get '_' in place of blanks and of the marks of JSON; those that "
+        "need no change stay. The gain is kept; linear is a table of 32 labels.",
     ),
     "lightgbm-json": ModelFormat(
         "LightGBM's dump_model, as Vespa takes it",
@@ -53,12 +55,12 @@ NOTES = {
     "xgboost": ModelFormat(
         "XGBoost's JSON, gbtree and dart, read from versions 1.0 to 3 and written for 1.6 to 3; older binary files are "
         "refused",
-        "column j, counted from 0, is feature j; names are kept, the name fj counts as none.",
+        "as lightgbm, but the name that counts as none is fj, in files of versions before 2.",
         "leaves exact for rows of float32 numbers, as XGBoost has no others; scores are the same float32 sums. An "
         "index that a row does not name is missing.",
         "thresholds rounded up to float32 for x < T; sides of missing values kept; leaf values and sums float32. "
         "Splits of a model to which an absent index is 0 are counted in a warning where missing goes elsewhere. Names "
-        "get '_' in place of '[', ']' and '<'.",
+        "get '_' in place of '[', ']', '<' and control characters. The gains exp2 and linear are kept, a table is not.",
     ),
     "xgboost-ubj": ModelFormat(
         "XGBoost's binary file in UBJSON, versions 1.6 to 3",

@@ -37,7 +37,7 @@ MODEL = {
     "features.unused": "The other features.",
     "base_score": "The score without any tree.",
     "absent": "zero or missing: what it means that a row does not name a feature.",
-    "gain": "What a label was worth in training.",
+    "gain": "What a label was worth in training; null when the model does not say.",
     "sums": "float64, or float32 where the sum is rounded after each tree.",
     "average": "Whether the sum is divided by the number of trees.",
     **_SETTINGS,

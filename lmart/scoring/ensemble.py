@@ -79,7 +79,7 @@ class Ensemble:
     feature_names : n_features texts, None when features have numbers only
     base_score    : score without any tree
     absent        : 'zero' or 'missing', what an index that is not in the row means
-    gain          : the gain it was trained with, as text
+    gain          : the gain it was trained with, as text; None when the model does not say
     settings      : of the training, plain JSON values
     sums          : 'float64', or 'float32' when the sum is rounded to float32 after each tree, as XGBoost does
     average       : whether the sum is divided by the number of trees, as in a random forest of LightGBM
@@ -91,7 +91,7 @@ class Ensemble:
     feature_names: tuple[str, ...] | None = None
     base_score: float = 0.0
     absent: str = "zero"
-    gain: str = "exp2"
+    gain: str | None = None
     settings: dict[str, Any] = field(default_factory=dict)
     sums: str = "float64"
     average: bool = False

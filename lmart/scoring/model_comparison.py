@@ -80,9 +80,7 @@ def compare_models(
 
 
 def align_features(first: Ensemble, second: Ensemble, renamed: dict[str, str]) -> Ensemble:
-    """Return the second model with the features of the first, matched by name where the second has names, else by id.
-
-    A format that does not take all characters may have changed a name; then all are matched by id.
+    """Return the second model with the features of the first: by name; by order where names were changed; else by id.
 
     first   : the model that keeps its features
     second  : what was made of it
@@ -90,12 +88,12 @@ def align_features(first: Ensemble, second: Ensemble, renamed: dict[str, str]) -
     ModelError when the second splits on a feature that the first does not have.
     """
     called = [first.feature_name(column) for column in range(first.n_features)]
+    names = [second.feature_name(column) for column in range(second.n_features)]
     place = {renamed.get(name, name): column for column, name in enumerate(called)}
-    if second.feature_names is None or not set(second.feature_names) <= set(place):
+    if second.feature_names is None:
         place = {str(int(index)): column for column, index in enumerate(first.feature_ids)}
-        names = [str(int(index)) for index in second.feature_ids]
-    else:
-        names = list(second.feature_names)
+    elif not set(names) <= set(place):  # a format that does not take all characters has changed some
+        place = {name: column for column, name in enumerate(names) if column < first.n_features}
     columns = np.array([place.get(name, -1) for name in names], np.int32)
     trees = tuple(replace(tree, split_columns=columns[tree.split_columns]) for tree in second.trees)
     if any((tree.split_columns < 0).any() for tree in trees):

@@ -378,6 +378,16 @@ def test_the_gain_is_that_of_the_model_unless_another_is_given() -> None:
     assert "trained with linear" in other.stderr
     assert "trained with" not in call("--data", "d.svm", "-m", "model.json", "--gain", "exp2", "-q").stderr
     assert "trained with" not in call("--data", "d.svm", "-m", "model.json", "--gain", "linear").stderr
+    for form, gain in (("lightgbm", "linear"), ("xgboost", "linear"), ("xgboost-dump", "exp2"), ("ranklib", "exp2")):
+        convert = ["convert", "model.json", "other", "--to", form, "-qq"]
+        assert CliRunner().invoke(main, convert, catch_exceptions=False).exit_code == 0
+        converted = call("--data", "d.svm", "-m", "other", "--json")
+        assert strict(converted.stdout)["conventions"]["gain"] == gain
+        said = "lmart: other does not say with which gain it was trained; measuring with exp2 (--gain says another)"
+        assert (said in converted.stderr) == (gain == "exp2")
+        assert said not in call("--data", "d.svm", "-m", "other", "--metric", "map").stderr
+    both = call("--data", "d.svm", "-m", "other", "model.json", "--json")  # the gain of the model that says it
+    assert "measuring with linear" in both.stderr
 
 
 def test_means_are_over_queries_unless_weights_are_given() -> None:

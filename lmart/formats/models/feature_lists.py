@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -25,15 +24,16 @@ class Features(NamedTuple):
         return np.searchsorted(self.feature_ids, ids).astype(np.int32)
 
 
-def list_features(n_columns: int, names: Sequence[str] | None, used: Int64Array, default: str, path: str) -> Features:
+def list_features(
+    n_columns: int, names: Sequence[str] | None, used: Int64Array, default: str | None, path: str
+) -> Features:
     """Return the features of a tool that counts its columns from 0: column j is the feature with id j.
 
     n_columns : of the model
     names     : n_columns names, None or empty without any; names that are all as the tool gives them by itself, or just
                 numbers of columns, are no names
-    used      : the columns that splits use; those are left out that are not among them and have no name: column 0 where
-                no feature has a name, else all
-    default   : how the tool names columns by itself, such as 'Column_'
+    used      : the columns that splits use; without names, column 0 is no feature when it is not among them
+    default   : how the tool names columns by itself, such as 'Column_'; None when it does not
     path      : what to call the file in messages
 
     ModelError when a split is on a column that there is not, or two features have the same name.
@@ -45,12 +45,9 @@ def list_features(n_columns: int, names: Sequence[str] | None, used: Int64Array,
     if not names:
         ids = np.arange(n_columns, dtype=np.int64) if n_columns <= MOST_LISTED else used
         return Features(ids[1:] if len(ids) and ids[0] == 0 and 0 not in used[:1] else ids, None)
-    given = [name not in (f"{default}{j}", str(j)) for j, name in enumerate(names)]
-    if not any(given):
+    numbered = ("",) if default is None else ("", default)
+    if all(any(name == f"{before}{j}" for before in numbered) for j, name in enumerate(names)):
         return Features(np.arange(0 if 0 in used[:1] else 1, n_columns, dtype=np.int64), None)
-    is_kept = np.array(given)
-    is_kept[used] = True
-    kept = tuple(itertools.compress(names, is_kept.tolist()))
-    if (twice := first_repeated(kept)) is not None:
+    if (twice := first_repeated(names)) is not None:
         raise ModelError(f"two features have the name {quote(twice)}; the model is damaged", path)
-    return Features(np.flatnonzero(is_kept).astype(np.int64), kept)
+    return Features(np.arange(n_columns, dtype=np.int64), tuple(names))

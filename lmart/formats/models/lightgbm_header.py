@@ -96,8 +96,8 @@ def check_objective(objective: str | None, path: str, line: int | None, remedy: 
     if words[0] in MULTICLASS:
         check_outputs(2, 2, path)
     raise ModelError(
-        f"the objective is {quote(objective or '', 40)}, whose predictions are not the sums of the leaf values, as"
-        f" lmart's are; {remedy} to take the sums (raw scores) as scores, or train it with lambdarank",
+        f"the objective is {quote(objective or '', 40)}, whose predictions are not the raw scores of the trees, as"
+        f" lmart's are; {remedy} to take the raw scores, or train it with lambdarank",
         path,
         line,
     )
@@ -112,10 +112,9 @@ def read_names(head: Header, rest: Sequence[bytes], path: str) -> list[str]:
            tell such names apart.
     """
     n = head.whole("max_feature_idx", None, path) + 1
-    text = head.text("feature_names")
-    if text is None:
+    if "feature_names" not in head.found:
         raise ModelError("the model does not say feature_names; it was cut", path)
-    words = text.split()
+    words = _split_names(head.found["feature_names"][1])
     if len(words) > n:
         words = _join_names(words, rest, n)
     if len(words) != n:
@@ -128,11 +127,16 @@ def read_names(head: Header, rest: Sequence[bytes], path: str) -> list[str]:
     return words
 
 
+def _split_names(text: str) -> list[str]:
+    """Return the words between blanks; LightGBM takes all other white space as part of a name."""
+    return [word for word in text.split(" ") if word]
+
+
 def _join_names(words: list[str], rest: Sequence[bytes], n: int) -> list[str]:
     """Return the words with those joined that feature_importances shows to be one name, while there are too many."""
     known: dict[str, list[list[str]]] = {}
     for line in rest:
-        name = line.decode("utf-8", "replace").rpartition("=")[0].split()
+        name = _split_names(line.decode("utf-8", "replace").rpartition("=")[0])
         if line.strip() == b"parameters:":
             break
         if len(name) > 1:
@@ -152,24 +156,29 @@ def list_columns(head: Header, names: list[str], used: Int64Array, path: str) ->
     return list_features(len(names), names, used, "Column_", path)
 
 
-def gain_of(rest: Sequence[bytes]) -> str:
-    """Return the gain of labels as text, from the lines after the trees; 'exp2', LightGBM's own, without one."""
+def gain_of(head: Header, rest: Sequence[bytes]) -> str | None:
+    """Return the gain of labels as text; None when the file does not say, or it is no gain of lmart.
+
+    head : the lines before the trees
+    rest : the lines after the trees: settings without a table mean LightGBM's own, for objectives that rank
+    """
+    ranks = (head.text("objective") or "").split()[:1] in (["lambdarank"], ["rank_xendcg"])
+    own = "exp2" if ranks and any(line.strip() == b"parameters:" for line in rest) else None
     for line in rest:
         if line.startswith(b"[label_gain: "):
-            return parse_gain(line.strip()[len(b"[label_gain: ") : -1].decode("utf-8", "replace"))
-    return "exp2"
+            text = line.strip()[len(b"[label_gain: ") : -1].decode("utf-8", "replace")
+            return parse_gain(text) if text else own
+    return own
 
 
-def parse_gain(text: str) -> str:
-    """Return the gain that a label_gain of LightGBM is, as text; 'exp2' for none, and when it is no gain of lmart."""
+def parse_gain(text: str) -> str | None:
+    """Return the gain that a label_gain of LightGBM is, as text; None when it is no gain of lmart."""
     if "," not in text or not text.isascii() or len(text) > 10_000:
-        return "exp2"
+        return None
     try:
-        gain = Gain.parse(text)
+        return str(Gain.parse(text).simplest())
     except LmartError:
-        return "exp2"
-    powers = Gain("table", tuple(float(2**label - 1) for label in range(len(gain.table))))
-    return "exp2" if gain == powers else str(gain)
+        return None
 
 
 def check_pandas(rest: Sequence[bytes], path: str) -> None:

@@ -61,7 +61,7 @@ def write(ensemble: Ensemble) -> WrittenModel:
     lines = [f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in head.items()]
     lines.append(f'"tree_info": [\n{trees}\n]')
     lines += [f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in tail.items()]
-    return WrittenModel(("{\n" + ",\n".join(lines) + "\n}\n").encode("utf-8", "replace"), tuple(notes))
+    return WrittenModel(("{\n" + ",\n".join(lines) + "\n}\n").encode(), tuple(notes))
 
 
 def _tree_text(tree: WrittenTree) -> str:

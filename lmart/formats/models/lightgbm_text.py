@@ -17,6 +17,13 @@ from lmart.scoring.ensemble import Ensemble, FlatTrees
 
 __all__ = ["looks_like", "read", "write"]
 
+AFTER_TREES = (
+    b"end of trees",
+    b"feature_importances:",
+    b"feature importances:",
+    b"parameters:",
+    b"pandas_categorical:",
+)
 SEEN = 4096  # bytes within which a model says that it is one
 
 
@@ -74,7 +81,7 @@ def read(content: bytes, path: str) -> Ensemble:
         trees,
         features.feature_ids,
         features.feature_names,
-        gain=gain_of(lines[rest:]),
+        gain=gain_of(head, lines[rest:]),
         settings=head.facts(),
         average=head.average,
     )
@@ -137,13 +144,15 @@ def _read_head(lines: list[bytes], path: str) -> tuple[Header, int]:
     for number, line in enumerate(lines):
         if line.startswith(b"Tree=") or line.strip() == b"end of trees":
             return Header(found), number
-        key, _, value = line.strip(b" \t\r").partition(b"=")
+        key, _, value = line.rstrip(b"\r").partition(b"=")
         try:
-            known = key.decode()
-            # All lines are texts of one line, so only the lists of names are long.
-            found.setdefault(known, (number + 1, value.decode()))
+            known = key.decode().strip(" \t")
+            text = value.decode()
         except UnicodeDecodeError:
             raise ModelError("this is no UTF-8 text; the model is damaged", path, number + 1) from None
+        if known in found and known:
+            raise ModelError(f"{quote(known, 30)} is given twice; the model is damaged", path, number + 1)
+        found[known] = (number + 1, text)
     return Header(found), len(lines)
 
 
@@ -152,7 +161,7 @@ def _read_blocks(lines: list[bytes], start: int, path: str) -> tuple[list[Block]
     blocks: list[Block] = []
     for number in range(start, len(lines)):
         line = lines[number].rstrip()
-        if line == b"end of trees" or line.startswith((b"feature_importances", b"parameters:")):
+        if line.startswith(AFTER_TREES):
             return blocks, number
         if line.startswith(b"Tree="):
             if line[5:].strip() != b"%d" % len(blocks):

@@ -10,7 +10,6 @@ from lmart.formats.models.lightgbm_conditions import near_zero, set_words
 from lmart.formats.models.lightgbm_writing import WrittenEnsemble, WrittenTree, column_ranges, prepare
 from lmart.formats.models.tree_building import counts_to_offsets
 from lmart.formats.models.written_model import WrittenModel
-from lmart.gains import Gain
 from lmart.scoring.ensemble import Ensemble
 
 
@@ -67,16 +66,17 @@ def _tail_text(model: WrittenEnsemble, ensemble: Ensemble) -> str:
     times = np.bincount(used, minlength=len(model.names))
     order = [int(column) for column in np.argsort(-times, kind="stable") if times[column]]
     importances = "".join(f"{model.names[column]}={times[column]}\n" for column in order)
-    settings = [f"[objective: {model.objective}]"]
-    gain = Gain.parse(ensemble.gain)
-    if gain.kind != "exp2":
-        table = gain.table or tuple(range(32))
-        settings.append(f"[label_gain: {','.join(format(entry, 'g') for entry in table)}]")
-    parameters = "\n".join(settings)
-    return (
-        f"feature_importances:\n{importances}\nparameters:\n{parameters}\n\nend of parameters\n\n"
-        "pandas_categorical:null\n"
-    )
+    return f"feature_importances:\n{importances}\n{_settings_text(model, ensemble.gain)}pandas_categorical:null\n"
+
+
+def _settings_text(model: WrittenEnsemble, gain: str | None) -> str:
+    """Return the lines of settings: none where the gain is not known, as LightGBM would take its own for it."""
+    if gain is None:
+        return ""
+    table = ""
+    if gain != "exp2":
+        table = f"[label_gain: {','.join(map(str, range(32))) if gain == 'linear' else gain}]\n"
+    return f"parameters:\n[objective: {model.objective}]\n{table}\nend of parameters\n\n"
 
 
 def _tree_text(tree: WrittenTree) -> str:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
-from lmart.errors import ModelError, counted
-from lmart.formats.models.feature_lists import MOST_LISTED
+from lmart.errors import counted
 from lmart.formats.models.lightgbm_conditions import DEFAULT_LEFT, NAN_MISSING, write_conditions
 from lmart.formats.models.lightgbm_header import SUMS
 from lmart.formats.models.plain_sum import goes_left_as_zero
+from lmart.formats.models.targets import Target, list_columns
 from lmart.formats.models.tree_building import counts_to_offsets
 from lmart.scoring.ensemble import Ensemble, Tree
 
-JSON_MARKS = str.maketrans(dict.fromkeys('",:[]{}', "_"))
+TARGET = Target("LightGBM", "Column_", re.compile(r'[ \n\r\0",:\[\]{}]'), "blanks and of the marks of JSON")
 
 
 class WrittenTree(NamedTuple):
@@ -65,7 +66,8 @@ def prepare(ensemble: Ensemble, zero_as_missing: bool) -> WrittenEnsemble:
     ensemble        : the model
     zero_as_missing : whether the target knows splits that send zeros to their default side
     """
-    names, notes = column_names(ensemble)
+    columns = list_columns(ensemble, TARGET)
+    notes = columns.notes
     based = with_base_tree(ensemble)
     before = sum(tree.n_leaves for tree in based.trees)
     plain, special, splits = write_conditions(based, zero_as_missing)
@@ -78,7 +80,8 @@ def prepare(ensemble: Ensemble, zero_as_missing: bool) -> WrittenEnsemble:
     by_tree: dict[int, dict[int, tuple[float, int] | Int64Array]] = {}
     for (number, node), place in special.items():
         by_tree.setdefault(number, {})[node] = splits[place]
-    trees = [_write_tree(tree, ensemble.feature_ids, by_tree.get(t, {})) for t, tree in enumerate(plain.trees)]
+    trees = [_write_tree(tree, columns.numbers, by_tree.get(t, {})) for t, tree in enumerate(plain.trees)]
+    names = columns.names or [f"{TARGET.default}{j}" for j in range(columns.total)]
     return WrittenEnsemble(trees, names, _objective(ensemble), notes + common_notes(ensemble))
 
 
@@ -109,38 +112,6 @@ def with_base_tree(ensemble: Ensemble) -> Ensemble:
     return replace(ensemble, trees=(leaf, *ensemble.trees), base_score=0.0)
 
 
-def column_names(ensemble: Ensemble) -> tuple[list[str], list[str]]:
-    """Return the names of columns 0 to the largest feature id, and notes; a column that is no feature has a default."""
-    ids = ensemble.feature_ids
-    n = int(ids[-1]) + 1 if len(ids) else 1
-    if n > MOST_LISTED:
-        raise ModelError(
-            f"the model has feature {ids[-1]}, and LightGBM needs a column for each number up to it, {MOST_LISTED:,} at"
-            " most; number the features anew"
-        )
-    names = [f"Column_{j}" for j in range(n)]
-    if ensemble.feature_names is None:
-        return names, []
-    changed = 0
-    taken: set[str] = set()
-    for index, name in zip(ids.tolist(), ensemble.feature_names, strict=True):
-        fit = "_".join(name.split()).translate(JSON_MARKS) or f"Column_{index}"
-        while fit in taken:
-            fit += "_"
-        taken.add(fit)
-        changed += fit != name
-        names[index] = fit
-    for j in range(n):  # a feature may have the name that another column has by default
-        while names[j] in taken and names[j] == f"Column_{j}" and j not in ids:
-            names[j] += "_"
-    if not changed:
-        return names, []
-    return names, [
-        f"{counted(changed, 'feature name')} got '_' in place of blanks and of the marks of JSON, which LightGBM does"
-        " not take"
-    ]
-
-
 def common_notes(ensemble: Ensemble) -> list[str]:
     """Return the notes of formats that take an index a row does not name as 0, and add up in float64."""
     notes = []
@@ -164,8 +135,8 @@ def common_notes(ensemble: Ensemble) -> list[str]:
     return notes
 
 
-def _write_tree(tree: Tree, ids: Int64Array, special: dict[int, tuple[float, int] | Int64Array]) -> WrittenTree:
-    """Return one tree; `special` says what the nodes are whose threshold has no meaning."""
+def _write_tree(tree: Tree, numbers: Int64Array, special: dict[int, tuple[float, int] | Int64Array]) -> WrittenTree:
+    """Return one tree; `numbers` are columns of features, `special` the nodes whose threshold has no meaning."""
     thresholds = tree.thresholds.copy()
     kinds = (NAN_MISSING << 2) | np.where(tree.missing_left, DEFAULT_LEFT, 0).astype(np.int64)
     left, right = tree.left.astype(np.int64), tree.right.astype(np.int64)
@@ -178,7 +149,7 @@ def _write_tree(tree: Tree, ids: Int64Array, special: dict[int, tuple[float, int
         left[node], right[node] = right[node], left[node]
         sets.append(split)
     return WrittenTree(
-        ids[tree.split_columns] if len(ids) else np.zeros(0, np.int64),
+        numbers[tree.split_columns] if len(numbers) else np.zeros(0, np.int64),
         thresholds,
         kinds,
         left,

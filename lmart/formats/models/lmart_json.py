@@ -35,7 +35,7 @@ OPTIONAL_HEAD_KEYS = ("sums", "average", "feature_names", "rankers")
 
 def model_to_json(ensemble: Ensemble) -> str:
     """Return the model as JSON text that ends in a newline; equal models give equal text."""
-    in_head = ensemble.sums != "float64" or ensemble.average or bool(ensemble.rankers)
+    in_head = ensemble.sums != "float64" or ensemble.average or bool(ensemble.rankers) or ensemble.gain is None
     uses_2 = in_head or any(tree.bounds is not None for tree in ensemble.trees)
     head: dict[str, object] = {
         "format": FORMAT,
@@ -110,7 +110,7 @@ def model_from_json(content: bytes, path: str) -> Ensemble:
     _check_finite(document["settings"], path)
     gain = document["gain"]
     try:
-        Gain.parse(gain if isinstance(gain, str) else "")
+        Gain.parse(gain if isinstance(gain, str) else "" if gain is not None else "exp2")
     except LmartError:
         raise ModelError(f"'gain' is {spelled(gain)}, not exp2, linear or a table such as '0,1,3,7'", path) from None
     if document["absent"] not in ("zero", "missing"):

@@ -186,7 +186,7 @@ def _add(level: _Level, key: str, value: object) -> None:
 
 
 def _text(text: str) -> bytes:
-    raw = text.encode("utf-8", "replace")
+    raw = text.encode()
     return b"L" + struct.pack(">q", len(raw)) + raw
 
 

@@ -29,7 +29,10 @@ class Document:
         if not isinstance(document, dict) or not isinstance(document.get("learner"), dict):
             raise ModelError("this is JSON without 'learner', so no model that XGBoost saved", path)
         self.learner = document["learner"]
-        self.version = document.get("version")
+        version = document.get("version")
+        listed = version if isinstance(version, (list, np.ndarray)) else []
+        self.version = [int(number) for number in listed if isinstance(number, (int, np.integer))]
+        self.major_version = self.version[0] if self.version else 0
         booster = self.item(self.learner, "gradient_booster", dict)
         self.kind = booster.get("name")
         if not isinstance(self.kind, str) or self.kind not in ("gbtree", "dart"):

@@ -32,23 +32,24 @@ def document(model: WrittenTrees) -> dict[str, Any]:
         tree["id"] = number
         tree["tree_param"] = {
             "num_deleted": "0",
-            "num_feature": str(model.n_columns),
+            "num_feature": str(model.columns.total),
             "num_nodes": str(stop - start),
             "size_leaf_vector": "1",
         }
         trees.append(dict(sorted(tree.items())))
     used = {int(model.arrays["split_indices"][model.offsets[of_tree] + node]) for of_tree, node in model.categories}
-    types = ["c" if j in used else "float" for j in range(model.n_columns)] if model.names or used else []
+    n_columns = model.columns.total
+    types = ["c" if j in used else "float" for j in range(n_columns)] if model.columns.names or used else []
     parameters = {
         "base_score": _spelled(model.base_score),
         "boost_from_average": "0",
         "num_class": "0",
-        "num_feature": str(model.n_columns),
+        "num_feature": str(n_columns),
         "num_target": "1",
     }
     learner = {
         "attributes": {},
-        "feature_names": model.names,
+        "feature_names": model.columns.names or [],
         "feature_types": types,
         "gradient_booster": {
             "model": {
@@ -60,16 +61,17 @@ def document(model: WrittenTrees) -> dict[str, Any]:
             "name": "gbtree",
         },
         "learner_model_param": parameters,
-        "objective": _objective(model.objective),
+        "objective": _objective(model.objective, model.gain),
     }
     return {"learner": learner, "version": VERSION}
 
 
-def _objective(name: str) -> dict[str, Any]:
+def _objective(name: str, gain: str | None) -> dict[str, Any]:
     """Return the entry of an objective with the parameters that XGBoost wants to see with it."""
     if name.startswith("rank:"):
         before_2 = {"fix_list_weight": "0", "num_pairsample": "1"}  # XGBoost 1 has other parameters
-        return {"lambda_rank_param": before_2, "lambdarank_param": {}, "name": name}
+        linear = {"ndcg_exp_gain": "0"} if gain == "linear" else {}
+        return {"lambda_rank_param": before_2, "lambdarank_param": linear, "name": name}
     extra = {
         "reg:pseudohubererror": {"pseudo_huber_param": {"huber_slope": "1"}},
         "reg:quantileerror": {"quantile_loss_param": {"quantile_alpha": "[0.5]"}},
@@ -110,4 +112,4 @@ def json_text(model: WrittenTrees) -> bytes:
         lines.append("{" + ",".join(entries) + "}")
     shell = json.dumps(whole, separators=(",", ":"), ensure_ascii=False)
     before, mark, after = shell.partition('"trees":[]')
-    return (before + mark[:-1] + "\n" + ",\n".join(lines) + "]" + after + "\n").encode("utf-8", "replace")
+    return (before + mark[:-1] + "\n" + ",\n".join(lines) + "]" + after + "\n").encode()

@@ -16,6 +16,7 @@ from lmart.array_types import Int32Array, Int64Array
 from lmart.errors import ModelError, quote
 from lmart.formats.models.json_text import json_start, parse_json, shown
 from lmart.formats.models.node_lists import JsonObject, NodeLists, is_number, is_whole
+from lmart.formats.models.targets import Target
 from lmart.formats.models.thresholds import of_less32
 from lmart.formats.models.tree_building import LARGEST_NUMBER, build_trees, counts_to_offsets, join_bounds
 from lmart.formats.models.written_model import WrittenModel
@@ -28,6 +29,7 @@ from lmart.scoring.ensemble import Ensemble, FlatTrees
 
 DEFAULT_NAME = re.compile(r"f?(0|[1-9]\d{0,17})", re.ASCII)
 LIST = re.compile(r'(\{\s*("objective"\s*:\s*"[^"]*"\s*,\s*)?"splits"\s*:\s*)?\[')  # alone, or as OpenSearch has it
+TARGET = Target("a dump of XGBoost", "f", re.compile(r"(?!)"), "nothing")  # takes every name
 SEEN = 4096  # bytes within which a dump shows its first node
 
 
@@ -193,17 +195,15 @@ class _Nodes(NodeLists):
 
 def write(ensemble: Ensemble) -> WrittenModel:
     """Return the model as a JSON dump; ModelError when it cannot hold it."""
-    model = prepare(ensemble, base_as_tree=True)
-    names = [f"f{index}" for index in range(model.n_columns)]
-    for index, name in zip(ensemble.feature_ids.tolist(), ensemble.feature_names or (), strict=False):
-        names[index] = name
+    model = prepare(ensemble, TARGET, base_as_tree=True)
+    names = model.columns.names or [f"{TARGET.default}{j}" for j in range(model.columns.total)]
     quoted = [json.dumps(name, ensure_ascii=False) for name in names]
     conditions = spell(model.arrays["split_conditions"])
     trees = [
         _tree_text(model, conditions, quoted, start, stop)
         for start, stop in zip(model.offsets[:-1].tolist(), model.offsets[1:].tolist(), strict=True)
     ]
-    return WrittenModel(("[\n" + ",\n".join(trees) + "\n]\n").encode("utf-8", "replace"), tuple(model.notes))
+    return WrittenModel(("[\n" + ",\n".join(trees) + "\n]\n").encode(), tuple(model.notes))
 
 
 def _tree_text(model: WrittenTrees, conditions: list[str], names: list[str], start: int, stop: int) -> str:

@@ -68,7 +68,8 @@ def read_document(document: object, path: str) -> Ensemble:
         return codes
 
     used = arrays.columns[is_split]
-    features = list_features(n_columns, _names(model, n_columns), used, "f", path)
+    default = None if model.major_version >= 2 else "f"  # version 1 names the columns of arrays f0, f1 ...
+    features = list_features(n_columns, _names(model, n_columns), used, default, path)
     thresholds = of_less32(np.where(arrays.categorical, np.float32(0), arrays.values)[is_split])
     counts, bounds = _read_categories(model, arrays, is_split, thresholds)
     flat = FlatTrees(
@@ -88,19 +89,28 @@ def read_document(document: object, path: str) -> Ensemble:
         features.feature_names,
         base_score,
         "missing",
-        settings=_facts(model, objective),
+        _gain(model, objective),
+        _facts(model, objective),
         sums="float32",
     )
 
 
 def _facts(model: Document, objective: str | None) -> dict[str, Any]:
     """Return what the settings of the ensemble say."""
-    numbers = model.version if isinstance(model.version, (list, np.ndarray)) else []
-    version = ".".join(str(number) for number in numbers if isinstance(number, (int, np.integer)))
-    facts: dict[str, Any] = {"source": f"XGBoost {version}" if len(numbers) == 3 else "XGBoost"}
+    version = ".".join(map(str, model.version))
+    facts: dict[str, Any] = {"source": f"XGBoost {version}" if len(model.version) == 3 else "XGBoost"}
     if objective is not None:
         facts["objective"] = objective
     return facts
+
+
+def _gain(model: Document, objective: str | None) -> str | None:
+    """Return the gain of labels as text; None for objectives without."""
+    if objective != "rank:ndcg":
+        return None
+    described = model.learner["objective"].get("lambdarank_param")
+    flag = described.get("ndcg_exp_gain") if isinstance(described, dict) else None
+    return "linear" if str(flag).lower() in ("0", "false") else "exp2"
 
 
 def _check_learner(model: Document) -> tuple[int, float, str | None]:

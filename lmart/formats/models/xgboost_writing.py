@@ -10,16 +10,18 @@ import numpy.typing as npt
 
 from lmart.array_types import BoolArray, Float64Array, Int64Array
 from lmart.errors import ModelError, counted
-from lmart.formats.models.feature_lists import MOST_LISTED
 from lmart.formats.models.lightgbm_writing import with_base_tree
 from lmart.formats.models.plain_nodes import expand_except
 from lmart.formats.models.plain_sum import goes_left_as_zero
+from lmart.formats.models.targets import Columns, Target, list_columns
 from lmart.formats.models.thresholds import of_less32, round_up32
 from lmart.formats.models.tree_building import counts_to_offsets
 from lmart.formats.models.xgboost_categories import MOST_CATEGORIES, category_edges32
 from lmart.formats.models.xgboost_document import SUMS
 from lmart.scoring.ensemble import Ensemble, FlatTrees, flatten
 
+# Its own JSON reader does not know the escapes of control characters but those of tabs and ends of lines.
+TARGET = Target("XGBoost", "f", re.compile(r"[\[\]<\0-\x08\x0b\x0c\x0e-\x1f]"), "'[', ']', '<' and control characters")
 NO_PARENT = 2**31 - 1
 MOST_MEMBERS = 1 << 24  # categories of all splits together
 
@@ -30,41 +32,38 @@ class WrittenTrees(NamedTuple):
     offsets    : int64[n_trees + 1], where the nodes of each tree start; nodes count breadth first in their tree
     arrays     : by XGBoost's name, of all trees end to end: float32 for FLOATS, else int32 or uint8
     categories : by (tree, node), the categories that go right there
-    names      : of the columns, from column 0; empty when features have no names
-    n_columns, base_score, objective : as in the file
+    columns    : of the file
+    base_score, objective : as in the file
+    gain       : of the model
     notes      : what differs or is lost
     """
 
     offsets: Int64Array
     arrays: dict[str, Any]
     categories: dict[tuple[int, int], Int64Array]
-    names: list[str]
-    n_columns: int
+    columns: Columns
     base_score: np.float32
     objective: str
+    gain: str | None
     notes: list[str]
 
 
-def prepare(ensemble: Ensemble, base_as_tree: bool = False) -> WrittenTrees:
+def prepare(ensemble: Ensemble, target: Target = TARGET, base_as_tree: bool = False) -> WrittenTrees:
     """Return the ensemble as XGBoost has it; ModelError when it cannot hold it.
 
     ensemble     : the model
+    target       : what takes the names of the features
     base_as_tree : whether the base score becomes a first tree of one leaf, for formats that have none
     """
-    n_columns = int(ensemble.feature_ids[-1]) + 1 if len(ensemble.feature_ids) else 1
-    if n_columns > MOST_LISTED:
-        raise ModelError(
-            f"the model has feature {n_columns - 1}, and XGBoost needs a column for each number up to it,"
-            f" {MOST_LISTED:,} at most; number the features anew"
-        )
-    notes: list[str] = []
+    columns = list_columns(ensemble, target)
+    notes = columns.notes
     base_score = float(ensemble.base_score)
     based = with_base_tree(ensemble) if base_as_tree or not ensemble.trees else ensemble
     plain, special, sets = _plain(based, notes, not base_as_tree)
     flat = flatten(plain.trees)
     positions = _number_breadth_first(flat)
     divisor = max(len(ensemble.trees), 1) if ensemble.average else 1
-    arrays, offsets = _arrays(plain, flat, positions, divisor)
+    arrays, offsets = _arrays(plain, flat, columns.numbers, positions, divisor)
     starts = flat.node_offsets
     categories = {
         (tree, int(positions[starts[tree] + node])): sets[number] for (tree, node), number in sorted(special.items())
@@ -72,15 +71,22 @@ def prepare(ensemble: Ensemble, base_as_tree: bool = False) -> WrittenTrees:
     for (tree, node), _ in categories.items():
         at = int(offsets[tree]) + node
         arrays["split_type"][at], arrays["split_conditions"][at] = 1, 0.0
-    names = [] if base_as_tree else _names(ensemble, n_columns, notes)
     with np.errstate(over="ignore"):
         base = np.float32(0.0 if based is not ensemble else base_score / divisor)
     if not (np.isfinite(base) and np.isfinite(arrays["split_conditions"]).all()):
         raise ModelError("a leaf value or the base score is too large for float32, which XGBoost needs")
     notes += _notes(ensemble, flat, special)
+    return WrittenTrees(offsets, arrays, categories, columns, base, _objective(ensemble, notes), ensemble.gain, notes)
+
+
+def _objective(ensemble: Ensemble, notes: list[str]) -> str:
+    """Return the objective that the file names: the model's own where it is XGBoost's, else one that fits its gain."""
     own = ensemble.settings.get("objective")
-    is_own = str(ensemble.settings.get("source", "")).startswith("XGBoost") and own in SUMS
-    return WrittenTrees(offsets, arrays, categories, names, n_columns, base, str(own) if is_own else "rank:ndcg", notes)
+    if str(ensemble.settings.get("source", "")).startswith("XGBoost") and own in SUMS:
+        return str(own)
+    if ensemble.gain not in (None, "exp2", "linear"):
+        notes.append("the table of gains is not written: XGBoost knows exp2 and linear only")
+    return "rank:ndcg" if ensemble.gain in ("exp2", "linear") else "rank:pairwise"  # which has no gain
 
 
 def _plain(
@@ -152,8 +158,10 @@ def _combined(flat: FlatTrees) -> tuple[Int64Array, Int64Array, Int64Array]:
     return children[0], children[1], np.concatenate([trees, of_leaf])
 
 
-def _arrays(plain: Ensemble, flat: FlatTrees, positions: Int64Array, divisor: int) -> tuple[dict[str, Any], Int64Array]:
-    """Return XGBoost's arrays of all trees end to end, and where each tree starts."""
+def _arrays(
+    plain: Ensemble, flat: FlatTrees, columns: Int64Array, positions: Int64Array, divisor: int
+) -> tuple[dict[str, Any], Int64Array]:
+    """Return XGBoost's arrays of all trees end to end, and where each tree starts; `columns` are those of features."""
     n_nodes = len(flat.thresholds)
     left, right, owner = _combined(flat)
     offsets = counts_to_offsets(np.bincount(owner, minlength=flat.n_trees))
@@ -182,7 +190,7 @@ def _arrays(plain: Ensemble, flat: FlatTrees, positions: Int64Array, divisor: in
         with np.errstate(over="ignore"):
             gains32 = gains.astype(np.float32)
         changes = [(splits, gains32)] if np.isfinite(gains32).all() else []
-    ids = plain.feature_ids[flat.split_columns] if n_nodes else np.zeros(0, np.int64)
+    split_indices = columns[flat.split_columns] if n_nodes else np.zeros(0, np.int64)
     arrays = {
         "base_weights": filled(0, np.float32, (leaves, values)),
         "default_left": filled(0, np.uint8, (splits, flat.missing_left)),
@@ -191,7 +199,7 @@ def _arrays(plain: Ensemble, flat: FlatTrees, positions: Int64Array, divisor: in
         "parents": filled(NO_PARENT, np.int32, (place[left], positions[:n_nodes]), (place[right], positions[:n_nodes])),
         "right_children": filled(-1, np.int32, (splits, positions[right])),
         "split_conditions": filled(0, np.float32, (splits, round_up32(flat.thresholds) + 0.0), (leaves, values)),
-        "split_indices": filled(0, np.int32, (splits, ids)),
+        "split_indices": filled(0, np.int32, (splits, split_indices)),
         "split_type": filled(0, np.uint8),
         "sum_hessian": filled(0, np.float32, *covers),
     }
@@ -215,29 +223,6 @@ def _sum_below(flat: FlatTrees, left: Int64Array, right: Int64Array, of_leaves: 
     for level in reversed(levels):
         sums[level] = sums[left[level]] + sums[right[level]]
     return sums
-
-
-def _names(ensemble: Ensemble, n_columns: int, notes: list[str]) -> list[str]:
-    """Return the names of all columns, none when features have no names; XGBoost takes no '[', ']' and '<' in them."""
-    if ensemble.feature_names is None:
-        return []
-    names = [f"f{j}" for j in range(n_columns)]
-    taken: set[str] = set()
-    changed = 0
-    for index, name in zip(ensemble.feature_ids.tolist(), ensemble.feature_names, strict=True):
-        fit = re.sub(r"[\[\]<]", "_", name) or f"f{index}"
-        while fit in taken:
-            fit += "_"
-        taken.add(fit)
-        changed += fit != name
-        names[index] = fit
-    declared = set(ensemble.feature_ids.tolist())
-    for j in range(n_columns):  # a feature may have the name that another column has by default
-        while j not in declared and names[j] in taken:
-            names[j] += "_"
-    if changed:
-        notes.append(f"{counted(changed, 'feature name')} got '_' in place of '[', ']' and '<', which XGBoost refuses")
-    return names
 
 
 def _notes(ensemble: Ensemble, flat: FlatTrees, special: dict[tuple[int, int], int]) -> list[str]:

@@ -100,6 +100,7 @@ def test_infinite_thresholds() -> None:
 @pytest.mark.parametrize(
     "change",
     [
+        lambda text: text.replace("v4", "v2").replace("end of trees\n", "\nfeature importances:\nColumn_1=1\n"),
         lambda text: text.replace("\n", "\r\n"),
         lambda text: text.replace("feature_infos=", "tree_sizes=7\nfeature_infos="),
         lambda text: text.replace("objective=lambdarank\n", ""),
@@ -120,7 +121,7 @@ def test_names() -> None:
         return read(text.encode(), "file").feature_names
 
     assert names("a=b c:d é") == ("a=b", "c:d", "é")
-    assert names("Column_0 price Column_2") == ("price",)
+    assert names("Column_0 price Column_2") == ("Column_0", "price", "Column_2")
     assert names("0 1 2") is None
     assert names("a title match b", "feature_importances:\ntitle match=3\n") == ("a", "title match", "b")
     for line in ("a title match b", "a b"):
@@ -138,17 +139,22 @@ def test_average_and_trees_of_one_leaf() -> None:
 
 
 def test_label_gain() -> None:
-    def gain(table: str) -> str:
-        return read((stump("0.5", 8) + f"\nparameters:\n[label_gain: {table}]\n").encode(), "file").gain
+    def gain(lines: str, model: str = stump("0.5", 8)) -> str | None:
+        return read((model + lines).encode(), "file").gain
 
-    assert [gain(table) for table in ("", "0,1,3,7", "0,1,2", "x,y")] == ["exp2", "exp2", "0,1,2", "exp2"]
+    tables = {"": "exp2", "0,1,3,7": "exp2", "0,1,2": "linear", "0,1,2.5": "0,1,2.5", "0,2": "0,2", "x,y": None}
+    for table, meant in tables.items():
+        assert gain(f"\nparameters:\n[label_gain: {table}]\n") == meant
+    assert gain("\nparameters:\n[objective: lambdarank]\n") == "exp2"  # LightGBM's own
+    assert gain("") is None
+    assert gain("\nparameters:\n[label_gain: ]\n", stump("0.5", 8).replace("lambdarank", "regression")) is None
 
 
 REFUSED = [
     ("num_class=1", "num_class=3", "3 outputs (multiclass)"),
     ("num_tree_per_iteration=1", "num_tree_per_iteration=2", "2 outputs (multiclass)"),
     ("version=v4", "version=v5", "version 'v5'; this lmart knows v2 to v4"),
-    ("objective=lambdarank", "objective=binary sigmoid:1", "'binary sigmoid:1', whose predictions are not the sums"),
+    ("objective=lambdarank", "objective=binary sigmoid:1", "'binary sigmoid:1', whose predictions are not the raw"),
     ("objective=lambdarank", "objective=regression sqrt", "remove its line 'objective=...'"),
     ("num_cat=0\n", "", "older than LightGBM 2.1"),
     ("is_linear=0", "is_linear=1", "linear_tree"),
@@ -213,9 +219,9 @@ def test_written_models_read_back() -> None:
     content, notes, _ = write(ensemble)
     again = read(content, "file")
     assert again.feature_names == ("a_b", "c_d", "e")
-    assert again.feature_ids.tolist() == [1, 2, 4]
+    assert again.feature_ids.tolist() == [0, 1, 2]
     rows = planted_rows(np.random.default_rng(1), ensemble, 500)
-    assert scores_of(again, rows).tobytes() == scores_of(ensemble, rows).tobytes()
+    assert scores_of(again, rows[:, [1, 2, 4]]).tobytes() == scores_of(ensemble, rows).tobytes()
     assert again.trees[0].leaf_values.tolist() == [0.3]  # the base score, before all others
     first = again.trees[1]
     assert first.leaf_documents is not None and ensemble.trees[0].leaf_documents is not None
@@ -233,6 +239,15 @@ def test_written_averages_and_tables() -> None:
     assert len(again.trees) == len(ensemble.trees)
     assert (again.average, again.gain) == (True, "0,1,5")
     assert scores_of(again, rows).tobytes() == scores_of(ensemble, rows).tobytes()
+
+
+@pytest.mark.parametrize(
+    "gain", ["exp2", "linear", None, ",".join(str(2**j - 2) for j in range(1, 40)), "0,0.1,1e+300"]
+)
+def test_gains_keep_all_their_digits(gain: str | None) -> None:
+    content = write(some_model(4, gain=gain)).content
+    assert read(content, "file").gain == gain
+    assert (b"parameters:" in content) == (gain is not None)
 
 
 def test_notes() -> None:

@@ -272,7 +272,7 @@ def test_written_models_read_back(form: Any, seed: int) -> None:
 
 def test_written_json_is_what_xgboost_needs() -> None:
     whole = json.loads(xgboost_json.write(some_model(1, feature_names=("a", "b[x]", "c"))).content)
-    assert whole["learner"]["feature_names"] == ["f0", "a", "b_x_", "f3", "c"]
+    assert whole["learner"]["feature_names"] == ["a", "b_x_", "c"]
     assert whole["learner"]["learner_model_param"]["base_score"] == "0.300000012"
     for one in whole["learner"]["gradient_booster"]["model"]["trees"]:
         left, right = np.array(one["left_children"]), np.array(one["right_children"])
@@ -292,6 +292,18 @@ def test_notes() -> None:
     rows = planted_rows(np.random.default_rng(1), average, 100, is_float32=True)
     found = scores_of(xgboost_json.read(xgboost_json.write(average).content, "file"), rows)
     assert np.abs(found - scores_of(average, rows)).max() < 1e-7
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_gains(form: Any) -> None:
+    for gain, objective in (("exp2", "rank:ndcg"), ("linear", "rank:ndcg"), (None, "rank:pairwise")):
+        written = form.write(some_model(1, gain=gain))
+        again = form.read(written.content, "file")
+        assert (again.gain, again.settings["objective"]) == (gain, objective)
+        assert not any("gain" in note for note in written.notes)
+    table = form.write(some_model(1, gain="0,1,5"))
+    assert "the table of gains is not written: XGBoost knows exp2 and linear only" in table.notes
+    assert form.read(table.content, "file").gain is None
 
 
 def test_other_ranges_become_chains() -> None:
