@@ -18,7 +18,7 @@ from lmart.cli.terminal.model_view import Explained, importance_table, model_lin
 from lmart.cli.terminal.run_view import curve_table, run_lines
 from lmart.cli.terminal.tree_view import tree_lines
 from lmart.errors import DataError, ModelError, counted, quote
-from lmart.formats.detection import data_format
+from lmart.formats.detection import data_format, refuse_known
 from lmart.formats.documents.reading import for_models, open_rows
 from lmart.formats.format_records import beginning
 from lmart.formats.models.model_files import LONGEST_START, format_of, is_model, model_content, parse_model
@@ -56,6 +56,7 @@ def read(request: ShowRequest) -> ShownModel | RunReport:
         document = parse_report(content)
         if document is not None:
             return read_report(document, request.file)
+        refuse_known(content[:LONGEST_START], request.file, DataError, GIVE)
         if (found := _other_json(content)) is not None:
             raise DataError(f"this is neither a model nor a report of a run, but {found}; {GIVE}", request.file)
         _refuse_other(content, request.file)
@@ -97,8 +98,6 @@ def _other_json(content: bytes) -> str | None:
         return "a JSON list" if isinstance(document, list) else None
     if "format" in document:
         return None  # which the reader of models tells more of
-    if {"metrics", "conventions"} <= set(document):
-        return "what lmart eval --json prints"
     keys = ", ".join(quote(key) for key in list(document)[:KEYS_NAMED])
     more = ", ..." if len(document) > KEYS_NAMED else ""
     return f"JSON with {f'the keys {keys}{more}' if document else 'no key'}"

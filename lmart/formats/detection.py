@@ -4,28 +4,88 @@ from __future__ import annotations
 
 import csv
 import re
+from typing import NamedTuple
 
+from lmart.decimals import is_decimal
 from lmart.errors import DataError
 from lmart.formats.documents.column_names import LABEL_NAMES, QUERY_NAMES
 from lmart.formats.documents.delimited_header import csv_records
 from lmart.formats.documents.delimited_writer import DELIMITERS
-from lmart.formats.format_records import BLANKS
+from lmart.formats.format_records import BLANKS, BYTE_ORDER_MARK, FileError
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import DATA_FORMATS, OWN, format_of_name, model_format_of
 from lmart.streams import InputStream, open_input
 
 _HEAD = 1 << 16
 _JSON = re.compile(rb"\s*(\{\s*(\"|\}|$)|\[\s*([\[{\"]|$))")
-_FOREIGN = {
-    b"ARROW1": "Arrow (Feather)",
-    b"Obj\x01": "Avro",
-    b"SQLite format 3\0": "an SQLite database",
-    b"\x89HDF": "HDF5",
-    b"\x93NUMPY": "a NumPy array",
-    b"\xd0\xcf\x11\xe0": "an Excel workbook",
-}
 _READ = "give LETOR, CSV, TSV or Parquet"
+_SAVE = "save its content in a format that 'lmart convert --help' lists"
+_WORD = rb"[^\s:#,]+[ \t]+"
 _LETOR_CELL = re.compile(rb"(^|[ \t])(qid|\d+):")
+
+
+class KnownFile(NamedTuple):
+    """A kind of files that lmart does not read, but knows.
+
+    start  : regular expression that such a file matches from its beginning on, after a byte order mark
+    what   : the kind, in words
+    advice : what to do with such a file; '': give another one
+    """
+
+    start: bytes
+    what: str
+    advice: str = ""
+
+
+_KNOWN = (
+    KnownFile(rb"version https://git-lfs", "a pointer of Git LFS, not the file itself", "get it with 'git lfs pull'"),
+    KnownFile(rb"outs:\s*- (md5|hash|size|path):", "a pointer of DVC, not the file itself", "get it with 'dvc pull'"),
+    KnownFile(rb"\S{0,99}/annex/objects/", "a pointer of git-annex, not the file", "get it with 'git annex get'"),
+    KnownFile(rb"<{7} \S", "a file with a merge conflict of Git", "resolve the conflict"),
+    KnownFile(rb"(?i)\s*(<!doctype html|<html\b)", "a web page (HTML), perhaps an error message", "download it again"),
+    KnownFile(rb"\s*(<\?xml[^>]*>\s*)?<Error>", "an error message of a web server (XML)", "download it again"),
+    KnownFile(rb"\s*(<\?xml[^>]*>\s*)?<PMML\b", "a model in PMML"),
+    KnownFile(rb"CBM1(?=.{0,3}[\0-\x08])", "a model of CatBoost"),
+    KnownFile(rb'\s*\{(?=.*"(oblivious_trees|features_info)"\s*:)', "a model of CatBoost in JSON"),
+    KnownFile(rb"\x08[\x03-\x1f][\x12:B]", "an ONNX model", "give the model that it was made from"),
+    KnownFile(rb"/\* A ranking model written by lmart", "a model as C source", "give the model that it was made from"),
+    KnownFile(rb'\s*\{(?=.*"nbformat"\s*:)', "a Jupyter notebook"),
+    KnownFile(rb'\s*\{\s*"queries"\s*:.*"metrics"\s*:', "the measures that lmart eval --json prints"),
+    KnownFile(rb"\x80[\x02-\x05]|\(dp[0-9]|\(lp[0-9]|ccopy_reg\n", "a pickle (joblib)", _SAVE),
+    KnownFile(rb"RD[AX][23]\n|X\n\0\0\0", "data of R", _SAVE),
+    KnownFile(rb"\x93NUMPY", "a NumPy array"),
+    KnownFile(rb"\x89HDF", "HDF5"),
+    KnownFile(rb"ARROW1\0|FEA1\0", "Arrow (Feather)"),
+    KnownFile(rb"Obj\x01", "Avro"),
+    KnownFile(rb"ORC[\0-\x08\x0e-\x1f]", "ORC"),
+    KnownFile(rb"SQLite format 3\0", "an SQLite database"),
+    KnownFile(rb"\xd0\xcf\x11\xe0", "an Excel workbook"),
+    KnownFile(rb".{257}ustar", "a tar archive", "unpack it"),
+    KnownFile(rb"%PDF-|\x89PNG|\xff\xd8\xff|GIF8", "a picture or a PDF"),
+    KnownFile(rb"\x7fELF|#!.*?/bin/", "a program"),
+)
+_TREC = (  # which the header of a table may look like
+    KnownFile(rb"(?:" + _WORD + rb"){3}-?[0-9]+[ \t\r]*(?:\n|\Z)", "TREC qrels", "lmart eval reads them as --qrels"),
+    KnownFile(_WORD + rb"Q0[ \t]+(?:" + _WORD + rb"){3}\S", "a TREC run", "lmart eval reads it as --run"),
+)
+
+
+def refuse_known(head: bytes, path: str, error: FileError, give: str, format: str = "") -> None:
+    """Raise an error for a file that lmart knows but does not read; not for a model or data.
+
+    head   : its first bytes, decompressed
+    path   : what to call it in messages
+    error  : to raise
+    give   : what to do with a file that cannot be used in any way
+    format : the format that it is to be read in; '': not known
+    """
+    start = head.removeprefix(BYTE_ORDER_MARK)
+    is_table = format in DATA_FORMATS and DATA_FORMATS[format].is_named
+    kinds = _KNOWN if is_table else (*_KNOWN, *_TREC)
+    known = next((one for one in kinds if re.match(one.start, start, re.DOTALL)), None)
+    if known is not None:
+        advice = f"; {known.advice}" if known.advice else f", which lmart does not read; {give}"
+        raise error(f"this is {known.what}{advice}", path)
 
 
 def detect_format(path: str, kind: str | None = None) -> str:
@@ -41,11 +101,13 @@ def detect_format(path: str, kind: str | None = None) -> str:
         head = read_head(stream)
     finally:
         stream.close()
-    if kind == "data":
-        refuse_foreign(path, head, "")
     if (model := model_format_of(head)) is not None:
         return model
-    return OWN if head.lstrip(BLANKS).startswith(b"{") else data_format(path, head, ReadOptions())
+    found = OWN if head.lstrip(BLANKS).startswith(b"{") else data_format(path, head, ReadOptions())
+    refuse_known(head, path, DataError, f"{_READ}, or a model", found)
+    if kind == "data":
+        refuse_foreign(path, head, found)
+    return found
 
 
 def read_head(stream: InputStream) -> bytes:
@@ -67,15 +129,17 @@ def refuse_foreign(path: str, head: bytes, format: str) -> None:
     head   : its first bytes
     format : the format that it is to be read in; '': not known
     """
-    if _JSON.match(head) and model_format_of(head) is None and format != "parquet":
+    if model_format_of(head) is not None:
+        return
+    refuse_known(head, path, DataError, _READ, format)
+    if _JSON.match(head) and format != "parquet":
         raise DataError(f"JSON is not read as data; {_READ}", path)
-    for magic, what in _FOREIGN.items():
-        if head.startswith(magic):
-            raise DataError(f"is {what}, which is not read as data; {_READ}", path)
 
 
 def data_format(path: str, head: bytes, options: ReadOptions) -> str:
     """Return the format of data: Parquet by content; else by name; else CSV or TSV when there is a header for it.
+
+    Cells that are numbers alone are those of a table whose header is missing, which its reader tells.
 
     path    : the input
     head    : its first bytes
@@ -100,7 +164,8 @@ def data_format(path: str, head: bytes, options: ReadOptions) -> str:
             fields = next(csv_records([line.decode("utf-8")], name), [])
         except (UnicodeDecodeError, csv.Error):
             continue
-        if len(fields) > 1 and wanted & {field.strip().lower() for field in fields}:
+        cells = {field.strip().lower() for field in fields}
+        if (len(fields) > 1 and wanted & cells) or (len(fields) > 2 and all(map(is_decimal, cells))):
             return name
     if named is not None:
         return named.name

@@ -24,6 +24,7 @@ Writer = TypeVar("Writer")
 FileError: TypeAlias = type[DataError] | type[ModelError] | type[OutputError]
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 BLANKS = b" \t\r\n"
+GIVE_MODEL = "give a model of lmart, or of a tool that 'lmart convert --help' lists"
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _FOREIGN = {
     b"BZh": "bzip2",
     b"\xfd7zXZ\x00": "xz",
-    b"PK\x03\x04": "zip",
+    b"PK\x03\x04": "zip (as .npz and .xlsx files are)",
     b"7z\xbc\xaf\x27\x1c": "7z",
     b"\x1f\x9d": "compress",
     b"\x04\x22\x4d\x18": "lz4",

@@ -235,7 +235,6 @@ def test_standard_input_and_compressed_files(folder: Path, tmp_path: Path) -> No
         (b'{"a": 1, "b": [], "c": 2, "d": 3}', "but JSON with the keys 'a', 'b', 'c', ..."),
         (b"{}", "but JSON with no key"),
         (b"[1, 2]", "but a JSON list"),
-        (b'{"queries": 1, "metrics": {}, "conventions": {}}', "but what lmart eval --json prints"),
         (b'{"settings": {"trees": 3', "this report of a run is no whole JSON"),
         (b'{"settings": {}, "rounds": 3, "rankers": 3, "metric": "map"}', "this report of a run is damaged"),
         (b'{"format": "lmart", "version": 99}', "this lmart knows up to 2"),

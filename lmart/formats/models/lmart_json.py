@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lmart.errors import LmartError, ModelError, first_repeated, quote
+from lmart.formats.format_records import GIVE_MODEL
 from lmart.formats.models.json_text import BLANKS, parse_json, spelled
 from lmart.formats.models.lmart_json_trees import INTEGERS, NUMBERS, VERSION, read_trees
 from lmart.formats.models.written_model import WrittenModel
@@ -24,8 +25,6 @@ from lmart.gains import Gain
 from lmart.scoring.ensemble import Ensemble, RankerPart, Tree
 
 FORMAT = "lmart"
-
-GIVE = "give a model of lmart, or of a tool that 'lmart convert --help' lists"
 HEAD_KEYS = (
     *("format", "version", "settings", "gain", "absent", "base_score", "sums", "average"),
     *("feature_ids", "feature_names", "rankers", "trees"),
@@ -140,20 +139,20 @@ def model_from_json(content: bytes, path: str) -> Ensemble:
 def _parse(content: bytes, path: str) -> object:
     """Return what the JSON text says; one clear line for everything that is not strict JSON."""
     if not content.removeprefix(codecs.BOM_UTF8).strip(BLANKS.encode()):
-        raise ModelError(f"the file is empty; {GIVE}", path)
+        raise ModelError(f"the file is empty; {GIVE_MODEL}", path)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as fault:
         line = content.count(b"\n", 0, fault.start) + 1
         raise ModelError(
-            f"this is no model: it is not UTF-8 text; {GIVE}",
+            f"this is no model: it is not UTF-8 text; {GIVE_MODEL}",
             path,
             line,
         ) from None
     start = text.lstrip(BLANKS)[:200].split("\n", 1)[0].rstrip(BLANKS)
     if not start.startswith("{"):
         raise ModelError(
-            f"this is no lmart model: it starts with {quote(start, 40)}; {GIVE}",
+            f"this is no lmart model: it starts with {quote(start, 40)}; {GIVE_MODEL}",
             path,
         )
     return parse_json(content, path, strict=True)

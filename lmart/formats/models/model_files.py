@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lmart.errors import DataError, ModelError
-from lmart.formats.format_records import BYTE_ORDER_MARK, beginning
+from lmart.formats.detection import refuse_known
+from lmart.formats.format_records import BYTE_ORDER_MARK, GIVE_MODEL, beginning
 from lmart.formats.models.written_model import WrittenModel
 from lmart.formats.registry import MODEL_FORMATS, OWN, model_format_of
 from lmart.scoring.ensemble import Ensemble
@@ -32,6 +33,8 @@ def parse_model(content: bytes, path: str, format: str | None = None) -> Ensembl
     format  : name of its format; None: recognised by its content
     ModelError when it is no sound model, or its format is not read.
     """
+    if not is_model(content):
+        refuse_known(content[:LONGEST_START], path, ModelError, GIVE_MODEL)
     return MODEL_FORMATS[format or format_of(content)].load_reader(path, ModelError)(content, path)
 
 

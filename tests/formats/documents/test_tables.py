@@ -425,8 +425,8 @@ def test_an_index_that_pandas_wrote_is_left_out_and_told_once(tmp_path: Path) ->
         ("d.csv", b'[{"label": 1, "qid": 2, "a": 3}]\n', "JSON is not read as data"),
         ("d", b'[\n {"label": 1}]\n', "JSON is not read as data"),
         ("m.json", b'{"format": "lmart", "version": 1}\n', "is a model by its name or content (lmart)"),
-        ("d.feather", b"ARROW1\0\0", "is Arrow (Feather), which is not read as data"),
-        ("d.h5", b"\x89HDF\r\n\x1a\n", "is HDF5, which is not read as data"),
+        ("d.feather", b"ARROW1\0\0", "this is Arrow (Feather), which lmart does not read; give LETOR"),
+        ("d.h5", b"\x89HDF\r\n\x1a\n", "this is HDF5, which lmart does not read; give LETOR"),
     ],
 )
 def test_a_format_that_is_not_read_is_named(name: str, content: bytes, what: str, tmp_path: Path) -> None:
