@@ -111,6 +111,7 @@ def test_names_of_measures_objectives_and_trees_are_in_their_records() -> None:
     of_ranklib = {("formats/models/ranklib.py", name) for name in ("lambdamart", "ranknet")}  # its names of its rankers
     records = {"settings/kinds.py", "measures/kinds.py"}
     records |= {"settings/recipe.py", "training/search_space.py"}  # tables of combinations
+    records |= {"training/objectives/pairs.py"}  # how each weights pairs
     records |= {"foreign_names.py"}  # what others call them
     names = {*KINDS, *OBJECTIVES, *TREE_FORMS}
     found = set()

@@ -25,23 +25,10 @@ class RankedQueries(NamedTuple):
     order: Int32Array
 
 
-class NdcgTables(NamedTuple):
-    """The inputs of NDCG.
-
-    gains             : float64[n_documents], by row, scaled so that none is above 1
-    inverse_ideal_dcg : float64[n_queries], 1 / ideal DCG of the scaled gains; 0 for a query in which no gain is above 0
-    discount          : float64[>= documents of the longest query], 1 / log2(rank + 2)
-    """
-
-    gains: Float64Array
-    inverse_ideal_dcg: Float64Array
-    discount: Float64Array
-
-
 class PairSettings(NamedTuple):
     """Settings of the cost of a pair.
 
-    truncation : a pair counts when its upper document is at a rank below this; 0: all pairs
+    truncation : a pair counts when its upper document is at a rank below this
     sigma      : slope of the pair's sigmoid, > 0
     normalize  : whether to normalize by query, as LightGBM's lambdarank_norm
     """
@@ -51,36 +38,8 @@ class PairSettings(NamedTuple):
     normalize: bool
 
 
-class PairBlock(NamedTuple):
-    """The pairs whose weights are in memory at a time.
-
-    They are those of the queries first_query..last_query - 1 whose upper document is at the ranks
-    first_rank..last_rank - 1. Their weights are a float64[documents of these queries * (last_rank - first_rank)], query
-    after query. Those of a query of n documents are a [last_rank - first_rank, n] in C order, indexed by the upper
-    document's rank less first_rank, and by the lower document's rank; entries that belong to no pair are neither
-    written nor read.
-    """
-
-    first_query: int
-    last_query: int
-    first_rank: int
-    last_rank: int
-
-
 class Gradients(NamedTuple):
     """First and second derivatives of the cost by each document's score, float64[n_documents]; hessians >= 0."""
 
     gradients: Float64Array
     hessians: Float64Array
-
-
-class PairSums(NamedTuple):
-    """Sums over the pairs of a range of queries, without the factors sigma, sigma^2 and query weight.
-
-    gradients, hessians : float64[documents of the range], whole units of a power of two
-    totals              : float64[queries of the range], sum of |lambda| over the pairs of a query
-    """
-
-    gradients: Float64Array
-    hessians: Float64Array
-    totals: Float64Array

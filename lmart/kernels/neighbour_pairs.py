@@ -12,9 +12,10 @@ import numpy as np
 from lmart.array_types import Float64Array, Int32Array
 from lmart.kernels.bit_mixing import mix_bits
 from lmart.kernels.exact_math import exp_minus
-from lmart.kernels.gradient_arrays import PairSums, RankedQueries
+from lmart.kernels.gradient_arrays import Gradients, PairSettings, RankedQueries
 from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
 from lmart.kernels.ordering import longest_query
+from lmart.kernels.pair_sums import write_query_gradients
 from lmart.kernels.random_orders import (
     FIRST_GUESS,
     OrderBuffers,
@@ -173,32 +174,70 @@ def add_orders_of_query(
             add_neighbour_pairs(buffers.order[:n_kept], query, orders.rank_weights, sigma, pairs)
 
 
+@inner_kernel
+def write_gradients_of_query(
+    q: int,
+    queries: RankedQueries,
+    query: QueryDocuments,
+    orders: RandomOrders,
+    settings: PairSettings,
+    buffers: OrderBuffers,
+    pairs: PairBuffers,
+    output: Gradients,
+) -> None:
+    """Write each document's gradient and hessian of one query.
+
+    q        : the query, of at least two documents, in
+    queries  : all queries, in
+    query    : the documents of this query; gradients and hessians are scratch, the rest is in
+    orders   : what is drawn, in
+    settings : sigma and normalize are read, in
+    buffers  : scratch
+    pairs    : gradients[0] and hessians[0] are 0, in; the rest is scratch
+    output   : float64[n_documents], by row, out for the rows of this query
+    """
+    n_ranks = len(orders.rank_weights)
+    for k in range(len(query.scores)):
+        query.gradients[k] = query.hessians[k] = 0.0
+    for k in range(n_ranks):
+        pairs.sizes[k] = 0.0
+    start = queries.query_offsets[q]
+    add_orders_of_query(start, query, orders, settings.sigma, buffers, pairs)
+    total = 0.0
+    for k in range(n_ranks):
+        total += pairs.sizes[k]
+    rows = queries.order[start : queries.query_offsets[q + 1]]
+    sums = Gradients(query.gradients, query.hessians)
+    write_query_gradients(rows, sums, total, queries.query_weights[q], settings, output)
+
+
 @kernel
-def add_pairs_of_random_orders(
+def neighbour_gradients(
     queries: RankedQueries,
     exponentials: Float64Array,
     relevance: Float64Array,
     orders: RandomOrders,
-    sigma: float,
+    settings: PairSettings,
     first_query: int,
     last_query: int,
-    sums: PairSums,
+    output: Gradients,
 ) -> None:
-    """Draw random orders of each query, and add the pairs of documents at adjacent ranks.
+    """Write each document's gradient and hessian of a cost of pairs of neighbours in random orders.
 
-    queries      : all queries; those of weight 0 are left out; their order is not read, in
+    queries      : all queries, with their rows in the order of the data; those of weight 0 get zeros, in
     exponentials : float64[n_documents], by row, from `write_softmax_numerators`, in
     relevance    : float64[n_documents], by row, from 0 to 1, in
     orders       : what is drawn, in
-    sigma        : float64, > 0, in
-    first_query, last_query : the queries first_query..last_query - 1 are added, in
-    sums         : of these queries, by row, whole units, out, 0 before
+    settings     : sigma and normalize are read, in
+    first_query, last_query : the queries first_query..last_query - 1 are worked on, in
+    output       : float64[n_documents], by row, out, overwritten for these queries
 
-    Equation: see `write_keys` and `add_neighbour_pairs`. A document's random bits for three orders are one hash of its
-    row. Parallel: the caller runs ranges of queries side by side, each with sums of its own.
-    Cost: O(n_orders (n + n_ranks^2)) in vector code for a query of n documents.
+    Equation: see `write_keys`, `add_neighbour_pairs` and `write_query_gradients`. A document's random bits for three
+    orders are one hash of its row. Parallel: the caller runs ranges of queries side by side; a query writes only its
+    own rows. Cost: O(n_orders (n + n_ranks^2)) in vector code for a query of n documents.
     """
-    query_offsets, n_ranks = queries.query_offsets, len(orders.rank_weights)
+    scores, query_weights, query_offsets, _ = queries
+    n_ranks = len(orders.rank_weights)
     longest = longest_query(query_offsets, first_query, last_query)
     n_padded = padded_length(longest)
     numbers, indices = np.zeros((2, n_padded), np.float32), np.zeros((3, n_padded), np.int32)
@@ -206,20 +245,15 @@ def add_pairs_of_random_orders(
     buffers = OrderBuffers(random_bits, numbers[0], numbers[1], indices[0], indices[1], indices[2])
     by_rank = np.zeros((6, n_ranks + 2))
     pairs = PairBuffers(by_rank[0], by_rank[1], by_rank[2], by_rank[3], by_rank[4], by_rank[5])
-    first_row = query_offsets[first_query]
+    sums = np.empty((2, longest))
     for q in range(first_query, last_query):
         start, stop = query_offsets[q], query_offsets[q + 1]
-        if queries.query_weights[q] == 0.0 or stop - start < 2 or n_ranks < 1:
+        for row in range(start, stop):
+            output.gradients[row] = output.hessians[row] = 0.0
+        n = stop - start
+        if query_weights[q] == 0.0 or n < 2 or n_ranks < 1:
             continue
         query = QueryDocuments(
-            queries.scores[start:stop],
-            exponentials[start:stop],
-            relevance[start:stop],
-            sums.gradients[start - first_row : stop - first_row],
-            sums.hessians[start - first_row : stop - first_row],
+            scores[start:stop], exponentials[start:stop], relevance[start:stop], sums[0, :n], sums[1, :n]
         )
-        for k in range(n_ranks):
-            pairs.sizes[k] = 0.0
-        add_orders_of_query(start, query, orders, sigma, buffers, pairs)
-        for k in range(n_ranks):
-            sums.totals[q - first_query] += pairs.sizes[k]
+        write_gradients_of_query(q, queries, query, orders, settings, buffers, pairs, output)

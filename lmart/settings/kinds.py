@@ -12,7 +12,7 @@ Relevance = Literal["gain", "order of gains", "label", "relevant", "stopping pro
 
 @dataclass(frozen=True)
 class ObjectiveKind:
-    """An objective. Its class is OBJECTIVE in training/objectives/NAME.py, which has the equations.
+    """An objective.
 
     name        : as it is written, such as `lambdamart`
     meaning     : one line for help and man pages, without what it ignores
@@ -21,6 +21,7 @@ class ObjectiveKind:
     whole_query : it is a cost of whole queries, to which truncation and normalize mean nothing
     positions   : it can learn a bias of positions
     random      : it draws by chance in each round
+    module      : the file in training/objectives whose class OBJECTIVE computes it
     """
 
     name: str
@@ -29,6 +30,7 @@ class ObjectiveKind:
     whole_query: bool = False
     positions: bool = False
     random: bool = False
+    module: str = "pairs"
 
     @property
     def ignored(self) -> tuple[str, ...]:
@@ -100,6 +102,7 @@ _OBJECTIVES = (
         "round, and the softmax of scores",
         whole_query=True,
         random=True,
+        module="xendcg",
     ),
     ObjectiveKind(
         "yetirank",
@@ -108,6 +111,7 @@ _OBJECTIVES = (
         "count",
         "label",
         random=True,
+        module="yetirank",
     ),
 )
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from lmart.array_types import Float64Array
 from lmart.gains import Gain, discount_table
 from lmart.kernels import measures, ordering, pair_gradients
-from lmart.kernels.gradient_arrays import Gradients, NdcgTables, PairSettings, RankedQueries
+from lmart.kernels.gradient_arrays import Gradients, PairSettings, RankedQueries
+from lmart.kernels.pair_weights import NDCG, PairWeighting
 
 grades = st.integers(0, 4)
 steps = st.integers(-40, 40).map(lambda step: step / 16)  # ties on purpose
@@ -38,9 +39,9 @@ def lambdas(
     ordering.order_documents(s, offsets, 0, 1, order)
     g, h = np.empty(len(y)), np.empty(len(y))
     queries = RankedQueries(s, np.ones(1), offsets, order)
-    chosen = PairSettings(truncation, sigma, normalize)
-    ndcg = NdcgTables(gains, inverse, discount)
-    pair_gradients.lambda_gradients(queries, ndcg, chosen, 0, 1, Gradients(g, h))
+    chosen = PairSettings(truncation or len(y), sigma, normalize)
+    weighting = PairWeighting(NDCG, gains, inverse, discount, np.zeros(0), 1.0)
+    pair_gradients.pair_gradients(queries, weighting, chosen, 0, 1, Gradients(g, h))
     return g, h
 
 

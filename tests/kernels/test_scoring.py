@@ -162,6 +162,6 @@ def test_masks_equal_their_twin(seed: int, n_leaves: int) -> None:
     for document in range(scoring.BLOCK):
         total = 0.0
         for masks, values in trees:
-            total += values[reference.scoring.leaf_left(masks, n_leaves, codes[:, document].tolist())]
+            total += values[reference.scoring.first_leaf(masks, n_leaves, codes[:, document].tolist())]
         expected.append(total)
     assert add(trees, codes) == expected

@@ -1,6 +1,6 @@
 """Objectives: the gradients and hessians that each tree is fitted to.
 
-Each has a record in `settings.kinds`, and its equations in the file of its name here, whose class is `OBJECTIVE`.
+Each has a record in `settings.kinds`, which names the file here whose class `OBJECTIVE` computes it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def prepare(
     by_query = weights is not None and len(weights) == n_queries
     query_weights = weights if weights is not None and by_query else np.ones(n_queries)
     row_weights = None if by_query else weights
-    module = import_module(f"lmart.training.objectives.{settings.objective.name}")
+    module = import_module(f"lmart.training.objectives.{settings.objective.module}")
     chosen: type[Objective] = module.OBJECTIVE
     task = Task(settings, offsets, dataset.labels, gains, query_weights, row_weights, pool, positions, first_row)
     return chosen(task)

@@ -1,7 +1,8 @@
-"""Objectives whose cost is a weighted sum over pairs of documents.
+"""lambdamart, lambdaloss, ranknet, map, mrr and err: costs that are weighted sums over pairs of documents.
 
 The cost of a pair is weight x log(1 + exp(-sigma (s_i - s_j))), i the better document. The weight may depend on the
-order of the documents, but is treated as a constant in the derivatives (Burges 2010, section 4).
+order of the documents, but is treated as a constant in the derivatives (Burges 2010, section 4). The weights of each
+objective have their equation in kernels.pair_weights.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ from collections.abc import Callable
 import numpy as np
 
 from lmart.array_types import Float64Array
-from lmart.kernels import measures, ordering, pair_gradients
-from lmart.kernels.gradient_arrays import NdcgTables, PairBlock, PairSettings, PairSums, RankedQueries
+from lmart.gains import discount_table, stop_probabilities
+from lmart.kernels import measures, ordering, pair_gradients, pair_weights
+from lmart.kernels.gradient_arrays import PairSettings, RankedQueries
+from lmart.kernels.pair_weights import PairWeighting
 from lmart.training.objectives.base import Gradients, Objective, Task
 
-WEIGHTS = 1 << 18  # number of pair weights in memory at a time
+MU = 10.0  # lambdaloss: factor of the weight that depends on the rank distance, as in the paper
 
 
 class PairObjective(Objective):
@@ -24,47 +27,99 @@ class PairObjective(Objective):
     task : the training set, with the settings of the ranker
 
     The gradients of a query sum to exactly 0 unless rows have weights of their own.
-
-    LARGEST_WEIGHT : bound of the absolute weight of a pair
-    weigh_pairs    : the kernel that weighs pairs by the relevance of their documents (kernels.pair_weights)
     """
-
-    LARGEST_WEIGHT = 1.0
-    weigh_pairs: Callable[[Float64Array, RankedQueries, PairBlock, Float64Array], None]
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
         self._settings = pair_settings(task, min(task.settings.truncation, task.longest))
         self._order = np.arange(len(task.gains), dtype=np.int32)
-
-    def _weigh(self, queries: RankedQueries, block: PairBlock, out: Float64Array) -> None:
-        """Write the weights of a block of pairs, in size at most LARGEST_WEIGHT.
-
-        queries : ranked by score; queries of weight 0 may be left out
-        block   : which pairs
-        out     : float64, overwritten, laid out as `PairBlock` says
-        """
-        self.weigh_pairs(self.relevance, queries, block, out)
+        self._weighting = WEIGHTINGS[task.settings.objective.name](task)
+        self.relevance = self._weighting.relevance
 
     def _write(self, scores: Float64Array, round_number: int, out: Gradients) -> None:
-        self.task.pool.run(self._write_range, [(scores, *queries, out) for queries in self.task.ranges])
+        task, order, offsets = self.task, self._order, self.task.query_offsets
+        task.pool.run(ordering.order_documents, [(scores, offsets, *queries, order) for queries in task.ranges])
+        ranked = RankedQueries(scores, task.query_weights, offsets, order)
+        fixed = ranked, self._weighting, self._settings
+        task.pool.run(pair_gradients.pair_gradients, [(*fixed, *queries, out) for queries in task.ranges])
 
-    def _write_range(self, scores: Float64Array, first_query: int, last_query: int, out: Gradients) -> None:
-        """Write the derivatives of the queries first_query..last_query - 1, one block of pairs at a time."""
-        offsets, settings = self.task.query_offsets, self._settings
-        queries = RankedQueries(scores, self.task.query_weights, offsets, self._order)
-        ordering.order_documents(scores, offsets, first_query, last_query, self._order)
-        n = int(offsets[last_query] - offsets[first_query])
-        longest = int(np.diff(offsets[first_query : last_query + 1]).max(initial=0))
-        n_ranks = min(settings.truncation, longest - 1)
-        step = max(1, min(n_ranks, WEIGHTS // max(1, n)))
-        weights = np.empty(n * step)
-        sums = PairSums(np.zeros(n), np.zeros(n), np.zeros(last_query - first_query))
-        for rank in range(0, n_ranks, step):
-            block = PairBlock(first_query, last_query, rank, min(rank + step, n_ranks))
-            self._weigh(queries, block, weights)
-            pair_gradients.add_weighted_pairs(queries, weights, self.LARGEST_WEIGHT, settings, block, sums)
-        pair_gradients.write_weighted(sums, queries, settings, first_query, last_query, out)
+
+def _equal(task: Task, kind: int = pair_weights.EQUAL, relevance: Float64Array | None = None) -> PairWeighting:
+    """ranknet: all pairs weigh 1 and of gains only the order counts. Others replace what differs."""
+    return PairWeighting(
+        kind=kind,
+        relevance=task.gains if relevance is None else relevance,
+        scale=np.ones(len(task.query_offsets) - 1),
+        discount=discount_table(task.longest),
+        by_distance=np.zeros(0),
+        largest_weight=1.0,
+    )
+
+
+def _ndcg(task: Task) -> PairWeighting:
+    """lambdamart: by the change of NDCG when the documents change places; the ideal DCG is that at the truncation."""
+    plain = _equal(task, pair_weights.NDCG)
+    return plain._replace(scale=_inverse(_ideal_dcg(task, plain.discount)))
+
+
+def _ndcg_loss(task: Task) -> PairWeighting:
+    """lambdaloss: NDCG-Loss2++, a mixture of the weights of lambdamart and of NDCG-Loss2 (Wang et al. 2018)."""
+    plain = _ndcg(task)
+    by_distance = np.append(0.0, MU * (plain.discount[:-1] - plain.discount[1:]))
+    return plain._replace(kind=pair_weights.NDCG_LOSS, by_distance=by_distance, largest_weight=1.0 + MU)
+
+
+def _average_precision(task: Task) -> PairWeighting:
+    """map: by the change of average precision of the whole list."""
+    plain = _equal(task, pair_weights.AVERAGE_PRECISION, _relevant(task))
+    n_relevant = np.diff(np.append(0.0, np.cumsum(plain.relevance))[task.query_offsets])
+    return plain._replace(scale=_inverse(n_relevant))
+
+
+def _reciprocal_rank(task: Task) -> PairWeighting:
+    """mrr: by the change of 1 / rank of the first relevant document."""
+    return _equal(task, pair_weights.RECIPROCAL_RANK, _relevant(task))
+
+
+def _expected_reciprocal_rank(task: Task) -> PairWeighting:
+    """err: by the change of the mean of 1 / rank where a reader stops, who stops at a document by its label."""
+    stops = stop_probabilities(task.labels, task.settings.largest_label)
+    return _equal(task, pair_weights.EXPECTED_RECIPROCAL_RANK, stops)
+
+
+def _relevant(task: Task) -> Float64Array:
+    """Return 1 for each relevant document, else 0: relevant is a label above 0, as in the measures."""
+    return np.asarray(task.labels > 0, np.float64)
+
+
+def _ideal_dcg(task: Task, discount: Float64Array) -> Float64Array:
+    """Return the ideal DCG of each query at the truncation."""
+    ideal = np.empty(len(task.query_offsets) - 1)
+    order = np.arange(len(task.gains), dtype=np.int32)
+    gains, offsets = task.gains, task.query_offsets
+    task.pool.run(ordering.order_documents, [(gains, offsets, *queries, order) for queries in task.ranges])
+    best = measures.RankedDocuments(order, gains, gains, offsets)
+    cutoff = max(1, min(task.settings.truncation, task.longest))
+    task.pool.run(
+        measures.discounted_sums, [(best, discount, *queries, cutoff, False, ideal) for queries in task.ranges]
+    )
+    return ideal
+
+
+def _inverse(values: Float64Array) -> Float64Array:
+    """Return 1 / value, and 0 for 0."""
+    inverse: Float64Array = np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
+    return inverse
+
+
+WEIGHTINGS: dict[str, Callable[[Task], PairWeighting]] = {
+    "lambdamart": _ndcg,
+    "ranknet": _equal,
+    "lambdaloss": _ndcg_loss,
+    "map": _average_precision,
+    "mrr": _reciprocal_rank,
+    "err": _expected_reciprocal_rank,
+}
 
 
 def pair_settings(task: Task, truncation: int) -> PairSettings:
@@ -76,29 +131,4 @@ def pair_settings(task: Task, truncation: int) -> PairSettings:
     return PairSettings(int(truncation), float(task.settings.sigma), bool(task.settings.normalize))
 
 
-def ndcg_tables(task: Task, discount: Float64Array, truncation: int) -> NdcgTables:
-    """Return the gains, 1 / ideal DCG of each query, 0 where nothing has a gain, and the discounts.
-
-    task       : the training set
-    discount   : float64[>= documents of the longest query], 1/log2(rank + 2)
-    truncation : ranks that count in the ideal DCG
-    """
-    ideal = np.empty(len(task.query_offsets) - 1)
-    order = np.arange(len(task.gains), dtype=np.int32)
-    gains, offsets = task.gains, task.query_offsets
-    task.pool.run(ordering.order_documents, [(gains, offsets, *queries, order) for queries in task.ranges])
-    best = measures.RankedDocuments(order, gains, gains, offsets)
-    cutoff = max(1, truncation)
-    task.pool.run(
-        measures.discounted_sums, [(best, discount, *queries, cutoff, False, ideal) for queries in task.ranges]
-    )
-    inverse: Float64Array = np.divide(1.0, ideal, out=np.zeros_like(ideal), where=ideal > 0)
-    return NdcgTables(task.gains, inverse, discount)
-
-
-def binary_relevance(task: Task) -> Float64Array:
-    """Return 1 for each relevant document, else 0, float64[n]: relevant is a label above 0, as in the measures.
-
-    task : with the labels
-    """
-    return np.asarray(task.labels > 0, np.float64)
+OBJECTIVE = PairObjective

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from lmart.array_types import Float64Array
-from lmart.kernels import listwise, neighbour_pairs, pair_gradients
-from lmart.kernels.gradient_arrays import PairSums, RankedQueries
+from lmart.kernels import listwise, neighbour_pairs
+from lmart.kernels.gradient_arrays import RankedQueries
 from lmart.training.objectives.base import Gradients, Objective, Task
 from lmart.training.objectives.pairs import pair_settings
 from lmart.training.objectives.random_keys import round_key
@@ -45,22 +45,17 @@ class YetiRank(Objective):
         self._exponentials = np.empty(len(task.labels))
 
     def _write(self, scores: Float64Array, round_number: int, out: Gradients) -> None:
-        key = round_key(self.task.settings.seed, round_number)
-        self.task.pool.run(self._write_range, [(scores, key, *queries, out) for queries in self.task.ranges])
-
-    def _write_range(
-        self, scores: Float64Array, key: np.uint64, first_query: int, last_query: int, out: Gradients
-    ) -> None:
-        """Write the derivatives of the queries first_query..last_query - 1; key : of the round."""
-        offsets, sigma, exponentials = self.task.query_offsets, self._settings.sigma, self._exponentials
-        queries = (first_query, last_query)
-        listwise.write_softmax_numerators(scores, offsets, sigma, *queries, exponentials)
-        n = int(offsets[last_query] - offsets[first_query])
-        sums = PairSums(np.zeros(n), np.zeros(n), np.zeros(last_query - first_query))
-        by_row = RankedQueries(scores, self.task.query_weights, offsets, self._rows)  # as the sums are
-        orders = neighbour_pairs.RandomOrders(key, ORDERS, self._rank_weights, self.task.first_row)
-        neighbour_pairs.add_pairs_of_random_orders(by_row, exponentials, self.relevance, orders, sigma, *queries, sums)
-        pair_gradients.write_weighted(sums, by_row, self._settings, *queries, out)
+        task, settings, exponentials = self.task, self._settings, self._exponentials
+        offsets, first_row = task.query_offsets, task.first_row
+        task.pool.run(
+            listwise.write_softmax_numerators,
+            [(scores, offsets, settings.sigma, *queries, exponentials) for queries in task.ranges],
+        )
+        by_row = RankedQueries(scores, task.query_weights, offsets, self._rows)
+        key = round_key(task.settings.seed, round_number)
+        orders = neighbour_pairs.RandomOrders(key, ORDERS, self._rank_weights, first_row)
+        fixed = by_row, exponentials, self.relevance, orders, settings
+        task.pool.run(neighbour_pairs.neighbour_gradients, [(*fixed, *queries, out) for queries in task.ranges])
 
 
 OBJECTIVE = YetiRank

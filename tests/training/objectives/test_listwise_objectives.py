@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from lmart.array_types import Float64Array
 from lmart.gains import Gain
 from lmart.kernels import listwise, neighbour_pairs
-from lmart.kernels.gradient_arrays import PairSums, RankedQueries
+from lmart.kernels.gradient_arrays import PairSettings, RankedQueries
 from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool
 from lmart.training.boosting import train
@@ -83,10 +83,10 @@ def test_xendcg_against_its_twin(gain: str, sigma: float) -> None:
     settings = replace(settings_of("xendcg", sigma=sigma), gain=Gain.parse(gain), seed=5)
     g, h = prepare(data, settings, POOL, weights).compute_gradients(scores, 3)
     key = reference.random_numbers.round_key(5, 3)
-    worths: dict[str, Callable[[float], float]] = {"exp2": lambda label: 2.0**label - 1, "linear": float}
-    worth = worths.get(gain) or (lambda label: (0.0, 3.0, 5.0, 40.0, 41.0)[int(label)])
+    known: dict[str, Callable[[float], float]] = {"exp2": lambda label: 2.0**label - 1, "linear": float}
+    gain_of = known.get(gain) or (lambda label: (0.0, 3.0, 5.0, 40.0, 41.0)[int(label)])
     for q, (start, stop) in enumerate(zip(data.query_offsets[:-1], data.query_offsets[1:], strict=True)):
-        gains = [worth(label) for label in data.labels[start:stop]]
+        gains = [gain_of(label) for label in data.labels[start:stop]]
         gammas = [reference.random_numbers.uniform(row, key) for row in range(start, stop)]
         _, gradients, hessians = reference.gradients.cross_entropy(gains, scores[start:stop].tolist(), gammas, sigma)
         weight = weights[q] if len(set(gains)) > 1 else 0.0
@@ -179,12 +179,13 @@ def test_pairs_of_neighbours_cancel_exactly() -> None:
     scores, rank_weights = rng.normal(size=n), np.full(n - 1, 0.01)
     exponentials, offsets = np.empty(n), np.array([0, n])
     listwise.write_softmax_numerators(scores, offsets, 1.0, 0, 1, exponentials)
-    g, h, total = sums = PairSums(np.zeros(n), np.zeros(n), np.zeros(1))
-    queries = RankedQueries(scores, np.ones(1), offsets, rng.permutation(n).astype(np.int32))
+    g, h = out = Gradients(np.empty(n), np.empty(n))
+    queries = RankedQueries(scores, np.ones(1), offsets, np.arange(n, dtype=np.int32))
     orders = neighbour_pairs.RandomOrders(np.uint64(5), 3, rank_weights, 0)
-    neighbour_pairs.add_pairs_of_random_orders(queries, exponentials, rng.random(n), orders, 1.0, 0, 1, sums)
-    assert fsum(g) == 0 and fsum(np.abs(g)) > 1 and total[0] > 1
-    assert (np.concatenate([g, h, total]) * 2.0**45 % 1 == 0).all()
+    chosen = PairSettings(n, 1.0, False)
+    neighbour_pairs.neighbour_gradients(queries, exponentials, rng.random(n), orders, chosen, 0, 1, out)
+    assert fsum(g) == 0 and fsum(np.abs(g)) > 1
+    assert (np.concatenate([g, h]) * 2.0**45 % 1 == 0).all()
 
 
 def test_yetirank_prefers_no_row_when_scores_are_equal() -> None:

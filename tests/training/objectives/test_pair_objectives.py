@@ -184,11 +184,12 @@ def test_every_pair_that_changes_the_measure_counts(name: str) -> None:
 
 
 @ALL
-def test_bits_do_not_depend_on_parts_or_threads(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = random_dataset(4, n_queries=1000)
+def test_bits_do_not_depend_on_threads_ranges_or_earlier_rounds(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = random_dataset(4, n_queries=500)
     scores = np.random.default_rng(4).normal(size=data.n_documents)
     whole = prepare(data, settings_of(name), POOL).compute_gradients(scores)
-    monkeypatch.setattr("lmart.training.objectives.pairs.WEIGHTS", 1)  # the pairs of one rank at a time
+    ranges = [(q, min(q + 7, data.n_queries)) for q in range(0, data.n_queries, 7)]
+    monkeypatch.setattr("lmart.training.objectives.base.query_ranges", lambda offsets: ranges)
     with WorkerPool(3) as pool:
         objective = prepare(data, settings_of(name), pool)
         objective.compute_gradients(-scores)
