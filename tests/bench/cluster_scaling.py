@@ -67,8 +67,8 @@ def make_parts(folder: Path, n_parts: int, n_rows: int, n_features: int) -> list
     names = [f"{index}:" for index in range(1, n_features + 1)]
     for number, queries in enumerate(np.array_split(np.arange(n_queries), n_parts)):
         cells = rng.integers(0, VALUES, (len(queries) * QUERY_ROWS, n_features))
-        worth = cells[:, : min(8, n_features)].mean(axis=1) / VALUES + rng.normal(0, 0.1, len(cells))
-        labels = np.clip((worth * 10 - 3.5).astype(int), 0, 4)
+        relevance = cells[:, : min(8, n_features)].mean(axis=1) / VALUES + rng.normal(0, 0.1, len(cells))
+        labels = np.clip((relevance * 10 - 3.5).astype(int), 0, 4)
         rows = []
         for place, (label, row) in enumerate(zip(labels.tolist(), cells.tolist(), strict=True)):
             text = " ".join([f"{name}{value}" for name, value in zip(names, row, strict=True)])

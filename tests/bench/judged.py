@@ -70,5 +70,5 @@ def _dcg(data: Judged, gains: Float64Array, keys: Float64Array) -> Float64Array:
     query = data.query_of_document
     order = np.lexsort((keys, query))  # stable, and queries stay where they are
     ranks = np.arange(len(keys)) - data.offsets[query]
-    worth = np.where(ranks < CUTOFF, gains[order] / np.log2(ranks + 2.0), 0.0)
-    return np.bincount(query, worth, minlength=len(data.sizes)).astype(np.float64)
+    discounted = np.where(ranks < CUTOFF, gains[order] / np.log2(ranks + 2.0), 0.0)
+    return np.bincount(query, discounted, minlength=len(data.sizes)).astype(np.float64)

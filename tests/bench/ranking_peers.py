@@ -105,7 +105,7 @@ PEERS = {
     "lightgbm lambdarank": Peer("lightgbm", False, lightgbm(objective="lambdarank")),
     "lightgbm rank_xendcg": Peer("lightgbm", True, lightgbm(objective="rank_xendcg")),
     "xgboost default": Peer("xgboost", False, xgboost()),
-    # Without a least hessian of 1 too, which is another brake of its defaults.
+    # Without a least hessian of 1 too, which also restrains it by default.
     "xgboost l2 0": Peer("xgboost", False, xgboost(reg_lambda=0.0, min_child_weight=1e-3)),
     "catboost YetiRank": Peer("catboost", True, catboost("YetiRank")),
     "catboost LambdaMart": Peer("catboost", True, catboost("LambdaMart:metric=NDCG;top=10")),

@@ -21,8 +21,8 @@ def lambdamart(
 ) -> tuple[list[float], float]:
     """Scores of the training rows after `trees` rounds, everything by the definition and in floating point.
 
-    Also how close the closest decision was: the least share by which a chosen gain beat that of another parting, or the
-    least difference of scores in a query.
+    Also how close the closest decision was: the least share by which a chosen gain beat that of a split into other
+    sides, or the least difference of scores in a query.
     """
     n = len(gains)
     distinct = [sorted({row[f] for row in features}) for f in range(len(features[0]))]
@@ -50,8 +50,8 @@ def lambdamart(
             if not every:
                 break
             gain, _, _, _, left, at = max(every, key=lambda split: split[0])
-            parting = {left, frozenset(grown[at]) - left}
-            closest = min([closest, gain, *(1 - other[0] / gain for other in every if other[4] not in parting)])
+            sides = {left, frozenset(grown[at]) - left}
+            closest = min([closest, gain, *(1 - other[0] / gain for other in every if other[4] not in sides)])
             rows = grown[at]
             grown[at] = [d for d in rows if d in left]
             grown.append([d for d in rows if d not in left])

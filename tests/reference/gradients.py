@@ -10,7 +10,7 @@ from reference.measures import ranked_rows
 
 
 def pair_gradients(
-    worths: Sequence[float],
+    relevance: Sequence[float],
     scores: Sequence[float],
     truncation: int,
     sigma: float,
@@ -21,17 +21,17 @@ def pair_gradients(
 
     weigh : the weight of a pair, from the rows by score and the ranks of the better document and of the other
     """
-    n = len(worths)
+    n = len(relevance)
     order = ranked_rows(scores)
-    rank = {row: place for place, row in enumerate(order)}
-    cut = truncation or n
+    rank = {row: k for k, row in enumerate(order)}
+    n_ranks = truncation or n
     gradients, hessians, total = [0.0] * n, [0.0] * n, 0.0
-    spread = normalize and max(scores) != min(scores)
+    divide_by_distance = normalize and max(scores) != min(scores)
     for i in range(n):
         for j in range(n):
-            if worths[i] > worths[j] and min(rank[i], rank[j]) < cut:
+            if relevance[i] > relevance[j] and min(rank[i], rank[j]) < n_ranks:
                 delta = weigh(order, rank[i], rank[j])
-                if spread:
+                if divide_by_distance:
                     delta /= 0.01 + abs(scores[i] - scores[j])
                 rho = 1 / (1 + exp(sigma * (scores[i] - scores[j])))
                 gradients[i] -= sigma * rho * delta
@@ -52,53 +52,53 @@ def pair_lambdas(
 
 
 def distance_weights(
-    gains: Sequence[float], truncation: int, share_of_places: float, share_of_distance: float
+    gains: Sequence[float], truncation: int, discount_factor: float, distance_factor: float
 ) -> Callable[[list[int], int, int], float]:
-    """The weights of LambdaRank (shares 1 and 0), of NDCG-Loss2 (0 and 1) and of NDCG-Loss2++ (1 and 10)."""
+    """The weights of LambdaRank (factors 1 and 0), of NDCG-Loss2 (0 and 1) and of NDCG-Loss2++ (1 and 10)."""
     best = sorted(gains, reverse=True)[: truncation or len(gains)]
-    ideal = sum(gain / log2(place + 1) for place, gain in enumerate(best, 1))
+    ideal = sum(gain / log2(rank + 2) for rank, gain in enumerate(best))
 
     def weigh(order: list[int], better: int, other: int) -> float:
         apart = abs(better - other)
-        by_places = abs(1 / log2(better + 2) - 1 / log2(other + 2))
+        by_discount = abs(1 / log2(better + 2) - 1 / log2(other + 2))
         by_distance = 1 / log2(1 + apart) - 1 / log2(2 + apart)
         gained = (gains[order[better]] - gains[order[other]]) / ideal
-        return gained * (share_of_places * by_places + share_of_distance * by_distance)
+        return gained * (discount_factor * by_discount + distance_factor * by_distance)
 
     return weigh
 
 
 def swap_weights(
-    measure: Callable[[list[float], int], float], worths: Sequence[float]
+    measure: Callable[[list[float], int], float], relevance: Sequence[float]
 ) -> Callable[[list[int], int, int], float]:
     """As weights how much a measure of the whole list changes by a swap, from the definition."""
 
     def weigh(order: list[int], better: int, other: int) -> float:
         swapped = list(order)
         swapped[better], swapped[other] = swapped[other], swapped[better]
-        before, after = (measure([worths[row] for row in rows], len(rows)) for rows in (order, swapped))
+        before, after = (measure([relevance[row] for row in rows], len(rows)) for rows in (order, swapped))
         return abs(after - before)
 
     return weigh
 
 
-def cross_entropy_shares(
+def cross_entropy_distributions(
     gains: Sequence[float], scores: Sequence[float], gammas: Sequence[float], sigma: float
 ) -> tuple[list[float], list[float]]:
-    """The shares of labels and of scores that XE-NDCG compares."""
-    worths = [gain + 1 - gamma for gain, gamma in zip(gains, gammas, strict=True)]
-    heights = [exp(sigma * (score - max(scores))) for score in scores]
-    return [worth / sum(worths) for worth in worths], [height / sum(heights) for height in heights]
+    """The distributions phi of the labels and rho of the scores that XE-NDCG compares."""
+    targets = [gain + 1 - gamma for gain, gamma in zip(gains, gammas, strict=True)]
+    exponentials = [exp(sigma * (score - max(scores))) for score in scores]
+    return [t / sum(targets) for t in targets], [e / sum(exponentials) for e in exponentials]
 
 
 def cross_entropy(
     gains: Sequence[float], scores: Sequence[float], gammas: Sequence[float], sigma: float
 ) -> tuple[float, list[float], list[float]]:
     """XE-NDCG of one query, its gradients and its hessians."""
-    wanted, given = cross_entropy_shares(gains, scores, gammas, sigma)
-    cost = -sum(w * log(g) for w, g in zip(wanted, given, strict=True))
-    gradients = [sigma * (g - w) for w, g in zip(wanted, given, strict=True)]
-    return cost, gradients, [sigma**2 * g * (1 - g) for g in given]
+    phi, rho = cross_entropy_distributions(gains, scores, gammas, sigma)
+    cost = -sum(p * log(r) for p, r in zip(phi, rho, strict=True))
+    gradients = [sigma * (r - p) for p, r in zip(phi, rho, strict=True)]
+    return cost, gradients, [sigma**2 * r * (1 - r) for r in rho]
 
 
 def neighbour_lambdas(
@@ -114,11 +114,11 @@ def neighbour_lambdas(
     gradients, hessians, total = [0.0] * n, [0.0] * n, 0.0
     for noise in noises:
         order = sorted(range(n), key=lambda i: -(sigma * scores[i] + noise[i]))
-        for place, (i, j) in enumerate(pairwise(order)):
-            if labels[i] == labels[j] or (truncation and place >= truncation):
+        for rank, (i, j) in enumerate(pairwise(order)):
+            if labels[i] == labels[j] or (truncation and rank >= truncation):
                 continue
             better, other = (i, j) if labels[i] > labels[j] else (j, i)
-            weight = 0.85**place * (labels[better] - labels[other]) / max(labels) / len(noises)
+            weight = 0.85**rank * (labels[better] - labels[other]) / max(labels) / len(noises)
             rho = 1 / (1 + exp(min(sigma * (scores[better] - scores[other]), 700.0)))
             gradients[better] -= sigma * rho * weight
             gradients[other] += sigma * rho * weight

@@ -1,6 +1,6 @@
 """Measures of one query, from the definitions.
 
-Each takes what the documents of the query are worth in ranked order, best first; `measure_of_query`, whole documents.
+Each takes a value of each document in ranked order, best first, such as its gain; `measure_of_query`, documents.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ def tied_orders(scores: Sequence[float]) -> list[list[int]]:
 
 
 def over_tied_orders(
-    measure: Callable[..., float], scores: Sequence[float], worths: Sequence[float], *rest: object
+    measure: Callable[..., float], scores: Sequence[float], values: Sequence[float], *rest: object
 ) -> float:
     """Mean of a measure over all orders of the tied documents."""
     orders = tied_orders(scores)
-    return fsum(measure([worths[row] for row in order], *rest) for order in orders) / len(orders)
+    return fsum(measure([values[row] for row in order], *rest) for order in orders) / len(orders)
 
 
-def discounted_sums(worths: Sequence[float], cutoff: int, discount: Callable[[int], float]) -> float:
-    """Sum of worth x discount(0-based rank)."""
-    return fsum(worth * discount(rank) for rank, worth in enumerate(worths[:cutoff]))
+def discounted_sums(values: Sequence[float], cutoff: int, discount: Callable[[int], float]) -> float:
+    """Sum of value x discount(0-based rank)."""
+    return fsum(value * discount(rank) for rank, value in enumerate(values[:cutoff]))
 
 
 def precision_sums(relevant: Sequence[float], cutoff: int) -> float:

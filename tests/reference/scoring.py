@@ -14,12 +14,12 @@ PlainTree = tuple[Sequence[int], Sequence[float], Sequence[bool], Sequence[int],
 def leaf_reached(tree: PlainTree, row: Sequence[float]) -> int:
     """The leaf that a row of raw values (nan: missing) comes to."""
     columns, thresholds, missing_left, left, right, leaf_values = tree
-    place = 0 if len(leaf_values) > 1 else ~0
-    while place >= 0:
-        x = row[columns[place]]
-        goes_left = missing_left[place] if isnan(x) else x <= thresholds[place]
-        place = left[place] if goes_left else right[place]
-    return ~place
+    node = 0 if len(leaf_values) > 1 else ~0
+    while node >= 0:
+        x = row[columns[node]]
+        goes_left = missing_left[node] if isnan(x) else x <= thresholds[node]
+        node = left[node] if goes_left else right[node]
+    return ~node
 
 
 def score_rows(base_score: float, trees: Sequence[PlainTree], rows: Sequence[Sequence[float]]) -> list[float]:
@@ -53,10 +53,10 @@ def code_rows(
     return codes
 
 
-def leaf_left(strikes: Sequence[tuple[int, int, bool, int, int]], n_leaves: int, codes: Sequence[int]) -> int:
-    """The first leaf that no strike (column, plane of eight leaves, flip, code, bits that stay) takes from one row."""
+def first_leaf(masks: Sequence[tuple[int, int, bool, int, int]], n_leaves: int, codes: Sequence[int]) -> int:
+    """The first leaf of a row that no mask (column, bitvector byte, flip, code, bits that stay) clears."""
     alive = set(range(n_leaves))
-    for column, plane, flip, code, stay in strikes:
+    for column, byte, flip, code, stay in masks:
         if (255 - codes[column] if flip else codes[column]) > code:
-            alive -= {8 * plane + bit for bit in range(8) if not stay >> bit & 1}
+            alive -= {8 * byte + bit for bit in range(8) if not stay >> bit & 1}
     return min(alive)

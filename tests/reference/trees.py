@@ -34,7 +34,7 @@ def splits(
     ties.
     """
 
-    def worth(rows: Sequence[int]) -> float:
+    def leaf_gain(rows: Sequence[int]) -> float:
         h = sum(hessians[d] for d in rows) + l2
         return sum(gradients[d] for d in rows) ** 2 / h if h > 0 else 0.0
 
@@ -48,7 +48,7 @@ def splits(
                     continue
                 if min(sum(hessians[d] for d in rows) for rows in (left, right)) < min_hessian:
                     continue
-                gain = worth(left) + worth(right) - worth(documents)
+                gain = leaf_gain(left) + leaf_gain(right) - leaf_gain(documents)
                 if gain > 1e-9:
                     found.append((gain, f, code, side, frozenset(left)))
     return found
@@ -108,20 +108,20 @@ def oblivious_leaves(
         lefts: dict[tuple[int, int, bool], set[frozenset[int]]] = {}
         for own in every:
             for gain, f, code, side, left in own:
-                cut = (f, code, side)
-                sums[cut] = sums.get(cut, 0.0) + gain
-                lefts.setdefault(cut, set()).add(left)
+                split = (f, code, side)
+                sums[split] = sums.get(split, 0.0) + gain
+                lefts.setdefault(split, set()).add(left)
         if not sums:
             break
-        best = max(sums, key=lambda cut: (sums[cut], [-part for part in cut]))
-        closest = min([closest, *(1 - sums[cut] / sums[best] for cut in sums if lefts[cut] != lefts[best])])
+        best = max(sums, key=lambda split: (sums[split], [-part for part in split]))
+        closest = min([closest, *(1 - sums[split] / sums[best] for split in sums if lefts[split] != lefts[best])])
         f, code, side = best
-        parted: list[list[int]] = []
+        grown: list[list[int]] = []
         for rows in leaves:
             lower = [d for d in rows if (side if codes[f][d] == missing[f] else codes[f][d] <= code)]
             upper = [d for d in rows if d not in lower]
             sides = [lower, upper]
             heavy = all(sum(hessians[d] for d in part) >= min_hessian for part in sides)
-            parted += sides if heavy and min(map(len, sides)) >= max(1, min_docs) else [rows]
-        leaves = parted
+            grown += sides if heavy and min(map(len, sides)) >= max(1, min_docs) else [rows]
+        leaves = grown
     return {frozenset(rows) for rows in leaves}, closest

@@ -156,8 +156,8 @@ def grades(seed: int) -> RankingDataset:
     sizes = rng.integers(5, 30, 40)
     n = int(sizes.sum())
     features = rng.integers(1, 100, (n, 5)).astype(np.float64)
-    worth = features[:, 0] / 30 + features[:, 1] / 60 + rng.normal(size=n)
-    labels = np.clip(np.floor(worth - 0.5), 0, 4)
+    relevance = features[:, 0] / 30 + features[:, 1] / 60 + rng.normal(size=n)
+    labels = np.clip(np.floor(relevance - 0.5), 0, 4)
     return dataset(labels.tolist(), np.repeat(np.arange(len(sizes)), sizes).tolist(), features, ids=range(5))
 
 

@@ -56,9 +56,9 @@ def leaf_sets(grown: GrownTree | None, leaves: LocalLeaves, n: int) -> set[froze
 @settings(deadline=None)
 @given(documents, st.sampled_from([2, 4, 5, 8]), st.sampled_from([1, 2, 4]), st.sampled_from([0, 2]), st.booleans())
 def test_oblivious_trees_are_those_of_the_definition(
-    rows: list[tuple[float, int, int, int]], most: int, min_docs: int, least: int, brake: bool
+    rows: list[tuple[float, int, int, int]], most: int, min_docs: int, least: int, regularized: bool
 ) -> None:
-    l2 = 1.5 if brake else 0.0
+    l2 = 1.5 if regularized else 0.0
     chosen = TrainSettings(tree="oblivious", leaves=most, min_docs=min_docs, min_hessian=least, l2=l2)
     grown, leaves = grow(rows, chosen)
     distinct = [sorted({row[f] for row in rows if row[f] == row[f]}) for f in range(2)]
