@@ -318,7 +318,9 @@ def _close(word: str, known: Collection[str], likeness: float) -> list[str]:
     """Return the known names that are spelled most like a word; letters that changed places are like nothing else."""
     low = word.strip().lower().replace("_", "-")
     by_name = {one.lower().replace("_", "-"): one for one in known}
-    found = [one for one in by_name if _are_swapped(one, low) or one.endswith(f"--{low}")]
+    # scikit-learn's ColumnTransformer puts the step and two underscores before names of columns.
+    likely = (low, low.rpartition("--")[2])
+    found = [one for one in by_name if one.rpartition("--")[2] in likely or _are_swapped(one, low)]
     found = found or get_close_matches(low, by_name, 2, likeness)
     return [by_name[one] for one in found[:2]]
 

@@ -17,8 +17,10 @@ except ImportError as fault:
 from lmart.array_types import Float64Array
 from lmart.data.feature_names import is_index
 from lmart.data.python_dataset import Dataset
+from lmart.data.queries import offsets_of_ids
 from lmart.errors import ArrayError, SettingsError, quote
 from lmart.foreign_names import with_hints
+from lmart.formats.documents.column_names import QUERY_NAMES, no_such_column
 from lmart.interface.training import train
 from lmart.scoring.importance import split_importance
 from lmart.settings import options
@@ -163,7 +165,7 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         X : as in `fit`; it may lack the column of queries
         """
         validation.check_is_fitted(self)
-        X, _ = self._split_queries(X)
+        X, _ = self._split_queries(X, needed=False)
         X, _ = self._validated(X)
         return self.model_.predict(X, threads=self.threads)
 
@@ -205,19 +207,30 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
 
         warnings.warn(f"{WITHOUT_QID}; give qid, or the estimator a query_column", UserWarning, stacklevel=4)
 
-    def _split_queries(self, X: object, qid: object = None, group: object = None) -> tuple[Any, object]:
+    def _split_queries(
+        self, X: object, qid: object = None, group: object = None, needed: bool = True
+    ) -> tuple[Any, object]:
         """Return X without the column of queries, and the queries that it or the caller gives."""
-        if self.query_column is None:
+        column, columns = self.query_column, getattr(X, "columns", None)
+        if column is None:
             return X, qid
-        columns = getattr(X, "columns", None)
-        if columns is None:
-            raise ArrayError(f"query_column is {quote(self.query_column)}, but X is no DataFrame; give qid instead")
+        if columns is None or column not in list(columns):
+            if not needed or qid is not None or group is not None:
+                return X, qid
+            if columns is None:
+                how = "call set_output(transform='pandas') of the step before, or give qid instead"
+                raise ArrayError(f"query_column is {quote(column)}, but X is no DataFrame; {how}")
+            raise ArrayError(no_such_column(column, "for the query", [*map(str, columns)], QUERY_NAMES), "X")
         if qid is not None or group is not None:
             raise ArrayError("query_column says the queries already; leave out qid and group")
-        there = self.query_column in list(columns)
         frame = cast(Any, X)
-        ids = frame[self.query_column] if there else None
-        return frame[[one for one in columns if one != self.query_column]], ids
+        try:
+            offsets_of_ids(frame[column], len(frame))
+        except ArrayError as fault:
+            what = f"{fault.message.partition('; ')[0]}, in column {quote(column)} of X"
+            scoring = "leave the column out of X and give scoring=lambda ranker, X, y: ranker.score(X, y, qid=qid)"
+            raise ArrayError(f"{what}; sort X and y by it; for permutation_importance {scoring}") from None
+        return frame[[one for one in columns if one != column]], frame[column]
 
     def _validated(self, X: object, y: object = None) -> tuple[Any, Any]:
         """Return X and, in `fit`, y as scikit-learn checks them; the number and names of features are kept, or held."""

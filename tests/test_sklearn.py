@@ -18,6 +18,7 @@ from lmart.settings import options
 sklearn = pytest.importorskip("sklearn")
 
 from sklearn.base import clone  # noqa: E402
+from sklearn.inspection import permutation_importance  # noqa: E402
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score  # noqa: E402
 from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.preprocessing import StandardScaler  # noqa: E402
@@ -134,6 +135,46 @@ def test_cross_validation_by_a_column_of_queries() -> None:
         fitted.fit(frame, Y, qid=QID)
     with pytest.raises(ValueError, match="X is no DataFrame"):
         fitted.fit(X, Y)
+
+
+def test_a_column_of_queries_that_is_not_there() -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X[:, :2], columns=["a", "b"]).assign(q__qid=QID)
+    for column, hint in (("qid", "q__qid"), ("q__QID", "q__qid"), ("session", None)):
+        with pytest.raises(ValueError, match=r"the columns are 'a', 'b', 'q__qid'") as said:
+            LambdaMARTRanker(**FEW, query_column=column).fit(frame, Y)
+        assert f"there is no column '{column}' for the query" in str(said.value)
+        assert str(said.value).endswith(f"; perhaps '{hint}'" if hint else "'q__qid'")
+    with pytest.raises(ValueError, match="perhaps 'qid'"):  # as such columns are usually called
+        LambdaMARTRanker(**FEW, query_column="session").fit(frame.rename(columns={"q__qid": "qid"}), Y)
+    fitted = LambdaMARTRanker(**FEW, query_column="q__qid").fit(frame, Y)
+    for wrong in (frame[["a", "b"]], X[:, :2]):
+        with pytest.raises(ValueError, match=r"query_column|there is no column"):
+            fitted.score(wrong, Y)
+        with pytest.raises(ValueError, match=r"query_column|there is no column"):
+            fitted.fit(frame, Y, eval_set=(wrong, Y))
+    assert fitted.score(frame[["a", "b"]], Y, qid=QID) == fitted.score(frame, Y)
+    with pytest.raises(ValueError, match=r"call set_output\(transform='pandas'\) of the step before"):
+        make_pipeline(StandardScaler(), LambdaMARTRanker(**FEW, query_column="q__qid")).fit(frame, Y)
+
+
+def test_permutation_importance_needs_queries_that_are_not_shuffled() -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X[:, :2], columns=["a", "b"]).assign(qid=QID)
+    ranker = LambdaMARTRanker(**FEW, query_column="qid").fit(frame, Y)
+    with pytest.raises(ValueError, match=r"in column 'qid' of X; sort X and y by it; for permutation_importance leave"):
+        permutation_importance(ranker, frame, Y, n_repeats=1)
+    found = permutation_importance(
+        ranker, frame[["a", "b"]], Y, n_repeats=1, scoring=lambda ranker, X, y: ranker.score(X, y, qid=QID)
+    )
+    assert found.importances_mean.shape == (2,)
+
+
+def test_labels_among_the_features_are_told() -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X[:, :2], columns=["a", "Label"])
+    with pytest.warns(UserWarning, match="the feature 'Label' is named as labels usually are; leave it out"):
+        LambdaMARTRanker(**FEW).fit(frame, Y, qid=QID)
 
 
 def test_a_pipeline() -> None:

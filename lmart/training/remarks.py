@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from lmart.errors import counted
+from lmart.errors import counted, quote
+from lmart.formats.documents.column_names import USUAL
 
 if TYPE_CHECKING:
     from lmart.data.dataset import DataSize
@@ -26,12 +27,16 @@ class Remark(NamedTuple):
 
 
 def before_training(run: BoostingRun, dataset: DataSize, weighted: bool) -> Iterator[Remark]:
-    """Yield how many queries have no pair of documents to learn from.
+    """Yield which features may be no features, and how many queries have no pair of documents to learn from.
 
     run      : which is ready to start
     dataset  : the training set
     weighted : it has weights
     """
+    for name in run.empty.feature_names or ():
+        if (role := USUAL.get(name.lower())) is not None:
+            what = f"the feature {quote(name)} is named as {role} usually are"
+            yield Remark(f"{what}; leave it out if it holds them", True)
     without_pair, queries = run.n_idle_queries, dataset.n_queries
     settings = run.settings
     of_what = "labels" if settings.recorded.gain.kind != "table" else "gains"

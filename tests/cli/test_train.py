@@ -591,3 +591,9 @@ def test_typing_errors_are_found_before_data_is_read(arguments: list[str], names
     assert line.endswith("; see 'lmart train --help'")
     for name in names:
         assert name in line
+
+
+def test_a_column_of_labels_beside_the_chosen_one_is_told() -> None:
+    Path("d.csv").write_text("qid,label,rel\n1,0,1\n1,1,0\n")
+    said = run("train", "--data", "d.csv", "--label-column", "rel", *FEW, "-o", "m.json").stderr
+    assert "warning: the feature 'label' is named as labels usually are; leave it out if it holds them\n" in said

@@ -382,6 +382,16 @@ def test_warnings_name_the_line_that_called() -> None:
         lmart.train(*SMALL, trees=1, min_docs=1, objective="xendcg", truncation=5)
 
 
+@pytest.mark.parametrize(("name", "what"), [("rel", "labels"), ("QID", "query ids"), ("docno", "document ids")])
+def test_features_with_the_names_of_labels_and_ids_are_told_once(name: str, what: str) -> None:
+    names = ["a", name]
+    train_set, valid = (lmart.Dataset(X[:, :2], Y, QID, feature_names=names) for _ in range(2))
+    with pytest.warns(UserWarning) as told:
+        lmart.train(train_set, valid=valid, trees=1, rankers=1)
+    what = f"the feature '{name}' is named as {what} usually are; leave it out if it holds them"
+    assert [str(one.message) for one in told] == [what]
+
+
 def test_columns_of_validation_sets_go_by_name() -> None:
     pa = pytest.importorskip("pyarrow")
     columns = {f"f{i}": X[:, i] for i in range(4)}

@@ -7,13 +7,19 @@ from collections.abc import Callable, Iterable, Sequence
 from lmart.data.feature_names import has_control, is_index
 from lmart.decimals import is_decimal
 from lmart.errors import DataError, first_repeated, quote
+from lmart.foreign_names import perhaps
 from lmart.formats.read_options import ReadOptions
 
 LABEL_NAMES = ("label", "relevance", "rel", "target", "y")
 QUERY_NAMES = ("qid", "query_id", "query", "group", "srch_id")
 DOCUMENT_NAMES = ("docid", "doc_id", "document_id", "docno")
 
-USUAL = frozenset((*LABEL_NAMES, *QUERY_NAMES, *DOCUMENT_NAMES))
+USUAL = {
+    **dict.fromkeys(LABEL_NAMES, "labels"),
+    **dict.fromkeys(QUERY_NAMES, "query ids"),
+    **dict.fromkeys(DOCUMENT_NAMES, "document ids"),
+}
+"""By usual name of a column that is no feature, in small letters, what it holds."""
 _NOTHING = ("", "nan", "na", "null", "inf", "-inf")  # fields of data that are not numbers
 
 
@@ -72,6 +78,19 @@ def check_names(
             superseded.add(last[name])
         last[name] = i
     return superseded
+
+
+def no_such_column(name: str, purpose: str, names: Sequence[str], usual: Sequence[str] = ()) -> str:
+    """Return the refusal of a column that is not there, with the columns there are and the one that may be meant.
+
+    name    : as it was given
+    purpose : such as `for the query`
+    names   : the columns there are
+    usual   : names that such a column usually has
+    """
+    likely = next((one for one in names if one.lower() in usual), name)
+    hint = perhaps("column", name, names) or perhaps("column", likely, names)
+    return f"there is no column {quote(name)} {purpose}; the columns are {listed(names)}{hint}"
 
 
 def list_of_columns(names: Iterable[str]) -> str:

@@ -20,6 +20,7 @@ from lmart.formats.documents.column_names import (
     check_names,
     data_fault,
     listed,
+    no_such_column,
 )
 from lmart.formats.documents.feature_table import FeatureTable
 from lmart.formats.read_options import ReadOptions
@@ -81,7 +82,7 @@ def plan_columns(
 
     ignored = frozenset(options.ignore_columns)
     if missing := sorted(ignored - set(names)):
-        raise refusal(f"there is no column {quote(missing[0])} to ignore; the columns are {listed(names)}")
+        raise refusal(no_such_column(missing[0], "to ignore", names))
     if line is not None and (fault := data_fault(names, options)):
         raise refusal(fault)
     superseded = check_names(names, options, ignored, refusal)
@@ -115,7 +116,7 @@ def _special_columns(
         if chosen in ignored:
             raise refusal(f"column {quote(chosen)} is both {what} and to be ignored; leave out one of the options")
         if chosen not in there:
-            raise refusal(f"there is no column {quote(chosen)} for {what}; the columns are {listed(names)}")
+            raise refusal(no_such_column(chosen, f"for {what}", names, usual))
         return [chosen]
 
     def require_one(found: list[str], what: str, option: str) -> list[str]:

@@ -169,8 +169,12 @@ def test_columns_can_be_chosen_and_left_out() -> None:
     data = read(text, "csv", label_column="clicks", query_column="who", ignore_columns=("note", "label"))
     assert (data.labels.tolist(), data.query_ids, data.feature_names) == ([3.0], ["a"], ("x",))
     for options, what in (
-        ({"label_column": "no"}, "there is no column 'no' for the label"),
+        ({"label_column": "no"}, "there is no column 'no' for the label; the columns are 'clicks', 'who', 'label', "),
+        ({"label_column": "click"}, "; perhaps 'clicks'"),
+        ({"label_column": "no"}, "; perhaps 'label'"),  # which such a column is usually called
+        ({"query_column": "WHO"}, "; perhaps 'who'"),
         ({"ignore_columns": ("no",)}, "there is no column 'no' to ignore"),
+        ({"ignore_columns": ("notes",)}, "; perhaps 'note'"),
         ({"label_column": "who", "query_column": "who"}, "cannot be both"),
     ):
         assert what in faults_of(text, "csv", **options)[0].message
