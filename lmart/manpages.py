@@ -38,6 +38,9 @@ FILES = {
     "model.json": "A model, one JSON document; see lmart-model(5).",
     "run.json": "A run, one JSON document, as lmart train --report writes it.",
 }
+REPEATED = """When an option of one value is given twice, the last value counts, and a notice says so: a script can
+append to its defaults. Options that take FILE..., --metric of lmart eval, --monotone and --ignore-columns add up. A
+second --out is an error, and so is a second --model or --data of lmart predict."""
 COMPLETION = """Commands, options, files, measures, objectives, formats and other words are completed at a TAB in bash,
 zsh and fish. The scripts for it are installed with the program, in share/bash-completion/completions,
 share/zsh/site-functions and share/fish/vendor_completions.d; shells look there when the program is installed for the
@@ -86,7 +89,7 @@ def _program_page(context: click.Context, commands: dict[str, click.Command]) ->
     lines += [".SH COMMANDS"]
     for name, command in commands.items():
         lines += [".TP", rf"\fBlmart {name}\fR", _text(f"{command.get_short_help_str(200)} See lmart-{name}(1).")]
-    lines += [*_options(context), ".SH COMPLETION", *_paragraphs(COMPLETION)]
+    lines += [*_options(context), ".PP", *_paragraphs(REPEATED), ".SH COMPLETION", *_paragraphs(COMPLETION)]
     lines += [*_closing([f"lmart-{name}(1)" for name in commands])]
     return "\n".join(lines) + "\n"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import importlib
 import os
-import re
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -15,14 +14,13 @@ import click
 from lmart import __version__
 from lmart.cli import signals
 from lmart.cli.completion import ASKED, SHELLS, script_of, split_line
-from lmart.cli.help.command import option_names
+from lmart.cli.help.command import usage_message
 from lmart.cli.help.pages import program_page
 from lmart.cli.options.choice import Choice
-from lmart.cli.options.repeated import refuse_repeated
 from lmart.cli.terminal.console import Console, error, write_line
 from lmart.descriptors import forget_what_was_written, what_was_written
 from lmart.errors import DataError, ExitStatus, LmartError, either, quote
-from lmart.foreign_names import meant, perhaps
+from lmart.foreign_names import meant
 
 COMMANDS = ("train", "predict", "eval", "show", "convert", "compile")
 PROGRAM = "lmart"
@@ -52,17 +50,14 @@ class LmartGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that the arguments name; a usage error when one of its options is repeated."""
+        """Find the command that the arguments name."""
         word = args[0]
         if word not in COMMANDS and not word.startswith("-") and not ctx.resilient_parsing:
             known = [*COMMANDS, "help", "version", "--completion", "--version"]
             likely = [quote(f"lmart {one}") for one in meant("command", word, known)]
             hint = f"; perhaps {' or '.join(likely)}" if likely else ""
             raise click.UsageError(f"no such command {quote(word)}{hint}", ctx)
-        name, found, rest = super().resolve_command(ctx, args)
-        if found is not None and not ctx.resilient_parsing:
-            refuse_repeated(found, ctx, rest)
-        return name, found, rest
+        return super().resolve_command(ctx, args)
 
     # Click's own main adds a blank line when interrupted, and prints usage over several lines.
     def main(
@@ -151,7 +146,7 @@ def _report(fault: Exception, arguments: list[str]) -> int:
     if isinstance(fault, BrokenPipeError):
         return ExitStatus.PIPE_CLOSED
     if isinstance(fault, click.ClickException):
-        error(_usage_message(fault) + _see_help(arguments))
+        error(usage_message(fault) + _see_help(arguments))
         return fault.exit_code
     if isinstance(fault, LmartError):
         _report_refusal(fault, arguments)
@@ -205,16 +200,6 @@ def _report_refusal(fault: LmartError, arguments: list[str]) -> None:
 def _see_help(arguments: list[str]) -> str:
     command = [PROGRAM, *(name for name in arguments[:1] if name in COMMANDS)]
     return f"; see '{' '.join(command)} --help'"
-
-
-def _usage_message(fault: click.ClickException) -> str:
-    """Return Click's message as one clause: no line breaks, no capital, no full stop."""
-    message = fault.format_message()
-    if isinstance(fault, click.NoSuchOption):
-        known = [] if fault.ctx is None else option_names(fault.ctx.command)
-        message = f"no such option {quote(fault.option_name)}{perhaps('option', fault.option_name, known)}"
-    message = re.sub(r"\s*\n\s*", " ", message).rstrip(". ")
-    return message[:1].lower() + message[1:]
 
 
 def _place(fault: OSError) -> str:

@@ -15,6 +15,7 @@ from lmart.cli.options.cluster import CLUSTER_NEEDS, ClusterOptions, cluster_opt
 from lmart.cli.options.common import quiet_option, strict_option, thread_count, threads_option
 from lmart.cli.options.data import data_options, refuse_two_standard_inputs
 from lmart.cli.options.packed import packed
+from lmart.cli.options.parsed_line import Once
 from lmart.cli.options.types import Whole
 from lmart.cli.predict_output import PredictOutput
 from lmart.cli.terminal.console import Console
@@ -66,13 +67,6 @@ Examples:
 """
 
 
-def _once(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> str:
-    """Refuse an option that is given twice, where Click would silently take the last."""
-    if len(values) > 1:
-        raise click.BadParameter("give it once; join several files first, or run the command for each")
-    return values[0]
-
-
 def _tag(context: click.Context, parameter: click.Parameter, value: str) -> str:
     if value.split() != [value] or not value.isprintable():
         raise click.BadParameter("a run's tag is one word without blanks or control characters")
@@ -89,23 +83,24 @@ def _tag(context: click.Context, parameter: click.Parameter, value: str) -> str:
 @click.option(
     "-m",
     "--model",
+    cls=Once,
+    instead="give one model, and run the command for each",
     metavar="MODEL",
-    multiple=True,
     required=True,
-    callback=_once,
     help="Model file; '-': standard input.",
 )
 @click.option(
     "--data",
+    cls=Once,
+    instead="join the files first, or run the command for each",
     metavar="FILE",
-    multiple=True,
     required=True,
-    callback=_once,
     help="Rows to score; '-': standard input.\f With --dask also a pattern, such as 'parts/*.svm.gz'.",
 )
 @click.option(
     "-o",
     "--out",
+    cls=Once,
     metavar="FILE",
     default="-",
     show_default=True,

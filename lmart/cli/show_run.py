@@ -30,6 +30,7 @@ from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.explain import Explainer
 from lmart.scoring.feature_matching import FeatureMatcher
 from lmart.scoring.importance import ContributionMeans
+from lmart.strict_json import strict_json
 from lmart.threads import WorkerPool
 
 GIVE = "give a model, or what lmart train --report wrote"
@@ -53,7 +54,7 @@ def read(request: ShowRequest) -> ShownModel | RunReport:
     """
     content = model_content(request.file)
     if not is_model(content):
-        document = parse_report(content)
+        document = parse_report(content, request.file)
         if document is not None:
             return read_report(document, request.file)
         refuse_known(content[:LONGEST_START], request.file, DataError, GIVE)
@@ -91,8 +92,8 @@ def _other_json(content: bytes) -> str | None:
     content : of the file
     """
     try:
-        document = json.loads(content)
-    except (ValueError, RecursionError):
+        document = strict_json(content)
+    except ValueError:
         return None
     if not isinstance(document, dict):
         return "a JSON list" if isinstance(document, list) else None

@@ -15,6 +15,7 @@ from lmart.cli.options.data import data_options
 from lmart.cli.options.metadata import MetadataFiles, metadata_options
 from lmart.cli.options.multi_file import ManyFilesCommand
 from lmart.cli.options.packed import packed
+from lmart.cli.options.parsed_line import Once
 from lmart.cli.options.selection import SelectionOptions, selection_options
 from lmart.cli.options.settings import setting_options
 from lmart.cli.options.settings_file import origin, settings_file_option
@@ -139,7 +140,13 @@ Examples:
     help="Judged documents to measure after each tree.\f Each file is a set of its own, the first one decides.",
 )
 @click.option(
-    "-o", "--out", metavar="MODEL", default="model.json", show_default=True, help="Where the model is written."
+    "-o",
+    "--out",
+    cls=Once,
+    metavar="MODEL",
+    default="model.json",
+    show_default=True,
+    help="Where the model is written.",
 )
 @click.option(
     "--continue-from",
@@ -205,8 +212,8 @@ def command(
     if cluster.dask is None:  # a driver holds no rows, and gets its messages faster into memory that it has
         keep_memory_constant()
     console = Console(quiet, speaks=True)
-    if (told := origin(click.get_current_context())) is not None:
-        console.notice(told)
+    for text in origin(click.get_current_context()):
+        console.notice(text)
     request = request.with_messages_to(console).with_model_read(console)
     record = train_run.RunRecord()
     count = thread_count(threads, console.notice)

@@ -97,11 +97,7 @@ class TrainRequest:
 
         cluster : where the run is
         """
-        from lmart.measures.values import parse_measures
-
         settings, metadata_files = self.settings, self.metadata_files
-        if len(parse_measures(settings.metric)) > 1:
-            raise click.UsageError(f"--metric takes one measure here, not the list {quote(settings.metric)}")
         settings = replace(settings, metric=str(settings.measure))
         path = self.constraints_file
         if path and ":" in path and not os.path.exists(path):

@@ -6,16 +6,18 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import dataclass
 from typing import Any
 
-from lmart.errors import DataError, first_repeated, quote
+from lmart.errors import DataError, quote
 from lmart.formats.trial_log import FORMAT as TRIALS
 from lmart.streams.inputs import read_all
+from lmart.strict_json import NotStrict, strict_json
 
 MODEL = "lmart"  # "format" of a model file
 LARGEST = 1 << 30  # bytes; models hold their trees besides
-COMMAND = "lmart train "
+COMMAND = ["lmart", "train"]
 GIVE = 'give a model, a --report, a --tune-file, or JSON such as {"trees": 300}'
 
 
@@ -25,12 +27,12 @@ class SettingsFile:
 
     values   : setting -> value, by names with underscores
     complete : they are all settings of a run; else those that somebody chose to give
-    command  : a command line instead, as the search for settings prints it last; '' in all other files
+    command  : the words behind `lmart train` instead, of a command line as --tune prints it last; None: of none
     """
 
     values: dict[str, Any]
     complete: bool
-    command: str = ""
+    command: list[str] | None = None
 
 
 def read_settings(path: str) -> SettingsFile:
@@ -42,9 +44,9 @@ def read_settings(path: str) -> SettingsFile:
         text = read_all(path, LARGEST).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise DataError(f"is no text; {GIVE}", path) from None
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    if lines and lines[-1].startswith(COMMAND):
-        return SettingsFile({}, False, lines[-1])
+    lines = [line.strip() for line in text.replace("\\\n", " ").splitlines() if line.strip()]
+    if lines and lines[-1].split()[:2] == COMMAND:
+        return SettingsFile({}, False, _words(lines[-1], path)[2:])
     if lines and lines[0].startswith("{") and f'"{TRIALS}"' in lines[0]:
         head, *trials = (_object(line, path, number) for number, line in enumerate(lines, 1))
         return SettingsFile(_of_trials(head, trials, path), True)
@@ -61,27 +63,27 @@ def read_settings(path: str) -> SettingsFile:
     return SettingsFile(_named(found), False)
 
 
+def _words(line: str, path: str) -> list[str]:
+    """Return the words of a command line, as a shell divides it."""
+    try:
+        return shlex.split(line)
+    except ValueError as fault:
+        what = f"{quote(line)} cannot be read: {str(fault).lower()}"
+        raise DataError(f"the command line {what}; close the quote, or drop the backslash", path) from None
+
+
 def _named(settings: dict[str, Any]) -> dict[str, Any]:
     return {name.replace("-", "_"): value for name, value in settings.items()}
 
 
 def _object(text: str, path: str, line: int | None = None) -> dict[str, Any]:
-    """Return the JSON object that a text is; a key that stands there twice is refused."""
-
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        made = dict(pairs)
-        if len(made) < len(pairs):
-            twice = first_repeated(name for name, _ in pairs)
-            raise DataError(f"the key {quote(twice or '')} stands there twice; leave one", path, line)
-        return made
-
+    """Return the JSON object that a text is."""
     try:
-        found = json.loads(text, object_pairs_hook=once)
+        found = strict_json(text)
     except json.JSONDecodeError as fault:
-        where = line or fault.lineno
-        raise DataError(f"is no JSON ({fault.msg.lower()}); {GIVE}", path, where) from None
-    except (ValueError, RecursionError):
-        raise DataError(f"is no JSON that can be read; {GIVE}", path, line) from None
+        raise DataError(f"is no JSON ({fault.msg.lower()}); {GIVE}", path, line or fault.lineno) from None
+    except NotStrict as fault:
+        raise DataError(f"is JSON that cannot be read: {fault}; {GIVE}", path, line) from None
     if not isinstance(found, dict):
         raise DataError(f"is JSON, but no object; {GIVE}", path, line)
     return found
@@ -92,7 +94,7 @@ def _of_trials(head: dict[str, Any], trials: list[dict[str, Any]], path: str) ->
     best: dict[str, Any] | None = None
     for trial in trials:
         measure = trial.get("measure")
-        if isinstance(measure, int | float) and (best is None or measure > best["measure"]):
+        if type(measure) in (int, float) and (best is None or measure > best["measure"]):
             best = trial
     settings, values = head.get("settings"), best and best.get("values")
     if best is None or not isinstance(settings, dict) or not isinstance(values, dict):

@@ -17,6 +17,7 @@ from typing import Any, Self
 
 from lmart.errors import DataError, OutputError, quote
 from lmart.streams.common import reason
+from lmart.strict_json import strict_json
 
 FORMAT = "lmart-trials"
 VERSION = 1
@@ -105,8 +106,8 @@ class TrialsFile:
 
     def _parsed(self, line: bytes, number: int) -> dict[str, Any]:
         try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
+            value = strict_json(line)
+        except ValueError:
             value = None
         if not isinstance(value, dict):
             raise DataError(f"{quote(line)} is no trial; delete the line or choose another name", self.path, number)
@@ -114,8 +115,8 @@ class TrialsFile:
 
     def _check_head(self, line: bytes) -> None:
         try:
-            found = json.loads(line)
-        except (ValueError, RecursionError):
+            found = strict_json(line)
+        except ValueError:
             found = None
         if not isinstance(found, dict) or found.get("format") != FORMAT:
             raise self._foreign()

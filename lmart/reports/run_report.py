@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any
 from lmart.errors import DataError, quote, visible
 from lmart.reports.model_summary import FeatureImportance, changed_settings
 from lmart.streams import read_all
+from lmart.strict_json import NotStrict, check_numbers, strict_json
 
 KEYS = ("settings", "rounds", "rankers", "metric")
 """What a report holds and no other file of lmart does."""
@@ -117,14 +117,18 @@ def is_report(document: object) -> bool:
     return isinstance(document, dict) and all(key in document for key in KEYS)
 
 
-def parse_report(content: bytes) -> dict[str, Any] | None:
+def parse_report(content: bytes, path: str) -> dict[str, Any] | None:
     """Return the JSON object of a report; None when the content is something else.
 
     content : of a file
+    path    : what to call the file in messages
+    DataError when it is JSON that says more than one thing.
     """
     try:
-        document = json.loads(content)
-    except (ValueError, RecursionError):
+        document = strict_json(content)
+    except NotStrict as fault:
+        raise DataError(f"this JSON cannot be read: {fault}; write it anew", path) from None
+    except ValueError:
         return None
     return document if is_report(document) else None
 
@@ -135,7 +139,7 @@ def load_report(path: str) -> RunReport:
     path : the file, plain or compressed; '-': standard input
     DataError when it cannot be read, is no report, or damaged.
     """
-    document = parse_report(read_all(path))
+    document = parse_report(read_all(path), path)
     if document is None:
         raise DataError("this is no report of a run; give what lmart train --report wrote", path)
     return read_report(document, path)
@@ -160,9 +164,9 @@ class _Damage(Exception):
 
 def _read(document: Mapping[str, Any]) -> RunReport:
     try:
-        json.dumps(document, allow_nan=False)  # as it is written again
-    except ValueError:
-        raise _Damage("it holds a number that is not finite") from None
+        check_numbers(document)
+    except NotStrict as fault:
+        raise _Damage(str(fault)) from None
     settings = _checked(document, "settings", dict)
     validation = _checked(_checked(document, "files", dict), "validation", list)
     names = ["training", *map(str, validation)]

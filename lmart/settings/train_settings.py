@@ -9,6 +9,7 @@ import math
 from dataclasses import Field, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
+from lmart.constraints import MonotoneConstraints, is_list
 from lmart.decimals import LARGEST_REAL, MOST_COUNTED
 from lmart.errors import SettingsError, either, quote, shown
 from lmart.foreign_names import perhaps
@@ -172,6 +173,8 @@ class TrainSettings:
             object.__setattr__(self, one.name, of_declared_type(one, getattr(self, one.name)))
             if one.name != "trees" or self.trees != 0:  # 0 is allowed: the initial scores alone may be best
                 check_range(one, getattr(self, one.name))
+        if is_list(self.monotone):
+            MonotoneConstraints.parse(self.monotone)
         if self.monotone and self.tree is not None and TREE_FORMS[self.tree].oblivious:
             others = " or ".join(quote(form.name) for form in TREE_FORMS.values() if not form.oblivious)
             raise SettingsError(f"monotone does not go with tree {quote(self.tree)}; use {others}")
@@ -190,9 +193,11 @@ class TrainSettings:
     def measure(self) -> Measure:
         """The measure with the gain of these settings; SettingsError when `metric` is not one measure."""
         from lmart.measures.conventions import Conventions
-        from lmart.measures.values import parse_measure
+        from lmart.measures.values import parse_measures
 
-        measure = parse_measure(self.metric, Conventions(gain=self.gain))
+        measure, *more = parse_measures(self.metric, Conventions(gain=self.gain))
+        if more:
+            raise SettingsError(f"metric takes one measure here, not the list {quote(self.metric)}")
         if not measure.kind.is_of_order:
             raise SettingsError(f"{quote(self.metric)} is the same for every order of judged documents; use ndcg@10")
         return measure

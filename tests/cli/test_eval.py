@@ -214,7 +214,6 @@ def test_a_gain_table_that_is_too_short_names_the_data() -> None:
         (["--scores", "no.txt", "--strict"], "--strict needs --model"),
         (["--scores", "no.txt", "--metric", "map,err@3", "--gain", "linear"], "--gain counts in ndcg and dcg only"),
         (["--scores", "no.txt", "--metric", "dcg@3", "--empty", "one"], "--empty counts in all measures but dcg"),
-        (["--scores", "no.txt", "--ties", "input", "--ties", "input"], "--ties is given twice"),
     ],
 )
 def test_wrong_usage_is_found_before_data_is_read(arguments: list[str], part: str) -> None:

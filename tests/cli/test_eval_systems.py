@@ -284,7 +284,6 @@ def test_groups_that_name_no_query() -> None:
         (["--qrels", "q", "--run", "r", "--strict"], "--strict needs --model"),
         (["--qrels", "q", "--run", "r", "--group-by-qid"], "--group-by-qid is for --data"),
         (["--qrels", "q", "--run", "r", "--label-column", "l"], "--label-column is for --data"),
-        (["--qrels", "q", "--qrels", "p", "--run", "r"], "--qrels is given twice"),
         (["--qrels", "-", "--run", "-"], "only one input"),
     ],
 )

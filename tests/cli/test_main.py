@@ -541,33 +541,10 @@ def test_the_program_is_always_called_lmart() -> None:
     assert main_module.PROGRAM in run("--help").stdout.splitlines()[0]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "option"),
-    [
-        (["train", "--data", "x", "--metric", "map", "--metric", "mrr"], "--metric"),
-        (["train", "--data", "x", "y", "--trees", "3", "--trees=3"], "--trees"),
-        (["train", "--data", "x", "--normalize", "--no-normalize"], "--normalize/--no-normalize"),
-        (["predict", "-m", "x", "--data", "y", "-o", "a", "--out", "b"], "--out"),
-        (["predict", "-m", "x", "--data", "y", "--why", "1", "2", "3", "--why", "1", "2", "4"], "--why"),
-        (["eval", "--data", "x", "--scores", "y", "--label-column", "a", "--label-column", "b"], "--label-column"),
-        (["convert", "--to", "csv", "x", "y", "--to", "tsv"], "--to"),
-    ],
-)
-def test_an_option_of_one_value_that_is_given_twice_is_refused(arguments: list[str], option: str) -> None:
-    result = run(*arguments, status=2)
-    assert f"lmart: error: {option} is given twice; give it once; see 'lmart {arguments[0]} --help'" in result.stderr
-
-
 @pytest.mark.parametrize("start", [["train"], ["predict", "-m", "x"], ["eval", "--scores", "x"]])
 def test_sizes_and_ids_do_not_both_say_what_a_query_is(start: list[str]) -> None:
     result = run(*start, "--data", "y", "--group-by-qid", "--query-sizes", "z", status=2)
     assert "--group-by-qid collects queries by their ids" in result.stderr
-
-
-def test_options_of_several_values_and_flags_may_be_given_again() -> None:
-    for arguments in (["--data", "x", "--data", "y", "-q", "-q"], ["--help", "--trees", "3"]):
-        result = run("train", *arguments, status=0 if "--help" in arguments else 1)
-        assert "given twice" not in result.stderr
 
 
 @pytest.mark.parametrize("command", ["train", "eval", "predict"])

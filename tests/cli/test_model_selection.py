@@ -169,7 +169,7 @@ def test_refusals() -> None:
     assert "d.svm: has 23 queries, too few for 24 folds" in refused("--folds", "24")
     for options, said in (
         (("--oof", "x"), "--oof needs --folds"),
-        (("--folds", "1"), "'1' is not a whole number from 2 up"),
+        (("--folds", "1"), "'1' is not a whole number from 2 to 2147483647"),
         (("--early-stop", "3"), "--early-stop needs a --valid file or --folds"),
         (("--folds", "2", "--oof", "./m.json"), "--oof and --out are the same file"),
         (("--folds", "2", "--out", "-", "--oof", "-"), "--oof and --out are the same file"),

@@ -61,11 +61,11 @@ def test_an_older_report_has_no_importance() -> None:
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[1]", b'{"settings": {}}', b"1 qid:1 1:2\n", b"\xff" * 9])
 def test_what_is_no_report(content: bytes) -> None:
-    assert parse_report(content) is None
+    assert parse_report(content, "r") is None
 
 
 def test_what_is_one() -> None:
-    assert parse_report(json.dumps(report()).encode()) == report()
+    assert parse_report(json.dumps(report()).encode(), "r") == report()
 
 
 def test_a_measure_that_cannot_be_printed_is_escaped() -> None:
@@ -80,7 +80,7 @@ def test_a_measure_that_cannot_be_printed_is_escaped() -> None:
         ({"rounds": [*report()["rounds"], 3]}, "'rounds' holds one of no ranker"),
         ({"rounds": [{**report()["rounds"][0], "training": "x"}]}, "'training' is not a measure"),
         ({"rounds": [{**report()["rounds"][0], "validation": []}]}, "'validation' has 0 measures for 1 files"),
-        ({"seconds": {"reading": float("nan")}}, "it holds a number that is not finite"),
+        ({"seconds": {"reading": float("nan")}}, "a number is too large"),
         ({"rankers": [1]}, "ranker 1 is not an object"),
         ({"files": None}, "'files' is not what it must be"),
         ({"importance": []}, "'importance' is not an object"),
@@ -90,7 +90,7 @@ def test_a_measure_that_cannot_be_printed_is_escaped() -> None:
             {"importance": {"a": {"gain_share": 0.5, "splits": 1}, "b": {"gain_share": None, "splits": 1}}},
             "'importance' has the gain share of some features only",
         ),
-        ({"validation": [float("nan")]}, "it holds a number that is not finite"),
+        ({"validation": [float("nan")]}, "a number is too large"),
         ({"validation": [True]}, "'validation' is not a measure"),
     ],
 )

@@ -10,6 +10,9 @@ from typing import Any
 import click
 
 from lmart.cli.help.pages import full_page, one_screen
+from lmart.cli.options.parsed_line import ParsedLine, ParsingCommand, line_of
+from lmart.cli.terminal.console import Console
+from lmart.errors import quote
 from lmart.foreign_names import meant, perhaps
 from lmart.streams.common import name_ending
 
@@ -35,7 +38,7 @@ def help_options() -> list[click.Option]:
     ]
 
 
-class HelpfulCommand(click.Command):
+class HelpfulCommand(ParsingCommand):
     """A command with one screen of help for -h, and all options in groups for --help.
 
     In the help of an option or of the command, what stands after a form feed is for the manual page only; of an option
@@ -47,23 +50,35 @@ class HelpfulCommand(click.Command):
         self.params += help_options()
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse as Click does; a usage error says what to type for words without an option, and for -long options.
+        """Parse as Click does; a usage error says what to type for words without an option.
 
         ctx  : of the command
         args : as they were written
         """
-        _refuse_single_dash(self, args)
-        given = list(args)
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as fault:
             # Missing options and words too many; other refusals have nothing to do with files.
             is_due = isinstance(fault, click.MissingParameter) or type(fault) is click.UsageError
-            typed = _with_options(self, ctx, given) if is_due else ""
+            typed = _with_options(self, line_of(ctx)) if is_due else ""
             if not typed:
                 raise
             message = re.sub(r"\.$", "", fault.format_message())
             raise click.UsageError(f"{message}; perhaps {typed}", ctx) from None
+
+    def prepared(self, args: list[str]) -> list[str]:
+        """Return the arguments; a usage error for -long options, which Click would take apart."""
+        _refuse_single_dash(self, args)
+        return args
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Say which of several values of an option counts, then run the command.
+
+        ctx : of the command
+        """
+        for text in line_of(ctx).repeated():
+            Console(ctx.params["quiet"]).notice(text)
+        return super().invoke(ctx)
 
     def get_help(self, ctx: click.Context) -> str:
         """Return what --help prints.
@@ -81,6 +96,19 @@ def option_names(command: click.Command) -> list[str]:
     return [name for one in command.params for name in (*one.opts, *one.secondary_opts) if name.startswith("-")]
 
 
+def usage_message(fault: click.ClickException) -> str:
+    """Return Click's message as one clause: no line breaks, no capital, no full stop.
+
+    fault : as it was raised
+    """
+    message = fault.format_message()
+    if isinstance(fault, click.NoSuchOption):
+        known = [] if fault.ctx is None else option_names(fault.ctx.command)
+        message = f"no such option {quote(fault.option_name)}{perhaps('option', fault.option_name, known)}"
+    message = re.sub(r"\s*\n\s*", " ", message).rstrip(". ")
+    return message[:1].lower() + message[1:]
+
+
 def _refuse_single_dash(command: click.Command, args: Sequence[str]) -> None:
     """Refuse `-train` and the like, which RankLib has, and of which Click would take `-output` as `-o utput`."""
     known = option_names(command)
@@ -89,10 +117,10 @@ def _refuse_single_dash(command: click.Command, args: Sequence[str]) -> None:
         if not re.fullmatch(r"-[A-Za-z][A-Za-z0-9_-]+", name) or name in known:
             continue
         if hint := perhaps("option", name, known, by_spelling=False):
-            raise click.UsageError(f"no such option '{name}'{hint}")
+            raise click.BadOptionUsage(name, f"no such option '{name}'{hint}")
 
 
-def _with_options(command: click.Command, context: click.Context, args: Sequence[str]) -> str:
+def _with_options(command: click.Command, line: ParsedLine) -> str:
     """Return the words that stand without an option together with the option that they are meant for; may be empty.
 
     A word `name=value`, as LightGBM and XGBoost have them, is that option; of the others, one that is called like a
@@ -101,23 +129,21 @@ def _with_options(command: click.Command, context: click.Context, args: Sequence
     known = option_names(command)
     if "--data" not in known:
         return ""
-    own = click.Context(command, info_name=command.name, parent=context.parent, resilient_parsing=True)
-    values, left, _ = command.make_parser(own).parse_args(args=list(args))
     typed: list[str] = []
     files = []
-    for word in left:
+    for word in line.rest:
         name, sign, value = word.partition("=")
         options = meant("option", name, known, by_spelling=False)
         if sign and options:
             typed += [options[0], value]
         else:
             files.append(word)
-    if files and "--model" in known and not values.get("model") and not values.get("scores"):
+    if files and "--model" in known and not line.values.get("model") and not line.values.get("scores"):
         model = next((one for one in files if name_ending(one) in _OF_MODELS), None)
         if model is not None:
             files.remove(model)
             typed += ["--model", model]
-    if files and (not values.get("data") or hasattr(command, "many")):
+    if files and (not line.values.get("data") or hasattr(command, "many")):
         typed += ["--data", *files]
     return shlex.join(typed)
 

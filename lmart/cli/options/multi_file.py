@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
 from lmart.cli.help.command import HelpfulCommand
 
 
@@ -16,20 +14,12 @@ class ManyFilesCommand(HelpfulCommand):
         super().__init__(*args, **named)
         self.many = many
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Write the option before each further file, then parse as ever.
-
-        ctx  : of the command
-        args : as they were written
-        """
-        return super().parse_args(ctx, self.spread(args))
-
-    def spread(self, args: list[str]) -> list[str]:
+    def prepared(self, args: list[str]) -> list[str]:
         """Return the arguments with the option before each further file."""
         spread: list[str] = []
         current: str | None = None
         values = 0
-        for arg in args:
+        for arg in super().prepared(args):
             if arg.startswith("-") and arg != "-":
                 option, _, value = arg.partition("=")
                 current = option if option in self.many else None

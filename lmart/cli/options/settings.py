@@ -9,7 +9,9 @@ import click
 
 from lmart.cli.options.choice import Choice
 from lmart.cli.options.packed import packed
+from lmart.cli.options.parsed_line import ListOption
 from lmart.cli.options.types import F, GainType, MeasureType, Names, Real, Whole
+from lmart.constraints import is_list
 from lmart.gains import Gain
 from lmart.settings import AUTO, TrainSettings, options, setting
 
@@ -45,6 +47,8 @@ def setting_option(name: str, metavar: str | None = None) -> Callable[[F], F]:
         shown |= {"show_default": "none"}
     if one.metadata["choices"]:
         return click.option(flag, type=Choice(one.metadata["choices"]), **shown)
+    if name == "monotone":
+        return click.option(flag, cls=ListOption, is_list=is_list, metavar=metavar or "LIST", **shown)
     if name == "metric":
         return click.option(flag, type=MeasureType(), metavar=metavar or "MEASURE", **shown)
     return click.option(flag, metavar=metavar or "TEXT", **shown)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import click
 
 from lmart.cli.options.multi_file import ManyFilesCommand
+from lmart.cli.options.parsed_line import line_of
 
 KINDS = ("model", "scores", "run")
 """Names of the parameters, which are the kinds of systems too."""
@@ -32,12 +33,11 @@ class SystemsCommand(ManyFilesCommand):
         ctx  : of the command
         args : as they were written
         """
-        written = self.spread(args)
         rest = super().parse_args(ctx, args)
         if ctx.resilient_parsing:
             return rest
-        values, _, order = self.make_parser(ctx).parse_args(args=written)
-        left = {kind: iter(values.get(kind) or ()) for kind in KINDS}
-        named = [parameter.name or "" for parameter in order]
+        line = line_of(ctx)
+        left = {kind: iter(line.values.get(kind) or ()) for kind in KINDS}
+        named = [parameter.name or "" for parameter in line.order]
         ctx.params["systems"] = tuple(GivenSystem(name, next(left[name])) for name in named if name in left)
         return rest

@@ -8,9 +8,9 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NoReturn
 
-from lmart.errors import ModelError, first_repeated, quote
+from lmart.errors import ModelError, quote
+from lmart.strict_json import NotStrict, strict_json
 
 BLANKS = " \t\r\n"
 CUT = "the model ends in the middle; the file was cut, copy it again"
@@ -59,14 +59,14 @@ def parse_json(content: bytes, path: str, strict: bool = False) -> object:
         raise ModelError("the file is empty", path)
     try:
         with _no_collection():
-            return _parse_strictly(text, path) if strict else json.loads(text)
+            return strict_json(text) if strict else json.loads(text)
     except json.JSONDecodeError as fault:
         if fault.msg.startswith("Unterminated string"):
             raise ModelError(CUT, path, fault.lineno) from None
         raise _refusal(text, fault.pos, path, is_more=fault.msg == "Extra data") from None
+    except NotStrict as fault:
+        raise ModelError(f"{fault}; the model is damaged", path) from None
     except RecursionError:
-        if strict:
-            raise ModelError("brackets are nested too deep; the model is damaged", path) from None
         return _parse_nested(text, path)
     except ValueError:  # an integer of thousands of digits
         raise ModelError("a number is too long; the model is damaged", path) from None
@@ -84,25 +84,6 @@ def shown(value: object) -> str:
 def spelled(value: object) -> str:
     """Return a value for a message as JSON spells it, cut when it is long: where a text must not look like a number."""
     return quote(json.dumps(value))
-
-
-def _parse_strictly(text: str, path: str) -> object:
-    """Return what the text says; JSONDecodeError, RecursionError and ValueError as those of json.loads."""
-
-    def refuse_literal(literal: str) -> NoReturn:
-        """Refuse NaN and Infinity, which Python takes and JSON does not have."""
-        raise ModelError(f"{quote(literal)} is no JSON number; the model is damaged", path)
-
-    def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        """Return an object; refuse a key that is given twice."""
-        found = dict(pairs)
-        if len(found) != len(pairs):
-            twice = first_repeated(key for key, _ in pairs)
-            raise ModelError(f"the key {quote(twice or '')} is given twice; the model is damaged", path)
-        return found
-
-    parsed: object = json.loads(text, object_pairs_hook=unique, parse_constant=refuse_literal)
-    return parsed
 
 
 @contextmanager

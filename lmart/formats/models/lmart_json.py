@@ -9,7 +9,6 @@ from __future__ import annotations
 import codecs
 import itertools
 import json
-import math
 import sys
 from collections.abc import Mapping
 
@@ -23,6 +22,7 @@ from lmart.formats.models.lmart_json_trees import INTEGERS, NUMBERS, VERSION, re
 from lmart.formats.models.written_model import WrittenModel
 from lmart.gains import Gain
 from lmart.scoring.ensemble import Ensemble, RankerPart, Tree
+from lmart.strict_json import NotStrict, check_numbers
 
 FORMAT = "lmart"
 HEAD_KEYS = (
@@ -106,7 +106,10 @@ def model_from_json(content: bytes, path: str) -> Ensemble:
     _check_keys(document, HEAD_KEYS, OPTIONAL_HEAD_KEYS, "the model", path)
     if not isinstance(document["settings"], dict):
         raise ModelError("'settings' is not an object", path)
-    _check_finite(document["settings"], path)
+    try:
+        check_numbers(document["settings"])
+    except NotStrict as fault:
+        raise ModelError(f"in 'settings' {fault}; the model is damaged", path) from None
     gain = document["gain"]
     try:
         Gain.parse(gain if isinstance(gain, str) else "" if gain is not None else "exp2")
@@ -167,16 +170,6 @@ def _check_keys(
     for key in found:
         if key not in known:
             raise ModelError(f"{where} has a key {quote(key)} that format version {VERSION} does not know", path)
-
-
-def _check_finite(value: object, path: str) -> None:
-    """Refuse settings with a number that JSON text can say but that no float64 can hold."""
-    waiting = [value]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, float) and not math.isfinite(one):
-            raise ModelError("'settings' holds a number that is not finite", path)
-        waiting += one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
 
 
 def _feature_ids(listed: object, path: str) -> npt.NDArray[np.int64]:

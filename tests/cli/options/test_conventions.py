@@ -109,7 +109,6 @@ def test_the_report_says_what_is_relevant() -> None:
         (["--metric", "map", "--map-divisor", "k"], "--map-divisor counts in map@k only"),
         (["--metric", "map", "--p-divisor", "length"], "--p-divisor counts in p@k only"),
         (["--metric", "judged,dcg", "--empty", "skip"], "--empty counts in all measures but dcg and judged"),
-        (["--like", "lightgbm", "--like", "xgboost"], "--like is given twice"),
     ],
 )
 def test_wrong_usage(arguments: list[str], part: str) -> None:

@@ -70,12 +70,28 @@ def test_plain_settings(tmp_path: Path) -> None:
         ('{"data": "x.svm"}', "there is no setting 'data'; see"),
         ('{"largest_label": 3}', "there is no setting 'largest_label'; see"),
         ('{"trees": -3}', "trees: '-3' is not a whole number from 1 to 2147483647; see"),
-        ('{"trees": true}', "trees: 'True' is not a whole number from 1 to 2147483647; see"),
+        ('{"trees": true}', "trees is true; give what --trees takes; see"),
+        ('{"l2": 1e153}', "l2: '1e+153' is not a number from 0 to 1e+100; see"),
+        ('{"trees": 1' + "0" * 400 + "}", "trees: '1000"),
+        ('{"normalize": 2}', "normalize is 2; give true or false; see"),
+        ('{"normalize": "yes"}', "normalize is 'yes'; give true or false; see"),
+        ('{"metric": "ndcg@5,map"}', "metric takes one measure here, not the list 'ndcg@5,map'; see"),
+        ('{"monotone": "1:+1,1:-1"}', "monotone names feature '1' twice; see"),
+        ('{"gain": "0,1_5"}', "gain '0,1_5' is not 'exp2', 'linear' or numbers such as '0,1,3,7,15'; see"),
+        ('{"settings": {"continued_from": "x"}}', "continued_from is 'x', which is not a whole number; see"),
+        ('{"settings": {"largest_label": true}}', "largest_label is true, which is not a whole number; see"),
+        (
+            "lmart train --learnin-rate 0.05 --leaves 4",
+            "no such option '--learnin-rate'; perhaps '--learning-rate'; see",
+        ),
+        ("lmart train --trees 5 -leafs 4", "no such option '-leafs'"),
+        ("lmart train --leaves 4 --trees", "option '--trees' requires an argument; see"),
+        ("lmart train --leaves 4 | wc", "the command line has '|' where an option should be; drop it; see"),
+        ("lmart train --leaves x", "leaves: 'x' is not 'auto' or a whole number from 2 to 1048576; see"),
         ('{"trees": null}', "trees is null; give what --trees takes; see"),
         ('{"gain": [0, 1]}', "gain is a list; give what --gain takes; see"),
         ('{"metric": "auc"}', "metric: 'auc' is no measure; use ndcg[@k], dcg[@k], map[@k], mrr[@k], p@k, recall@k, "),
         ('{"tree": "oak"}', "tree: 'oak' is not one of 'leafwise', 'depthwise', 'oblivious', 'auto'; see"),
-        ('{"learning_rate": NaN}', "learning_rate: 'nan' is not a number above 0, up to 1e+300; see"),
         ('{"format": "lmart", "settings": {"trees": 0}}', "trees: '0' is not a whole number from 1 to 2147483647; see"),
     ],
 )
@@ -90,7 +106,17 @@ def test_wrong_settings_are_one_line_with_file_and_key(tmp_path: Path, content: 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b'{"trees": 3, "trees": 4}', ": the key 'trees' stands there twice; leave one"),
+        (b'{"trees": 3, "trees": 4}', ": is JSON that cannot be read: the key 'trees' is given twice; give a model"),
+        (b'{"learning_rate": NaN}', ": is JSON that cannot be read: 'NaN' is no JSON number; give a model"),
+        (b'{"seed": ' + b"9" * 5000 + b"}", ": is JSON that cannot be read: a number is too long; give a model"),
+        (
+            b"lmart train --trees '5",
+            ": the command line 'lmart train --trees '5' cannot be read: no closing",
+        ),
+        (b"lmart train --trees 5 \\", ": the command line 'lmart train --trees 5 \\' cannot be read: no escaped"),
+        (b"lmart train", ": the command line holds no settings; add some, as in 'lmart train --trees 300'"),
+        (b"lmart train --data x --help", ": the command line holds no settings; add some"),
+        (b'{"format": "lmart-trials"}\n{"measure": true}\n', ": holds no trial that has a measure"),
         (b"{}", ": holds no settings; give a model, a --report"),
         (b"[1]", ": is JSON, but no object; give a model"),
         (b"1 qid:1 1:2\n2 qid:1 1:1\n", ":1: is no JSON (extra data); give a model"),
@@ -157,3 +183,17 @@ def test_early_stop_of_the_file_without_validation_says_what_to_do(tmp_path: Pat
     hint = "; for the settings of the file without it, --early-stop 0; see"
     assert hint in run(*train, status=2).stderr
     assert hint not in run(*train, "--early-stop", "3", status=2).stderr
+
+
+def test_a_command_line_is_parsed_as_that_of_the_terminal(tmp_path: Path) -> None:
+    line = "lmart train --data a b --leaves 5 \\\n  --trees 9 --l2=2 --monotone 1:+1 --monotone 2:-1 --trees 2"
+    (tmp_path / "s").write_text(line + " --no-normalize\n")
+    found = settings_of("--settings", tmp_path / "s", "--rankers", "1", folder=tmp_path)
+    wanted = {"trees": 2, "leaves": 5, "l2": 2.0, "monotone": "1:+1,2:-1", "normalize": False}
+    assert wanted.items() <= found.items()
+    told = run(*TRAIN, "--settings", tmp_path / "s", "--rankers", "1", "-o", tmp_path / "m").stderr
+    assert told.splitlines()[:3] == [
+        f"lmart: {tmp_path / 's'}: --trees is given twice; the last counts: '2'",
+        f"lmart: {tmp_path / 's'}: only settings are taken of the command line, not --data",
+        f"lmart: settings from {tmp_path / 's'}: trees 2, leaves 5, l2 2.0, normalize no, monotone 1:+1,2:-1",
+    ]

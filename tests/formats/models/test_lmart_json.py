@@ -159,7 +159,10 @@ DAMAGED = {
     "1e999": (TEXT.encode().replace(b"[-0.2", b"[1e999"), "tree 1: a leaf value is not finite"),
     "1e999 threshold": (TEXT.encode().replace(b"[0.123456785", b"[1e999"), "tree 1: a threshold is not finite"),
     "1e999 gain": (TEXT.encode().replace(b"[3.0]", b"[1e999]"), "tree 1: a split gain is not finite"),
-    "1e999 setting": (TEXT.encode().replace(b'"l2": 0.0', b'"l2": [{"x": 1e999}]'), "'settings' holds a number"),
+    "1e999 setting": (
+        TEXT.encode().replace(b'"l2": 0.0', b'"l2": [{"x": 1e999}]'),
+        "in 'settings' a number is too large",
+    ),
     "key twice": (TEXT.encode().replace(b'"gain"', b'"version"'), "the key 'version' is given twice"),
     "tree key twice": (TEXT.encode().replace(b'"right"', b'"left"'), "the key 'left' is given twice"),
     "nested": (b'{"format": ' + b"[" * 200_000, "brackets are nested too deep"),
