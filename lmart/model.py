@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
+from lmart.data.dataset import pieces
 from lmart.data.python_dataset import Dataset, unbinned, validation_metadata
 from lmart.errors import ArrayError, ModelError, SettingsError, counted, either, quote
 from lmart.foreign_names import perhaps, with_hints
@@ -134,7 +135,7 @@ class Model:
         >>> lmart.load(path)
         <lmart.Model: 5 trees of 1 ranker, 20 features>
         """
-        name = os.fspath(path)
+        name = os.fsdecode(path)
         named = format_of_name(name)
         if format is None and named is not None and named.name not in MODEL_FORMATS:
             raise ValueError(f"{name}: the name is that of data ({named.name}); use another, or give a format")
@@ -164,12 +165,12 @@ class Model:
                         Table of pyarrow, in which nulls are missing too; or a sparse matrix of SciPy, in which cells
                         that are not stored are absent, as indices that a row of LETOR text does not name; or a
                         `lmart.Dataset`, whose columns go by name or index.
-                        Columns of a DataFrame go by name, in any order: by the model's names, or by its indices when
-                        it has no names. Those of an array, and of a DataFrame without names of its own (0, 1, 2, ...),
-                        are the model's features in the order of `Model.feature_ids`. Features of the model without a
-                        column are absent; columns that the model does not know are left out.
+                        Columns of a DataFrame go by their labels, in any order: by the model's names, or by its
+                        indices when it has no names, as columns of a CSV file do. Those of an array are the model's
+                        features in the order of `Model.feature_ids`. Features of the model without a column are
+                        absent; columns that the model does not know are left out.
         feature_ids   : says instead which feature each column is, by its index
-        feature_names : says instead which feature each column is, by its name
+        feature_names : says instead which feature each column is, by its name or index
         threads       : threads to use, None: all that this process may use; the result never depends on it
         strict        : None: refuse a DataFrame that lacks a column of the model; a UserWarning lists other features
                         that only the data or only the model has. True: refuse that too. False: only warn
@@ -184,7 +185,7 @@ class Model:
         """
         rows, column_map = match_columns(self.ensemble, features, feature_ids, feature_names, strict)
         with safe_interrupts(), _pool(threads, len(rows), SCORED) as pool:
-            return self._scorer.score(rows, column_map, pool)
+            return self._scorer.score_pieces(rows, column_map, pool)
 
     def explain(
         self,
@@ -211,7 +212,10 @@ class Model:
         self._explainer = explainer
         rows, column_map = match_columns(self.ensemble, features, feature_ids, feature_names, strict)
         with safe_interrupts(), _pool(threads, len(rows), EXPLAINED) as pool:
-            return Explanation(explainer.base, explainer.explain(rows, column_map, pool))
+            contributions = np.empty((len(rows), self.ensemble.n_features))
+            for start, stop, piece in pieces(rows, len(column_map)):
+                contributions[start:stop] = explainer.explain(piece, column_map, pool)
+            return Explanation(explainer.base, contributions)
 
     def importance(self, kind: str = "gain", features: object = None) -> dict[str, float]:
         """Return how much each feature matters in the model, by its name, or its index as text.
@@ -286,12 +290,12 @@ class Model:
         if isinstance(X, Dataset) and not (y is None and qid is None):
             raise ArrayError("a Dataset has its own y and qid; leave them out")
         judged, weights = unbinned(data, "X", True), validation_metadata(data).weights
-        rows, column_map = match_columns(self.ensemble, X, None, None, None)
+        rows, column_map = match_columns(self.ensemble, data)
         scale = self.ensemble.settings.get("largest_label")
         if type(scale) is int and data.labels.max(initial=0.0) > scale >= 1:
             scale = None
         with safe_interrupts(), WorkerPool(threads_to_use(threads)) as pool:
-            scores = self._scorer.score(rows, column_map, pool)
+            scores = self._scorer.score_pieces(rows, column_map, pool)
             evaluator = Evaluator(judged.labels, judged.query_offsets, measures, pool, weights, scale)
             return evaluator.evaluate(scores).values
 
@@ -315,7 +319,7 @@ class Model:
         options = ReadOptions(require_labels=False, require_queries=False, use_labels=False)
         options = for_models(options, [self.ensemble])
         parts = [np.zeros(0)]
-        name = os.fspath(path)
+        name = os.fsdecode(path)
         with safe_interrupts(), WorkerPool(threads_to_use(threads)) as pool, open_rows(name, options, pool) as reader:
             matcher = FeatureMatcher(self.ensemble)
             parts += [scores for _, scores in score_stream(self._scorer, matcher, reader, pool, strict)]
@@ -350,4 +354,4 @@ def load(path: str | os.PathLike[str]) -> Model:
     >>> lmart.load(path)
     <lmart.Model: 5 trees of 1 ranker, 20 features>
     """
-    return Model(read_model(os.fspath(path)))
+    return Model(read_model(os.fsdecode(path)))

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self, cast
 
 import numpy as np
-import numpy.typing as npt
 
 try:
     from sklearn.base import BaseEstimator
@@ -15,8 +14,9 @@ except ImportError as fault:
     raise ImportError("lmart.sklearn needs scikit-learn 1.5 or newer: pip install 'lmart[sklearn]'") from fault
 
 from lmart.array_types import Float64Array
-from lmart.data.feature_names import is_index
+from lmart.data.from_python import column_labels, is_sparse
 from lmart.data.python_dataset import Dataset
+from lmart.data.python_values import as_floats, is_masked, refuse_masked
 from lmart.data.queries import offsets_of_ids
 from lmart.errors import ArrayError, SettingsError, quote
 from lmart.foreign_names import with_hints
@@ -146,11 +146,11 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             raise ArrayError("LambdaMARTRanker requires y to be passed, but the target y is None")
         X, qid = self._split_queries(X, qid, group)
         self._had_queries = not (qid is None and group is None)
-        X, y = self._validated(X, y)
+        X, labels, y = self._validated(X, y)
         if not self._had_queries:
             self._warn_of_one_query()
             qid = np.zeros(validation._num_samples(X), np.int64)
-        train_set = Dataset(X, y, qid, group, sample_weight, feature_names=self._names())
+        train_set = Dataset(X, y, qid, group, sample_weight, feature_names=labels)
         sets = [self._validation_set(one) for one in _listed(eval_set)]
         settings = {one.name: getattr(self, one.name) for one in options()}
         if self.early_stop and not sets:
@@ -166,8 +166,8 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         """
         validation.check_is_fitted(self)
         X, _ = self._split_queries(X, needed=False)
-        X, _ = self._validated(X)
-        return self.model_.predict(X, threads=self.threads)
+        X, labels, _ = self._validated(X)
+        return self.model_.predict(X, feature_names=labels, threads=self.threads)
 
     def score(self, X: object, y: object, qid: object = None, sample_weight: object = None) -> float:
         """Return the mean NDCG@10 over the queries; nan when none of them counts.
@@ -180,27 +180,30 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         """
         validation.check_is_fitted(self)
         X, qid = self._split_queries(X, qid)
-        X, _ = self._validated(X)
+        X, labels, _ = self._validated(X)
         if qid is None:
             if self._had_queries:
                 routed = "set_score_request(qid=True), or give the estimator a query_column"
                 raise ArrayError(f"score needs qid, as fit had it; in cross-validation: {routed}")
             self._warn_of_one_query()
             qid = np.zeros(validation._num_samples(X), np.int64)
-        data = Dataset(X, y, qid, weights=sample_weight, feature_names=self._names())
+        data = Dataset(X, y, qid, weights=sample_weight, feature_names=labels)
         value = self.model_.evaluate(data, metric="ndcg@10", threads=self.threads)["ndcg@10"]
         return float("nan") if value is None else value
 
     @property
     def feature_importances_(self) -> Float64Array:
-        """float64[n_features_in_], the share of the gain of all splits that those on each feature have.
+        """float64[n_features_in_], by column of X, the share of the gain of all splits that those on it have.
 
         The mean of the shares in each ranker, as their gains have different units.
         """
         validation.check_is_fitted(self)
         shares = split_importance(self.model_.ensemble).gain_shares
         assert shares is not None  # what lmart trains says what its splits gained
-        return shares
+        if self._labels is None:
+            return shares
+        place = {self.model_.ensemble.feature_name(column): column for column in range(len(shares))}
+        return shares[[place[label] for label in self._labels]]
 
     def _warn_of_one_query(self) -> None:
         import warnings
@@ -232,36 +235,44 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             raise ArrayError(f"{what}; sort X and y by it; for permutation_importance {scoring}") from None
         return frame[[one for one in columns if one != column]], frame[column]
 
-    def _validated(self, X: object, y: object = None) -> tuple[Any, Any]:
-        """Return X and, in `fit`, y as scikit-learn checks them; the number and names of features are kept, or held."""
+    def _validated(self, X: Any, y: object = None) -> tuple[Any, Sequence[str] | None, Any]:
+        """Return X, labels of its columns if it says others, and, in `fit`, y, as scikit-learn checks them.
+
+        The number and names of features are kept, or held. A DataFrame stays what it is, so that its columns are read
+        as `lmart.train` and `Model.predict` read them; columns without labels are those of `fit` in their order.
+        """
         reset = y is not None
-        how = {"accept_sparse": "csr", "dtype": "numeric"}
+        found = None if is_sparse(X) else column_labels(X, "X")
+        if reset:
+            self._labels = None if found is None else [str(label) for label in found]
+            refuse_masked(y, "y")
+        labels = self._labels
+        if found is not None:
+            labels = None if reset or labels is not None else [str(i) for i in range(1, self.n_features_in_ + 1)]
+        how: dict[str, object] = {"accept_sparse": "csr", "dtype": "numeric"}
         if hasattr(validation, "validate_data"):
-            how["ensure_all_finite"] = "allow-nan"
+            how |= {"ensure_all_finite": "allow-nan", "skip_check_array": found is not None}
             check = validation.validate_data
         else:  # before 1.6
-            how["force_all_finite"] = "allow-nan"
+            how |= {"force_all_finite": "allow-nan", "cast_to_ndarray": found is None}
             check = type(self)._validate_data
+        X = as_floats(X, "X") if is_masked(X) else X  # which the check would take for plain
         if reset:
-            return cast(tuple[Any, Any], check(self, X, y, **how))
-        return check(self, X, reset=False, **how), None
+            X, y = check(self, X, y, **how)
+            return X, None, y
+        return check(self, X, reset=False, **how), labels, None
 
     def _validation_set(self, given: object) -> Dataset:
         """Return a validation set of `eval_set`, whose columns are those of X."""
         if not isinstance(given, tuple) or len(given) not in (2, 3):
             raise ArrayError(f"eval_set holds a {type(given).__name__}; give (X, y, qid), or a list of these")
         X, qid = self._split_queries(given[0], given[2] if len(given) == 3 else None)
-        X, _ = self._validated(X)
+        X, labels, _ = self._validated(X)
         if qid is None:
             if self._had_queries:
                 raise ArrayError("eval_set has no queries, but X has; give (X, y, qid)")
             qid = np.zeros(validation._num_samples(X), np.int64)
-        return Dataset(X, given[1], qid, feature_names=self._names())
-
-    def _names(self) -> list[str] | None:
-        """Return the names of the features; None when they have none, or numbers that only say their places."""
-        names: npt.NDArray[np.object_] | None = getattr(self, "feature_names_in_", None)
-        return None if names is None or all(map(is_index, names.tolist())) else [str(one) for one in names]
+        return Dataset(X, given[1], qid, feature_names=labels)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

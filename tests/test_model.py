@@ -74,11 +74,11 @@ def test_columns_may_be_named(absent: str) -> None:
 
 def test_wrong_arrays_are_refused() -> None:
     model = Model(sample_model())
-    with pytest.raises(ValueError, match="features has 1 dimensions"):
+    with pytest.raises(ValueError, match="features has 1 dimension;"):
         model.predict([1.0, 2.0, 3.0])
     with pytest.raises(ValueError, match="features has 2 columns, where 3 are due"):
         model.predict([[1.0, 2.0]])
-    with pytest.raises(ValueError, match="features has 3 columns, where 2 are due"):
+    with pytest.raises(ValueError, match="2 columns are named, but features has 3 columns; name each"):
         model.predict(ROWS, feature_ids=[2, 5])
     with pytest.raises(ValueError, match="no feature names"):
         model.predict(ROWS, feature_names=["a", "b", "c"])
@@ -182,14 +182,29 @@ def test_frames_of_models_without_names() -> None:
     by_index = {"9": BY_NAME["c"], "2": BY_NAME["a"], "5": BY_NAME["b"]}
     assert model.predict(Frame(by_index)).tolist() == scores
     assert model.predict(Frame({int(name): cells for name, cells in by_index.items()})).tolist() == scores
-    assert model.predict(Frame(dict(enumerate(BY_NAME.values())))).tolist() == scores  # 0, 1, 2: no names of its own
-    with pytest.warns(UserWarning, match="taken in their order"):
-        assert model.predict(Frame(BY_NAME)).tolist() == scores
+    first = Model(Ensemble(sample_model().trees, np.array([1, 2, 3])))
+    with pytest.warns(UserWarning, match="matched by number, not by name: only the data has names"):
+        assert first.predict(Frame(BY_NAME)).tolist() == scores
+    from_zero = Frame(dict(enumerate(BY_NAME.values())))
+    assert Model(Ensemble(sample_model().trees, np.arange(3))).predict(from_zero).tolist() == scores
+    with pytest.raises(DataError, match=r"numbers its features 0 to 2 and the model 1 to 3.*columns of an array go in"):
+        first.predict(from_zero)
     assert model.predict(Frame(BY_NAME), feature_ids=[2, 5, 9]).tolist() == scores
     with pytest.warns(UserWarning, match="not in the model: 'x'"):
         assert model.predict(Frame(by_index | {"x": ["", ""]})).tolist() == scores
     with pytest.raises(DataError, match="no column: '9'"):
         model.predict(Frame({"2": [1], "5": [1]}))
+
+
+def test_columns_with_numbers_go_by_name_when_the_model_has_some_of_them_as_names() -> None:
+    model = Model(sample_model(("a", "9", "7")))
+    frame = Frame({"7": BY_NAME["c"], "9": BY_NAME["b"]})
+    expected = model.predict([[0.0, *row[1:]] for row in NAMED_ROWS]).tolist()
+    with pytest.warns(UserWarning, match="no column: 'a'; counted as 0"):
+        assert model.predict(frame, strict=False).tolist() == expected
+    data = lmart.Dataset([[3.0, 2.0], [0.7, 0.0]], [0, 1], [1, 1], feature_names=["7", "9"])
+    with pytest.warns(UserWarning, match="no column: 'a'; counted as 0"):
+        assert model.predict(data, strict=False).tolist() == expected
 
 
 def test_indices_off_by_one_are_refused() -> None:
@@ -254,8 +269,8 @@ def test_masked_cells_are_missing() -> None:
 @pytest.mark.parametrize(
     ("cells", "words"),
     [
-        ({"b": [1.0]}, "column 'b' of features has 1 rows"),
-        ({"b": [[1.0, 2.0], [3.0, 4.0]]}, "column 'b' of features has 2 dimensions"),
+        ({"b": [1.0]}, r"column 'b' of features has the shape \(1,\); give one number for each row"),
+        ({"b": [[1.0, 2.0], [3.0, 4.0]]}, r"column 'b' of features has the shape \(2, 2\)"),
     ],
 )
 def test_columns_of_a_frame_that_do_not_fit_are_named(cells: dict[object, list[object]], words: str) -> None:
@@ -283,7 +298,7 @@ def test_a_sparse_matrix_whose_parts_do_not_fit_is_refused() -> None:
     ):
         with pytest.raises(ValueError, match="no sound sparse matrix"):
             model.predict(wrong)
-    with pytest.raises(ValueError, match="features has 1 dimensions"):
+    with pytest.raises(ValueError, match="features has 1 dimension;"):
         model.predict(Csr([0, 1], [1], [1.0], (3,)))
     assert model.predict(Csr([0], [], [], (0, 3))).tolist() == []
 
@@ -322,7 +337,7 @@ def test_real_frames_and_matrices() -> None:
     frame = pandas.DataFrame({"c": [3.0, 0.7], "b": [2, 0], "a": pandas.array([1, None], "Int64")})
     assert model.predict(frame).tolist() == scores
     assert numbered.predict(frame[["a", "b", "c"]].to_numpy()).tolist() == scores
-    assert numbered.predict(pandas.DataFrame(NAMED_ROWS)).tolist() == scores
+    assert numbered.predict(pandas.DataFrame(NAMED_ROWS, columns=[2, 5, 9])).tolist() == scores
     with pytest.raises(ValueError, match="column 'a'"):
         model.predict(frame.assign(a=["x", "y"]))
     polars = pytest.importorskip("polars")
@@ -341,6 +356,36 @@ def test_tables_of_arrow() -> None:
     model = Model(sample_model(("a", "b", "c")))
     table = arrow.table({name: BY_NAME[name] for name in "cab"})
     assert model.predict(table).tolist() == model.predict(NAMED_ROWS).tolist()
+    batch = arrow.record_batch({"c": [3, None], "b": [True, None], "a": arrow.array([None, 1], arrow.decimal128(9))})
+    assert model.predict(batch).tolist() == model.predict([[math.nan, 1, 3], [1, math.nan, math.nan]]).tolist()
+
+
+def test_rows_are_scored_and_explained_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    ensemble = sample_model(("a", "b", "c"))
+    trees = tuple(replace(tree, leaf_documents=np.arange(1, tree.n_leaves + 1)) for tree in ensemble.trees)
+    model = Model(replace(ensemble, trees=trees))
+    rows = np.random.default_rng(1).normal(1, 1, (100, 3)).astype(np.float32)
+    frame = Frame({name: rows[:, i].tolist() for i, name in enumerate("abc")})
+    matrix = Csr((np.arange(101) * 3).tolist(), [0, 1, 2] * 100, rows.reshape(-1).tolist(), (100, 3))
+    scores, shares = model.predict(rows), model.explain(rows).contributions
+    monkeypatch.setattr("lmart.data.dataset.PIECE_CELLS", 21)
+    for features in (rows, np.asfortranarray(rows), frame, matrix):
+        assert (model.predict(features) == scores).all()
+        assert (model.explain(features).contributions == shares).all()
+
+
+def test_no_copy_of_a_large_array_is_scored() -> None:
+    import tracemalloc
+
+    model = Model(sample_model())
+    rows = np.asfortranarray(np.random.default_rng(1).random((200_000, 30), np.float32))
+    ids = [2, 5, 9, *range(100, 127)]
+    with pytest.warns(UserWarning, match="27 of 30 features are not in the model"):
+        tracemalloc.start()
+        model.predict(rows, ids, threads=1)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert peak < rows.nbytes / 2
 
 
 def test_importance_by_kind() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -175,6 +176,50 @@ def test_labels_among_the_features_are_told() -> None:
     frame = pd.DataFrame(X[:, :2], columns=["a", "Label"])
     with pytest.warns(UserWarning, match="the feature 'Label' is named as labels usually are; leave it out"):
         LambdaMARTRanker(**FEW).fit(frame, Y, qid=QID)
+
+
+@pytest.mark.parametrize("labels", [["2", "1", "10"], [0, 1, 2], [2, 1, 0], ["0", "1", "2"], ["b", "a", "2"]])
+def test_columns_of_a_frame_are_those_of_train(labels: list[object], tmp_path: Path) -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X[:, :3], columns=labels)
+    valid = pd.DataFrame(VALID.to_numpy()[:, :3], columns=labels)
+    ranker = LambdaMARTRanker(**FEW).fit(frame, Y, QID, eval_set=(valid, VALID.labels, VALID.qid))
+    model = lmart.train(frame, Y, QID, **FEW)
+    assert (ranker.model_.feature_ids, ranker.model_.feature_names) == (model.feature_ids, model.feature_names)
+    scores = ranker.predict(frame).tolist()
+    assert scores == ranker.model_.predict(frame).tolist() == model.predict(frame).tolist()
+    assert ranker.score(frame, Y, QID) == model.evaluate(frame, Y, QID)["ndcg@10"]
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    assert ranker.model_.predict_letor(tmp_path / "t.csv").tolist() == scores
+    shares = ranker.model_.importance()
+    assert ranker.feature_importances_.tolist() == [shares[str(label)] for label in labels]
+    with warnings.catch_warnings():  # of scikit-learn: an array has no names
+        warnings.simplefilter("ignore")
+        assert ranker.predict(frame.to_numpy()).tolist() == scores
+
+
+def test_a_frame_is_scored_in_its_order_when_fit_had_an_array() -> None:
+    pd = pytest.importorskip("pandas")
+    ranker = LambdaMARTRanker(**FEW).fit(X, Y, QID, eval_set=(pd.DataFrame(X), Y, QID))
+    assert ranker.predict(pd.DataFrame(X)).tolist() == ranker.predict(X).tolist()
+
+
+def test_masked_cells_are_missing_and_masked_labels_refused() -> None:
+    hidden = np.ma.array(X, mask=np.median(X) < X)
+    plain = np.where(hidden.mask, np.nan, X)
+    ranker = LambdaMARTRanker(**FEW).fit(hidden, Y, QID)
+    assert ranker.predict(hidden).tolist() == LambdaMARTRanker(**FEW).fit(plain, Y, QID).predict(plain).tolist()
+    with pytest.raises(ValueError, match="of y is masked"):
+        ranker.fit(X, np.ma.array(Y, mask=Y > 1), QID)
+    with pytest.raises(ValueError, match="of weights is masked"):
+        ranker.fit(X, Y, QID, sample_weight=np.ma.array(Y, mask=Y > 1))
+
+
+def test_categories_are_refused_by_the_estimator() -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"a": X[:, 0], "c": pd.Categorical(np.arange(len(Y)) % 3)})
+    with pytest.raises(ValueError, match="column 'c' holds categories"):
+        LambdaMARTRanker(**FEW).fit(frame, Y, QID)
 
 
 def test_a_pipeline() -> None:

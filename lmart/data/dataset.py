@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Protocol
@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from lmart.array_types import Float64Array, Int64Array
+
+PIECE_ROWS, PIECE_CELLS = 1 << 16, 1 << 21  # at most, of rows that are converted at a time
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,18 @@ class Rows(Protocol):
 
     def between(self, start: int, stop: int) -> SparseRows:
         """Return rows start:stop."""
+
+
+def pieces(rows: Rows, n_columns: int) -> Iterator[tuple[int, int, SparseRows]]:
+    """Yield the first row, the one after the last, and the rows of pieces that cover all.
+
+    rows      : the rows
+    n_columns : of the rows
+    """
+    step = max(1, min(PIECE_ROWS, PIECE_CELLS // max(1, n_columns)))
+    for start in range(0, len(rows), step):
+        stop = min(start + step, len(rows))
+        yield start, stop, rows.between(start, stop)
 
 
 def join_rows(parts: Sequence[SparseRows]) -> SparseRows:

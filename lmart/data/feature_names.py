@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 LARGEST_INDEX = 2**63 - 1
 _CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f]")
@@ -17,3 +18,8 @@ def is_index(name: str) -> bool:
     """Return whether a name is a feature index: a whole number without leading zeros."""
     plain = name.isascii() and name.isdigit() and (name == "0" or name[0] != "0")
     return plain and len(name) < 20 and int(name) <= LARGEST_INDEX
+
+
+def are_indices(names: Iterable[str]) -> bool:
+    """Return whether names are all feature indices, so that features go by number and have no names."""
+    return all(map(is_index, names))

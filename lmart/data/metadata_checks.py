@@ -7,9 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
-from lmart.data.frames import as_floats
 from lmart.data.metadata import Positions
-from lmart.data.queries import cells_of
+from lmart.data.python_values import as_floats, cells_of
 from lmart.errors import ArrayError, counted
 
 LARGEST_WEIGHT = 1e100  # far from where sums of weighted numbers end

@@ -9,16 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from lmart.array_types import Float64Array, Int64Array
-from lmart.data.dataset import Counted, RankingDataset, Rows, Unbinned
-from lmart.data.given_features import features_of
+from lmart.data.dataset import Counted, RankingDataset, Rows, SparseRows, Unbinned, pieces
+from lmart.data.from_python import Features, features_of, names_beside, refuse_other_width
 from lmart.data.metadata import Positions, Sidecars
 from lmart.data.metadata_checks import Weights, init_scores_of, labels_of, positions_of, weights_of
 from lmart.data.queries import offsets_of_ids, offsets_of_sizes
-from lmart.data.row_sources import FiniteRows
 from lmart.errors import ArrayError, counted
 from lmart.foreign_names import with_hints
-
-PIECE = 16_384  # rows
 
 
 @dataclass(frozen=True)
@@ -44,16 +41,16 @@ class Dataset:
     X             : n rows and m columns of features: an array of NumPy of any type of numbers, a DataFrame of pandas
                     or polars, a Table of pyarrow, a sparse matrix of SciPy, or lists. nan and nulls are missing; cells
                     that a sparse matrix does not store are absent, as indices that a row of LETOR text does not name.
-                    Columns of a DataFrame go by name, others are the features 1, 2, ..., m. Nothing is copied but what
-                    has another type than float64: columns of a DataFrame and cells of a sparse matrix once, those of
-                    an array piece by piece when they are read
+                    Columns of a DataFrame go by their labels: by name, or by number when all labels are whole numbers,
+                    whatever their order. Other columns are the features 1, 2, ..., m. Rows are converted piece by
+                    piece when they are read, so that numbers are not copied
     y             : n labels, finite numbers from 0 up
     qid           : n ids of queries, numbers or texts or anything that can be hashed; rows of a query are adjacent
     group         : instead of `qid`, the number of rows of each query
     weights       : one number from 0 up a query, or one a row; None: all count the same
     init_scores   : n scores to start from; None: 0
     positions     : n places at which the rows were shown when they were clicked or not; None: no bias is learned
-    feature_names : m names of the columns; None: as X says
+    feature_names : m names or numbers of the columns, as labels of a DataFrame; None: as X says
 
     ArrayError, which is a DataError and a ValueError, when something does not fit; it names the row.
 
@@ -76,8 +73,9 @@ class Dataset:
         positions: object = None,
         feature_names: Sequence[str] | None = None,
     ) -> None:
-        given = features_of(X, feature_names)
-        n = len(given.rows)
+        given = features_of(X, feature_names=feature_names)
+        rows = given.read(np.arange(len(given.ids)))
+        n = len(rows)
         labels = labels_of(y, n)
         if qid is None and group is None:
             one = "one query alone is qid=[0] * len(y)"
@@ -91,7 +89,7 @@ class Dataset:
             ids = [str(number) for number in range(1, len(offsets))]
         tables = {"X": given.ids} if given.by_label else {}
         self._judged: RankingDataset | ArrayDataset = ArrayDataset(
-            given.rows, given.ids, labels, offsets, ids, given.names, table_features=tables
+            rows, given.ids, labels, offsets, ids, given.names, table_features=tables
         )
         self._by_place = not given.by_label
         self._weights: Weights | None = None
@@ -189,11 +187,10 @@ class Dataset:
         >>> lmart.Dataset([[1, 2]], [0], qid=[1]).to_numpy()
         array([[1., 2.]])
         """
-        rows, n = self._judged.features, self.n_documents
-        out = np.empty((n, self.n_features))
-        for start in range(0, n, PIECE):
-            stop = min(n, start + PIECE)
-            out[start:stop] = rows.between(start, stop).dense(self.n_features, absent)
+        rows = self._judged.features
+        out = np.empty((self.n_documents, self.n_features))
+        for start, stop, piece in pieces(rows, self.n_features):
+            out[start:stop] = piece.dense(self.n_features, absent)
         return out
 
 
@@ -211,11 +208,6 @@ def dataset_of(judged: RankingDataset | ArrayDataset) -> Dataset:
     return made
 
 
-def goes_by_place(dataset: Dataset) -> bool:
-    """Return whether the columns go by their places, as those of an array, and not by names or indices."""
-    return dataset._by_place
-
-
 def training_metadata(dataset: Dataset) -> Sidecars:
     """Return the metadata of a data set as training takes them."""
     weights = None
@@ -230,31 +222,54 @@ def validation_metadata(dataset: Dataset) -> Sidecars:
     return Sidecars(None if dataset._weights is None else dataset._weights.per_query, dataset._init_scores)
 
 
-def refuse_other_width(dataset: Dataset, other: Dataset, source: str) -> None:
-    """Raise ArrayError when columns are matched by their places, and another data set has more or fewer.
-
-    dataset : the one
-    other   : the other data set
-    source  : what messages call it
-    """
-    if dataset._by_place and other._by_place and dataset.n_features != other.n_features:
-        theirs, ours = counted(other.n_features, "column"), dataset.n_features
-        raise ArrayError(f"it has {theirs}, but X has {ours}; give the same features in the same order", source)
-
-
-def unbinned(dataset: Dataset, source: str, allow_infinite: bool = False) -> Unbinned:
-    """Return the documents as training reads them.
+def unbinned(dataset: Dataset, source: str, allow_infinite: bool = False, beside: Features | None = None) -> Unbinned:
+    """Return the documents as training and scoring read them.
 
     dataset        : the documents
     source         : what messages call them, when they were not read from files
     allow_infinite : whether infinite values of arrays are data; files say that when they are read
+    beside         : the features that columns without labels stand for, in this order; None: those of the data set
+
+    ArrayError when columns without labels are more or fewer than those.
     """
     judged = dataset._judged
+    ids, names = judged.feature_ids, judged.feature_names
+    if judged.table_features:
+        names = names_beside(ids, names, beside)
+    elif dataset._by_place and beside is not None:
+        refuse_other_width(judged.n_features, beside, source)
+        ids, names = beside.feature_ids, beside.feature_names
+    judged = replace(judged, feature_ids=ids, feature_names=names)
     if isinstance(judged, RankingDataset):
         return judged
-    tables = dict.fromkeys([source] * bool(judged.table_features), judged.feature_ids)
+    tables = dict.fromkeys([source] * bool(judged.table_features), ids)
     rows = judged.features
     if not allow_infinite:
-        names = judged.feature_names or tuple(map(str, judged.feature_ids.tolist()))
-        rows = FiniteRows(rows, names, source)
+        rows = FiniteRows(rows, names or tuple(map(str, ids.tolist())), source)
     return replace(judged, features=rows, source=source, table_features=tables)
+
+
+class FiniteRows:
+    """Rows whose infinite values are refused when they are read.
+
+    rows   : the rows
+    names  : of the columns
+    source : what messages call the data
+    """
+
+    def __init__(self, rows: Rows, names: Sequence[str], source: str) -> None:
+        self._rows, self._names, self._source = rows, names, source
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def between(self, start: int, stop: int) -> SparseRows:
+        """Return rows start:stop; ArrayError names the first infinite value."""
+        part = self._rows.between(start, stop)
+        infinite = np.flatnonzero(np.isinf(part.values))
+        if len(infinite):
+            cell = int(infinite[0])
+            row = start + int(np.searchsorted(part.offsets, cell, "right")) - 1
+            what = f"row {row} (from 0), column {self._names[int(part.columns[cell])]} is {part.values[cell]}"
+            raise ArrayError(f"{what}; mend it, or give allow_inf=True", self._source)
+        return part

@@ -10,25 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from lmart.array_types import Int64Array
+from lmart.data.python_values import cells_of
 from lmart.errors import ArrayError, counted, quote
 
-
-def cells_of(values: object, what: str) -> npt.NDArray[np.generic]:
-    """Return a column as an array of one dimension: of a list, an array, or a column of a DataFrame.
-
-    values : the column
-    what   : what to call it in messages
-
-    ArrayError when it has another number of dimensions.
-    """
-    if not isinstance(values, np.ndarray) and hasattr(values, "to_numpy"):  # pandas, polars, pyarrow
-        values = values.to_numpy()
-    array = np.asarray(values)
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim != 1:
-        raise ArrayError(f"{what} has {counted(array.ndim, 'dimension')}; give one entry for each row")
-    return array
+_MISSING = ("NoneType", "NAType", "NaTType", "MaskedConstant")  # types of what stands for no id
 
 
 def offsets_of_ids(qid: object, n: int) -> tuple[Int64Array, list[str]]:
@@ -55,7 +40,7 @@ def offsets_of_ids(qid: object, n: int) -> tuple[Int64Array, list[str]]:
             before = first_rows.setdefault(one, start)
         except TypeError:
             raise ArrayError(f"qid of row {start} (from 0) is a {type(one).__name__}, which cannot be an id") from None
-        if one is None or type(one).__name__ in ("NAType", "NaTType") or (isinstance(one, float) and math.isnan(one)):
+        if type(one).__name__ in _MISSING or (isinstance(one, float) and math.isnan(one)):
             raise ArrayError(f"qid of row {start} (from 0) is missing; give every row the id of its query")
         if before != start:
             what = f"query {quote(str(one))} begins in row {before} and comes back in row {start} (from 0)"
@@ -95,11 +80,11 @@ def offsets_of_sizes(group: object, n: int) -> Int64Array:
     sizes = cells_of(group, "group")
     if len(sizes) and sizes.dtype.kind not in "iu":
         raise ArrayError(f"group holds {quote(str(sizes[0]))}; give the number of rows of each query as whole numbers")
-    whole = sizes.astype(np.int64)
-    if (whole < 1).any():
-        at = int(np.argmax(whole < 1))
-        raise ArrayError(f"entry {at} (from 0) of group is {whole[at]}; a query has at least one row")
-    if int(whole.sum()) != n:
-        total = counted(int(whole.sum()), "row")
+    if len(sizes) and sizes.min() < 1:
+        at = int(np.argmax(sizes < 1))
+        raise ArrayError(f"entry {at} (from 0) of group is {sizes[at]}; a query has at least one row")
+    fits = len(sizes) <= n and sizes.max(initial=0) <= n  # else the sum may be beyond 64 bits
+    if not fits or int(sizes.sum()) != n:
+        total = counted(sum(sizes.tolist()), "row")
         raise ArrayError(f"group adds up to {total}, but X has {counted(n, 'row')}; give the rows of each query")
-    return np.concatenate([[0], np.cumsum(whole)]).astype(np.int64)
+    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)

@@ -61,7 +61,7 @@ def read(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], **opti
     values = {_NAMES.get(name, name): value for name, value in given.items()}
     if "ignore_columns" in values:
         columns = values["ignore_columns"]
-        values["ignore_columns"] = (columns,) if isinstance(columns, str) else tuple(columns)
+        values["ignore_columns"] = (columns,) if isinstance(columns, str) else tuple(map(str, columns))
     if values.get("query_sizes") is not None:
         values["query_sizes"] = os.fspath(values["query_sizes"])
     told: list[str] = []

@@ -13,8 +13,8 @@ from lmart.binning.binned_features import BinnedDataset, bin_dataset
 from lmart.binning.edge_sample import CHUNK
 from lmart.binning.validation_set import CodedDataset, code_dataset
 from lmart.data.dataset import Unbinned
-from lmart.data.given_features import refuse_path
-from lmart.data.python_dataset import Dataset, refuse_other_width, training_metadata, unbinned, validation_metadata
+from lmart.data.from_python import refuse_path
+from lmart.data.python_dataset import Dataset, training_metadata, unbinned, validation_metadata
 from lmart.errors import ArrayError, DataError, input_name
 from lmart.formats.models.model_files import read_model
 from lmart.interface.arguments import Run, TrainArguments, check_together, of_one_ranker, run_of, settings_of
@@ -158,8 +158,7 @@ def _fit(given: _Given, settings: TrainSettings, run: Run, pool: WorkerPool) -> 
     every, coded = [judged], []
     for number, one in enumerate(sets):
         source = "valid" if len(sets) == 1 else f"valid[{number}]"
-        refuse_other_width(train_set, one, source)
-        rows = unbinned(one, source, run.allow_inf)
+        rows = unbinned(one, source, run.allow_inf, judged)
         coded.append(code_dataset(rows, model, binned.features.edges, pool, run.strict))
         every.append(rows)
     told += [text for one in coded for text in one.warnings]

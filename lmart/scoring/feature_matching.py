@@ -8,10 +8,12 @@ from typing import Protocol
 import numpy as np
 
 from lmart.array_types import Int32Array, Int64Array
+from lmart.data.feature_names import is_index
 from lmart.errors import DataError, input_name, quote
 from lmart.scoring.ensemble import Ensemble
 
 NAMED = 3  # unknown features named in a message
+UNKNOWN = -1  # number of a name that is no index
 
 
 class TableColumns(Protocol):
@@ -33,6 +35,7 @@ class TableColumns(Protocol):
 class FeatureMatcher:
     """Finds the model's feature for each column of the data: by name when both have names, else by index.
 
+    Names count from 1; but where only the data has names and some are indices of the model, they go by these.
     The header of a table lists its features, so features without a column are reported. LETOR text is sparse: a feature
     that never occurs in it may simply be zero everywhere.
     """
@@ -44,11 +47,12 @@ class FeatureMatcher:
         self._by_name = None if names is None else {name: place for place, name in enumerate(names)}
         self._map = np.zeros(0, np.int32)
         self._ids: Int64Array = np.zeros(0, np.int64)  # of the data's columns
-        self.tables: Mapping[
-            str, Int64Array
-        ] = {}  # by input that is a table: the ids of the features it has a column for
+        self._numbers: Int64Array = self._ids  # those of its features, as far as they are indices
+        # By input that is a table: the ids of the features it has a column for.
+        self.tables: Mapping[str, Int64Array] = {}
         self.unknown: list[str] = []
         self.half_named: str | None = None  # 'data' or 'model' when only that one has names, so that numbers decide
+        self.how_to_leave_out = " (--ignore-columns)"
 
     def column_map(
         self, feature_ids: Sequence[int] | Int64Array, feature_names: Sequence[str] | None = None
@@ -58,23 +62,26 @@ class FeatureMatcher:
         May be called again with more columns than before; names of features that the model lacks are added to
         `unknown`.
         """
-        if (feature_names is None) != (self._by_name is None):
-            self.half_named = "model" if feature_names is None else "data"
         known = len(self._map)
-        n = len(feature_ids)
-        if n > known:
-            added = np.full(n - known, -1, np.int32)
-            for i in range(known, n):
-                index = int(feature_ids[i])
-                if self._by_name is not None and feature_names is not None:
-                    place = self._by_name.get(feature_names[i], -1)
-                else:
-                    place = self._by_id.get(index, -1)
-                added[i - known] = place
-                if place < 0:
-                    self.unknown.append(str(index) if feature_names is None else feature_names[i])
-            self._map = np.concatenate([self._map, added])
+        if len(feature_ids) > known:
+            numbers = [int(index) for index in feature_ids[known:]]
+            texts = list(map(str, numbers)) if feature_names is None else list(feature_names[known:])
+            if not known and (feature_names is None) != (self._by_name is None):
+                self.half_named = "model" if feature_names is None else "data"
+                if feature_names is not None and any(is_index(text) and int(text) in self._by_id for text in texts):
+                    self.half_named = None
+            if feature_names is None or self.half_named is not None:
+                places = [self._by_id.get(number, -1) for number in numbers]
+            elif self._by_name is not None:
+                places = [self._by_name.get(text, -1) for text in texts]
+            else:
+                numbers = [int(text) if is_index(text) else UNKNOWN for text in texts]
+                places = [self._by_id.get(number, -1) for number in numbers]
+            self.unknown += [text for text, place in zip(texts, places, strict=True) if place < 0]
+            self._map = np.concatenate([self._map, np.array(places, np.int32)])
             self._ids = np.asarray(feature_ids, np.int64)
+            indices = [number for number in numbers if number != UNKNOWN]
+            self._numbers = np.concatenate([self._numbers, np.array(indices, np.int64)])
         return self._map
 
     @property
@@ -106,6 +113,13 @@ class FeatureMatcher:
     def _split_on(self) -> set[int]:
         return {column for tree in self._ensemble.trees for column in tree.split_columns.tolist()}
 
+    @property
+    def matched_by_number(self) -> str | None:
+        """The warning that features with names are matched by number, None when they are not."""
+        if self.half_named is None or len(self.unknown) == len(self._map):
+            return None
+        return f"features are matched by number, not by name: only the {self.half_named} has names"
+
     def warnings(self, source: str, of_unknown: str = "scored without") -> list[str]:
         """Return warnings of features matched by number instead of name, and of those that only one side has.
 
@@ -113,9 +127,7 @@ class FeatureMatcher:
         of_unknown : what happens to features that the model does not have
         """
         called = input_name(source)
-        found = []
-        if self.half_named is not None and len(self.unknown) < len(self._map):
-            found.append(f"features are matched by number, not by name: only the {self.half_named} has names")
+        found = [half] if (half := self.matched_by_number) else []
         if self.unknown:
             found.append(f"{called}: {self.describe_unknown()}; {of_unknown}{self._hint()}")
         used = {self._ensemble.feature_name(place) for place in self._split_on()}
@@ -168,28 +180,28 @@ class FeatureMatcher:
         """The error message when the data numbers its features from 0 and the model from 1, or vice versa; else None.
 
         If only one of them has names, names are numbered from 1, so a feature 0 in the other is enough. Else the
-        features of the data must be exactly those of the model shifted by one: sparse data looks like that by chance
-        only if the first feature is zero in every row and there is a new one after the last.
+        features of the data must be those of the model shifted by one, as far as both go, and one must be new: sparse
+        data looks like that by chance only if the first feature is zero in every row and there is a new one after the
+        last.
         """
         if not len(self._map) or not self._by_id or (self._by_name is not None and self.half_named is None):
             return None
-        data_has, model_has = bool((self._ids == 0).any()), 0 in self._by_id
+        data_has, model_has = bool((self._numbers == 0).any()), 0 in self._by_id
         if data_has == model_has:
             return None
         if self.half_named is None:
-            if not self.unknown or len(self._map) != len(self._by_id):
-                return None
-            moved = np.sort(self._ids) + (-1 if model_has else 1)
-            if not np.array_equal(moved, np.sort(self._ensemble.feature_ids)):
+            moved = np.sort(self._numbers) + (-1 if model_has else 1)
+            both = min(len(moved), len(self._by_id))
+            if not self.unknown or not np.array_equal(moved[:both], np.sort(self._ensemble.feature_ids)[:both]):
                 return None
         elif self.half_named != ("data" if model_has else "model"):
             return None
-        last = (int(self._ids.max()), int(self._ensemble.feature_ids[-1]))
+        last = (int(self._numbers.max()), int(self._ensemble.feature_ids[-1]))
         first = (0, 1) if data_has else (1, 0)
         names = "" if self.half_named is None else f" (the {self.half_named} by the order of its names)"
-        new = (
-            f", or leave out {quote(self.unknown[0])} if it is new (--ignore-columns)" if len(self.unknown) == 1 else ""
-        )
+        new = ""
+        if len(self.unknown) == 1:
+            new = f", or leave out {quote(self.unknown[0])} if it is new{self.how_to_leave_out}"
         return (
             f"the data numbers its features {first[0]} to {last[0]} and the model {first[1]} to {last[1]}{names}, so "
             f"that each would be taken for its neighbour; number them alike{new if not names else ''}"
@@ -199,7 +211,7 @@ class FeatureMatcher:
         """Return a question to add to a warning when the feature numbers seem off by one, else an empty text."""
         if len(self.unknown) > 1 or (self._by_name is not None and self.half_named is None):
             return ""
-        data_has, model_has = bool((self._ids == 0).any()), 0 in self._by_id
+        data_has, model_has = bool((self._numbers == 0).any()), 0 in self._by_id
         if data_has == model_has or self.unknown[0] not in ("0", str(max(self._by_id) + 1)):
             return ""
         if not model_has and 1 not in self._by_id:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array, UInt8Array
-from lmart.data.dataset import SparseRows
+from lmart.data.dataset import Rows, SparseRows, pieces
 from lmart.errors import ModelError
 from lmart.kernels import scoring as kernels
 from lmart.kernels.row_arrays import contiguous_rows
@@ -285,4 +285,14 @@ class Scorer:
             pool.run(kernels.score_rows, calls)
         if not np.isfinite(scores).all():
             raise ModelError("the leaf values of the model add up to more than a number can hold; the model is damaged")
+        return scores
+
+    def score_pieces(self, rows: Rows, column_map: Int32Array, pool: WorkerPool | None = None) -> Float64Array:
+        """Return the score of each row, as `score` does, of rows that are converted piece by piece.
+
+        rows, column_map, pool : as in `score`
+        """
+        scores = np.empty(len(rows))
+        for start, stop, piece in pieces(rows, len(column_map)):
+            scores[start:stop] = self.score(piece, column_map, pool)
         return scores

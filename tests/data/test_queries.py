@@ -46,6 +46,7 @@ def test_ids_that_are_refused(qid: object, message: str) -> None:
 def test_sizes() -> None:
     assert offsets_of_sizes([2, 1], 3).tolist() == [0, 2, 3]
     assert offsets_of_sizes(np.array([3], np.uint8), 3).tolist() == [0, 3]
+    assert offsets_of_sizes(np.array([100, 100, 100], np.int8), 300).tolist() == [0, 100, 200, 300]
 
 
 @pytest.mark.parametrize(
@@ -55,6 +56,9 @@ def test_sizes() -> None:
         ([3, 0], r"entry 1 \(from 0\) of group is 0; a query has at least one row"),
         ([1.5, 1.5], "group holds '1.5'; give the number of rows"),
         (["a"], "group holds 'a'"),
+        ([2**62, 2**62, 2**62, 2**62 + 3], "group adds up to 18,446,744,073,709,551,619 rows"),
+        (np.array([2**64 - 1, 4], np.uint64), "group adds up to 18,446,744,073,709,551,619 rows"),
+        (np.array([-1, 4], np.int8), r"entry 0 \(from 0\) of group is -1"),
     ],
 )
 def test_sizes_that_are_refused(group: object, message: str) -> None:

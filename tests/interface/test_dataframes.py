@@ -12,6 +12,7 @@ from helpers.paths import SAMPLE
 
 import lmart
 from lmart.data.python_dataset import unbinned
+from lmart.errors import DataError
 
 pytestmark = pytest.mark.peers
 
@@ -62,12 +63,94 @@ def test_pandas_columns_of_other_types() -> None:
         lmart.train(frame[["a"]], [0, 1, 0, 1], pd.array([1, None, 2, 2], "Int64"), trees=2)
 
 
-def test_pandas_columns_without_names_are_those_of_an_array(tmp_path: Path) -> None:
+def test_columns_with_numbers_keep_them_and_their_values(tmp_path: Path) -> None:
+    """In any order, and from 0: the model, and the scores, are those of a CSV file of the same columns."""
     pd = pytest.importorskip("pandas")
-    plain = saved(GAPS, DATA.labels, DATA.qid, tmp_path)
-    assert saved(pd.DataFrame(GAPS), DATA.labels, DATA.qid, tmp_path) == plain
-    numbered = lmart.train(pd.DataFrame(GAPS[:, :2], columns=["5", "9"]), DATA.labels, DATA.qid, trees=1)
-    assert (numbered.feature_ids, numbered.feature_names) == ([5, 9], None)
+    few, settings = GAPS[:, :3], {"rankers": 1}
+    for labels in ([0, 1, 2], ["0", "1", "2"], ["5", "11", "9"], [np.int64(2), np.int64(1), np.int64(0)]):
+        frame = pd.DataFrame(few, columns=labels)
+        frame.assign(label=DATA.labels, qid=DATA.qid).to_csv(tmp_path / "t.csv", index=False)
+        run("train", "--data", tmp_path / "t.csv", "--trees", "6", "--rankers", "1", "-o", tmp_path / "m.json", "-qq")
+        assert saved(frame, DATA.labels, DATA.qid, tmp_path, **settings) == (tmp_path / "m.json").read_bytes()
+        named = saved(few, DATA.labels, DATA.qid, tmp_path, feature_names=labels, **settings)
+        assert named == (tmp_path / "m.json").read_bytes()
+        sparse = pytest.importorskip("scipy.sparse").csr_array(np.where(np.isnan(few), np.nan, few))
+        assert saved(sparse, DATA.labels, DATA.qid, tmp_path, feature_names=labels, **settings) == named
+        model = lmart.load(tmp_path / "m.json")
+        assert model.feature_ids == sorted(map(int, labels)) and model.feature_names is None
+        scores = model.predict(frame)
+        assert (model.predict(frame[frame.columns[::-1]]) == scores).all()
+        assert (model.predict(few, feature_names=[str(label) for label in labels]) == scores).all()
+        assert (model.predict_letor(tmp_path / "t.csv") == scores).all()
+        further = frame.assign(title="red")
+        with pytest.warns(UserWarning, match="1 of 4 features is not in the model: 'title'"):
+            assert (model.predict(further) == scores).all()
+        with pytest.warns(UserWarning, match="'title'"):
+            assert (model.predict(lmart.Dataset(further.assign(title=1), DATA.labels, DATA.qid)) == scores).all()
+
+
+def test_validation_sets_are_matched_by_their_labels_and_arrays_by_their_order() -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(DATA.to_numpy()[:, :3], columns=["7", "3", "4"])
+    settings: Any = {"trees": 8, "early_stop": 2, "rankers": 1}
+    judged = DATA.labels, DATA.qid
+
+    def trained(valid: object) -> list[list[float]]:
+        model = lmart.train(frame, *judged, (valid, *judged), **settings)
+        return [tree.thresholds.tolist() for tree in model.ensemble.trees]
+
+    expected = trained(frame)
+    assert trained(frame[["4", "7", "3"]]) == expected == trained(frame[["3", "4", "7"]].to_numpy())
+    with pytest.raises(lmart.ArrayError, match="valid has 2 columns, where 3 are due"):
+        trained(frame.to_numpy()[:, :2])
+    with pytest.raises(DataError, match="no feature of the data is in the model"):
+        trained(frame.set_axis(["8", "9", "10"], axis=1))
+
+
+def test_categories_are_refused_by_name() -> None:
+    pd, pl, pa = (pytest.importorskip(name) for name in ("pandas", "polars", "pyarrow"))
+    numbers = pd.Series([3, 7, 1, 3])
+    for given in (
+        pd.DataFrame({"c": numbers.astype("category")}),
+        pd.DataFrame({"c": numbers.astype(str).astype("category")}),
+        pl.DataFrame({"c": ["3", "7", "1", "3"]}, schema={"c": pl.Categorical}),
+        pl.DataFrame({"c": ["3", "7", "1", "3"]}, schema={"c": pl.Enum(["1", "3", "7"])}),
+        pa.table({"c": pa.array([3, 7, 1, 3]).dictionary_encode()}),
+        pa.record_batch({"c": pa.array([3, 7, 1, 3]).dictionary_encode()}),
+        pd.DataFrame({"c": pd.array([3, 7, 1, 3], pd.ArrowDtype(pa.dictionary(pa.int8(), pa.int64())))}),
+    ):
+        with pytest.raises(lmart.ArrayError, match=r"column 'c' holds categories; .* by .astype\(float\), or drop the"):
+            lmart.train(given, [0, 1, 0, 1], [1, 1, 2, 2], trees=1)
+    plain = lmart.train(numbers.to_frame("c"), [0, 1, 0, 1], [1, 1, 2, 2], trees=1, min_docs=1)
+    with pytest.raises(lmart.ArrayError, match="column 'c' holds categories"):
+        plain.predict(numbers.astype("category").to_frame("c"))
+
+
+def test_sparse_columns_are_made_dense_piece_by_piece() -> None:
+    pd = pytest.importorskip("pandas")
+    dense = pd.DataFrame(np.where(GAPS > 0.5, GAPS, 0.0), columns=NAMES)
+    frame = dense.astype(pd.SparseDtype(float, 0.0)).astype({"f3": pd.SparseDtype(bool)})
+    rows = unbinned(lmart.Dataset(frame, DATA.labels, DATA.qid), "X").features
+    expected = dense.astype({"f3": bool}).to_numpy(float)
+    assert np.array_equal(rows.between(5, 90).dense(20, 0.0), expected[5:90], equal_nan=True)
+    text = pd.DataFrame({"c": pd.array(["a", "b"], pd.SparseDtype(object))})
+    with pytest.raises(lmart.ArrayError, match="column 'c' holds no numbers"):
+        lmart.Dataset(text, [0, 1], [1, 1])
+
+
+def test_arrays_of_arrow_are_labels_ids_and_weights(expected: bytes, tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    batch = pa.record_batch(dict(zip(NAMES, GAPS.T, strict=True)))
+    assert saved(batch, pa.array(DATA.labels), pa.array(DATA.qid.tolist()), tmp_path) == expected
+    binary = pa.array(DATA.labels > 1)
+    data = lmart.Dataset(batch, binary, pa.array(DATA.qid.tolist()), weights=pa.array([True] * DATA.n_queries))
+    assert data.labels.tolist() == (DATA.labels > 1).tolist() and data.query_sizes.tolist() == DATA.query_sizes.tolist()
+    with pytest.raises(lmart.ArrayError, match=r"qid of row 1 \(from 0\) is missing"):
+        lmart.Dataset([[1.0]] * 2, [0, 1], pa.array(["a", None]))
+    with pytest.raises(lmart.ArrayError, match=r"the label of row 0 \(from 0\) is nan"):
+        lmart.Dataset([[1.0]] * 2, pa.array([None, 1]), [1, 1])
+    with pytest.raises(lmart.ArrayError, match=r"weight 1 \(from 0\) is nan"):
+        lmart.Dataset([[1.0]] * 2, [0, 1], [1, 1], weights=pa.array([1, None]))
 
 
 def test_polars(expected: bytes, tmp_path: Path) -> None:

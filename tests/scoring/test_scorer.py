@@ -178,6 +178,15 @@ def test_features_match_by_name_when_both_have_names() -> None:
     assert score_dataset(stump([1, 2]), data).tolist() == [0.0, 1.0]
 
 
+def test_names_that_are_numbers_of_the_model_go_by_them() -> None:
+    data = dataset([{0: 5.0, 1: -1.0, 2: 4.0}], [1, 2, 3], ("x", "7", "3"))
+    matcher = match_dataset(stump([3, 7]), data)
+    assert matcher.known_columns.tolist() == [-1, 1, 0] and matcher.unknown == ["x"] and matcher.half_named is None
+    assert matcher.matched_by_number is None
+    with pytest.raises(DataError, match="the data numbers its features 0 to 2 and the model 1 to 3"):
+        match_dataset(stump([1, 2, 3]), dataset([{0: 1.0}], [1, 2, 3, 4], ("0", "1", "2", "x"))).refuse("d")
+
+
 def test_unknown_features_are_counted_and_narrow_data_is_fine() -> None:
     matcher = FeatureMatcher(stump([1, 7, 9]))
     assert matcher.column_map([7]).tolist() == [1]
@@ -231,6 +240,10 @@ def test_a_table_without_any_column_of_the_model_is_refused() -> None:
         ([0, 1, 2], [1, 2, 3], "the data numbers its features 1 to 3 and the model 0 to 2"),
         ([0, 1, 4], [5, 2, 1], "the data numbers its features 1 to 5 and the model 0 to 4"),
         ([1, 2, 3], [0, 1, 2], "the data numbers its features 0 to 2 and the model 1 to 3"),
+        ([1, 2, 3], [0, 1], "the data numbers its features 0 to 1 and the model 1 to 3"),
+        ([1, 2, 3], [3, 0, 1, 2], "the data numbers its features 0 to 3 and the model 1 to 3"),
+        ([1, 2, 3], [0, 1, 2, 3, 4, 5], "the data numbers its features 0 to 5 and the model 1 to 3"),
+        ([0, 1, 2], [1, 2, 3, 4], "the data numbers its features 1 to 4 and the model 0 to 2"),
     ],
 )
 def test_the_same_features_numbered_from_0_and_from_1_are_refused(

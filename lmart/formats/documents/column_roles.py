@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lmart.array_types import Int64Array
-from lmart.data.feature_names import is_index
+from lmart.data.feature_names import are_indices, is_index
 from lmart.decimals import is_decimal
 from lmart.errors import DataError, input_name, quote
 from lmart.formats.documents.column_names import (
@@ -196,10 +196,10 @@ def _register(
     table.of_tables[path] = np.zeros(0, np.int64)
     if not features or (known is not None and not known):
         return [], np.zeros(0, np.int32)
-    numbered = all(is_index(name) for name in features)
+    numbered = are_indices(features)
     read, noted = features, features
     if known is not None:
-        model_numbered = all(is_index(name) for name in known)
+        model_numbered = are_indices(known)
         hits = [name for name in features if name in known]
         if hits:
             numbered = model_numbered
