@@ -245,7 +245,7 @@ def _predict(
         else:
             explanations = None if explainer is None else RowExplanations(explainer, matcher, pool)
             scored_blocks = score_stream(scorer, matcher, reader, pool, strict)
-            warnings = _write(scored_blocks, output, data, read_options.group_by_qid, explanations)
+            warnings = _write(scored_blocks, output, data, read_options, explanations)
             console.done(output.written(console.rows_read), output.path)
     for text in (*matcher.warnings(data), *warnings):
         console.warning(text)
@@ -255,7 +255,7 @@ def _write(
     scored_blocks: Iterator[tuple[RowBlock, Float64Array]],
     output: PredictOutput,
     source: str,
-    scattered: bool,
+    read_options: ReadOptions,
     explanations: RowExplanations | None,
 ) -> list[str]:
     """Write the scores of each block as soon as it is scored; return warnings.
@@ -263,13 +263,14 @@ def _write(
     scored_blocks : each block of rows with its scores, float64[n]
     output        : what is written, and where
     source        : the input, for messages
-    scattered     : rows of a query need not be adjacent
+    read_options  : how the rows are read
     explanations  : gives the contributions of features; None: they are not asked for
     """
     from lmart.formats.results.predictions import PredictionLayout, write_scored
     from lmart.streams import AtomicOutput
 
-    layout = PredictionLayout(source, output.top, scattered, output.tag, explanations)
+    scattered = read_options.group_by_qid
+    layout = PredictionLayout(source, output.top, scattered, output.tag, explanations, read_options.warning)
     with AtomicOutput(output.out) as result:
         writer = RESULT_FORMATS[output.form].load_writer(output.out, OutputError)(result, layout)
         write_scored(scored_blocks, writer, result)

@@ -136,7 +136,7 @@ def score_part(job: ScoringJob, path: str, out: str) -> PartScored:
     pool, matcher = WorkerPool(1), FeatureMatcher(job.model)
     with open_rows(path, options, pool, queries, alone=False) as reader:
         explanations = None if job.explainer is None else RowExplanations(job.explainer, matcher, pool)
-        layout = PredictionLayout(path, job.top, options.group_by_qid, job.tag, explanations)
+        layout = PredictionLayout(path, job.top, options.group_by_qid, job.tag, explanations, options.warning)
         blocks = score_stream(job.scorer, matcher, reader, pool, job.strict)
         with StagedOutput(out, job.run, job.check_scoring) as result:
             writer = RESULT_FORMATS[job.form].load_writer(out, OutputError)(result, layout)

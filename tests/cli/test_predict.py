@@ -162,9 +162,22 @@ def test_a_query_that_comes_back(model: str) -> None:
 
 def test_labels_and_queries_may_be_missing(model: str) -> None:
     assert predict(model, "qid:4 1:1\nqid:4 1:2\n", "--format", "tsv") == ["4\t1\t1.0\t2", "4\t2\t2.0\t1"]
-    assert predict(model, "1:1\n1:2\n", "--format", "tsv") == ["\t1\t1.0\t2", "\t2\t2.0\t1"]
-    assert json.loads(predict(model, "1:1\n1:2\n", "--format", "jsonl")[0])["qid"] is None
+    assert predict(model, "1:1\n1:2\n", "--format", "tsv", "-qq") == ["\t1\t1.0\t2", "\t2\t2.0\t1"]
+    assert json.loads(predict(model, "1:1\n1:2\n", "--format", "jsonl", "-qq")[0])["qid"] is None
     assert "needs query ids" in refusal(run("-m", model, "--data", "-", "--format", "trec", stdin="1:1\n"))
+
+
+def test_rows_without_query_ids_are_ranked_as_one_query_with_a_warning(model: str, tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("label,1,2,3\n0,1,2,3\n1,0,0,0\n")
+    for data, stdin in ((str(table), None), ("-", "1:1\n1:2\n")):
+        for form in ("tsv", "jsonl"):
+            said = run("-m", model, "--data", data, "--format", form, "--top", "1", "-q", stdin=stdin).stderr
+            assert (
+                said.count("all rows of the file are ranked as one query; name their column with --query-column") == 1
+            )
+        assert run("-m", model, "--data", data, stdin=stdin).stderr == ""
+    assert predict(model, "qid:1 1:1\n", "--format", "tsv") == ["1\t1\t1.0\t1"]
 
 
 @pytest.mark.parametrize("form", ["scores", "tsv", "trec", "jsonl"])

@@ -318,6 +318,16 @@ def test_messages_are_those_of_one_input(here: list[str]) -> None:
     assert run(*USUAL, "--ignore-columns", "9", "-qq").stderr == ""
 
 
+def test_parts_without_query_ids_are_told_of_once(here: list[str]) -> None:
+    for part in here:
+        Path(part).write_text(re.sub(" qid:[^ ]+", "", Path(part).read_text()))
+    (said,) = run(*USUAL, "--format", "tsv").stderr.splitlines()
+    assert said.startswith(
+        "lmart: warning: part-0.svm and 7 more parts: no row has a query id, so all rows of the file"
+    )
+    assert "a TREC run needs query ids" in run(*USUAL, "--format", "trec", status=1).stderr
+
+
 # ---- processes ------------------------------------------------------------------------------------------------------
 
 

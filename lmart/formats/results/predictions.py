@@ -6,7 +6,7 @@ All other formats name the rank in the query: see `ranked`.
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -29,6 +29,7 @@ class PredictionLayout:
     scattered    : rows of a query need not be adjacent; everything is held until the end
     tag          : name of the run in the TREC format
     explanations : gives the contributions of features, for formats that have a place for them; None: without
+    warn         : called with each warning; None: nobody hears it
     """
 
     source: str
@@ -36,6 +37,7 @@ class PredictionLayout:
     scattered: bool = False
     tag: str = "lmart"
     explanations: RowExplanations | None = None
+    warn: Callable[[str], None] | None = None
 
 
 class Repetition(NamedTuple):

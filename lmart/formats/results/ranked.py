@@ -10,10 +10,12 @@ import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
 from lmart.data.dataset import SparseRows
-from lmart.errors import DataError, quote
+from lmart.errors import DataError, input_name, quote
 from lmart.formats.documents.row_blocks import RowBlock
 from lmart.formats.results.predictions import PredictionLayout, PredictionWriter, Repetition
 from lmart.streams import AtomicOutput
+
+WAYS_TO_QUERIES = "name their column with --query-column, or give --query-sizes"
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +76,8 @@ class RankedWriter(PredictionWriter):
         """Take the rows; write the queries that are whole by now."""
         if not len(block):
             return
+        if block.query_ids is None and not self._n_queries:
+            self.without_queries()
         queries = np.repeat(self._number_runs(block), np.diff(block.query_offsets))
         if self.layout.scattered:
             self._hold(block, queries, scores, 0, len(block))
@@ -84,6 +88,12 @@ class RankedWriter(PredictionWriter):
         if self._held and self._held[-1][0][-1] < last:
             self._release(last)
         self._hold(block, queries, scores, whole, len(block))
+
+    def without_queries(self) -> None:
+        """Warn that no row has a query id."""
+        if self.layout.warn is not None:
+            what = "no row has a query id, so all rows of the file are ranked as one query"
+            self.layout.warn(f"{input_name(self.layout.source)}: {what}; {WAYS_TO_QUERIES}")
 
     def _number_runs(self, block: RowBlock) -> Int64Array:
         ids: Sequence[str | None] = block.query_ids if block.query_ids is not None else [None]

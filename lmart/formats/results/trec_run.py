@@ -7,7 +7,7 @@ import numpy as np
 from lmart.array_types import Int64Array
 from lmart.errors import DataError, quote
 from lmart.formats.results.predictions import called_query
-from lmart.formats.results.ranked import RankedRows, RankedWriter
+from lmart.formats.results.ranked import WAYS_TO_QUERIES, RankedRows, RankedWriter
 
 FLOAT32_SAFE = 1e38  # below it, a float32 is neither infinite nor about to become so
 
@@ -19,10 +19,12 @@ class TrecWriter(RankedWriter):
     be below the one before it, as float32, is written as the next float32 below that one; all others are exact.
     """
 
+    def without_queries(self) -> None:
+        """Refuse rows without query ids."""
+        raise DataError(f"a TREC run needs query ids, and no row has one; {WAYS_TO_QUERIES}", self.layout.source)
+
     def lines(self, ranked: RankedRows, kept: Int64Array) -> list[str]:
         """Return the lines of the run, best first in each query; DataError for ids missing, repeated or with blanks."""
-        if None in ranked.query_ids:
-            raise DataError("a TREC run needs query ids, and there are none; use another --format", self.layout.source)
         self.refuse_blanks(ranked.query_ids, "query id", " \t\n\r\v\f", "a TREC run")
         self.refuse_blanks(ranked.document_ids or (), "document id", " \t\n\r\v\f", "a TREC run")
         if self.repeated is not None:
