@@ -42,6 +42,7 @@ class Run:
     document_ids  : n_documents ids in UTF-8, distinct in a query
     scores        : float64[n_documents], finite
     source        : what to call it in messages
+    rises         : whether scores rise with the ranks of the file
     """
 
     query_ids: Sequence[str]
@@ -49,6 +50,7 @@ class Run:
     document_ids: Sequence[bytes]
     scores: Float64Array
     source: str
+    rises: bool = False
 
 
 def judgments_of(dataset: RankingDataset) -> JudgedDocuments:

@@ -23,6 +23,7 @@ MANY_MORE = 1_000_000  # lines beyond those that can be right, up to which they 
 COMMENT = re.compile(rb"#.*")
 WORD_COMMENT = re.compile(rb"(?:\A|(?<=[ \t]))#[ \t].*")  # where a word may begin with '#'
 
+_JSON = re.compile(rb"(\xef\xbb\xbf)?\s*(\{\s*(\"|\}|$)|\[\s*([\[{\"]|$))")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -59,7 +60,7 @@ def read_lines(path: str, comment: re.Pattern[bytes] = COMMENT, empty: str | Non
         if fault is not None:
             raise fault
         if n_short < len(raw):
-            raise _too_long(path, first + n_short)
+            raise _too_long(path, first + n_short, raw[n_short])
 
 
 def _without_comments(
@@ -93,13 +94,23 @@ def _whole_lines(path: str) -> Iterator[tuple[int, bytes]]:
             yield line, whole.removeprefix(_BYTE_ORDER_MARK) if line == 1 else whole
             line += whole.count(b"\n") + 1
         if len(rest) > LONGEST_LINE:
-            raise _too_long(path, line)
+            raise _too_long(path, line, rest)
     if rest:
         yield line, rest.removeprefix(_BYTE_ORDER_MARK) if line == 1 else rest
 
 
-def _too_long(path: str, line: int) -> DataError:
+def _too_long(path: str, line: int, text: bytes) -> DataError:
+    if is_json(text):
+        return DataError("the file is JSON, which is not read here; write lines of text", path, line)
     return DataError(f"the line is longer than {LONGEST_LINE} bytes; is it the right file?", path, line)
+
+
+def is_json(text: bytes) -> bool:
+    """Return whether the first line of a file begins as an object or a list of JSON does.
+
+    text : the line
+    """
+    return _JSON.match(text) is not None
 
 
 def read_numbers(

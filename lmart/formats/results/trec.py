@@ -19,31 +19,39 @@ from lmart.data.named_documents import JudgedDocuments, Run
 from lmart.decimals import ODD, decimal
 from lmart.errors import DataError, quote
 from lmart.formats.documents.ids import encoding_fault, has_control
-from lmart.formats.line_reader import Lines, read_lines
+from lmart.formats.line_reader import Lines, is_json, read_lines
 
 LARGEST_LABEL = 2**31 - 1
+LOOKED_AT = 1000  # lines of each part of a file, of the column that counts in messages only
 _COMMENT = re.compile(rb"\A#.*")
-_LABEL = re.compile(rb"[+-]?[0-9]{1,10}")
 _CONTROL = bytes([*range(9), *range(14, 32), 127])  # of ASCII, but for blanks
 _CONTROL_IN_UTF8 = re.compile(rb"\xc2[\x80-\x9f]")
 _END = b"\0"  # stands as a field of its own where a line ends; in no line, as it is one of _CONTROL
 
 
 class _Kind(NamedTuple):
-    """A kind of file: what to call a line, its fields, where the number stands, and whether more fields may follow."""
+    """A kind of file.
+
+    what      : what to call a line of it
+    fields    : of a line
+    number    : which of them is the number
+    looked_at : which of them counts in messages only
+    is_open   : whether more fields may follow
+    """
 
     what: str
     fields: tuple[str, ...]
     number: int
+    looked_at: int
     is_open: bool
 
 
-_QRELS = _Kind("qrels", ("qid", "iter", "docno", "label"), 3, False)
-_RUN = _Kind("a run", ("qid", "Q0", "docno", "rank", "score", "tag"), 4, True)
+_QRELS = _Kind("qrels", ("qid", "iter", "docno", "label"), 3, 1, False)
+_RUN = _Kind("a run", ("qid", "Q0", "docno", "rank", "score", "tag"), 4, 3, True)
 
 
 def read_qrels(path: str) -> JudgedDocuments:
-    """Read TREC judgments.
+    """Read TREC judgments; labels are whole numbers, however they are written.
 
     path : the file; '-': standard input
     DataError names the line and the token at fault, and both lines of a document that a query names twice.
@@ -54,13 +62,13 @@ def read_qrels(path: str) -> JudgedDocuments:
 
 
 def read_run(path: str) -> Run:
-    """Read a TREC run; ranks are not looked at, nor what follows the tag.
+    """Read a TREC run; ranks change no order, and what follows the tag is not looked at.
 
     path : the file; '-': standard input
     DataError names the line and the token at fault, and both lines of a document that a query names twice.
     """
     rows = _read(path, _RUN)
-    return Run(rows.query_ids, rows.query_offsets, rows.document_ids, rows.numbers, path)
+    return Run(rows.query_ids, rows.query_offsets, rows.document_ids, rows.numbers, path, rows.rises)
 
 
 class _Rows(NamedTuple):
@@ -71,6 +79,7 @@ class _Rows(NamedTuple):
     document_ids  : n ids
     numbers       : float64[n]
     lines         : int64[n], of the file, from 1
+    rises         : whether the numbers rise with the column that is looked at
     """
 
     query_ids: list[str]
@@ -78,22 +87,28 @@ class _Rows(NamedTuple):
     document_ids: list[bytes]
     numbers: Float64Array
     lines: Int64Array
+    rises: bool
 
 
 class _Part(NamedTuple):
-    """Some lines of a file: their query ids, document ids and numbers, and where they stood."""
+    """Some lines of a file: their query ids, document ids and numbers, where they stood, and what is looked at."""
 
     query_ids: list[bytes]
     document_ids: list[bytes]
     numbers: Float64Array
     lines: Sequence[int]
+    looked_at: list[bytes]
 
 
 def _read(path: str, kind: _Kind) -> _Rows:
     codes: dict[bytes, int] = {}
     document_ids: list[bytes] = []
     parts: list[tuple[Int64Array, Float64Array, Sequence[int]]] = []
+    looked_at: set[bytes] = set()
+    rises = False
     for part in _parts(path, kind):
+        looked_at |= set(part.looked_at)
+        rises = rises if parts else _rises(part)
         for query_id in dict.fromkeys(part.query_ids):
             codes.setdefault(query_id, len(codes))
         queries = np.fromiter(map(codes.__getitem__, part.query_ids), np.int64, len(part.query_ids))
@@ -110,8 +125,20 @@ def _read(path: str, kind: _Kind) -> _Rows:
         document_ids = [document_ids[i] for i in order.tolist()]
     offsets = np.searchsorted(queries, np.arange(len(codes) + 1)).astype(np.int64)
     query_ids = [raw.decode("utf-8") for raw in codes]
-    _refuse_repeated(path, query_ids, offsets, document_ids, lines)
-    return _Rows(query_ids, offsets, document_ids, numbers, lines)
+    of_subtopics = kind is _QRELS and len(looked_at) > 1
+    _refuse_repeated(path, query_ids, offsets, document_ids, lines, of_subtopics)
+    return _Rows(query_ids, offsets, document_ids, numbers, lines, rises)
+
+
+def _rises(part: _Part) -> bool:
+    """Return whether the numbers rise with what is looked at, in nearly all adjacent lines of a query."""
+    known = list(zip(part.query_ids, part.looked_at, part.numbers.tolist(), strict=False))
+    signs = [
+        (int(later) - int(rank)) * (after - score)
+        for (query, rank, score), (same, later, after) in pairwise(known)
+        if query == same and rank.isdigit() and later.isdigit()
+    ]
+    return bool(sum(sign > 0 for sign in signs) > 9 * sum(sign < 0 for sign in signs))
 
 
 def _parts(path: str, kind: _Kind) -> Iterator[_Part]:
@@ -130,7 +157,10 @@ def _at_once(found: Lines, kind: _Kind) -> _Part | None:
     if len(words) != width * n_lines or words[width - 1 :: width].count(_END) != n_lines:
         return None
     numbers = _numbers_of(words[kind.number :: width], kind)
-    return None if numbers is None else _Part(words[::width], words[2::width], numbers, found.numbers)
+    if numbers is None:
+        return None
+    looked_at = words[kind.looked_at : width * LOOKED_AT : width]
+    return _Part(words[::width], words[2::width], numbers, found.numbers, looked_at)
 
 
 def _is_printable(text: bytes) -> bool:
@@ -149,18 +179,17 @@ def _numbers_of(tokens: list[bytes], kind: _Kind) -> Float64Array | None:
     if ODD.search(b"".join(tokens)):
         return None
     try:
-        if kind is _QRELS:
-            numbers = np.fromiter(map(int, tokens), np.float64, len(tokens))
-            return numbers if np.abs(numbers).max() <= LARGEST_LABEL else None
         numbers = np.fromiter(map(float, tokens), np.float64, len(tokens))
-    except (ValueError, OverflowError):
+    except ValueError:
+        return None
+    if kind is _QRELS and not ((np.abs(numbers) <= LARGEST_LABEL) & (numbers == np.floor(numbers))).all():
         return None
     return numbers if np.isfinite(numbers).all() else None
 
 
 def _one_by_one(found: Lines, kind: _Kind, path: str) -> _Part:
     """Return the rows of lines of which one may be at fault; DataError for the first one that is."""
-    query_ids, document_ids, numbers = [], [], []
+    query_ids, document_ids, numbers, looked_at = [], [], [], []
     for text, line in zip(*found, strict=True):
         words = text.split()
         if fault := _fault_of(words, kind):
@@ -168,13 +197,18 @@ def _one_by_one(found: Lines, kind: _Kind, path: str) -> _Part:
         query_ids.append(words[0])
         document_ids.append(words[2])
         numbers.append(float(words[kind.number]))
-    return _Part(query_ids, document_ids, np.array(numbers, np.float64), found.numbers)
+        looked_at.append(words[kind.looked_at])
+    return _Part(query_ids, document_ids, np.array(numbers, np.float64), found.numbers, looked_at)
 
 
 def _fault_of(words: list[bytes], kind: _Kind) -> str | None:
     """Return what is wrong with the fields of a line, None if nothing is."""
     form = f"'{' '.join(kind.fields)}'"
-    if len(words) < len(kind.fields) or (len(words) > len(kind.fields) and not kind.is_open):
+    has_fields = len(words) == len(kind.fields) or (len(words) > len(kind.fields) and kind.is_open)
+    number = decimal(words[kind.number]) if has_fields else None
+    if number is None and (other := _other_layout(words, kind)):
+        return other
+    if not has_fields:
         n = f"{len(words)} field" + ("" if len(words) == 1 else "s")
         return f"{quote(b' '.join(words))} has {n}; a line of {kind.what} is {form}"
     for place, what in ((0, "query id"), (2, "document id")):
@@ -185,18 +219,56 @@ def _fault_of(words: list[bytes], kind: _Kind) -> str | None:
         if has_control(text):
             return f"{what} {quote(text)} holds a control character; ids are printable text"
     token = words[kind.number]
-    if kind is _QRELS:
-        if not _LABEL.fullmatch(token) or abs(int(token)) > LARGEST_LABEL:
-            return f"label {quote(token)} is not a whole number up to {LARGEST_LABEL}; a line of {kind.what} is {form}"
-    elif decimal(token) is None:
-        return f"score {quote(token)} is not a finite number; a line of {kind.what} is {form}"
+    if kind is _RUN:
+        return None if number is not None else f"score {quote(token)} is not a finite number; a line of a run is {form}"
+    if number is None or abs(number) > LARGEST_LABEL:
+        return f"label {quote(token)} is not a whole number up to {LARGEST_LABEL}; a line of qrels is {form}"
+    if not number.is_integer():
+        what = f"label {quote(token)} is not a whole number, as labels of qrels are"
+        return f"{what}; give a table with the columns label, qid and docid to --data, which takes fractions"
+    return None
+
+
+def _other_layout(words: list[bytes], kind: _Kind) -> str | None:
+    """Return what a line is that is known to be of another kind of file, and what to do; None: it is not known."""
+    form, n = f"'{' '.join(kind.fields)}'", len(words)
+    numbers = [place for place, word in enumerate(words) if decimal(word) is not None]
+    if is_json(b" ".join(words)):
+        return f"the file is JSON, as ranx and pytrec_eval have it; write lines of the form {form}"
+    if any(word.startswith(b"qid:") for word in words[:2]):
+        return "the line is LETOR text; give the file to --data"
+    if n == 1 and (signs := [sign for sign in ",;|" if words[0].count(sign.encode()) >= 2]):
+        what = f"the fields are separated by {quote(signs[0])}"
+        return f"{what}; write a blank or a tab between them: a line of {kind.what} is {form}"
+    if kind is _QRELS and n >= len(_RUN.fields) and {3, 4} <= {*numbers}:
+        return "the line is of a TREC run; give the run to --run, and the qrels to --qrels"
+    if kind is _RUN and n == len(_QRELS.fields) and 3 in numbers:
+        if 2 in numbers:
+            return "the line is of 'lmart predict --format tsv'; write the run with --format trec"
+        return "the line is of TREC qrels; give the qrels to --qrels, and the run to --run"
+    if n == 3 and 2 in numbers:
+        if kind is _QRELS:
+            return "the line lacks the second field, 'iter', as in MS MARCO; add it: awk '{print $1, 0, $2, $3}'"
+        return "the line is 'qid docno rank', as in MS MARCO; give scores: awk '{print $1,\"Q0\",$2,$3,1/$3,\"run\"}'"
+    if kind is _RUN and n == len(numbers) == 1:
+        return "the line is a number alone; give scores of the rows of --data to --scores"
+    if words[min(kind.number, n - 1)].lower() in (b"label", b"rel", b"relevance", b"score", b"tag"):
+        return f"the line is a header; take it out: a line of {kind.what} is {form}"
     return None
 
 
 def _refuse_repeated(
-    path: str, query_ids: list[str], offsets: Int64Array, document_ids: list[bytes], lines: Int64Array
+    path: str,
+    query_ids: list[str],
+    offsets: Int64Array,
+    document_ids: list[bytes],
+    lines: Int64Array,
+    of_subtopics: bool,
 ) -> None:
-    """Raise DataError for the first line whose document stands in an earlier line of its query."""
+    """Raise DataError for the first line whose document stands in an earlier line of its query.
+
+    of_subtopics : the second field differs, as in qrels that judge each subtopic of a query
+    """
     bounds = offsets.tolist()
     found: list[tuple[int, int, int]] = []  # line, line before, query
     for query, (start, stop) in enumerate(pairwise(bounds)):
@@ -213,4 +285,7 @@ def _refuse_repeated(
         line, before, query = min(found)
         document = next(own for own, at in zip(document_ids, lines.tolist(), strict=True) if at == line)
         what = f"query {quote(query_ids[query])} names document {quote(document)} a second time, after line {before}"
+        if of_subtopics:
+            how = "join them to one label a document, or measure each subtopic with qrels of its own"
+            raise DataError(f"{what}: it is judged for several subtopics, the second field; {how}", path, line)
         raise DataError(f"{what}; leave one of them", path, line)

@@ -143,11 +143,11 @@ def test_lines_read_together_and_one_by_one_are_the_same(tmp_path: Path, monkeyp
 @pytest.mark.parametrize(
     ("content", "line", "part"),
     [
-        (b"q 0 d\n", 1, "'q 0 d' has 3 fields; a line of qrels is 'qid iter docno label'"),
+        (b"q 0\n", 1, "'q 0' has 2 fields; a line of qrels is 'qid iter docno label'"),
         (b"q 0 d 1\nq\n", 2, "'q' has 1 field;"),
         (b"q 0 d 1\nq 0 e 1 9\n", 2, "has 5 fields"),
         (b"q 0 d 1 q 0\ne 1\n", 1, "has 6 fields"),  # as many fields as two good lines have
-        (b"\n# c\nq 0 d 1.5\n", 3, "label '1.5' is not a whole number"),
+        (b"\n# c\nq 0 d 1.5\n", 3, "label '1.5' is not a whole number, as labels of qrels are; give a table with"),
         (b"q 0 d 1_0\n", 1, "label '1_0'"),
         (b"q 0 d nan\n", 1, "label 'nan'"),
         (b"q 0 d 3000000000\n", 1, "label '3000000000'"),
@@ -175,6 +175,55 @@ def test_faults_of_qrels_name_line_and_token(content: bytes, line: int, part: st
 def test_faults_of_runs_name_line_and_token(content: bytes, line: int, part: str, tmp_path: Path) -> None:
     caught = fault(tmp_path, content, is_run=True)
     assert (caught.line, part in caught.message) == (line, True), caught.message
+
+
+@pytest.mark.parametrize(
+    ("content", "is_run", "part"),
+    [
+        (RUN, False, "the line is of a TREC run; give the run to --run, and the qrels to --qrels"),
+        (QRELS, True, "the line is of TREC qrels; give the qrels to --qrels, and the run to --run"),
+        (b"q1,0,d1,3\n", False, "the fields are separated by ','; write a blank or a tab between them"),
+        (b"q1;Q0;d1;1;.5;t\n", True, "the fields are separated by ';'"),
+        (b'{"q1": {"d1": 3, "d2": 0}}\n', False, "the file is JSON, as ranx and pytrec_eval have it; write lines"),
+        (b'{\n "q1": {\n  "d1": 0.5\n }\n}\n', True, "the file is JSON, as ranx and pytrec_eval have it; write lines"),
+        (b'{"q1": {"d1": 1}' + b" " * line_reader.LONGEST_LINE + b"}\n", False, "the file is JSON, which is not read"),
+        (b'[["q1", "d1", 1]]\n', False, "the file is JSON"),
+        (b"q1\td1\t1\n", False, "the line lacks the second field, 'iter', as in MS MARCO; add it: awk"),
+        (b"q1\td1\t1\n", True, "the line is 'qid docno rank', as in MS MARCO; give scores: awk"),
+        (b"q1\td1\t0.5\t1\n", True, "the line is of 'lmart predict --format tsv'; write the run with --format trec"),
+        (b"0.25\n", True, "the line is a number alone; give scores of the rows of --data to --scores"),
+        (b"1 qid:3 1:0.5 2:7\n", False, "the line is LETOR text; give the file to --data"),
+        (b"qid\titer\tdocno\tlabel\n", False, "the line is a header; take it out"),
+        (b"qid Q0 docno rank score tag\n", True, "the line is a header; take it out"),
+    ],
+)
+def test_other_layouts_are_named(content: bytes, is_run: bool, part: str, tmp_path: Path) -> None:
+    caught = fault(tmp_path, content, is_run)
+    assert (caught.line, caught.message.startswith(part)) == (1, True), caught.message
+
+
+def test_whole_labels_may_be_written_as_decimals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = b"q1 0 d1 3.0\nq1 0 d2 0.0\nq2 0 d1 -1.\nq2 0 d3 2e0\n"
+    assert plain(read_qrels(put(tmp_path, text))) == plain(read_qrels(put(tmp_path, QRELS)))
+    monkeypatch.setattr(trec, "_at_once", lambda found, kind: None)
+    assert plain(read_qrels(put(tmp_path, text))) == plain(read_qrels(put(tmp_path, QRELS)))
+
+
+def test_labels_of_subtopics_are_no_repetition_by_mistake(tmp_path: Path) -> None:
+    caught = fault(tmp_path, b"q 1 d 1\nq 2 e 0\nq 2 d 0\n")
+    assert caught.line == 3 and "it is judged for several subtopics, the second field; join them" in caught.message
+    assert fault(tmp_path, b"q 0 d 1\nq 0 d 0\n").message.endswith("after line 1; leave one of them")
+
+
+@pytest.mark.parametrize(
+    ("scores", "rises"),
+    [("1 2 3 4", True), ("4 3 2 1", False), ("1 1 1 1", False), ("1 3 2 4", False)],
+)
+def test_scores_that_rise_with_the_ranks_are_noted(scores: str, rises: bool, tmp_path: Path) -> None:
+    rows = [f"{query} Q0 d{rank} {rank} {score} t\n" for query in "ab" for rank, score in enumerate(scores.split(), 1)]
+    assert read_run(put(tmp_path, "".join(rows).encode())).rises is rises
+    without_ranks = "".join(rows).replace(" Q0 d", " Q0 e").replace(" 2 2 ", " x 2 ")
+    assert not read_run(put(tmp_path, without_ranks.encode())).rises or rises
 
 
 def test_a_document_named_twice_is_refused_with_both_lines(tmp_path: Path) -> None:
