@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from lmart.array_types import Int64Array
 from lmart.cli.eval_systems import (
     EvalJob,
     as_groups,
@@ -20,7 +21,9 @@ from lmart.data.named_documents import JudgedDocuments, Run, judgments_of
 from lmart.errors import DataError, counted, input_name, quote
 from lmart.formats.metadata_files import Weights
 from lmart.formats.results.trec import read_qrels, read_run
+from lmart.measures.judgments import query_sums
 from lmart.measures.measured_documents import Measurement
+from lmart.measures.measured_queries import EvaluationReport
 from lmart.measures.run_alignment import AlignedRun, align_run
 from lmart.measures.system_evaluation import EvaluationResult, SystemEvaluation, distinct_names
 
@@ -35,7 +38,6 @@ def evaluate_runs(job: EvalJob) -> EvaluationResult:
         judgments, weights = _judgments_of_data(job)
     else:
         judgments = read_qrels(inputs.qrels)
-    n_judged = int(np.count_nonzero(judgments.labels >= 0))
     groups = find_groups(job, judgments.query_ids, judgments.source)
     labels = np.maximum(judgments.labels, 0.0)
     scale = grade_scale_of(labels, None)
@@ -47,21 +49,32 @@ def evaluate_runs(job: EvalJob) -> EvaluationResult:
         raise with_path(fault, judgments.source) from None
     per_query = None if weights is None else weights.per_query
     measurement = Measurement(job.measures, job.pool, per_query, scale, tuple(groups.values()))
+    counting = np.full(len(judgments.query_ids), job.measures[0].conventions.missing == "zero")
     systems, by_group = [], []
     for name, given in zip(distinct_names([one.path for one in inputs.systems]), inputs.systems, strict=True):
         run = read_run(given.path)
         aligned = align_run(judgments, run, job.measures[0].conventions.ties == "docid")
         _tell(aligned, run, judgments, job)
         try:
-            # Documents are counted as judged ones, which are the same for every run.
             measured = measurement.evaluator(aligned.documents).measure(aligned.scores)
             report = measurement.report(measured)
             by_group.append(measurement.by_group(measured))
         except DataError as fault:
             raise with_path(fault, judgments.source) from None
-        systems.append(
-            SystemEvaluation(name, "run", given.path, replace(report, n_documents=n_judged), _counts(aligned))
-        )
+        counting |= aligned.found
+        systems.append(SystemEvaluation(name, "run", given.path, report, _counts(aligned)))
+    n_judged = query_sums((judgments.labels >= 0).astype(np.float64), judgments.query_offsets)
+
+    def counted_in(report: EvaluationReport, queries: Int64Array) -> EvaluationReport:
+        """Return a report that counts queries of some run, and their judged documents: the same for every run."""
+        counted = queries[counting[queries]]
+        n_empty = int(np.count_nonzero(measured.is_empty[counted]))
+        n_documents = int(n_judged[counted].sum())
+        return replace(report, n_queries=len(counted), n_documents=n_documents, n_empty_queries=n_empty)
+
+    every = np.arange(len(counting))
+    systems = [replace(one, report=counted_in(one.report, every)) for one in systems]
+    by_group = [tuple(map(counted_in, reports, groups.values())) for reports in by_group]
     return EvaluationResult(
         judgments.query_ids,
         tuple(systems),
@@ -106,6 +119,9 @@ def _tell(aligned: AlignedRun, run: Run, judgments: JudgedDocuments, job: EvalJo
     counts = _counts(aligned)
     if counts["retrieved"] == counts["unjudged"]:
         job.console.warning(f"{called}: no document of the run is judged in {source}; does it name documents alike?")
+    if run.rises:
+        what = "scores rise with the ranks, as distances do, but higher scores rank first"
+        job.console.notice(f"{called}: {what}; change their sign if low ones are better")
     if aligned.n_unknown:
         judged = set(judgments.query_ids)
         first = next(one for one in run.query_ids if one not in judged)

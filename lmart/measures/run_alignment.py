@@ -7,7 +7,7 @@ from itertools import repeat
 
 import numpy as np
 
-from lmart.array_types import Float64Array, Int64Array
+from lmart.array_types import BoolArray, Float64Array, Int64Array
 from lmart.data.dataset import rows_of
 from lmart.data.named_documents import JudgedDocuments, Run
 from lmart.errors import DataError, input_name, quote
@@ -22,13 +22,18 @@ class AlignedRun:
                 query that the run lacks
     scores    : float64[n_documents], 0 where a document is not retrieved
     n_unknown : queries of the run that are not judged, which are left out
-    n_missing : judged queries that the run lacks
+    found     : bool[n_queries], judged queries that the run has
     """
 
     documents: MeasuredDocuments
     scores: Float64Array
     n_unknown: int
-    n_missing: int
+    found: BoolArray
+
+    @property
+    def n_missing(self) -> int:
+        """Judged queries that the run lacks."""
+        return int(np.count_nonzero(~self.found))
 
 
 def align_run(judgments: JudgedDocuments, run: Run, by_document: bool) -> AlignedRun:
@@ -67,7 +72,7 @@ def align_run(judgments: JudgedDocuments, run: Run, by_document: bool) -> Aligne
     scores[rows], retrieved[rows] = run.scores[run_rows], True
     tie_order[rows] = _order_of_ties(run, run_rows, queries) if by_document else run_rows
     documents = MeasuredDocuments(labels, offsets, judged, retrieved, tie_order)
-    return AlignedRun(documents, scores, len(run.query_ids) - len(known), len(theirs) - len(known))
+    return AlignedRun(documents, scores, len(run.query_ids) - len(known), theirs >= 0)
 
 
 def _judged_rows(judgments: JudgedDocuments, run: Run, known: Int64Array, theirs: Int64Array) -> Int64Array:

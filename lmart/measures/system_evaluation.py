@@ -96,7 +96,7 @@ class EvaluationResult:
         named = zip(self.systems, group.reports, strict=True)
         return {
             "group": group.name,
-            "queries": len(group.queries),
+            "queries": group.reports[0].n_queries,
             "empty_queries": group.reports[0].n_empty_queries,
             "systems": [{"name": one.name, "metrics": dict(report.values)} for one, report in named],
         }

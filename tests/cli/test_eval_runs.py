@@ -80,6 +80,35 @@ def test_queries_that_a_run_lacks_count_zero_or_are_left_out() -> None:
     assert "left out of its means: 'q2'" in call(*GIVEN, "--missing", "skip").stderr
 
 
+def test_queries_are_those_that_count() -> None:
+    """As num_q of trec_eval: of two judged queries the run has one; another run has both."""
+    counts = ("queries", "documents", "empty_queries")
+    Path("q.qrels").write_text(QRELS.replace("q2 0 d1 1", "q2 0 d1 0"))
+
+    def found(*arguments: str) -> list[int]:
+        content = strict(call(*GIVEN, "--metric", "map", "--json", *arguments).stdout)
+        return [content[one] for one in counts]
+
+    assert found() == [2, 6, 1]
+    assert found("--missing", "skip") == found("--like", "trec_eval") == [1, 5, 0]
+    assert found("--like", "trec_eval", "--run", "b.run") == [2, 6, 1]
+    shown = call(*GIVEN, "--metric", "map", "--like", "trec_eval").stdout
+    assert "(5 documents, 1 of them unjudged; 1 of 2 queries)\n" in shown and "\nqueries        1\n" in shown
+    Path("g.tsv").write_text("q1\thead\nq2\ttail\n")
+    given = [*GIVEN, "--metric", "map", "--like", "trec_eval", "--by", "g.tsv"]
+    assert [one["queries"] for one in strict(call(*given, "--json").stdout)["groups"]] == [1, 0]
+    assert call(*given).stdout.splitlines()[-2:] == ["head         1  0.687500", "tail         0       n/a"]
+
+
+def test_a_run_whose_scores_rise_with_its_ranks_is_told_of() -> None:
+    Path("b.run").write_text("q1 Q0 d1 1 0.1 t\nq1 Q0 d3 2 0.3 t\nq1 Q0 d4 3 0.7 t\n")
+    said = call("--qrels", "q.qrels", "--run", "b.run", "a.run").stderr.splitlines()
+    assert [line for line in said if "rise" in line] == [
+        "lmart: b.run: scores rise with the ranks, as distances do, but higher scores rank first; "
+        "change their sign if low ones are better"
+    ]
+
+
 def test_ties_by_document_in_the_order_of_the_run_or_averaged() -> None:
     """The ties d1, d2, d3 have the labels 3, 0, 2."""
     gained = {}

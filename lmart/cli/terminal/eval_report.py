@@ -73,7 +73,7 @@ def _facts(result: EvaluationResult) -> list[tuple[str, str]]:
     lacks = any(system.counts.get("missing_queries") for system in result.systems)
     facts: list[tuple[str, str]] = [
         (result.data_kind, _shown_files(result.data)),
-        *((system.kind, _shown_file(system.path) + _coverage(system)) for system in result.systems),
+        *((one.kind, _shown_file(one.path) + _coverage(one, len(result.query_ids))) for one in result.systems),
     ]
     if conventions.like is not None:
         facts.append(("like", conventions.like))
@@ -105,11 +105,11 @@ def _no_label(conventions: Conventions) -> str:
     return "no label above 0" if level is None else f"no label of {level_text(level)} or more"
 
 
-def _coverage(system: SystemEvaluation) -> str:
-    """Return in brackets how many documents and queries a run has; empty for other systems."""
+def _coverage(system: SystemEvaluation, n_queries: int) -> str:
+    """Return in brackets how many documents and queries, of those that are judged, a run has; '' for other systems."""
     if system.kind != "run":
         return ""
-    counts, n_queries = system.counts, system.report.n_queries
+    counts = system.counts
     documents = counted(counts["retrieved"], "document")
     if counts["unjudged"]:
         documents += f", {counts['unjudged']:,} of them unjudged"

@@ -85,9 +85,10 @@ def print_groups(result: EvaluationResult) -> None:
     lines: list[str] = []
     if len(result.systems) == 1:
         labels = ["queries", *result.measures]
-        means = [[one.reports[0].values[name] for name in result.measures] for one in result.groups]
+        reports = [one.reports[0] for one in result.groups]
+        means = [[report.values[name] for name in result.measures] for report in reports]
         cells = [
-            [str(len(one.queries)), *map(eval_report.shown, row)] for one, row in zip(result.groups, means, strict=True)
+            [str(report.n_queries), *map(eval_report.shown, row)] for report, row in zip(reports, means, strict=True)
         ]
         names = [visible(one.name) for one in result.groups]
         for grid in _by_rows("group", names, names, labels, cells, set(), width):
@@ -96,7 +97,7 @@ def print_groups(result: EvaluationResult) -> None:
         names = [visible(system.name) for system in result.systems]
         for group in result.groups:
             of_empty = f", {group.reports[0].n_empty_queries} of them empty" if group.reports[0].n_empty_queries else ""
-            queries = counted(len(group.queries), "query", "queries")
+            queries = counted(group.reports[0].n_queries, "query", "queries")
             title = f"group {visible(group.name)} ({queries}{of_empty})"
             lines += ["", click.style(title, bold=True) if is_terminal else title]
             values = [[report.values[name] for report in group.reports] for name in result.measures]
