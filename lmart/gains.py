@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 LN2_BITS = 160
 SMALLEST_GRADE_SCALE = 4
+LARGE_LABEL = 31  # from which on LightGBM and XGBoost refuse labels with the gain exp2
 GAIN_MEANINGS = {"exp2": "2^label - 1", "linear": "the label", "table": "by label, from 0 up"}
 """What each kind of gain is, in a few words."""
 
@@ -90,6 +91,16 @@ class Gain:
                 f"label {label} has no entry in the gain table, which covers 0 to {len(self.table) - 1}; "
                 "give a longer --gain table, or use exp2 or linear"
             )
+
+    def remark(self, largest_label: float) -> str | None:
+        """Return a warning when labels are so large that only the largest count; None when they are not.
+
+        largest_label : of all data
+        """
+        if self.kind != "exp2" or largest_label < LARGE_LABEL:
+            return None
+        what = f"labels go up to {_shortest(float(largest_label))}, and with the gain exp2 each level counts twice"
+        return f"{what} the level below it, so only the largest labels matter; give --gain linear if they are no grades"
 
     def of_labels(self, labels: Float64Array) -> Float64Array:
         """Return the gain of each label, float64; infinite where 2^label is. DataError when a table is too short."""

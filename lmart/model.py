@@ -290,6 +290,9 @@ class Model:
         if isinstance(X, Dataset) and not (y is None and qid is None):
             raise ArrayError("a Dataset has its own y and qid; leave them out")
         judged, weights = unbinned(data, "X", True), validation_metadata(data).weights
+        remark = conventions.gain.remark(data.labels.max(initial=0.0))
+        if remark is not None and any(one.kind.uses_gain for one in measures):
+            warnings.warn(remark, UserWarning, stacklevel=2)
         rows, column_map = match_columns(self.ensemble, data)
         scale = self.ensemble.settings.get("largest_label")
         if type(scale) is int and data.labels.max(initial=0.0) > scale >= 1:

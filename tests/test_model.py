@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -420,6 +421,27 @@ def test_importance_by_kind() -> None:
 def test_other_importance_is_refused(arguments: tuple[Any, ...]) -> None:
     with pytest.raises(ValueError, match="give"):
         Model(sample_model()).importance(*arguments)
+
+
+def test_labels_that_are_no_grades_are_warned_of() -> None:
+    rows, qid = [[0.0], [1.0], [2.0], [0.0], [1.0], [2.0]], [1, 1, 1, 2, 2, 2]
+    for largest, gain, metric, warned in (
+        (40, "exp2", "ndcg@3", True),
+        (31, "exp2", "ndcg@3", True),
+        (30, "exp2", "ndcg@3", False),
+        (40, "linear", "ndcg@3", False),
+        (40, "exp2", "map", False),
+    ):
+        labels = [0, 1, largest, 0, 0, 1]
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            objective = "lambdamart" if metric != "map" else "map"
+            options = {"objective": objective, "metric": metric, "gain": gain}
+            model = lmart.train(rows, labels, qid, trees=1, rankers=1, min_docs=1, **options)
+            model.evaluate(rows, labels, qid, metric=metric)
+        found = [str(one.message) for one in told if "give --gain linear" in str(one.message)]
+        assert len(found) == 2 * warned, (largest, gain, metric)
+        assert all(one.startswith(f"labels go up to {largest}, and with the gain exp2 each level") for one in found)
 
 
 def test_evaluate_takes_measures_in_a_list() -> None:

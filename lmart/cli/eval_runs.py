@@ -14,6 +14,7 @@ from lmart.cli.eval_systems import (
     grade_scale_of,
     read_judged,
     refuse_large_labels,
+    warn_of_large_labels,
     weights_of,
     with_path,
 )
@@ -63,6 +64,7 @@ def evaluate_runs(job: EvalJob) -> EvaluationResult:
             raise with_path(fault, judgments.source) from None
         counting |= aligned.found
         systems.append(SystemEvaluation(name, "run", given.path, report, _counts(aligned)))
+    warn_of_large_labels(job.measures, labels, job.console)
     n_judged = query_sums((judgments.labels >= 0).astype(np.float64), judgments.query_offsets)
 
     def counted_in(report: EvaluationReport, queries: Int64Array) -> EvaluationReport:

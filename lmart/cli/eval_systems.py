@@ -159,6 +159,7 @@ def evaluate_systems(job: EvalJob, models: dict[str, Ensemble], data: JudgedData
             systems.append(SystemEvaluation(name, cast(SystemKind, given.kind), given.path, report))
     except DataError as fault:
         raise with_path(fault, data.source) from None
+    warn_of_large_labels(measures, data.labels, console)
     return EvaluationResult(
         data.query_ids,
         tuple(systems),
@@ -262,6 +263,18 @@ def warn_of_single_documents(dataset: DataSize, console: Console) -> None:
         console.warning(
             "every query has one document, so no ranking can be better than another; is the query id right?"
         )
+
+
+def warn_of_large_labels(measures: Sequence[Measure], labels: Float64Array, console: Console) -> None:
+    """Warn when labels are too large for the gain of a measure.
+
+    measures : to be computed
+    labels   : float64, of what is measured
+    console  : where the warning goes
+    """
+    remark = measures[0].conventions.gain.remark(labels.max(initial=0.0))
+    if remark is not None and any(one.kind.uses_gain for one in measures):
+        console.warning(remark)
 
 
 def grade_scale_of(labels: Float64Array, of_models: int | None) -> int:

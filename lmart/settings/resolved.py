@@ -123,6 +123,11 @@ class ResolvedSettings:
         return _uses_label_scale(self.measure, tuple(one.objective for one in self.rankers))
 
     @property
+    def uses_gain(self) -> bool:
+        """Whether the measure or an objective goes by the gains of labels, not by their order alone."""
+        return self.measure.kind.uses_gain or any(one.objective.relevance == "gain" for one in self.rankers)
+
+    @property
     def binary_relevance(self) -> bool:
         """Whether all objectives only know documents that are relevant, and others."""
         return all(one.objective.relevance == "relevant" for one in self.rankers)

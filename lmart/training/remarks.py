@@ -27,7 +27,7 @@ class Remark(NamedTuple):
 
 
 def before_training(run: BoostingRun, dataset: DataSize, weighted: bool) -> Iterator[Remark]:
-    """Yield which features may be no features, and how many queries have no pair of documents to learn from.
+    """Yield which features may be no features, whether the gain suits the labels, and how many queries have no pair.
 
     run      : which is ready to start
     dataset  : the training set
@@ -39,6 +39,9 @@ def before_training(run: BoostingRun, dataset: DataSize, weighted: bool) -> Iter
             yield Remark(f"{what}; leave it out if it holds them", True)
     without_pair, queries = run.n_idle_queries, dataset.n_queries
     settings = run.settings
+    of_gain = settings.recorded.gain.remark(settings.facts.grade_scale) if settings.uses_gain else None
+    if of_gain is not None:
+        yield Remark(of_gain, True)
     of_what = "labels" if settings.recorded.gain.kind != "table" else "gains"
     differ = f"pair of documents with different {of_what}"
     pair = "pair of a relevant document and another" if settings.binary_relevance else differ

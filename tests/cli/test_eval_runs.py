@@ -176,6 +176,17 @@ def test_a_gain_table_that_is_too_short_names_the_qrels() -> None:
     assert "q.qrels: label 3 has no entry" in refused(*GIVEN, "--gain", "0,1", "--metric", "ndcg")
 
 
+def test_labels_that_are_no_grades_are_warned_of() -> None:
+    Path("q.qrels").write_text(QRELS.replace("d1 3", "d1 40"))
+    words = "labels go up to 40, and with the gain exp2 each level counts twice the level below it"
+    assert words in call(*GIVEN, "-q").stderr
+    assert call(*GIVEN, "-q", "--metric", "map").stderr == call(*GIVEN, "-q", "--gain", "linear").stderr == ""
+    Path("d.svm").write_text("40 qid:1 1:1\n0 qid:1 1:2\n")
+    Path("s").write_text("1\n2\n")
+    assert words in call("--data", "d.svm", "--scores", "s", "-q").stderr
+    assert call("--data", "d.svm", "--scores", "s", "-q", "--metric", "mrr").stderr == ""
+
+
 def test_a_run_of_other_documents_is_warned_of() -> None:
     Path("a.run").write_text("q1 Q0 D1 1 1 t\n")
     assert "warning: a.run: no document of the run is judged in q.qrels" in call(*GIVEN).stderr

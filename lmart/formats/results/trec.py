@@ -265,10 +265,7 @@ def _refuse_repeated(
     lines: Int64Array,
     of_subtopics: bool,
 ) -> None:
-    """Raise DataError for the first line whose document stands in an earlier line of its query.
-
-    of_subtopics : the second field differs, as in qrels that judge each subtopic of a query
-    """
+    """Raise DataError for the first line whose document stands in an earlier line of its query."""
     bounds = offsets.tolist()
     found: list[tuple[int, int, int]] = []  # line, line before, query
     for query, (start, stop) in enumerate(pairwise(bounds)):
