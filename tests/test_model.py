@@ -436,7 +436,7 @@ def test_labels_that_are_no_grades_are_warned_of() -> None:
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             objective = "lambdamart" if metric != "map" else "map"
-            options = {"objective": objective, "metric": metric, "gain": gain}
+            options: dict[str, Any] = {"objective": objective, "metric": metric, "gain": gain}
             model = lmart.train(rows, labels, qid, trees=1, rankers=1, min_docs=1, **options)
             model.evaluate(rows, labels, qid, metric=metric)
         found = [str(one.message) for one in told if "give --gain linear" in str(one.message)]
