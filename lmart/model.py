@@ -357,4 +357,9 @@ def load(path: str | os.PathLike[str]) -> Model:
     >>> lmart.load(path)
     <lmart.Model: 5 trees of 1 ranker, 20 features>
     """
-    return Model(read_model(os.fsdecode(path)))
+
+    def warn(remark: str) -> None:
+        """Warn of a remark, at the line that loads the model."""
+        warnings.warn(remark, UserWarning, stacklevel=4)
+
+    return Model(read_model(os.fsdecode(path), tell=warn))

@@ -56,7 +56,7 @@ def convert_model(request: ModelRequest, options: ReadOptions, threads: int, con
     console : where messages go
     ModelError when a model is unsound, the format cannot hold it, or, under --strict, not exactly.
     """
-    own = read_model(request.source, request.source_format)
+    own = read_model(request.source, request.source_format, console.notice)
     renamed: dict[str, str] = {}
     model = own
     if request.feature_map is not None:

@@ -32,7 +32,7 @@ def evaluate_parts(job: EvalJob, cluster: Cluster, outputs: Sequence[str]) -> Ev
     outputs : all that is written, which must be no file of these
     """
     inputs = job.inputs
-    models = {one.path: read_model(one.path) for one in inputs.systems if one.kind == "model"}
+    models = {one.path: read_model(one.path, tell=job.console.notice) for one in inputs.systems if one.kind == "model"}
     job = replace(job, measures=with_gain_of(models, job.measures, job.is_gain_given, job.console))
     files, names = find_files(job, cluster)
     for path in outputs:

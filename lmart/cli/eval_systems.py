@@ -93,7 +93,7 @@ def evaluate_data(job: EvalJob) -> EvaluationResult:
     job : what is measured, and how
     """
     inputs = job.inputs
-    models = {one.path: read_model(one.path) for one in inputs.systems if one.kind == "model"}
+    models = {one.path: read_model(one.path, tell=job.console.notice) for one in inputs.systems if one.kind == "model"}
     job = replace(job, measures=with_gain_of(models, job.measures, job.is_gain_given, job.console))
     by_document = job.measures[0].conventions.ties == "docid"
     dataset = read_judged(job, list(models.values()), keep_document_ids=by_document)

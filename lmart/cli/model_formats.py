@@ -57,7 +57,8 @@ NOTES = {
         "refused",
         "as lightgbm, but the name that counts as none is fj, in files of versions before 2.",
         "leaves exact for rows of float32 numbers, as XGBoost has no others; scores are the same float32 sums. An "
-        "index that a row does not name is missing.",
+        "index that a row does not name is missing. --explain weighs leaves by their hessian sums, as XGBoost does. "
+        "When training stopped early, all rounds count, with a notice.",
         "thresholds rounded up to float32 for x < T; sides of missing values kept; leaf values and sums float32. "
         "Splits of a model to which an absent index is 0 are counted in a warning where missing goes elsewhere. Names "
         "get '_' in place of '[', ']', '<' and control characters. The gains exp2 and linear are kept, a table is not.",
@@ -71,7 +72,9 @@ NOTES = {
     "xgboost-dump": ModelFormat(
         "XGBoost's dump_model in JSON, which Elasticsearch and OpenSearch take",
         "fj or j is feature j; other names are numbered from 1 as they come.",
-        "as xgboost, but a dump does not say the base score, which is lost: scores start at 0.",
+        "as xgboost, but a dump does not say the base score, which is lost: scores start at 0. Trees may be texts, as "
+        "get_dump returns them; in an object with 'splits', missing_as_zero is obeyed; or the definition in a request "
+        "that creates a model. Other keys of trees and objects are refused.",
         "as xgboost, but the base score is a first tree of one leaf. Names are written as they are.",
     ),
     "ranklib": ModelFormat(

@@ -228,7 +228,7 @@ def _predict(
 
     inputs = [model, data, *([read_options.query_sizes] if read_options.query_sizes else [])]
     check_output(output.path, inputs)
-    ensemble = read_model(model)
+    ensemble = read_model(model, tell=console.notice)
     explainer = Explainer(ensemble, model) if output.explain or output.why is not None else None
     scorer, matcher = Scorer(ensemble), FeatureMatcher(ensemble)
     read_options = for_models(read_options, [ensemble]).telling(

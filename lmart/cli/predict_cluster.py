@@ -73,7 +73,7 @@ def predict_parts(request: PartsRequest, cluster: Cluster, console: Console) -> 
     names = output_names(request.data, parts, seen_by_workers(cluster, output.out))
     inputs = [*parts, seen_by_workers(cluster, request.model)]
     (folders,) = cluster.run_tasks(check_staged, [(names, inputs)])
-    job = _read_job(request, cluster.run)
+    job = _read_job(request, cluster.run, console)
     with _temporaries(cluster, folders) as waiting:
         with console.progress(len(parts), "parts", plain=False) as progress:
             scored = _score(cluster, job, parts, names, progress.update, folders)
@@ -164,14 +164,15 @@ def _places(cluster: Cluster, shared: object, part: str, codes: Sequence[int]) -
     return answer
 
 
-def _read_job(request: PartsRequest, run: str) -> ScoringJob:
+def _read_job(request: PartsRequest, run: str, console: Console) -> ScoringJob:
     """Read the model and return what all parts have in common.
 
     request : what the command line asks for
     run     : name of the run
+    console : where messages go
     ModelError when it is no sound model, or cannot be explained.
     """
-    model, output = read_model(request.model), request.output
+    model, output = read_model(request.model, tell=console.notice), request.output
     if output.explain:
         Explainer(model, request.model)  # refused here rather than by every worker
     options = for_models(request.read_options, [model])

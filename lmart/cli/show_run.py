@@ -114,6 +114,8 @@ def show_model(shown: ShownModel, request: ShowRequest, options: ReadOptions, th
     console : where warnings go
     """
     ensemble, number = shown.ensemble, request.tree
+    for remark in ensemble.remarks:
+        console.notice(remark)
     if number is not None:
         if number > len(ensemble.trees):
             there = counted(len(ensemble.trees), "tree")

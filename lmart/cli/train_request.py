@@ -177,7 +177,8 @@ class TrainRequest:
         path = self.files.continue_from
         if path is None:
             return self
-        model, settings, remarks = prepare(read_model(path), path, self.settings, given_on_command_line("absent"))
+        model = read_model(path, tell=console.notice)
+        model, settings, remarks = prepare(model, path, self.settings, given_on_command_line("absent"))
         for one in remarks:
             (console.warning if one.is_warning else console.notice)(one.text)
         return replace(self, settings=settings, model=model)

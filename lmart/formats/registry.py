@@ -120,7 +120,7 @@ _MODELS: tuple[Format[ModelReader, ModelWriter], ...] = (
         "model",
         reader=Lazy("models.xgboost_dump", "read"),
         writer=Lazy("models.xgboost_dump", "write"),
-        starts=(b"[", b"{"),
+        starts=(b"[", b"{", b"booster["),
         looks_like=Lazy("models.xgboost_dump", "looks_like"),
         title="an XGBoost dump",
         is_float32=True,

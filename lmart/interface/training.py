@@ -16,11 +16,10 @@ from lmart.data.dataset import Unbinned
 from lmart.data.from_python import refuse_path
 from lmart.data.python_dataset import Dataset, training_metadata, unbinned, validation_metadata
 from lmart.errors import ArrayError, DataError, input_name
-from lmart.formats.models.model_files import read_model
 from lmart.interface.arguments import Run, TrainArguments, check_together, of_one_ranker, run_of, settings_of
 from lmart.interface.progress import VerboseProgress
 from lmart.interrupts import safe_interrupts
-from lmart.model import Model
+from lmart.model import Model, load
 from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.feature_matching import missing_columns
 from lmart.scoring.model_scores import ModelScores
@@ -142,7 +141,7 @@ def _model_before(given: object) -> tuple[Ensemble, str] | None:
     if isinstance(given, Model):
         return given.ensemble, "continue_from"
     if isinstance(given, str | os.PathLike):
-        return read_model(os.fspath(given)), os.fspath(given)
+        return load(given).ensemble, os.fspath(given)
     raise ArrayError(f"continue_from is a {type(given).__name__}; give a lmart.Model, or the file of one")
 
 

@@ -32,6 +32,8 @@ class Tree:
     bound_offsets  : int64[n + 1], the further bounds of node i are bounds[bound_offsets[i]:bound_offsets[i + 1]],
                      ascending and above its threshold; None when no node has any
     bounds         : float64[bound_offsets[n]], finite; None with bound_offsets
+    leaf_weights   : float64[n + 1], hessian sums of the training documents in each leaf, None if unknown; a tool that
+                     does not count documents explains scores by them
     """
 
     split_columns: Int32Array
@@ -44,6 +46,7 @@ class Tree:
     leaf_documents: Int64Array | None = None
     bound_offsets: Int64Array | None = None
     bounds: Float64Array | None = None
+    leaf_weights: Float64Array | None = None
 
     @property
     def n_leaves(self) -> int:
@@ -84,6 +87,7 @@ class Ensemble:
     sums          : 'float64', or 'float32' when the sum is rounded to float32 after each tree, as XGBoost does
     average       : whether the sum is divided by the number of trees, as in a random forest of LightGBM
     rankers       : the rankers that the model is the mean of; () when there is one
+    remarks       : what users should know of the file that it was read from; not written
     """
 
     trees: tuple[Tree, ...]
@@ -96,6 +100,7 @@ class Ensemble:
     sums: str = "float64"
     average: bool = False
     rankers: tuple[RankerPart, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     @property
     def n_features(self) -> int:
@@ -115,7 +120,7 @@ class FlatTrees:
                    node_offsets[t] + t:node_offsets[t + 1] + t + 1, as each tree has one leaf more than inner nodes
     bound_offsets : int64[n_nodes + 1], the further bounds of node i, counted over all trees, are
                     bounds[bound_offsets[i]:bound_offsets[i + 1]]
-    the rest     : the arrays of Tree, concatenated; split_gains and leaf_documents are not carried
+    the rest     : the arrays of Tree, concatenated; what is not used in scoring is left out
     """
 
     node_offsets: Int64Array

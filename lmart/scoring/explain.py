@@ -19,7 +19,7 @@ from lmart.errors import ModelError
 from lmart.kernels import shap as kernels
 from lmart.kernels import shap_arrays
 from lmart.kernels.row_arrays import contiguous_rows
-from lmart.scoring.ensemble import Ensemble, FlatTrees, flatten
+from lmart.scoring.ensemble import Ensemble, FlatTrees, Tree, flatten
 from lmart.threads import WorkerPool, chunks
 
 CHUNK = 64  # rows of one call
@@ -43,11 +43,12 @@ class Explainer:
 
     ensemble : the model
     path     : what to call it in messages
-    ModelError when the trees do not say how many documents their leaves had.
+    ModelError when the trees do not say how many documents their leaves had, nor the hessian sums of these.
     """
 
     def __init__(self, ensemble: Ensemble, path: str | None = None) -> None:
-        if any(len(tree.thresholds) and tree.leaf_documents is None for tree in ensemble.trees):
+        documents = [_leaf_documents(tree) for tree in ensemble.trees]
+        if any(one is None for one in documents):
             raise ModelError(
                 "does not say how many documents each leaf had ('leaf_documents'), without which no score can be "
                 "explained; train the model with lmart, or score without",
@@ -60,10 +61,8 @@ class Explainer:
                 path,
             )
         self.ensemble = ensemble
-        documents = [
-            np.ones(1, np.int64) if tree.leaf_documents is None else tree.leaf_documents for tree in ensemble.trees
-        ]
-        leaf_documents = np.concatenate([np.zeros(0, np.int64), *documents]).astype(np.int64, copy=False)
+        known = [one for one in documents if one is not None]
+        leaf_documents = np.concatenate([np.zeros(0, np.int64), *known]).astype(np.int64, copy=False)
         flat = flatten(ensemble.trees)
         if ensemble.average:
             flat = replace(flat, leaf_values=flat.leaf_values / max(len(ensemble.trees), 1))
@@ -101,6 +100,19 @@ class Explainer:
         if not (math.isfinite(self.base) and np.isfinite(contributions).all()):
             raise ModelError("the leaf values of the model add up to more than a number can hold; the model is damaged")
         return contributions
+
+
+def _leaf_documents(tree: Tree) -> Int64Array | None:
+    """Return the documents in each leaf, or whole numbers in the proportions of leaf_weights; None when not known."""
+    if tree.leaf_documents is not None:
+        return tree.leaf_documents
+    if tree.n_leaves == 1:
+        return np.ones(1, np.int64)
+    if tree.leaf_weights is None:
+        return None
+    # A power of two makes the largest 2^52 to 2^53: float32 weights of at least 2^-29 of it stay exact.
+    whole: Float64Array = np.ldexp(tree.leaf_weights, 53 - np.frexp(tree.leaf_weights.max())[1])
+    return np.rint(whole).astype(np.int64)
 
 
 def _find_paths(flat: FlatTrees, leaf_documents: Int64Array, n_features: int) -> shap_arrays.Paths:

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmart.errors import ModelError
+from lmart.formats.models import xgboost_json
 from lmart.model import Model
 from lmart.scoring.ensemble import Ensemble, Tree
 from lmart.scoring.explain import Explainer
@@ -177,3 +178,36 @@ def test_from_python() -> None:
     assert narrow.contributions[0].tolist() == one.explain([[0.1, 0.0, 2.0]]).contributions[0].tolist()
     with pytest.raises(ValueError, match="features has 2 columns, where 3 are due"):
         one.explain([[1.0, 2.0]])
+
+
+def test_hessian_sums_stand_for_documents_that_are_not_counted() -> None:
+    counted = model(3, [(9, "random"), (1, "random"), (5, "chain")], 4, fewest=1)
+    trees = []
+    for one in counted.trees:
+        assert one.leaf_documents is not None
+        trees.append(
+            dataclasses.replace(one, leaf_documents=None, leaf_weights=one.leaf_documents.astype(np.float64) / 8)
+        )
+    weighted = dataclasses.replace(counted, trees=tuple(trees))
+    rows = np.random.default_rng(1).choice([*THRESHOLDS, 3.0, np.nan], (20, 4))
+    expected, found = Model(counted).explain(rows), Model(weighted).explain(rows)
+    assert found.contributions.tobytes() == expected.contributions.tobytes()
+    assert found.base == expected.base
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("booster", ["gbtree", "dart"])
+def test_models_of_xgboost_are_explained_as_xgboost_does(booster: str) -> None:
+    xgboost = pytest.importorskip("xgboost")
+    rng = np.random.default_rng(1)
+    rows, labels = rng.normal(size=(200, 3)), rng.integers(0, 4, 200)
+    data = xgboost.DMatrix(rows, labels)
+    data.set_group([20] * 10)
+    parameters = {"objective": "rank:ndcg", "booster": booster, "base_score": 0.3, "nthread": 1}
+    if booster == "dart":
+        parameters["rate_drop"] = 0.5
+    trained = xgboost.train(parameters, data, 5)
+    expected = trained.predict(data, pred_contribs=True)
+    found = Model(xgboost_json.read(bytes(trained.save_raw("json")), "file")).explain(rows)
+    assert np.abs(found.contributions - expected[:, :3]).max() < 1e-6
+    assert abs(found.base - expected[0, 3]) < 1e-6

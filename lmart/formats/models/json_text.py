@@ -6,7 +6,7 @@ import codecs
 import gc
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager
 
 from lmart.errors import ModelError, quote
@@ -84,6 +84,19 @@ def shown(value: object) -> str:
 def spelled(value: object) -> str:
     """Return a value for a message as JSON spells it, cut when it is long: where a text must not look like a number."""
     return quote(json.dumps(value))
+
+
+def refuse_unknown_keys(found: Iterable[str], known: Container[str], where: str, path: str) -> None:
+    """Raise ModelError for a key that is not known, as the tool that wrote it may score by it.
+
+    found : the keys of an object
+    known : those that are obeyed, or cannot change a score
+    where : what has them
+    path  : what to call the file in messages
+    """
+    for key in found:
+        if key not in known:
+            raise ModelError(f"{where} has the key {quote(key, SHOWN)}, which lmart does not know", path)
 
 
 @contextmanager

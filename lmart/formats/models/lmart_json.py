@@ -35,7 +35,7 @@ OPTIONAL_HEAD_KEYS = ("sums", "average", "feature_names", "rankers")
 def model_to_json(ensemble: Ensemble) -> str:
     """Return the model as JSON text that ends in a newline; equal models give equal text."""
     in_head = ensemble.sums != "float64" or ensemble.average or bool(ensemble.rankers) or ensemble.gain is None
-    uses_2 = in_head or any(tree.bounds is not None for tree in ensemble.trees)
+    uses_2 = in_head or any(tree.bounds is not None or tree.leaf_weights is not None for tree in ensemble.trees)
     head: dict[str, object] = {
         "format": FORMAT,
         "version": VERSION if uses_2 else 1,
@@ -76,6 +76,8 @@ def _tree_to_json(tree: Tree, feature_ids: npt.NDArray[np.int64]) -> dict[str, o
         made["split_gains"] = tree.split_gains.tolist()
     if tree.leaf_documents is not None:
         made["leaf_documents"] = tree.leaf_documents.tolist()
+    if tree.leaf_weights is not None:
+        made["leaf_weights"] = tree.leaf_weights.tolist()
     if tree.bounds is not None and tree.bound_offsets is not None:
         made["bound_offsets"] = tree.bound_offsets.tolist()
         made["bounds"] = tree.bounds.tolist()

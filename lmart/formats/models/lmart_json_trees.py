@@ -22,7 +22,7 @@ VERSION = 2  # written only where a key is used that version 1 does not know, so
 NODE_KEYS = ("split_features", "thresholds", "missing_left", "left", "right")
 LEAF_KEYS = ("leaf_values",)
 BOUND_KEYS = ("bound_offsets", "bounds")  # both or none, in trees with splits of several bounds
-OPTIONAL_KEYS = ("split_gains", "leaf_documents", *BOUND_KEYS)
+OPTIONAL_KEYS = ("split_gains", "leaf_documents", "leaf_weights", *BOUND_KEYS)
 TREE_KEYS = (*NODE_KEYS, *LEAF_KEYS, *OPTIONAL_KEYS)
 
 NUMBERS = frozenset({int, float})
@@ -101,7 +101,7 @@ def _shape_fault(tree: object) -> str | None:
         return "there is only one of 'bounds' and 'bound_offsets'"
     n = len(tree["left"])
     for key in TREE_KEYS:
-        due = n + 1 if key in ("leaf_values", "leaf_documents", "bound_offsets") else n
+        due = n + 1 if key.startswith("leaf_") or key == "bound_offsets" else n
         if key in tree and key != "bounds" and len(tree[key]) != due:
             return f"'{key}' has {len(tree[key])} entries, where 'left' has {n} and so {due} are due"
     return None
@@ -134,17 +134,24 @@ def _joined(
 def _views(listed: Sequence[JsonTree], flat: FlatTrees, path: str) -> Iterable[Tree]:
     gains = _joined(listed, "split_gains", np.float64, NUMBERS, None, path)
     documents = _joined(listed, "leaf_documents", np.int64, INTEGERS, (0, 2**63 - 1), path)
-    gain_start = document_start = 0
+    weights = _joined(listed, "leaf_weights", np.float64, NUMBERS, None, path)
+    gain_start = document_start = weight_start = 0
     for number, (tree, start, stop) in enumerate(
         zip(listed, flat.node_offsets.tolist(), flat.node_offsets[1:].tolist(), strict=False)
     ):
-        split_gains = leaf_documents = None
+        split_gains = leaf_documents = leaf_weights = None
         if "split_gains" in tree:
             split_gains = gains[gain_start : (gain_start := gain_start + stop - start)]
             if not np.isfinite(split_gains).all():
                 raise ModelError(f"tree {number + 1}: a split gain is not finite", path)
         if "leaf_documents" in tree:
             leaf_documents = documents[document_start : (document_start := document_start + stop - start + 1)]
+        if "leaf_weights" in tree:
+            leaf_weights = weights[weight_start : (weight_start := weight_start + stop - start + 1)]
+            if not (np.isfinite(leaf_weights).all() and (leaf_weights >= 0).all() and leaf_weights.any()):
+                raise ModelError(
+                    f"tree {number + 1}: 'leaf_weights' are not finite numbers from 0 up, some above", path
+                )
         bound_offsets = bounds = None
         if "bounds" in tree:
             first, last = flat.bound_offsets[start], flat.bound_offsets[stop]
@@ -160,4 +167,5 @@ def _views(listed: Sequence[JsonTree], flat: FlatTrees, path: str) -> Iterable[T
             leaf_documents,
             bound_offsets,
             bounds,
+            leaf_weights,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lmart.errors import DataError, ModelError
+from lmart.errors import DataError, ModelError, input_name
 from lmart.formats.detection import refuse_known
 from lmart.formats.format_records import BYTE_ORDER_MARK, GIVE_MODEL, beginning
 from lmart.formats.models.written_model import WrittenModel
@@ -15,14 +15,18 @@ from lmart.streams import LARGEST_WHOLE, AtomicOutput, read_pieces
 LONGEST_START = 1 << 16  # bytes by which a model must have begun
 
 
-def read_model(path: str, format: str | None = None) -> Ensemble:
+def read_model(path: str, format: str | None = None, tell: Callable[[str], None] = lambda text: None) -> Ensemble:
     """Read and check a model file, plain or compressed.
 
     path   : the file; '-' is standard input
     format : name of its format; None: recognised by its content
+    tell   : called with each remark on how another tool may use the file
     ModelError when it cannot be read, is no sound model, or its format is not read.
     """
-    return parse_model(model_content(path, whole=format is not None), path, format)
+    model = parse_model(model_content(path, whole=format is not None), path, format)
+    for remark in model.remarks:
+        tell(f"{input_name(path)}: {remark}")
+    return model
 
 
 def parse_model(content: bytes, path: str, format: str | None = None) -> Ensemble:

@@ -96,6 +96,7 @@ def build_trees(
     path: str,
     split_gains: Float64Array | None = None,
     leaf_documents: Int64Array | None = None,
+    leaf_weights: Float64Array | None = None,
 ) -> tuple[Tree, ...]:
     """Return the trees as views of the arrays; ModelError naming the first that is no sound tree, counted from 1.
 
@@ -104,6 +105,8 @@ def build_trees(
     path           : what to call the file in messages
     split_gains    : float64[n_nodes], None if unknown; left out when one is not finite
     leaf_documents : int64[n_leaves], None if unknown; left out when one is negative
+    leaf_weights   : float64[n_leaves], None if unknown; left out of a tree in which one is negative or infinite, or all
+                     are 0
     """
     unsound = structure_fault(flat, n_features)
     if unsound is not None:
@@ -117,6 +120,8 @@ def build_trees(
     for number, (start, stop) in enumerate(itertools.pairwise(offsets)):
         leaves = slice(start + number, stop + number + 1)
         first, last = int(bound_offsets[start]), int(bound_offsets[stop])
+        weights = None if leaf_weights is None else leaf_weights[leaves]
+        is_known = weights is not None and np.isfinite(weights).all() and (weights >= 0).all() and weights.any()
         trees.append(
             Tree(
                 flat.split_columns[start:stop],
@@ -129,6 +134,7 @@ def build_trees(
                 None if leaf_documents is None else leaf_documents[leaves],
                 bound_offsets[start : stop + 1] - first if last > first else None,
                 flat.bounds[first:last] if last > first else None,
+                weights if is_known else None,
             )
         )
     return tuple(trees)

@@ -1,5 +1,8 @@
 """XGBoost's JSON dump (`dump_model(..., dump_format="json")`), which Elasticsearch and OpenSearch LTR take.
 
+Read as a list of trees or of their texts (get_dump), as the object that OpenSearch takes, and inside the request that
+creates a model there.
+
 It has neither base score nor objective: a model read from it starts at 0, and a written one has its base score as a
 first tree of one leaf. Features that the dump calls f0, f1 ... or 0, 1 ... have these numbers; other names are numbered
 from 1 in the order in which they appear.
@@ -9,13 +12,15 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 
-from lmart.array_types import Int32Array, Int64Array
+from lmart.array_types import Float64Array, Int32Array, Int64Array
 from lmart.errors import ModelError, quote
-from lmart.formats.models.json_text import json_start, parse_json, shown
+from lmart.formats.models.json_text import SHOWN, json_start, parse_json, refuse_unknown_keys, shown
 from lmart.formats.models.node_lists import JsonObject, NodeLists, is_number, is_whole
+from lmart.formats.models.plain_sum import goes_left_as_zero
 from lmart.formats.models.targets import Target
 from lmart.formats.models.thresholds import of_less32
 from lmart.formats.models.tree_building import LARGEST_NUMBER, build_trees, counts_to_offsets, join_bounds
@@ -28,43 +33,98 @@ from lmart.formats.models.xgboost_writing import WrittenTrees, prepare
 from lmart.scoring.ensemble import Ensemble, FlatTrees
 
 DEFAULT_NAME = re.compile(r"f?(0|[1-9]\d{0,17})", re.ASCII)
-LIST = re.compile(r'(\{\s*("objective"\s*:\s*"[^"]*"\s*,\s*)?"splits"\s*:\s*)?\[')  # alone, or as OpenSearch has it
+TREES = re.compile(r'\[\s*("(\s|\\n)*)?\{.*"nodeid\\?"', re.DOTALL)  # or their texts
+OBJECT = re.compile(r'\{.*"splits"\s*:\s*\[\s*\{', re.DOTALL)
+REQUEST = re.compile(r'\{.*"definition"\s*:', re.DOTALL)
+TEXTS = re.compile(r'booster\[|\[\s*"0:')  # the start of a text dump, and of a list of them
+BESIDE_MODEL = ("name", "type", "feature_set", "validation")  # in requests and what they store: nothing that scores
+LEAF_KEYS = ("nodeid", "depth", "leaf", "cover")
+SPLIT_KEYS = (
+    *("nodeid", "depth", "split", "split_condition", "yes", "no", "missing", "children"),
+    *("gain", "cover"),
+)
 TARGET = Target("a dump of XGBoost", "f", re.compile(r"(?!)"), "nothing")  # takes every name
 SEEN = 4096  # bytes within which a dump shows its first node
 
 
 def looks_like(start: bytes) -> bool:
     """Return whether the first bytes of a file are those of a JSON dump of XGBoost."""
-    text = json_start(start)
-    return LIST.match(text) is not None and '"nodeid"' in text[:SEEN]
+    text = json_start(start)[:SEEN]
+    return any(form.match(text) for form in (TREES, OBJECT, REQUEST, TEXTS))
 
 
 def read(content: bytes, path: str) -> Ensemble:
     """Return the model that a file holds; `path` is what to call it in messages. ModelError when it is no sound one."""
     if not json_start(content[:SEEN]).startswith(("[", "{")):
         refuse_other(content, path)
-    document = parse_json(content, path)
+    document = _definition(parse_json(content, path), path)
     settings: dict[str, object] = {"source": "XGBoost dump", "base_score": "not in a dump, taken as 0"}
-    if isinstance(document, dict):  # as OpenSearch LTR takes it
-        objective = document.get("objective")
-        if objective is not None and objective not in SUMS:
-            raise ModelError(
-                f"the objective is {shown(objective)}, whose predictions are not the sums of the leaf values; remove it"
-                " from the file to take the sums as scores",
-                path,
-            )
-        if objective is not None:
-            settings["objective"] = objective
-        document = document.get("splits")
+    missing_as_zero = False
+    if isinstance(document, dict):
+        missing_as_zero = _read_head(document, settings, path)
+        document = document["splits"]
     if not isinstance(document, list) or not document:
         raise ModelError("this is no list of trees, so no JSON dump of XGBoost", path)
     nodes = _Nodes(path)
     for number, tree in enumerate(document, 1):
-        nodes.add_tree(number, tree)
+        nodes.add_tree(number, _parsed_tree(number, tree, path))
     ids, names, columns = _features(nodes.names)
     flat = nodes.lay_out(columns)
-    trees = build_trees(flat, len(ids), path, nodes.split_gains)
+    if missing_as_zero:
+        flat = replace(flat, missing_left=goes_left_as_zero(flat))
+    trees = build_trees(flat, len(ids), path, nodes.split_gains, leaf_weights=nodes.leaf_weights)
     return Ensemble(trees, ids, names, absent="missing", settings=settings, sums="float32")
+
+
+def _definition(document: object, path: str) -> object:
+    """Return the dump inside a request that creates a model, or the document itself when it is none."""
+    while isinstance(document, dict) and "splits" not in document:
+        if "definition" not in document:
+            refuse_unknown_keys(document, ("model", *BESIDE_MODEL), "the request", path)
+            document = document.get("model")
+            continue
+        refuse_unknown_keys(document, ("type", "definition"), "the model", path)
+        kind = document.get("type")
+        if kind != "model/xgboost+json":
+            raise ModelError(
+                f"the model is of type {shown(kind)}, and 'model/xgboost+json' is read here; convert a file that holds"
+                " its definition alone",
+                path,
+            )
+        document = document["definition"]
+        if isinstance(document, str):
+            document = parse_json(document.encode("utf-8", "surrogatepass"), path)
+    return document
+
+
+def _read_head(document: JsonObject, settings: dict[str, object], path: str) -> bool:
+    """Add the objective of an object that OpenSearch takes to the settings; return whether a missing value is 0."""
+    refuse_unknown_keys(document, ("objective", "missing_as_zero", "splits"), "the object with 'splits'", path)
+    objective, missing_as_zero = document.get("objective"), document.get("missing_as_zero", False)
+    if objective is not None and objective not in SUMS:
+        raise ModelError(
+            f"the objective is {shown(objective)}, whose predictions are not the sums of the leaf values; remove it"
+            " from the file to take the sums as scores",
+            path,
+        )
+    if objective is not None:
+        settings["objective"] = objective
+    if not isinstance(missing_as_zero, bool):
+        raise ModelError(f"missing_as_zero is {shown(missing_as_zero)}, neither true nor false", path)
+    return missing_as_zero
+
+
+def _parsed_tree(number: int, tree: object, path: str) -> object:
+    """Return a tree of a list that may hold texts; `number` counts from 1."""
+    if not isinstance(tree, str):
+        return tree
+    if not tree.lstrip().startswith("{"):
+        raise ModelError(
+            f"tree {number} is a text such as {quote(tree, SHOWN)}, which is for reading by eye; save the dump with"
+            " dump_format='json'",
+            path,
+        )
+    return parse_json(tree.encode("utf-8", "surrogatepass"), path)
 
 
 def _features(used: list[str]) -> tuple[Int64Array, tuple[str, ...] | None, Int32Array]:
@@ -90,8 +150,9 @@ class _Nodes(NodeLists):
         self.conditions: list[float] = []
         self.missing_left: list[bool] = []
         self.leaves: list[float] = []
+        self.covers: list[object] = []  # of the leaves
         self._splits: list[tuple[int, JsonObject, list[JsonObject]]] = []  # nodeid, node and children, of one tree
-        self._outputs: list[tuple[int, float]] = []  # nodeid and value of the leaves of one tree
+        self._outputs: list[tuple[int, float, object]] = []  # nodeid, value and cover of the leaves of one tree
 
     def add_tree(self, number: int, tree: object) -> None:
         """Add one tree, of any kind; `number` counts from 1."""
@@ -100,14 +161,15 @@ class _Nodes(NodeLists):
         splits, outputs = self._splits, sorted(self._outputs, key=lambda entry: entry[0])
         splits[1:] = sorted(splits[1:], key=lambda entry: entry[0])
         places: dict[object, int] = {index: place for place, (index, _, _) in enumerate(splits)}
-        places.update({index: ~place for place, (index, _) in enumerate(outputs)})
+        places.update({index: ~place for place, (index, _, _) in enumerate(outputs)})
         if len(places) != len(splits) + len(outputs):
             self.refuse(number, "two nodes have the same nodeid")
         first = len(self.names)
         for place, (index, node, children) in enumerate(splits, first):
             yes, no = self._add_split(number, index, node, children)
             self.left[place], self.right[place] = places[yes], places[no]
-        self.leaves += [value for _, value in outputs]
+        self.leaves += [value for _, value, _ in outputs]
+        self.covers += [cover for _, _, cover in outputs]
 
     def add_node(self, number: int, node: JsonObject) -> tuple[object, object] | None:
         """Keep a node; return its children, None when it is a leaf.
@@ -118,11 +180,14 @@ class _Nodes(NodeLists):
         index = node.get("nodeid")
         if not is_whole(index, 2**31):
             self.refuse(number, f"nodeid is {shown(index)}")
+        refuse_unknown_keys(
+            node, LEAF_KEYS if "leaf" in node else SPLIT_KEYS, f"node {index} of tree {number}", self.path
+        )
         if "leaf" in node:
             value = node["leaf"]
             if not is_number(value):
                 self.refuse(number, f"leaf is {shown(value)}" + (" (multi-output)" if type(value) is list else ""))
-            self._outputs.append((index, float(value)))
+            self._outputs.append((index, float(value), node.get("cover")))
             return None
         children = node.get("children")
         if type(children) is not list or len(children) != 2:
@@ -167,6 +232,11 @@ class _Nodes(NodeLists):
             self.refuse(number, f"a category is not a whole number from 0 to {MOST_CATEGORIES - 1}")
         categories: Int64Array = np.unique(np.array(listed, np.int64))
         return categories
+
+    @property
+    def leaf_weights(self) -> Float64Array | None:
+        """The hessian sums of the leaves, float64[n_leaves], None when one is unknown."""
+        return np.array(self.covers, np.float64) if all(map(is_number, self.covers)) else None
 
     def lay_out(self, columns: Int32Array) -> FlatTrees:
         """Return the trees laid end to end, their tests as conditions on raw values.

@@ -34,6 +34,7 @@ class _Arrays(NamedTuple):
     values  : float32[n], split conditions, and leaf values
     default_left, categorical : bool[n]
     gains   : float64[n], None if unknown
+    hessians : float64[n], hessian sums of the training documents, None if unknown
     """
 
     offsets: Int64Array
@@ -44,6 +45,7 @@ class _Arrays(NamedTuple):
     default_left: BoolArray
     categorical: BoolArray
     gains: Float64Array | None
+    hessians: Float64Array | None
 
 
 def read_document(document: object, path: str) -> Ensemble:
@@ -84,7 +86,13 @@ def read_document(document: object, path: str) -> Ensemble:
         bounds,
     )
     return Ensemble(
-        build_trees(flat, len(features.feature_ids), path, None if arrays.gains is None else arrays.gains[is_split]),
+        build_trees(
+            flat,
+            len(features.feature_ids),
+            path,
+            None if arrays.gains is None else arrays.gains[is_split],
+            leaf_weights=None if arrays.hessians is None else arrays.hessians[is_leaf],
+        ),
         features.feature_ids,
         features.feature_names,
         base_score,
@@ -92,6 +100,22 @@ def read_document(document: object, path: str) -> Ensemble:
         _gain(model, objective),
         _facts(model, objective),
         sums="float32",
+        remarks=_remarks(model),
+    )
+
+
+def _remarks(model: Document) -> tuple[str, ...]:
+    """Return a remark when XGBoost stopped early, as some of its functions then use fewer rounds than the file has."""
+    attributes, parameters = model.learner.get("attributes"), model.model.get("gbtree_model_param")
+    best = attributes.get("best_iteration") if isinstance(attributes, dict) else None
+    parallel = model.parameter(parameters, "num_parallel_tree", 1) if isinstance(parameters, dict) else 1
+    total = len(model.trees) // max(parallel, 1)
+    if not (isinstance(best, str) and best.isascii() and best.isdigit() and len(best) < 10) or int(best) + 1 >= total:
+        return ()
+    used = int(best) + 1
+    return (
+        f"lmart uses all {total:,} rounds, as XGBoost's Booster does; its XGBRanker uses {used:,}, up to best_iteration"
+        f" (save booster[:{used}] to use only these)",
     )
 
 
@@ -176,10 +200,14 @@ def _read_arrays(model: Document) -> _Arrays:
         """Return the whole numbers of all trees under a key."""
         return _joined(model, key, sizes, "iub").astype(np.int64)
 
-    gains = None
+    def known(key: str) -> Float64Array | None:
+        """Return the numbers of all trees under a key that models may lack."""
+        if any(length(tree.get(key)) != size for tree, size in zip(model.trees, sizes, strict=True)):
+            return None
+        return _joined(model, key, sizes, "iuf").astype(np.float64)
+
     with np.errstate(over="ignore", invalid="ignore"):  # a signalling nan of UBJSON; nan is looked for later
-        if all(length(tree.get("loss_changes")) == size for tree, size in zip(model.trees, sizes, strict=True)):
-            gains = _joined(model, "loss_changes", sizes, "iuf").astype(np.float64)
+        gains, hessians = known("loss_changes"), known("sum_hessian")
         values = _joined(model, "split_conditions", sizes, "iuf").astype(np.float32)
     has_types = [length(tree.get("split_type")) > 0 for tree in model.trees]
     n_nodes = sum(sizes)
@@ -197,6 +225,7 @@ def _read_arrays(model: Document) -> _Arrays:
         whole("default_left") != 0,
         kinds == 1,
         gains,
+        hessians,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,8 @@ from lmart.formats.models.tree_building import counts_to_offsets
 from lmart.formats.models.xgboost_categories import MOST_CATEGORIES, category_edges32
 from lmart.formats.models.xgboost_document import SUMS
 from lmart.scoring.ensemble import Ensemble, FlatTrees, flatten
+
+Number = TypeVar("Number", bound=np.generic)
 
 # Its own JSON reader does not know the escapes of control characters but those of tabs and ends of lines.
 TARGET = Target("XGBoost", "f", re.compile(r"[\[\]<\0-\x08\x0b\x0c\x0e-\x1f]"), "'[', ']', '<' and control characters")
@@ -181,11 +183,12 @@ def _arrays(
     with np.errstate(over="ignore"):
         values = (flat.leaf_values / divisor).astype(np.float32)
     gains = _joined(plain, "split_gains")
-    documents = _joined(plain, "leaf_documents")
+    weights = _joined(plain, "leaf_documents")
+    weights = _joined(plain, "leaf_weights") if weights is None else weights
     changes: list[tuple[Int64Array, npt.NDArray[np.generic]]] = []
     covers: list[tuple[Int64Array, npt.NDArray[np.generic]]] = []
-    if documents is not None:
-        covers = [(place, _sum_below(flat, left, right, documents))]
+    if weights is not None:
+        covers = [(place, _sum_below(flat, left, right, weights))]
     if gains is not None:
         with np.errstate(over="ignore"):
             gains32 = gains.astype(np.float32)
@@ -212,10 +215,12 @@ def _joined(ensemble: Ensemble, name: str) -> Any:
     return None if any(part is None for part in parts) else np.concatenate(parts)
 
 
-def _sum_below(flat: FlatTrees, left: Int64Array, right: Int64Array, of_leaves: Int64Array) -> Int64Array:
+def _sum_below(
+    flat: FlatTrees, left: Int64Array, right: Int64Array, of_leaves: npt.NDArray[Number]
+) -> npt.NDArray[Number]:
     """Return the sum of a number of each leaf over the leaves below each node, then the numbers of the leaves."""
     n_nodes = len(flat.thresholds)
-    sums = np.concatenate([np.zeros(n_nodes, np.int64), of_leaves])
+    sums = np.concatenate([np.zeros(n_nodes, of_leaves.dtype), of_leaves])
     levels = [flat.node_offsets[:-1][np.diff(flat.node_offsets) > 0]]
     while len(levels[-1]):
         below = np.concatenate([left[levels[-1]], right[levels[-1]]])

@@ -148,6 +148,83 @@ def test_refused_models() -> None:
     assert "too long" in refusal(read, b'{"a": ' + b"1" * 10_000 + b"}")
 
 
+SAME = [1.0, 2.0, 2.0]  # what a model of the split above gives rows whose column 1 is 0.5, 0.6, nan
+HEAD_KEYS: list[tuple[str, Any, list[float] | str]] = [
+    ("name", "forest", SAME),
+    ("version", "v9", "version 'v9'"),
+    ("num_class", 3, "3 outputs"),
+    ("num_tree_per_iteration", 2, "2 outputs"),
+    ("label_index", 2, SAME),
+    ("max_feature_idx", 7, "max_feature_idx is '7'"),
+    ("objective", "poisson", "whose predictions are not the raw scores"),
+    ("objective", "lambdarank sigmoid:9", SAME),
+    ("average_output", True, SAME),  # of one tree
+    ("average_output", "yes", "average_output is neither true nor false"),
+    ("feature_names", ["a"], "max_feature_idx is '1'"),
+    ("monotone_constraints", [1, -1], SAME),
+    ("feature_infos", {"Column_1": {"min_value": 7, "max_value": 9, "values": []}}, SAME),
+    ("tree_info", [], "no tree"),
+    ("feature_importances", {"Column_0": 9}, SAME),
+    ("pandas_categorical", [["a", "b"]], SAME),  # without a categorical split
+]
+NODE_KEYS: list[tuple[str, Any, list[float] | str]] = [
+    ("split_index", 7, SAME),
+    ("split_feature", 0, [1.0, 1.0, 1.0]),
+    ("split_gain", 9, SAME),
+    ("threshold", 0.6, [1.0, 1.0, 2.0]),
+    ("decision_type", "<", [2.0, 2.0, 2.0]),
+    ("default_left", True, [1.0, 2.0, 1.0]),
+    ("missing_type", "None", [1.0, 2.0, 1.0]),
+    ("internal_value", 9, SAME),
+    ("internal_weight", 9, SAME),
+    ("internal_count", 9, SAME),
+    ("left_child", leaf(0, 7), [7.0, 2.0, 2.0]),
+    ("right_child", leaf(1, 7), [1.0, 7.0, 7.0]),
+    ("left_child", {"leaf_index": 5, "leaf_value": 1, "leaf_weight": 9, "leaf_count": 0}, SAME),
+    (
+        "left_child",
+        {"leaf_index": 0, "leaf_value": 1, "leaf_const": 1, "leaf_features": [], "leaf_coeff": []},
+        "linear",
+    ),
+]
+
+
+@pytest.mark.parametrize(("key", "value", "expected"), HEAD_KEYS)
+def test_keys_of_the_head(key: str, value: Any, expected: list[float] | str) -> None:
+    content = model(split(), **{key: value})
+    if isinstance(expected, str):
+        assert expected in refusal(read, content)
+    else:
+        assert column_scores(read(content, "file"), [0.5, 0.6, NAN]) == expected
+
+
+@pytest.mark.parametrize(("key", "value", "expected"), NODE_KEYS)
+def test_keys_of_nodes(key: str, value: Any, expected: list[float] | str) -> None:
+    if isinstance(expected, str):
+        assert expected in refusal(read, model(split(**{key: value})))
+    else:
+        assert sides([0.5, 0.6, NAN], **{key: value}) == expected
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("linear_tree", [False, True])
+def test_lightgbm_dumps_no_other_keys(linear_tree: bool) -> None:
+    lightgbm = pytest.importorskip("lightgbm")
+    rng = np.random.default_rng(1)
+    parameters = {"objective": "lambdarank", "verbosity": -1, "num_threads": 1, "linear_tree": linear_tree}
+    data = lightgbm.Dataset(rng.normal(size=(200, 3)), rng.integers(0, 3, 200), group=[20] * 10, params=parameters)
+    dumped = lightgbm.train(parameters, data, 2).dump_model()
+    assert set(dumped) <= {key for key, *_ in HEAD_KEYS}
+    known = {key for key, *_ in NODE_KEYS}
+    for key, value, _ in NODE_KEYS:
+        known |= set(value) if key.endswith("_child") else set()
+    waiting = [tree["tree_structure"] for tree in dumped["tree_info"]]
+    while waiting:
+        node = waiting.pop()
+        assert set(node) <= known
+        waiting += [node[side] for side in ("left_child", "right_child") if side in node]
+
+
 def some_model(seed: int) -> Ensemble:
     rng = np.random.default_rng(seed)
     trees = [random_tree(rng, n_leaves, 3) for n_leaves in (8, 1, 12)]

@@ -185,6 +185,100 @@ def test_refusals(old: str, new: str, words: str) -> None:
     assert words in refusal(read, text.replace(old, new))
 
 
+TWO = stump("0.5", 8).replace(
+    "end of trees",
+    "Tree=1\nnum_leaves=1\nnum_cat=0\nleaf_value=4\nis_linear=0\nshrinkage=0.1\n\n\nend of trees\n\nparameters:\n"
+    "[boosting: gbdt]\n\nend of parameters\n\npandas_categorical:null",
+)
+SAME = [5.0, 6.0, 6.0]  # what the model above gives rows whose column 1 is 0.5, 1.0, nan
+KEYS: list[tuple[str, str, str, list[float] | str]] = [
+    # key, a line of the model, what it becomes, and then the scores or the refusal
+    ("tree", "tree\n", "", SAME),
+    ("version", "version=v4", "version=v9", "the format of the model is version 'v9'"),
+    ("num_class", "num_class=1", "num_class=3", "3 outputs (multiclass)"),
+    ("num_tree_per_iteration", "num_tree_per_iteration=1", "num_tree_per_iteration=2", "2 outputs (multiclass)"),
+    ("label_index", "label_index=0", "label_index=2", SAME),
+    ("max_feature_idx", "max_feature_idx=2", "max_feature_idx=1", "max_feature_idx says 2 columns"),
+    ("objective", "objective=lambdarank", "objective=poisson", "whose predictions are not the raw scores"),
+    ("objective", "objective=lambdarank", "objective=lambdarank sigmoid:9", SAME),
+    ("average_output", "label_index=0", "label_index=0\naverage_output", [2.5, 3.0, 3.0]),
+    ("feature_names", "feature_names=Column_0 Column_1", "feature_names=Column_0", "feature_names has 2 words"),
+    ("feature_infos", "feature_infos=none [0:5]", "feature_infos=[7:9] none", SAME),
+    ("monotone_constraints", "label_index=0", "label_index=0\nmonotone_constraints=1 -1 0", SAME),
+    ("boost_from_average", "label_index=0", "label_index=0\nboost_from_average", SAME),  # its tree is among the others
+    ("tree_sizes", "label_index=0", "label_index=0\ntree_sizes=9 9 9", "2 of the 3 trees that tree_sizes lists"),
+    ("label_index", "label_index=0", "label_index=0\nlabel_index=0", "'label_index' is given twice"),
+    ("num_leaves", "num_leaves=2", "num_leaves=3", "leaf_value has 2 numbers, 3 are due"),
+    ("num_cat", "num_cat=0\n", "", "older than LightGBM 2.1"),
+    ("split_feature", "split_feature=1", "split_feature=0", [5.0, 5.0, 5.0]),
+    ("split_gain", "split_gain=3.5", "split_gain=7", SAME),
+    ("threshold", "threshold=0.5", "threshold=2", [5.0, 5.0, 6.0]),
+    ("decision_type", "decision_type=8", "decision_type=10", [5.0, 6.0, 5.0]),
+    ("left_child", "left_child=-1\nright_child=-2", "left_child=-2\nright_child=-1", [6.0, 5.0, 5.0]),
+    ("right_child", "right_child=-2", "right_child=-1", "a leaf is the child of two nodes"),
+    ("leaf_value", "leaf_value=1 2", "leaf_value=1 3", [5.0, 7.0, 7.0]),
+    ("leaf_weight", "leaf_count=30 12", "leaf_weight=9 9", SAME),
+    ("leaf_count", "leaf_count=30 12", "leaf_count=1 1", SAME),
+    ("leaf_parent", "leaf_count=30 12", "leaf_parent=0 0", SAME),
+    ("internal_value", "leaf_count=30 12", "internal_value=9", SAME),
+    ("internal_weight", "leaf_count=30 12", "internal_weight=9", SAME),
+    ("internal_count", "leaf_count=30 12", "internal_count=9", SAME),
+    ("cat_boundaries", "leaf_count=30 12", "cat_boundaries=0", SAME),  # without a categorical split
+    ("cat_threshold", "leaf_count=30 12", "cat_threshold=", SAME),
+    ("is_linear", "is_linear=0", "is_linear=1", "has linear models in its leaves (linear_tree)"),
+    ("leaf_const", "leaf_count=30 12", "leaf_const=9 9", SAME),  # with is_linear=0
+    ("leaf_features", "leaf_count=30 12", "leaf_features=0 0", SAME),
+    ("leaf_coeff", "leaf_count=30 12", "leaf_coeff=9 9", SAME),
+    ("num_features", "leaf_count=30 12", "num_features=1 1", SAME),
+    ("shrinkage", "shrinkage=0.1", "shrinkage=7", SAME),  # leaf values are multiplied already
+    (
+        "parameters",
+        "parameters:\n[boosting: gbdt]",
+        "parameters:\n[boosting: rf]\n[zero_as_missing: 1]\n[num_class: 3]\n[linear_tree: 1]",
+        SAME,
+    ),
+    (
+        "parameters",
+        "parameters:\n[boosting: gbdt]",
+        "parameters:\n[start_iteration_predict: 1]\n[num_iteration_predict: 1]",
+        SAME,
+    ),
+    ("pandas_categorical", "pandas_categorical:null", 'pandas_categorical:[["a", "b"]]', SAME),
+]
+
+
+@pytest.mark.parametrize(("key", "old", "new", "expected"), KEYS)
+def test_keys(key: str, old: str, new: str, expected: list[float] | str) -> None:
+    assert TWO.count(old) and key in old + new
+    model = TWO.replace(old, new, 1)
+    if isinstance(expected, str):
+        assert expected in refusal(read, model)
+    else:
+        assert sides(model, [0.5, 1.0, NAN]) == expected
+
+
+@pytest.mark.peers
+def test_lightgbm_does_the_same_by_each_key_and_writes_no_other() -> None:
+    lightgbm = pytest.importorskip("lightgbm")
+    rows = np.zeros((3, 3))
+    rows[:, 1] = [0.5, 1.0, NAN]
+    for key, old, new, expected in KEYS:
+        if isinstance(expected, list) and key != "tree":
+            booster = lightgbm.Booster(model_str=TWO.replace(old, new, 1))
+            assert booster.predict(rows, num_threads=1).tolist() == expected, new
+    rng = np.random.default_rng(1)
+    features, labels = rng.normal(size=(200, 3)), rng.integers(0, 3, 200)
+    features[:, 2] = rng.integers(0, 9, 200)
+    known = {key for key, *_ in KEYS}
+    for given in ({"linear_tree": True}, {"boosting": "rf", "bagging_freq": 1, "bagging_fraction": 0.5}, {}):
+        parameters = {"objective": "lambdarank", "verbosity": -1, "num_threads": 1, "min_data_per_group": 1, **given}
+        categorical = [] if "linear_tree" in given else [2]
+        data = lightgbm.Dataset(features, labels, group=[20] * 10, categorical_feature=categorical, params=parameters)
+        text = lightgbm.train(parameters, data, 2).model_to_string().partition("\nend of trees")[0]
+        words = {line.partition("=")[0] for line in text.splitlines() if line and line != "end of trees"}
+        assert words <= known | {"Tree"}
+
+
 def test_more_refusals() -> None:
     assert refusal(read, "") == "file: the file is empty"
     assert "does not say num_class" in refusal(read, "tree\nhello\n")

@@ -82,16 +82,21 @@ def assert_same(a: Ensemble, b: Ensemble) -> None:
 @given(
     ensembles(),
     st.sampled_from([None, "a", 'b"\\\n', "\ud800é\x00"]),
-    st.sampled_from(["exp2", "linear", "0,1,3.5"]),
+    st.sampled_from(["exp2", "linear", "0,1,3.5", None]),
     st.booleans(),
 )
-def test_there_and_back_is_exact(ensemble: Ensemble, name: str | None, gain: str, counted: bool) -> None:
+def test_there_and_back_is_exact(ensemble: Ensemble, name: str | None, gain: str | None, counted: bool) -> None:
     if name is not None:
         names = tuple(f"{name}{i}" for i in range(ensemble.n_features))
         ensemble = replace(ensemble, feature_names=names)
     if counted:
         trees = tuple(
-            replace(tree, split_gains=tree.thresholds / 3, leaf_documents=np.arange(tree.n_leaves, dtype=np.int64))
+            replace(
+                tree,
+                split_gains=tree.thresholds / 3,
+                leaf_documents=np.arange(tree.n_leaves, dtype=np.int64),
+                leaf_weights=np.arange(1, tree.n_leaves + 1) / 3,
+            )
             for tree in ensemble.trees
         )
         ensemble = replace(ensemble, trees=trees)
@@ -207,6 +212,9 @@ DAMAGED = {
     "leaf sizes": (tree(leaf_values=[0.5]), "tree 2: 'leaf_values' has 1 entries, where 'left' has 1 and so 2 are due"),
     "counts": (tree(leaf_documents=[3]), "tree 2: 'leaf_documents' has 1 entries"),
     "count fraction": (tree(leaf_documents=[3, 4.5]), "tree 2: 'leaf_documents' holds '4.5', which is not a whole"),
+    "weight negative": (tree(leaf_weights=[3, -4.5]), "tree 2: 'leaf_weights' are not finite numbers from 0 up"),
+    "weights 0": (tree(leaf_weights=[0, 0]), "tree 2: 'leaf_weights' are not finite numbers from 0 up, some above"),
+    "weights": (tree(leaf_weights=[3]), "tree 2: 'leaf_weights' has 1 entries"),
     "count negative": (tree(leaf_documents=[3, -4]), "tree 2: 'leaf_documents' holds '-4'"),
     "threshold text": (tree(thresholds=["0.5"]), "tree 2: 'thresholds' holds '\"0.5\"', which is not a number"),
     "threshold null": (tree(thresholds=[None]), "tree 2: 'thresholds' holds 'null', which is not a number"),

@@ -164,6 +164,101 @@ def test_refused_trees(fields: dict[str, Any], words: str, form: Any) -> None:
         assert words in refusal(form.read, encode(document({**one, **arrays, **rest})))
 
 
+SAME = [1.0, 2.0, 2.0]  # what the model of one tree gives rows whose column 1 is 0, 1, nan
+LEARNER, BOOSTER, TREES = "learner", "learner/gradient_booster", "learner/gradient_booster/model"
+PARAMETERS, OBJECTIVE, TREE = "learner/learner_model_param", "learner/objective", f"{TREES}/trees/0"
+RANKING = {"name": "rank:ndcg", "lambdarank_param": {"lambdarank_unbiased": "1", "lambdarank_pair_method": "mean"}}
+KEYS: list[tuple[str, Any, list[float] | str]] = [  # a key, its value, and then the scores or the refusal
+    ("version", [9, 0, 0], SAME),
+    (f"{LEARNER}/attributes", {"best_iteration": "0", "best_score": "1", "scikit_learn": "{}"}, SAME),
+    (f"{LEARNER}/feature_names", ["a"], "there are 1 feature_names, and num_feature is 2"),
+    (f"{LEARNER}/feature_types", ["q", "i"], SAME),
+    (f"{OBJECTIVE}/name", "binary:logistic", "'binary:logistic', whose predictions are not the sums"),
+    (f"{OBJECTIVE}/name", "count:poisson", "'count:poisson', whose predictions are not the sums"),
+    (OBJECTIVE, {"name": "rank:map", "lambda_rank_param": {"num_pairsample": "9"}}, SAME),
+    (OBJECTIVE, RANKING, SAME),
+    (OBJECTIVE, {"name": "binary:logitraw", "reg_loss_param": {"scale_pos_weight": "9"}}, SAME),
+    (f"{PARAMETERS}/base_score", "[5E0]", [6.0, 7.0, 7.0]),
+    (f"{PARAMETERS}/boost_from_average", "1", SAME),
+    (f"{PARAMETERS}/num_class", "3", "several outputs"),
+    (f"{PARAMETERS}/num_feature", "1", "a split is on column 1, and the model has 1"),
+    (f"{PARAMETERS}/num_target", "2", "several outputs"),
+    (f"{BOOSTER}/name", "gblinear", "'gblinear', and lmart reads trees only"),
+    (f"{BOOSTER}/weight_drop", [9.0], SAME),  # of dart alone, see test_weights_of_dart_and_parallel_trees
+    (f"{TREES}/gbtree_model_param", {"num_parallel_tree": "1", "num_trees": "1"}, SAME),
+    (f"{TREES}/iteration_indptr", [0, 1], SAME),
+    (f"{TREES}/tree_info", [1], "the trees belong to several outputs (tree_info)"),
+    (f"{TREES}/trees", [], "the trees belong to several outputs (tree_info)"),  # which has 1
+    (f"{TREES}/cats", {"enc": [], "feature_segments": [], "sorted_idx": []}, SAME),
+    (f"{TREE}/base_weights", [9.0, 9.0, 9.0], SAME),
+    (f"{TREE}/categories", [1], SAME),  # without a categorical split
+    (f"{TREE}/categories_nodes", [], SAME),
+    (f"{TREE}/categories_segments", [], SAME),
+    (f"{TREE}/categories_sizes", [], SAME),
+    (f"{TREE}/default_left", [1, 0, 0], [1.0, 2.0, 1.0]),
+    (f"{TREE}/id", 9, SAME),
+    (f"{TREE}/left_children", [2, -1, -1], "a node is the child of two nodes"),
+    (f"{TREE}/loss_changes", [9.0, 0.0, 0.0], SAME),
+    (f"{TREE}/parents", [9, 9, 9], SAME),
+    (f"{TREE}/right_children", [1, -1, -1], "a node is the child of two nodes"),
+    (f"{TREE}/split_conditions", [2.0, 1.0, 7.0], [1.0, 1.0, 7.0]),
+    (f"{TREE}/split_indices", [0, 0, 0], [1.0, 1.0, 1.0]),
+    (f"{TREE}/split_type", [2, 0, 0], "split_type is 2"),
+    (f"{TREE}/sum_hessian", [9.0, 1.0, 1.0], SAME),
+    (f"{TREE}/tree_param", {"size_leaf_vector": "3"}, "vectors in its leaves"),
+    (f"{TREE}/tree_param", {"num_deleted": "9", "num_feature": "9", "num_nodes": "9"}, SAME),
+]
+
+
+@pytest.mark.parametrize(("place", "value", "expected"), KEYS)
+def test_keys(place: str, value: Any, expected: list[float] | str) -> None:
+    whole: Any = document(tree(), feature_names=[])
+    owner = whole
+    *owners, key = place.split("/")
+    for name in owners:
+        owner = owner[int(name)] if isinstance(owner, list) else owner[name]
+    owner[key] = value
+    if isinstance(expected, str):
+        assert expected in refusal(xgboost_json.read, text(whole))
+    else:
+        assert column_scores(xgboost_json.read(text(whole), "file"), [0.0, 1.0, NAN]) == expected
+
+
+def test_rounds_after_the_best_are_told() -> None:
+    whole = document(tree(), tree(), tree(), tree(), attributes={"best_iteration": "2"})
+    assert xgboost_json.read(text(whole), "file").remarks == (
+        "lmart uses all 4 rounds, as XGBoost's Booster does; its XGBRanker uses 3, up to best_iteration (save"
+        " booster[:3] to use only these)",
+    )
+    parameters = {"num_parallel_tree": "2", "num_trees": "4"}
+    whole["learner"]["gradient_booster"]["model"]["gbtree_model_param"] = parameters
+    assert xgboost_json.read(text(whole), "file").remarks == ()
+    whole["learner"]["attributes"]["best_iteration"] = "0"
+    assert "all 2 rounds" in xgboost_json.read(text(whole), "file").remarks[0]
+    for other in ({"best_iteration": "x"}, {"best_iteration": 0}, {"best": "0"}, None):
+        whole["learner"]["attributes"] = other
+        assert xgboost_json.read(text(whole), "file").remarks == ()
+
+
+@pytest.mark.peers
+def test_xgboost_saves_no_other_keys() -> None:
+    xgboost = pytest.importorskip("xgboost")
+    rng = np.random.default_rng(1)
+    data = xgboost.DMatrix(rng.normal(size=(200, 3)), rng.integers(0, 3, 200))
+    data.set_group([20] * 10)
+    known = {part for place, *_ in KEYS for part in place.split("/")} | {"gbtree"}  # where dart has its trees
+    leaves = {"attributes", "cats", "gbtree_model_param", "objective", "tree_param"}
+    for booster in ("gbtree", "dart"):
+        trained = xgboost.train({"objective": "rank:ndcg", "booster": booster, "nthread": 1}, data, 2)
+        waiting = [json.loads(trained.save_raw("json"))]
+        while waiting:
+            for key, value in waiting.pop().items():
+                assert key in known
+                if isinstance(value, dict) and key not in leaves:
+                    waiting.append(value)
+                waiting += value if key == "trees" else []
+
+
 def test_refused_models() -> None:
     def words(whole: Any) -> str:
         return refusal(xgboost_json.read, text(whole))
@@ -304,6 +399,20 @@ def test_gains(form: Any) -> None:
     table = form.write(some_model(1, gain="0,1,5"))
     assert "the table of gains is not written: XGBoost knows exp2 and linear only" in table.notes
     assert form.read(table.content, "file").gain is None
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_hessian_sums_of_leaves_are_kept(form: Any) -> None:
+    first = xgboost_json.read(text(document(tree(sum_hessian=[4.0, 1.5, 2.5]), tree(sum_hessian=[0.0] * 3))), "file")
+    assert first.trees[0].leaf_weights is not None and first.trees[0].leaf_weights.tolist() == [1.5, 2.5]
+    assert first.trees[1].leaf_weights is None  # as of a model that does not know them
+    both = replace(first, trees=first.trees[:1] * 2)
+    again = form.read(form.write(both).content, "file")
+    assert [one.leaf_weights.tolist() for one in again.trees] == [[1.5, 2.5]] * 2
+    written = json.loads(xgboost_json.write(both).content)["learner"]["gradient_booster"]["model"]["trees"]
+    assert written[1]["sum_hessian"] == [4.0, 1.5, 2.5]
+    for wrong in ([4.0, -1.0, 5.0], [4.0, math.inf, 1.0]):
+        assert xgboost_json.read(text(document(tree(sum_hessian=wrong))), "file").trees[0].leaf_weights is None
 
 
 def test_other_ranges_become_chains() -> None:

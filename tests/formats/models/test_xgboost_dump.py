@@ -61,6 +61,93 @@ def test_what_a_dump_says() -> None:
     assert column_scores(read(wrapped, "file"), [0.0]) == [1]
 
 
+def as_request(definition: Any, **fields: Any) -> bytes:
+    """What creates a model in Elasticsearch or OpenSearch."""
+    inner = {"type": "model/xgboost+json", "definition": definition, **fields}
+    return json.dumps({"model": {"name": "mine", "model": inner}}).encode()
+
+
+def test_the_ways_in_which_dumps_are_kept() -> None:
+    listed = [split(), split()]
+    texts = [json.dumps(one, indent=1) for one in listed]
+    whole = {"objective": "rank:ndcg", "splits": listed}
+    ways = [text(*listed), json.dumps(texts).encode(), json.dumps(texts, indent=2).encode(), json.dumps(whole).encode()]
+    ways += [as_request(listed), as_request(json.dumps(listed)), as_request(json.dumps(whole)), as_request(whole)]
+    ways += [json.dumps(json.loads(as_request(listed))["model"]).encode()]
+    for content in ways:
+        assert looks_like(content[:4096])
+        assert column_scores(read(content, "file"), [0.0, 1.0]) == [2, 4]
+    for content, words in (
+        (as_request("## LambdaMART", type="model/ranklib"), "the model is of type 'model/ranklib'"),
+        (as_request(listed, feature_normalizers={}), "the model has the key 'feature_normalizers', which lmart does"),
+        (b'{"model": {"model": {"definition": []}}, "more": 1}', "the request has the key 'more'"),
+        (as_request("x"), "not valid JSON"),
+        (as_request(None), "no list of trees"),
+        (b'["0:[f1<0.5] yes=1"]', "tree 1 is a text such as '0:[f1<0.5] yes=1', which is for reading by eye"),
+        (b"booster[0]:\n0:leaf=1\n", "this is a text dump of XGBoost"),
+    ):
+        assert looks_like(content)
+        assert words in refusal(read, content)
+    for other in (b"[1, 2]", b'["a"]', b'[{"a": 1}]', b'{"model": 1}', b'{"splits": 1}'):
+        assert not looks_like(other)
+
+
+def test_missing_values_may_be_0() -> None:
+    def scores(missing_as_zero: bool, **fields: Any) -> list[float]:
+        content = json.dumps({"missing_as_zero": missing_as_zero, "splits": [split(**fields)]}).encode()
+        return column_scores(read(content, "file"), [0.0, 1.0, NAN])
+
+    assert scores(False) == [1, 2, 2]
+    assert scores(True) == [1, 2, 1]
+    assert scores(True, split_condition=-0.5, missing=1) == [2, 2, 2]
+    assert scores(False, split_condition=-0.5, missing=1) == [2, 2, 1]
+    assert scores(True, split_condition=[0, 3], yes=2, no=1, missing=1) == [2, 1, 2]
+    assert scores(True, split_condition=[1, 3], yes=2, no=1, missing=2) == [1, 2, 1]
+
+
+SAME = [1.0, 2.0, 2.0]  # what the split gives rows whose f1 is 0, 1, nan
+KEYS: list[tuple[str, Any, list[float] | str]] = [  # a key of a node, its value, and then the scores or the refusal
+    ("nodeid", 7, SAME),
+    ("depth", 9, SAME),
+    ("split", "f0", [1.0, 1.0, 1.0]),
+    ("split_condition", 2, [1.0, 1.0, 2.0]),
+    ("yes", 2, "are not its children"),
+    ("no", 1, "are not its children"),
+    ("missing", 1, [1.0, 2.0, 1.0]),
+    ("gain", 9, SAME),
+    ("cover", 9, SAME),
+    ("children", [{"nodeid": 1, "leaf": 7, "cover": 9, "depth": 1}, {"nodeid": 2, "leaf": 2}], [7.0, 2.0, 2.0]),
+    ("children", [{"nodeid": 1, "leaf": 7, "weight": 9}, {"nodeid": 2, "leaf": 2}], "node 1 of tree 1 has the key"),
+    ("leaf", 1, "node 0 of tree 1 has the key 'split', which lmart does not know"),
+    ("weight", 9, "node 0 of tree 1 has the key 'weight', which lmart does not know"),
+]
+OBJECT_KEYS: list[tuple[str, Any, list[float] | str]] = [
+    ("objective", "rank:map", SAME),
+    ("objective", "reg:logistic", "whose predictions are not the sums"),
+    ("missing_as_zero", True, [1.0, 2.0, 1.0]),
+    ("missing_as_zero", 1, "missing_as_zero is '1', neither true nor false"),
+    ("splits", [], "no list of trees"),
+    ("base_score", 0.5, "the object with 'splits' has the key 'base_score', which lmart does not know"),
+]
+
+
+@pytest.mark.parametrize(("key", "value", "expected"), KEYS)
+def test_keys_of_nodes(key: str, value: Any, expected: list[float] | str) -> None:
+    if isinstance(expected, str):
+        assert expected in refusal(read, text(split(**{key: value})))
+    else:
+        assert column_scores(read(text(split(**{key: value})), "file"), [0.0, 1.0, NAN]) == expected
+
+
+@pytest.mark.parametrize(("key", "value", "expected"), OBJECT_KEYS)
+def test_keys_of_objects(key: str, value: Any, expected: list[float] | str) -> None:
+    content = json.dumps({"splits": [split()], key: value}).encode()
+    if isinstance(expected, str):
+        assert expected in refusal(read, content)
+    else:
+        assert column_scores(read(content, "file"), [0.0, 1.0, NAN]) == expected
+
+
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"nodeid": -1}, "nodeid is '-1'"),
     ({"nodeid": 1}, "two nodes have the same nodeid"),
@@ -148,5 +235,8 @@ def test_dumps_of_xgboost_have_its_leaves() -> None:
     rows[rng.random(rows.shape) < 0.2] = np.nan
     data = xgboost.DMatrix(rows, np.nan_to_num(rows[:, 0]) > rng.normal(size=400))
     booster = xgboost.train({"objective": "reg:squarederror", "base_score": 0.0, "nthread": 1}, data, 10)
-    content = ("[" + ",".join(booster.get_dump(dump_format="json")) + "]").encode()
-    assert scores_of(read(content, "file"), rows).tolist() == booster.predict(data).astype(float).tolist()
+    dumped = booster.get_dump(dump_format="json", with_stats=True)
+    for content in (f"[{','.join(dumped)}]".encode(), json.dumps(dumped).encode()):
+        ensemble = read(content, "file")
+        assert scores_of(ensemble, rows).tolist() == booster.predict(data).astype(float).tolist()
+        assert all(tree.leaf_weights is not None for tree in ensemble.trees)
