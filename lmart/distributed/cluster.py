@@ -16,9 +16,10 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from lmart import __version__
 from lmart.distributed.actors import Actors
 from lmart.distributed.addresses import Address
-from lmart.distributed.connecting import ANSWER, begin, connect, load_distributed
+from lmart.distributed.connecting import ANSWER, begin, code_digest, connect, load_distributed
 from lmart.distributed.local_workers import LocalCluster, local_cluster
 from lmart.distributed.runs import give_up
 from lmart.distributed.signs_of_life import SignsOfLife, lost_worker
@@ -74,6 +75,7 @@ class Cluster:
             what = f"{where} has no workers that take work{all_paused}"
             raise LmartError(f"{what}; start some, with: dask worker ADDRESS")
         self._refuse_other_versions()
+        self._refuse_other_code()
 
     def running_workers(self) -> dict[str, int]:
         """Return the threads of each worker by address; LmartError when the scheduler does not answer."""
@@ -103,6 +105,17 @@ class Cluster:
                 if theirs != own[name]:
                     has = f"has {name} {theirs}" if theirs else f"cannot load {name}"
                     raise LmartError(f"{who} {has}, but this command {own[name]}; install the same versions everywhere")
+
+    def _refuse_other_code(self) -> None:
+        """Raise LmartError when a worker has other code of this version of lmart, as before a change of it."""
+        found = self.wait(begin(self._client.run, code_digest, workers=self.addresses, on_error="return"))
+        for address in self.addresses:
+            theirs = found.get(address)
+            if theirs is None or isinstance(theirs, OSError):
+                raise lost_worker(address, not self.on_this_machine)
+            if theirs != code_digest():  # a fault included, of code that has no such function
+                what = f"the worker {address} has other code of lmart {__version__} than this command"
+                raise LmartError(f"{what}; install the same everywhere, and start the worker again")
 
     def run_tasks(self, function: Callable[..., Result], calls: Sequence[tuple[Any, ...]]) -> Iterator[Result]:
         """Yield what a function returns for each of several arguments, in their order, from workers with a free thread.

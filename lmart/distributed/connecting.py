@@ -8,9 +8,12 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+import lmart
 from lmart.errors import DataError, LmartError, quote, visible
+from lmart.kernels.numba_support.source_files import sources_digest
 from lmart.streams import reason
 
 Parameters = ParamSpec("Parameters")
@@ -53,6 +56,17 @@ def read_security(path: str) -> dict[str, str]:
         if not isinstance(file_name, str) or not os.path.isfile(file_name):
             raise DataError(f"{name} is no file: {quote(str(file_name))}; {what}", path)
     return dict(content)
+
+
+def code_digest() -> str:
+    """Return a digest of the code of lmart that this process runs; empty when its source files cannot be read.
+
+    It is that of the first call, as a process goes on with the code that it has loaded.
+    """
+    try:
+        return sources_digest(Path(lmart.__file__).parent)
+    except OSError:
+        return ""
 
 
 def begin(

@@ -14,7 +14,7 @@ import pytest
 
 from lmart.distributed import cluster, parts, worker_actors
 from lmart.distributed.cluster import Cluster
-from lmart.distributed.connecting import begin
+from lmart.distributed.connecting import begin, code_digest
 from lmart.distributed.signs_of_life import SILENT, SignsOfLife
 from lmart.distributed.worker_actors import WorkerActors
 from lmart.errors import DataError, LmartError
@@ -52,6 +52,10 @@ class Client:
         workers = {address: {"packages": own} for address, own in self.versions.items()}
         return {"client": {"packages": OWN}, "scheduler": {"packages": self.of_scheduler}, "workers": workers}
 
+    def run(self, function: Any, workers: list[str], on_error: str) -> dict[str, Any]:
+        assert on_error == "return"
+        return dict.fromkeys(workers, function())
+
 
 @pytest.mark.parametrize(
     "theirs, said",
@@ -66,6 +70,40 @@ def test_other_versions_are_refused_by_name(theirs: dict[str, str | None], said:
     client = Client({"tcp://a": 1, "tcp://b": 2}, {"tcp://a": OWN, "tcp://b": theirs})
     with pytest.raises(LmartError, match=said):
         Cluster(client, "the cluster")
+
+
+@pytest.mark.parametrize("theirs", ["0" * 64, "", AttributeError("module has no attribute 'code_digest'")])
+def test_other_code_of_the_same_version_is_refused(theirs: object) -> None:
+    class Older(Client):
+        def run(self, function: Any, workers: list[str], on_error: str) -> dict[str, Any]:
+            return super().run(function, workers, on_error) | {"tcp://b": theirs}
+
+    client = Older({"tcp://a": 1, "tcp://b": 2}, {"tcp://a": OWN, "tcp://b": OWN})
+    with pytest.raises(LmartError, match=r"the worker tcp://b has other code of lmart .* than this command; install"):
+        Cluster(client, "the cluster")
+
+
+@pytest.mark.parametrize("theirs", [{}, {"tcp://b": ConnectionRefusedError()}])
+def test_a_worker_that_does_not_tell_its_code_is_lost(theirs: dict[str, Any]) -> None:
+    class Losing(Client):
+        def run(self, function: Any, workers: list[str], on_error: str) -> dict[str, Any]:
+            return super().run(function, ["tcp://a"], on_error) | theirs
+
+    with pytest.raises(LmartError, match="the worker tcp://b is lost"):
+        Cluster(Losing({"tcp://a": 1, "tcp://b": 2}, {"tcp://a": OWN, "tcp://b": OWN}), "the cluster")
+
+
+def test_code_that_a_process_has_loaded_is_compared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Whatever is installed over it meanwhile."""
+    (tmp_path / "kinds.py").write_text("old")
+    monkeypatch.setattr("lmart.__file__", str(tmp_path / "__init__.py"))
+    loaded = code_digest()
+    (tmp_path / "kinds.py").write_text("new")
+    assert code_digest() == loaded
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "kinds.py").write_text("new")
+    monkeypatch.setattr("lmart.__file__", str(tmp_path / "other" / "__init__.py"))
+    assert code_digest() != loaded
 
 
 def test_a_scheduler_of_another_environment_is_refused() -> None:
