@@ -9,9 +9,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-# What calls back while machine code is loaded: an exception there leaves half of it, and the next step crashes.
-LOADING = "llvmlite.binding.executionengine"
+LOADING = "llvmlite.binding.executionengine"  # what calls back while machine code is loaded
+IMPORTING = "<frozen importlib._bootstrap>"
 LATER = 0.01  # seconds
+
+
+def must_wait(frame: FrameType | None) -> bool:
+    """Return whether an interrupt must not raise here: the rest would be left half done, and crash or mislead.
+
+    frame : where the interrupt has come
+    So it is while machine code is loaded, and while another package is imported: its C code may not expect an
+    exception, and what it makes of it looks like a damaged installation.
+    """
+    importing: bool | None = None  # until a frame tells
+    while frame is not None:
+        name = str(frame.f_globals.get("__name__"))
+        if name == LOADING:
+            return True
+        if importing is None and (frame.f_code.co_filename == IMPORTING or name.partition(".")[0] == "lmart"):
+            importing = frame.f_code.co_filename == IMPORTING
+        frame = frame.f_back
+    return bool(importing)
 
 
 @contextmanager
@@ -27,12 +45,9 @@ def safe_interrupts() -> Iterator[None]:
         return
 
     def handle(number: int, frame: FrameType | None) -> None:
-        inner = frame
-        while inner is not None:
-            if inner.f_globals.get("__name__") == LOADING:
-                threading.Timer(LATER, os.kill, (os.getpid(), number)).start()  # which ends waiting too
-                return
-            inner = inner.f_back
+        if must_wait(frame):
+            threading.Timer(LATER, os.kill, (os.getpid(), number)).start()  # which ends waiting too
+            return
         before(number, frame)
 
     signal.signal(signal.SIGINT, handle)

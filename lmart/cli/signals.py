@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from lmart.descriptors import remember, what_was_written, write_some
 from lmart.errors import ExitStatus
+from lmart.interrupts import LATER, must_wait
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -22,8 +23,6 @@ SAME_REQUEST_SECONDS = 1.0
 SIGNALLED = 128  # what the shell adds to the number of the signal
 STANDARD_OUTPUT = "standard output"
 VERY_QUIET = {"-qq"}  # as far as it can be seen before options are read
-# What calls back while machine code is loaded: an exception there leaves half of it, and the next step crashes.
-LOADING = "llvmlite.binding.executionengine"
 
 
 class Stopped(KeyboardInterrupt):
@@ -229,14 +228,12 @@ class _Stopper:
     def later(cls, signal_number: int) -> None:
         """Send a signal again a little later, when this place has been left."""
         cls.lost = signal_number
-        signal.setitimer(signal.ITIMER_REAL, 0.01)
+        signal.setitimer(signal.ITIMER_REAL, LATER)
 
     @classmethod
     def _raise(cls, signal_number: int, frame: FrameType | None) -> None:
-        while frame is not None:
-            if frame.f_globals.get("__name__") == LOADING:
-                return cls.later(signal_number)
-            frame = frame.f_back
+        if must_wait(frame):
+            return cls.later(signal_number)
         cls.raised = True
         raise Stopped(signal_number)
 

@@ -69,7 +69,9 @@ def test_training_is_stopped(tmp_path: Path, number: signal.Signals) -> None:
 
 def test_an_interrupt_before_the_first_command_line_is_looked_at(tmp_path: Path) -> None:
     """While the modules of the command line itself are imported; what interrupts them here is the import of one."""
-    (tmp_path / "click.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    (tmp_path / "click.py").write_text(
+        "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ndef __getattr__(name): time.sleep(10)\n"
+    )
     early = tmp_path / "early"
     early.mkdir()
     body = "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n"
@@ -92,8 +94,9 @@ def test_code_that_is_being_loaded_is_not_left_half_done() -> None:
     script = """
 import os, signal, time
 from lmart.cli import signals as process
+from lmart.interrupts import LOADING
 process.prepare()
-scope = {"__name__": process.LOADING, "os": os, "signal": signal}
+scope = {"__name__": LOADING, "os": os, "signal": signal}
 exec("def load():\\n os.kill(os.getpid(), signal.SIGTERM)\\n print('whole')", scope)
 try:
     scope["load"]()
@@ -106,6 +109,23 @@ except process.Stopped as stopped:
     from llvmlite.binding import executionengine
 
     assert executionengine.__name__ == "llvmlite.binding.executionengine"
+
+
+@pytest.mark.parametrize("number", STATUS)
+def test_a_package_that_is_being_imported_is_not_left_half_done(number: signal.Signals, tmp_path: Path) -> None:
+    """Even if it would swallow the exception, as those that are written in C do."""
+    (tmp_path / "onnx.py").write_text(
+        f"import os, time\ntry: os.kill(os.getpid(), {int(number)})\n"
+        "except BaseException: raise ImportError('no memory')\n"
+        "def __getattr__(name):\n    if name[:1] != '_': open('whole', 'w').close(); time.sleep(10)\n"
+        "    raise AttributeError(name)\n"
+    )
+    run("train", "-q", "--data", TRAIN, "--trees", "1", "--rankers", "1", "--out", tmp_path / "m.json")
+    with start("convert", "m.json", "m.onnx", environment={"PYTHONPATH": str(tmp_path)}, folder=tmp_path) as process:
+        stdout, stderr = process.communicate(timeout=60)
+    assert (process.returncode, stdout) == (STATUS[number], b"")
+    assert stderr.decode() == f"lmart: {SAID[number]} during convert; nothing was written\n"
+    assert (tmp_path / "whole").exists() and not (tmp_path / "m.onnx").exists()
 
 
 def test_an_ignored_signal_stays_ignored(tmp_path: Path) -> None:

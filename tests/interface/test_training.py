@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import signal
 import threading
 import time
@@ -275,6 +276,22 @@ def test_an_interrupt_waits_while_machine_code_is_loaded() -> None:
         reached.append("after")
         time.sleep(10)
     assert reached == ["end", "after"]
+
+
+def test_an_interrupt_waits_while_another_package_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its C code may not expect an exception; but a training that some module begins while it is imported is ours."""
+    body = "import signal\nsignal.raise_signal(signal.SIGINT)\nwhole = True\n"
+    (tmp_path / "elsewhere.py").write_text(body)
+    monkeypatch.syspath_prepend(tmp_path)
+    ours: dict[str, object] = {"__name__": "lmart.elsewhere"}
+    with pytest.raises(KeyboardInterrupt), safe_interrupts():
+        exec("import elsewhere, time\nwhole = elsewhere.whole\ntime.sleep(10)", ours)
+    assert ours["whole"]
+    (tmp_path / "experiment.py").write_text(
+        f"exec({body!r}, {{'__name__': 'lmart.elsewhere'}})\nraise AssertionError\n"
+    )
+    with pytest.raises(KeyboardInterrupt), safe_interrupts():
+        importlib.import_module("experiment")
 
 
 def test_outside_the_main_thread_signals_are_left_alone() -> None:
