@@ -11,10 +11,10 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 from lmart.errors import OutputError, visible
+from lmart.reports.html_parts import text
 from lmart.reports.page_content import CutoffCurve, Distribution
 from lmart.reports.run_report import RankerRun
 
@@ -173,7 +173,7 @@ def learning_chart(run: RankerRun, metric: str, number: int, title: str) -> Char
             axes.axvline(run.rounds[run.trees - 1], color=INK, linewidth=1, linestyle=":", label="last round kept")
         axes.locator_params("x", integer=True)
         axes.set_xlabel("round")
-        axes.set_ylabel(metric)
+        axes.set_ylabel(_label(metric))
         _legend(axes, len(shown) + 1)
 
     return _chart(draw, title, number, 2.7 + 0.2 * len(shown))
@@ -185,8 +185,8 @@ def _label(name: str) -> str:
     What cannot be printed is escaped, as elsewhere on the page: no font draws it, and half a surrogate pair is refused.
     """
     name = visible(name)
-    text = name if len(name) <= LONGEST_LABEL else f"...{name[3 - LONGEST_LABEL :]}"
-    return f" {text}" if text.startswith("_") else text
+    label = name if len(name) <= LONGEST_LABEL else f"...{name[3 - LONGEST_LABEL :]}"
+    return f" {label}" if label.startswith("_") else label
 
 
 def _legend(axes: Axes, entries: int) -> None:
@@ -257,7 +257,7 @@ def _for_page(svg: str, title: str, number: int) -> str:
     svg = re.sub(r"font-family:[^;\"]*;?|font: ([\d.]+px) [^;\"]*", _font, svg)
     for colour, variable in VARIABLES.items():
         svg = svg.replace(colour, variable)
-    label = f'role="img" aria-label="{escape(title)}"'
+    label = f'role="img" aria-label="{text(title)}"'
     svg = re.sub(r'<svg([^>]*?) width="[^"]*"', r"<svg\1", svg, count=1)
     svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
     return svg.replace("<svg", f"<svg {label}", 1).strip()

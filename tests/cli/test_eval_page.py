@@ -14,6 +14,7 @@ from helpers.commands import run, start
 from helpers.pages import Page
 from helpers.paths import SAMPLE
 
+from lmart.errors import visible
 from lmart.reports import charts
 
 pytest.importorskip("matplotlib")
@@ -226,6 +227,19 @@ def test_names_that_cannot_be_printed_are_escaped_in_charts_too(tmp_path: Path) 
     page = run("eval", "-q", "--data", data, "--scores", scores, other, "--html", "-").stdout
     assert r"bad\udcff\x01.txt" in "".join(re.findall(r"<svg.*?</svg>", page, re.DOTALL))
     assert Page(page).tables["means"][0][1] == r"bad\udcff\x01.txt"
+
+
+@pytest.mark.parametrize("hostile", ["bell\x07", "escape\x1b[31m", "half\ud800"])
+def test_what_a_report_holds_cannot_reach_the_page_unescaped(folder: Path, tmp_path: Path, hostile: str) -> None:
+    report = json.loads((folder / "run.json").read_text())
+    for ranker in report["rankers"]:
+        ranker["objective"] = ranker["tree"] = hostile
+    (tmp_path / "run.json").write_text(json.dumps(report).replace("ndcg@10", json.dumps(hostile)[1:-1]))
+    measured = ("eval", "-q", "--data", DATA, "--model", folder / "model.json", "--metric", "map", "--html", "-")
+    page = run(*measured, "--train-report", tmp_path / "run.json").stdout
+    assert hostile not in page
+    assert all(one.isprintable() or one == "\n" for one in page)
+    assert len(re.findall(f'aria-label="Learning curves[^"]*{re.escape(visible(hostile))}', page)) == 2
 
 
 @pytest.mark.slow
