@@ -53,9 +53,10 @@ whole system. Otherwise a line in the start file of the shell switches it on:
 ENVIRONMENT = {
     "NO_COLOR, TERM": "Without colours, control characters or progress bars on standard error when NO_COLOR is set, or "
     "TERM is dumb or unset. When standard error is no terminal there are none anyway.",
-    "NUMBA_CACHE_DIR": "Where machine code is kept between runs, instead of the folder of the program or, when that "
-    "cannot be written, lmart in XDG_CACHE_HOME (~/.cache) or a private folder in TMPDIR. Without any of them each run "
-    "compiles anew. `lmart compile` fills it ahead. Not used when somebody other than root and you could write to it.",
+    "NUMBA_CACHE_DIR": "Where machine code is kept between runs, instead of lmart in XDG_CACHE_HOME (~/.cache) or, "
+    "when that cannot be written, the folder of the program or a private folder in TMPDIR. All copies of the same "
+    "version of lmart share it. Without any of them each run compiles anew. `lmart compile` fills it ahead. Not used "
+    "when somebody other than root and you could write to it.",
 }
 
 

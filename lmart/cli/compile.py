@@ -21,7 +21,8 @@ HELP = """Compile everything that any command could need, and print the folder t
 
 Without this, each command compiles what it needs when it is first used, for some seconds. The folder is that of
 NUMBA_CACHE_DIR, or the first of those in lmart(1) that can be written to. Whoever may read the folder, and trusts its
-owner, root or themselves, starts without compiling; nothing is written to it then, so it may be read-only.
+owner, root or themselves, starts without compiling; nothing is written to it then, so it may be read-only. Run by root
+without NUMBA_CACHE_DIR, it also puts the code into the folder of the program, where it serves all users.
 
 Machine code serves one version of lmart, Python and Numba, and one kind of processor. --generic makes it for all
 processors of this architecture (as x86-64): lmart takes it where there is none for the very processor. Results are the

@@ -81,7 +81,7 @@ class Console:
         self._began = time.monotonic()
         self._bar: TerminalProgress | ReadingProgress | None = None
         self._progress: Progress | None = None
-        lmart.kernels.messages.listen(self.notice, self._warn, self._compiling)
+        lmart.kernels.messages.listen(self._of_compiling, self._warn, self._compiling)
         Console.newest = self
 
     def notice(self, text: str) -> None:
@@ -95,13 +95,17 @@ class Console:
         seconds  : it has taken so far
         expected : seconds in all, as far as known
         """
-        watched = on_terminal()
-        if self._told_of_compiling or not (watched or self._speaks):
-            return
-        if seconds >= LONG_COMPILING or (watched and expected >= SHORT_COMPILING):
+        if not self._told_of_compiling and (
+            seconds >= LONG_COMPILING or (on_terminal() and expected >= SHORT_COMPILING)
+        ):
             self._told_of_compiling = True
             about = f", about {math.ceil(expected)} s" if expected >= SHORT_COMPILING else ""
-            self.notice(f"compiling for this command{about}")
+            self._of_compiling(f"compiling for this command{about}")
+
+    def _of_compiling(self, text: str) -> None:
+        """Report how compiling goes, unless nobody watches, as in cron, and the command does not tell how it goes."""
+        if self._speaks or on_terminal():
+            self.notice(text)
 
     def warning(self, text: str) -> None:
         """Report something that may be wrong."""

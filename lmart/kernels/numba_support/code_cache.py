@@ -250,8 +250,9 @@ class KernelCache(CacheBase):  # type: ignore[misc, valid-type]  # known at run 
 
     def _report_compiling(self, folder: Path | None) -> None:
         if folder is None:
-            messages.notice(
-                "compiling, and no folder can keep the result; set NUMBA_CACHE_DIR to a writable one to start quicker"
+            messages.warning(
+                "machine code cannot be kept, as no folder for it can be written to, so every run compiles again; set "
+                "NUMBA_CACHE_DIR to one that can"
             )
         else:
             messages.compiling(_of_thread.seconds)

@@ -40,10 +40,10 @@ def candidate_folders(package: Path, named: str) -> Iterator[tuple[Path, int]]:
     """
     if named:
         yield Path(named, "lmart"), 0o755
-    yield package / "__pycache__", 0o755
     user = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
     if user.is_absolute() and user.parent.is_dir():  # a home that does not exist is not made
-        yield user / "lmart", 0o700
+        yield user / "lmart", 0o700  # before the next, as it serves all copies of the same source
+    yield package / "__pycache__", 0o755
     import tempfile
 
     with contextlib.suppress(OSError):  # no folder for temporary files
@@ -222,7 +222,7 @@ class Turn:
             return False
         with contextlib.suppress(OSError):  # a file system without locks
             file = _open_lock(folder)
-            if _wait_for(file):
+            if _wait_for(file, folder):
                 self._locked = file
         return self._locked is not None
 
@@ -240,12 +240,16 @@ class _Waited:
     seconds = 0.0
 
 
-def _wait_for(file: LockFile) -> bool:
-    """Lock a file that `_open_lock` opened as soon as no other process does; False after LONGEST_WAIT."""
+def _wait_for(file: LockFile, folder: Path) -> bool:
+    """Lock the file of a folder as soon as no other process does; False, with a warning, after LONGEST_WAIT."""
     began = time.monotonic()
     before = _Waited.seconds
     while not _lock(file):
         if _Waited.seconds >= LONGEST_WAIT:
+            messages.warning(
+                f"another lmart has been compiling into '{folder}' for {LONGEST_WAIT:.0f} s, so this one compiles by "
+                "itself; end the other if it hangs"
+            )
             return False
         time.sleep(0.02)  # not a blocking call, which a signal could not end
         _Waited.seconds = before + time.monotonic() - began

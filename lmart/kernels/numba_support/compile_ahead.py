@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import os
 import pkgutil
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import lmart.kernels
@@ -86,7 +88,19 @@ def compile_all(count: int, tell: Callable[[int, int, float], None]) -> list[str
             except Exception as error:
                 failures.append(f"{one.file_name.partition('-')[0]}: {type(error).__name__}: {error}")
         report()
+    if folder is not None and not os.geteuid() and not config.CACHE_DIR:
+        _serve_all_users(planned, folder)
     return failures
+
+
+def _serve_all_users(planned: Sequence[Planned], folder: Path) -> None:
+    """Copy what root compiled from a folder of root's own to that of the program, from where every user loads it."""
+    with contextlib.suppress(OSError, code_files.NotTrusted):
+        beside = code_files.trusted(KERNELS / "__pycache__")
+        beside.mkdir(exist_ok=True)
+        for one in planned:
+            if (code := code_files.read_code(folder / one.file_name)) is not None:
+                code_files.write_code(beside / one.file_name, code)
 
 
 def _planned(signatures: Iterable[Signature]) -> list[Planned]:

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+import lmart.kernels
 from lmart.cli.terminal import console as module
 from lmart.cli.terminal.console import Console
 
@@ -36,6 +37,12 @@ class TestCompiling:
         assert self.said(capsys, Console(), (0.0, 9.0), (30.0, 9.0)) == ""
         assert self.said(capsys, Console(speaks=True), (0.0, 9.0), (1.9, 9.0)) == ""
         assert self.said(capsys, Console(speaks=True), (2.0, 9.0)) == "lmart: compiling for this command, about 9 s\n"
+
+    def test_neither_of_waiting_for_another_that_compiles(self, capsys: pytest.CaptureFixture[str]) -> None:
+        for speaks, said in ((False, ""), (True, "lmart: waiting\n")):
+            Console(speaks=speaks)
+            lmart.kernels.messages.notice("waiting")
+            assert capsys.readouterr().err == said
 
     @pytest.mark.usefixtures("watched")
     def test_quiet(self, capsys: pytest.CaptureFixture[str]) -> None:

@@ -34,6 +34,7 @@ from numba.core.errors import TypingError
 from lmart.kernels import Messages
 from lmart.kernels.numba_support import code_cache as compiler
 from lmart.kernels.numba_support import code_files, compile_ahead, compiling_processes, numba_internals, source_files
+from lmart.kernels.numba_support.signatures import Signature
 
 TOY = """
 from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
@@ -207,7 +208,8 @@ class TestKernelCache:
         monkeypatch.setattr(code_files, "candidate_folders", lambda package, named: [])
         module = load(toy_file)
         assert (module.toy(3), module.toy(2.0)) == (7, 5.0)
-        assert len(said) == 1 and "NUMBA_CACHE_DIR" in said[0]
+        (text,) = said
+        assert text.startswith("warning: ") and "NUMBA_CACHE_DIR" in text
 
     def test_says_that_it_compiles_only_when_it_does(self, toy_file: Path, said: list[str]) -> None:
         load(toy_file).toy(3)
@@ -458,9 +460,41 @@ class TestFolders:
         assert not (toy_file.parent / "nonexistent").exists()
 
     def test_the_users_own_cache_is_next(self, toy_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        (toy_file.parent / "__pycache__").write_text("")
         monkeypatch.setenv("XDG_CACHE_HOME", str(toy_file.parent / "own"))
         assert code_files.writable_folder(toy_file.parent, "") == toy_file.parent / "own" / "lmart"
+
+    @needs_compiler
+    def test_copies_of_the_same_source_share_machine_code(
+        self, toy_file: Path, said: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """As a clone beside what was installed from it, and an environment for each project."""
+        monkeypatch.setattr(compiler, "KERNELS", toy_file.parent)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(toy_file.parent.parent))
+        load(toy_file).toy(3)
+        copy = toy_file.parent.parent / "elsewhere" / toy_file.name
+        copy.parent.mkdir()
+        copy.write_text(TOY)
+        monkeypatch.setattr(compiler, "KERNELS", copy.parent)
+        said.clear()
+        again = load(copy)
+        assert (again.toy(3), hits(again), said) == (7, 1, [])
+        assert not (copy.parent / "__pycache__").exists()
+
+    @needs_root
+    @needs_compiler
+    def test_what_root_compiles_ahead_is_put_beside_the_program(
+        self, toy_file: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for module in (compiler, compile_ahead):
+            monkeypatch.setattr(module, "KERNELS", toy_file.parent)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(toy_file.parent.parent))
+        monkeypatch.setitem(sys.modules, "toykernels", load(toy_file))
+        toy = Signature("toykernels.toy", 1.0, frozenset(), "int64")
+        monkeypatch.setattr(compile_ahead, "known_signatures", lambda: (toy,))
+        assert compile_ahead.compile_all(1, lambda *_: None) == []
+        monkeypatch.setenv("XDG_CACHE_HOME", "not absolute, so not used")
+        again = load(toy_file)
+        assert (len(kept(toy_file)), again.toy(3), hits(again)) == (1, 7, 1)
 
     def test_what_others_could_have_written_is_not_run(self, toy_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (toy_file.parent / "__pycache__").write_text("")
@@ -612,6 +646,8 @@ class TestTurns:
         assert waits > 0 and 0.3 <= code_files._Waited.seconds < 3
         assert (module.toy(2.0), len(slept)) == (5.0, waits)
         assert said.count("waiting for another lmart that is compiling") == 1
+        (text,) = (text for text in said if text.startswith("warning"))
+        assert text.startswith(f"warning: another lmart has been compiling into '{toy_file.parent}/__pycache__' for ")
         other.close()
 
     def test_a_short_wait_is_not_reported(self, toy_file: Path, said: list[str]) -> None:
