@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from lmart.data.feature_names import has_control, is_index
 from lmart.decimals import is_decimal
-from lmart.errors import DataError, first_repeated, quote
+from lmart.errors import DataError, OutputError, first_repeated, quote
 from lmart.foreign_names import perhaps
 from lmart.formats.read_options import ReadOptions
 
@@ -24,7 +24,7 @@ _NOTHING = ("", "nan", "na", "null", "inf", "-inf")  # fields of data that are n
 
 
 def data_fault(names: Sequence[str], options: ReadOptions) -> str | None:
-    """Return what to say of a first line of text that must be data, None if it may be a header.
+    """Return why a first line of text must be data, None if it may be a header.
 
     A header may hold whole numbers without leading zeros, each once: these are feature indices. Other numbers are
     accepted as names only when another name cannot be data, such as 'label'.
@@ -42,8 +42,7 @@ def data_fault(names: Sequence[str], options: ReadOptions) -> str | None:
         reason = f"the number {quote(repeated)} stands twice"
     elif only and (any(name.lower() in _NOTHING for name in names[1:]) or (names[0] and _lacks_label(options))):
         reason = "every field is a number"
-    what = "the first line looks like data, not a header"
-    return None if reason is None else f"{what}: {reason}; put a header line with the names of the columns before it"
+    return reason
 
 
 def says_columns(names: Iterable[str], options: ReadOptions) -> bool:
@@ -91,6 +90,18 @@ def no_such_column(name: str, purpose: str, names: Sequence[str], usual: Sequenc
     likely = next((one for one in names if one.lower() in usual), name)
     hint = perhaps("column", name, names) or perhaps("column", likely, names)
     return f"there is no column {quote(name)} {purpose}; the columns are {listed(names)}{hint}"
+
+
+def refuse_usual(features: Sequence[str], path: str) -> None:
+    """Raise OutputError for features that would be read back as the label or ids, by their names.
+
+    features : names of the features of a table that is written
+    path     : the output, for messages
+    """
+    found = [name for name in features if name.lower() in USUAL]
+    if found:
+        what = f"a feature is named {quote(found[0])}, by which readers find the label or ids"
+        raise OutputError(f"{what}; rename it, or leave it out with --ignore-columns", path)
 
 
 def list_of_columns(names: Iterable[str]) -> str:

@@ -84,7 +84,8 @@ def plan_columns(
     if missing := sorted(ignored - set(names)):
         raise refusal(no_such_column(missing[0], "to ignore", names))
     if line is not None and (fault := data_fault(names, options)):
-        raise refusal(fault)
+        what = f"the first line looks like data, not a header: {fault}"
+        raise refusal(f"{what}; put a header line with the names of the columns before it")
     superseded = check_names(names, options, ignored, refusal)
     special = dict.fromkeys(ignored, IGNORED) | _special_columns(names, options, ignored, refusal)
     special |= dict.fromkeys(_columns_to_leave_out(names, options, special, path), IGNORED)

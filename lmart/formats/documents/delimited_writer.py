@@ -9,8 +9,11 @@ from functools import partial
 
 from lmart.array_types import UInt8Array
 from lmart.errors import OutputError, quote
+from lmart.formats.documents.column_names import data_fault, refuse_usual
 from lmart.formats.documents.row_blocks import FeatureColumns, RowBlock
 from lmart.formats.documents.row_text_writer import RowTextWriter, powers, rows_of, texts_of
+from lmart.formats.format_records import BYTE_ORDER_MARK
+from lmart.formats.read_options import ReadOptions
 from lmart.kernels.row_text import RowsToWrite, write_table_rows
 from lmart.streams import AtomicOutput
 from lmart.threads import WorkerPool
@@ -48,10 +51,14 @@ class DelimitedWriter:
         """Nothing is left to write."""
 
     def _write_header(self, names: Sequence[str], feature_names: Sequence[str]) -> None:
-        if clash := set(names) & set(feature_names):
-            name = quote(min(clash))
-            what = f"a feature is named {name} like another column of the output"
-            raise OutputError(f"{what}; leave it out with --ignore-columns", self._output.path)
+        refuse_usual(feature_names, self._output.path)
+        first = [*names, *feature_names][:1]
+        if first and first[0].startswith(BYTE_ORDER_MARK.decode()):
+            what = f"the first column is named {quote(first[0])}, which begins with a byte order mark"
+            raise OutputError(f"{what}; rename it", self._output.path)
+        if fault := data_fault([*names, *feature_names], ReadOptions(require_labels=False)):
+            what = f"the header would be read as data: {fault}"
+            raise OutputError(f"{what}; rename the columns, or write LETOR or Parquet", self._output.path)
         header = [*names, *(self._quoted(feature_names) or ())]
         self._output.write(self._delimiter.join(header) + "\n")
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 
-from lmart.errors import OutputError, quote
+from lmart.formats.documents.column_names import refuse_usual
 from lmart.formats.documents.row_blocks import FeatureColumns, RowBlock
 from lmart.streams import AtomicOutput
 from lmart.threads import WorkerPool
@@ -39,9 +39,7 @@ class ParquetWriter:
             columns.append(("qid", pyarrow.array(texts, pyarrow.string())))
         if block.document_ids is not None:
             columns.append(("docid", pyarrow.array(list(block.document_ids), pyarrow.string())))
-        if clash := {name for name, _ in columns} & set(feature_names):
-            what = f"a feature is named {quote(min(clash))} like another column of the output"
-            raise OutputError(f"{what}; leave it out with --ignore-columns", self._output.path)
+        refuse_usual(feature_names, self._output.path)
         dense = block.features.dense(len(feature_names), self._absent)
         for name, column in zip(feature_names, dense.T, strict=True):
             columns.append((name, pyarrow.array(np.ascontiguousarray(column), from_pandas=True)))

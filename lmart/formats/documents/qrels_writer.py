@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from lmart.errors import OutputError, quote
-from lmart.formats.documents.ids import has_control
 from lmart.formats.documents.row_blocks import FeatureColumns, RowBlock
-from lmart.formats.results.trec import LARGEST_LABEL
+from lmart.formats.results.trec import LARGEST_LABEL, id_misfit
 from lmart.streams import AtomicOutput
 from lmart.threads import WorkerPool
 
@@ -64,12 +63,6 @@ class QrelsWriter:
         return int(label)
 
     def _check(self, text: str, what: str, row: int) -> None:
-        if (
-            not text
-            or any(one.isspace() for one in text)
-            or has_control(text)
-            or (what == "query id" and text[0] == "#")
-        ):
-            why = "it is empty, holds a blank or control character, or begins a comment"
+        if fault := id_misfit(text, what):
             where = f"{what} {quote(text)} of row {self._n_rows + row + 1}"
-            raise OutputError(f"{where} cannot stand in qrels: {why}; rename it", self._output.path)
+            raise OutputError(f"{where} cannot stand in qrels: it {fault}; rename it", self._output.path)

@@ -24,6 +24,7 @@ from lmart.formats.line_reader import Lines, is_json, read_lines
 LARGEST_LABEL = 2**31 - 1
 LOOKED_AT = 1000  # lines of each part of a file, of the column that counts in messages only
 _COMMENT = re.compile(rb"\A#.*")
+_BLANK = re.compile(r"\s")  # also of those that are not ASCII
 _CONTROL = bytes([*range(9), *range(14, 32), 127])  # of ASCII, but for blanks
 _CONTROL_IN_UTF8 = re.compile(rb"\xc2[\x80-\x9f]")
 _END = b"\0"  # stands as a field of its own where a line ends; in no line, as it is one of _CONTROL
@@ -48,6 +49,23 @@ class _Kind(NamedTuple):
 
 _QRELS = _Kind("qrels", ("qid", "iter", "docno", "label"), 3, 1, False)
 _RUN = _Kind("a run", ("qid", "Q0", "docno", "rank", "score", "tag"), 4, 3, True)
+
+
+def id_misfit(text: str, what: str) -> str | None:
+    """Return why an id cannot be written into qrels or a run, None if it can; tools differ on what separates fields.
+
+    text : the id
+    what : 'query id', which begins a line, or 'document id'
+    """
+    if not text:
+        return "is empty"
+    if _BLANK.search(text):
+        return "holds a blank"
+    if has_control(text):
+        return "holds a control character"
+    if what == "query id" and text[0] in "#\ufeff":
+        return "begins with '#', as a comment does" if text[0] == "#" else "begins with a byte order mark"
+    return None
 
 
 def read_qrels(path: str) -> JudgedDocuments:

@@ -8,6 +8,7 @@ from lmart.array_types import Int64Array
 from lmart.errors import DataError, quote
 from lmart.formats.results.predictions import called_query
 from lmart.formats.results.ranked import WAYS_TO_QUERIES, RankedRows, RankedWriter
+from lmart.formats.results.trec import id_misfit
 
 FLOAT32_SAFE = 1e38  # below it, a float32 is neither infinite nor about to become so
 
@@ -25,8 +26,8 @@ class TrecWriter(RankedWriter):
 
     def lines(self, ranked: RankedRows, kept: Int64Array) -> list[str]:
         """Return the lines of the run, best first in each query; DataError for ids missing, repeated or with blanks."""
-        self.refuse_blanks(ranked.query_ids, "query id", " \t\n\r\v\f", "a TREC run")
-        self.refuse_blanks(ranked.document_ids or (), "document id", " \t\n\r\v\f", "a TREC run")
+        self._refuse_misfits([one for one in ranked.query_ids if one is not None], "query id")
+        self._refuse_misfits([one for one in ranked.document_ids or () if one], "document id")
         if self.repeated is not None:
             query_id, document = self.repeated
             what = f"{called_query(query_id)} names document {quote(document)} twice, which a TREC run cannot hold"
@@ -38,6 +39,15 @@ class TrecWriter(RankedWriter):
             f"{ranked.query_ids[query]} Q0 {ranked.document_id(i)} {rank + 1} {score!r} {self.layout.tag}\n"
             for i, query, rank, score in zip(order.tolist(), queries, ranks, shown, strict=True)
         ]
+
+    def _refuse_misfits(self, ids: list[str], what: str) -> None:
+        """Raise DataError when an id cannot stand in a run."""
+        if what == "document id" and id_misfit("-".join(ids) or "-", what) is None:
+            return
+        for one in ids:
+            if fault := id_misfit(one, what):
+                message = f"the {what} {quote(one)} {fault}, which a TREC run cannot hold; use --format jsonl"
+                raise DataError(message, self.layout.source)
 
 
 def falling(scores: list[float], ranks: list[int]) -> list[float]:

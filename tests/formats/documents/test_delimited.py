@@ -202,7 +202,8 @@ def test_content_tells_the_format(tmp_path: Path) -> None:
         ("e.csv", "label,qid,x\n1,a,2\n", "csv"),
         ("f", '{"format": "lmart"}', "lmart"),
         ("g.svm", "label,qid,x\n", "letor"),
-        ("h", "1,2,3\n", "letor"),
+        ("h", "1,2,3\n", "csv"),  # whose header is missing
+        ("i", "1 2 3\n", "letor"),
     ):
         (tmp_path / name).write_text(text)
         assert detect_format(str(tmp_path / name)) == kind, name

@@ -100,4 +100,4 @@ def test_qrels_are_read_by_eval_only() -> None:
     assert "'qrels' is only written" in told
     Path("s.txt").write_text("1\n")
     told = run("eval", "--data", "d.qrels", "--scores", "s.txt", status=ExitStatus.FAILED).stderr
-    assert "the format 'qrels' is not read; lmart eval reads it as --qrels" in told
+    assert "d.qrels: this is TREC qrels; lmart eval reads them as --qrels" in told
