@@ -14,7 +14,7 @@ except ImportError as fault:
     raise ImportError("lmart.sklearn needs scikit-learn 1.5 or newer: pip install 'lmart[sklearn]'") from fault
 
 from lmart.array_types import Float64Array
-from lmart.data.from_python import column_labels, is_sparse
+from lmart.data.from_python import column_labels
 from lmart.data.python_dataset import Dataset
 from lmart.data.python_values import as_floats, is_masked, refuse_masked
 from lmart.data.queries import offsets_of_ids
@@ -242,7 +242,7 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         as `lmart.train` and `Model.predict` read them; columns without labels are those of `fit` in their order.
         """
         reset = y is not None
-        found = None if is_sparse(X) else column_labels(X, "X")
+        found = column_labels(X, "X")
         if reset:
             self._labels = None if found is None else [str(label) for label in found]
             refuse_masked(y, "y")

@@ -8,12 +8,12 @@ from dataclasses import replace
 from lmart.array_types import Float64Array
 from lmart.cli.options.packed import given_on_command_line
 from lmart.cli.terminal.console import Console
-from lmart.data.dataset import RankingDataset
+from lmart.data.dataset import RankingDataset, TableColumns
 from lmart.errors import ModelError, SettingsError, input_name
 from lmart.gains import Gain
 from lmart.measures import Measure
 from lmart.scoring.ensemble import Ensemble
-from lmart.scoring.feature_matching import FeatureMatcher, TableColumns, match_dataset
+from lmart.scoring.feature_matching import FeatureMatcher, match_dataset
 from lmart.scoring.scorer import Scorer
 from lmart.threads import WorkerPool
 

@@ -13,12 +13,12 @@ from lmart.binning.validation_set import CodedDataset
 from lmart.cli.options.metadata import reading_validation
 from lmart.cli.terminal.console import Console
 from lmart.cli.train_request import TrainRequest
-from lmart.data.dataset import RankingDataset
+from lmart.data.dataset import RankingDataset, TableColumns
 from lmart.data.metadata import Sidecars
 from lmart.errors import DataError
 from lmart.formats.documents.reading import for_models, read_dataset
 from lmart.formats.read_options import ReadOptions
-from lmart.scoring.feature_matching import TableColumns, match_dataset, missing_columns
+from lmart.scoring.feature_matching import match_dataset, missing_columns
 from lmart.scoring.model_scores import ModelScores
 from lmart.threads import WorkerPool
 from lmart.training.boosting import without_trees

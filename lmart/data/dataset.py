@@ -102,24 +102,32 @@ class Judged(Protocol):
         """int64[n_documents]: the row of the input of each row; None: in input order."""
 
 
-class Unbinned(Judged, Protocol):
+class Features(Protocol):
+    """Features that columns may stand for: those of a data set, or of a model."""
+
+    @property
+    def feature_ids(self) -> Int64Array:
+        """int64[n_features]: the index of each, ascending."""
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """The name of each; None: they have indices only."""
+
+
+class TableColumns(Features, Protocol):
+    """The features of a data set, and which of its inputs have a column for them; see RankingDataset."""
+
+    @property
+    def table_features(self) -> Mapping[str, Int64Array]:
+        """For each input that is a table, the ids of the features that it has a column for."""
+
+
+class Unbinned(Judged, TableColumns, Protocol):
     """A data set whose values are at hand, wherever they are; see RankingDataset."""
 
     @property
     def features(self) -> Rows:
         """The rows."""
-
-    @property
-    def feature_ids(self) -> Int64Array:
-        """int64[n_features], ascending."""
-
-    @property
-    def feature_names(self) -> tuple[str, ...] | None:
-        """The names of the features; None: they have indices only."""
-
-    @property
-    def table_features(self) -> Mapping[str, Int64Array]:
-        """For each input that is a table, the ids of the features that it has a column for."""
 
 
 class DataSize(Protocol):

@@ -9,54 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any, Protocol, TypeGuard, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from lmart.array_types import Float64Array, Int32Array, Int64Array
-from lmart.data.dataset import Rows, SparseRows
+from lmart.data.dataset import Features, Rows, SparseRows
 from lmart.data.feature_names import are_indices, has_control
 from lmart.data.python_values import NUMBERS, array_of, as_floats
 from lmart.errors import ArrayError, counted, first_repeated, quote
 
 _CATEGORIES = ("category", "categorical", "enum", "dictionary")  # how types of categories begin, in small letters
 _MOST_COLUMNS = 2**31 - 1
-
-
-class Frame(Protocol):
-    """What is used of a DataFrame (pandas, polars) or Table (pyarrow)."""
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, label: Hashable, /) -> object: ...
-
-
-class SparseMatrix(Protocol):
-    """What is used of a sparse matrix or array of SciPy, in compressed rows."""
-
-    shape: Sequence[int]
-    indptr: object
-    indices: object
-    data: object
-
-    def copy(self) -> SparseMatrix:
-        """Return a copy."""
-
-    def sum_duplicates(self) -> None:
-        """Add up cells that are given twice, and sort those of each row."""
-
-
-class Features(Protocol):
-    """Features that the columns of an array may stand for: those of a model, or of a data set."""
-
-    @property
-    def feature_ids(self) -> Int64Array:
-        """int64[m], ascending."""
-
-    @property
-    def feature_names(self) -> tuple[str, ...] | None:
-        """The name of each; None: they have indices only."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +41,7 @@ class GivenFeatures:
     read: Callable[[Int64Array], Rows]
 
 
-def features_of(features: object, what: str = "X", feature_names: Sequence[object] | None = None) -> GivenFeatures:
+def features_of(features: Any, what: str = "X", feature_names: Sequence[object] | None = None) -> GivenFeatures:
     """Return the features of an array, a DataFrame, a sparse matrix or lists.
 
     features      : n rows and m columns
@@ -88,13 +53,14 @@ def features_of(features: object, what: str = "X", feature_names: Sequence[objec
     ArrayError when features have another shape or hold no numbers, or labels are missing, repeated or no names.
     """
     refuse_path(features, what)
-    labels: Sequence[object] | None = None
-    if is_sparse(features):
+    own = column_labels(features, what)
+    labels: Sequence[object] | None = own
+    features = _as_sparse(features)
+    if _is_sparse(features):
         rows, m = _sparse_rows(features, what)
         read: Callable[[Int64Array], Rows] = partial(_take_columns, rows, m)
-    elif (own := column_labels(features, what)) is not None:
-        labels, m = own, len(own)
-        read = _reader_of_frame(cast(Frame, features), own, what)
+    elif own is not None:
+        m, read = len(own), _reader_of_frame(features, own, what)
     else:
         array = array_of(features, what)
         array = array if array.dtype.kind in NUMBERS else as_floats(array, what)
@@ -149,11 +115,6 @@ def names_beside(ids: Int64Array, names: tuple[str, ...] | None, others: Feature
     return names
 
 
-def is_sparse(features: object) -> TypeGuard[SparseMatrix]:
-    """Return whether it is a sparse matrix, as those of SciPy."""
-    return hasattr(features, "tocsr") or all(hasattr(features, name) for name in ("indptr", "indices", "data", "shape"))
-
-
 def column_labels(features: object, what: str) -> list[Hashable] | None:
     """Return the labels of the columns of a DataFrame (pandas, polars) or Table (pyarrow), None of anything else.
 
@@ -165,7 +126,13 @@ def column_labels(features: object, what: str) -> list[Hashable] | None:
     if hasattr(features, "collect"):  # before its columns are asked for, which may be work
         raise ArrayError(f"{what} is a {type(features).__name__}, not computed yet; give what its collect() returns")
     labels = getattr(features, "column_names", getattr(features, "columns", None))
-    return None if labels is None or not hasattr(features, "__getitem__") else list(labels)
+    if labels is None or not hasattr(features, "__getitem__") or _is_sparse(features):
+        return None
+    return list(labels)
+
+
+def _is_sparse(features: object) -> bool:
+    return hasattr(features, "tocsr") or all(hasattr(features, name) for name in ("indptr", "indices", "data", "shape"))
 
 
 def _labelled(names: Sequence[str], read: Callable[[Int64Array], Rows], what: str) -> GivenFeatures:
@@ -216,7 +183,7 @@ def _columns_of_array(array: npt.NDArray[Any], what: str, places: Int64Array) ->
     return DensePieces(len(array), len(places), lambda start, stop: as_floats(array[start:stop, places], what))
 
 
-def _reader_of_frame(frame: Frame, labels: Sequence[Hashable], what: str) -> Callable[[Int64Array], Rows]:
+def _reader_of_frame(frame: Any, labels: Sequence[Hashable], what: str) -> Callable[[Int64Array], Rows]:
     """Return what reads columns of a DataFrame; each is converted once, and only when it is asked for."""
     n = len(frame)
 
@@ -262,13 +229,21 @@ def _numbers_of_column(column: Any, what: str) -> Any:
     return array if array.dtype.kind in NUMBERS and type(array) is np.ndarray else as_floats(array, what)
 
 
-def _sparse_rows(features: SparseMatrix, what: str) -> tuple[SparseRows, int]:
+def _as_sparse(features: Any) -> Any:
+    """Return a DataFrame of pandas as a sparse matrix if all its columns are sparse and leave out zeros."""
+    types = list(getattr(features, "dtypes", ()))
+    if not types or any(getattr(dtype, "fill_value", None) != 0 for dtype in types):
+        return features
+    return features.sparse.to_coo()
+
+
+def _sparse_rows(features: Any, what: str) -> tuple[SparseRows, int]:
     """Return the rows of a sparse matrix, of the cells that it stores, and how many columns it has."""
     if len(features.shape) != 2:
         dimensions = counted(len(features.shape), "dimension")
         raise ArrayError(f"{what} has {dimensions}; give rows x columns, a single row as [row]")
     _refuse_unsound(features, what)
-    matrix: SparseMatrix = features.tocsr() if hasattr(features, "tocsr") else features
+    matrix = features.tocsr() if hasattr(features, "tocsr") else features
     if matrix is not features:  # lists of lists are as sound as the matrix that is made of them
         _refuse_unsound(matrix, what)
     if not _ascend(matrix):
@@ -281,7 +256,7 @@ def _sparse_rows(features: SparseMatrix, what: str) -> tuple[SparseRows, int]:
     return SparseRows(offsets, columns.astype(np.int32), as_floats(values, what)), int(matrix.shape[1])
 
 
-def _refuse_unsound(matrix: SparseMatrix, what: str) -> None:
+def _refuse_unsound(matrix: Any, what: str) -> None:
     """Raise ArrayError for places of cells outside the matrix: SciPy and the kernels write and read there unseen."""
 
     def check(sound: bool, why: str) -> None:
@@ -311,7 +286,7 @@ def _within(indices: Int64Array, n: int) -> bool:
     return not len(indices) or bool(0 <= indices.min() <= indices.max() < n)
 
 
-def _ascend(matrix: SparseMatrix) -> bool:
+def _ascend(matrix: Any) -> bool:
     columns, offsets = np.asarray(matrix.indices), np.asarray(matrix.indptr)
     columns = columns[: offsets[-1]]
     steps = columns[1:] > columns[:-1]

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from lmart.array_types import Float64Array, Int64Array
-from lmart.data.dataset import Counted, RankingDataset, Rows, SparseRows, Unbinned, pieces
-from lmart.data.from_python import Features, features_of, names_beside, refuse_other_width
+from lmart.data.dataset import Counted, Features, RankingDataset, Rows, SparseRows, Unbinned, pieces
+from lmart.data.from_python import features_of, names_beside, refuse_other_width
 from lmart.data.metadata import Positions, Sidecars
 from lmart.data.metadata_checks import Weights, init_scores_of, labels_of, positions_of, weights_of
 from lmart.data.queries import offsets_of_ids, offsets_of_sizes
@@ -40,7 +40,8 @@ class Dataset:
 
     X             : n rows and m columns of features: an array of NumPy of any type of numbers, a DataFrame of pandas
                     or polars, a Table of pyarrow, a sparse matrix of SciPy, or lists. nan and nulls are missing; cells
-                    that a sparse matrix does not store are absent, as indices that a row of LETOR text does not name.
+                    that a sparse matrix does not store are absent, as indices that a row of LETOR text does not name;
+                    so are the zeros of a DataFrame whose columns are all sparse.
                     Columns of a DataFrame go by their labels: by name, or by number when all labels are whole numbers,
                     whatever their order. Other columns are the features 1, 2, ..., m. Rows are converted piece by
                     piece when they are read, so that numbers are not copied

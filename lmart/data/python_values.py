@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from lmart.array_types import Float64Array
+from lmart.decimals import is_decimal
 from lmart.errors import ArrayError, counted
 
 NO_NUMBERS = {"c": "complex numbers", "M": "dates", "m": "time spans", "V": "records"}  # by kind of a dtype
@@ -108,9 +110,7 @@ def _numbers_of_objects(array: npt.NDArray[Any], what: str) -> Float64Array:
 
 
 def _refuse_odd_texts(cells: list[object]) -> None:
-    """Raise ValueError for texts that Python takes as numbers, but no file of data may hold, such as '1_000'."""
+    """Raise ValueError for texts that are numbers to Python alone, such as '1_000'."""
     for cell in cells:
-        if isinstance(cell, str | bytes):
-            text = cell if isinstance(cell, str) else cell.decode("latin-1")
-            if "_" in text or not text.isascii():
-                raise ValueError(f"could not convert string to float: {text!r}")
+        if isinstance(cell, str | bytes) and not is_decimal(cell.strip()) and math.isfinite(float(cell)):
+            raise ValueError(f"could not convert string to float: {cell!r}")

@@ -3,33 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
 
 import numpy as np
 
 from lmart.array_types import Int32Array, Int64Array
+from lmart.data.dataset import TableColumns
 from lmart.data.feature_names import is_index
 from lmart.errors import DataError, input_name, quote
 from lmart.scoring.ensemble import Ensemble
 
 NAMED = 3  # unknown features named in a message
 UNKNOWN = -1  # number of a name that is no index
-
-
-class TableColumns(Protocol):
-    """The features of a data set, and which of its inputs have a column for them; see RankingDataset."""
-
-    @property
-    def feature_ids(self) -> Int64Array:
-        """int64[n_features]: the index of each, ascending."""
-
-    @property
-    def feature_names(self) -> tuple[str, ...] | None:
-        """The name of each; None: they have none."""
-
-    @property
-    def table_features(self) -> Mapping[str, Int64Array]:
-        """By input that is a table: the ids of the features that it has a column for."""
 
 
 class FeatureMatcher:
@@ -190,9 +174,8 @@ class FeatureMatcher:
         if data_has == model_has:
             return None
         if self.half_named is None:
-            moved = np.sort(self._numbers) + (-1 if model_has else 1)
-            both = min(len(moved), len(self._by_id))
-            if not self.unknown or not np.array_equal(moved[:both], np.sort(self._ensemble.feature_ids)[:both]):
+            data, model = np.sort(self._numbers), self._ensemble.feature_ids
+            if not self.unknown or not (_moved(data, model) if data_has else _moved(model, data)):
                 return None
         elif self.half_named != ("data" if model_has else "model"):
             return None
@@ -244,7 +227,7 @@ def missing_columns(dataset: TableColumns) -> dict[str, str]:
         from_zero = [(path, ids) for path, ids in of_tables.items() if len(ids) and ids[0] == 0]
         for path, ids in of_tables.items():
             for other, others in from_zero:
-                if np.array_equal(ids, others + 1):
+                if _moved(others, ids) and not np.isin(ids, others).all():
                     what = (
                         f"the features are numbered {ids[0]} to {ids[-1]}, but 0 to {others[-1]} in {input_name(other)}"
                     )
@@ -254,6 +237,12 @@ def missing_columns(dataset: TableColumns) -> dict[str, str]:
         if lacking := np.flatnonzero(~np.isin(dataset.feature_ids, ids)).tolist():
             found[path] = describe_missing([names[i] for i in lacking], len(names), "the data")
     return found
+
+
+def _moved(from_zero: Int64Array, from_one: Int64Array) -> bool:
+    """Return whether ascending indices are the same but that one side starts at 0, as far as both go."""
+    both = min(len(from_zero), len(from_one))
+    return np.array_equal(from_zero[:both] + 1, from_one[:both])
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -126,13 +126,25 @@ def test_categories_are_refused_by_name() -> None:
         plain.predict(numbers.astype("category").to_frame("c"))
 
 
-def test_sparse_columns_are_made_dense_piece_by_piece() -> None:
+def test_a_frame_of_sparse_columns_is_a_sparse_matrix(tmp_path: Path) -> None:
+    pd, sparse = pytest.importorskip("pandas"), pytest.importorskip("scipy.sparse")
+    matrix = sparse.csr_array(np.where(GAPS > 0.5, GAPS, 0.0))
+    frame = pd.DataFrame.sparse.from_spmatrix(matrix, columns=NAMES)
+    data = unbinned(lmart.Dataset(frame, DATA.labels, DATA.qid), "X")
+    assert data.feature_names == tuple(NAMES) and len(data.features.between(0, len(DATA)).values) == matrix.nnz
+    for absent in ("zero", "missing"):
+        expected = saved(matrix, DATA.labels, DATA.qid, tmp_path, feature_names=NAMES, absent=absent)
+        assert saved(frame, DATA.labels, DATA.qid, tmp_path, absent=absent) == expected
+    model = lmart.load(tmp_path / "p.json")
+    assert model.predict(frame[NAMES[::-1]]).tolist() == model.predict(matrix).tolist()
+
+
+def test_other_sparse_columns_are_made_dense_piece_by_piece() -> None:
     pd = pytest.importorskip("pandas")
-    dense = pd.DataFrame(np.where(GAPS > 0.5, GAPS, 0.0), columns=NAMES)
-    frame = dense.astype(pd.SparseDtype(float, 0.0)).astype({"f3": pd.SparseDtype(bool)})
-    rows = unbinned(lmart.Dataset(frame, DATA.labels, DATA.qid), "X").features
-    expected = dense.astype({"f3": bool}).to_numpy(float)
-    assert np.array_equal(rows.between(5, 90).dense(20, 0.0), expected[5:90], equal_nan=True)
+    dense = pd.DataFrame(np.where(GAPS > 0.5, GAPS, np.nan), columns=NAMES)
+    for frame in (dense.astype(pd.SparseDtype(float)), dense.astype({"f3": pd.SparseDtype(float)})):
+        rows = unbinned(lmart.Dataset(frame, DATA.labels, DATA.qid), "X").features
+        assert np.array_equal(rows.between(5, 90).dense(20, 0.0), dense.to_numpy()[5:90], equal_nan=True)
     text = pd.DataFrame({"c": pd.array(["a", "b"], pd.SparseDtype(object))})
     with pytest.raises(lmart.ArrayError, match="column 'c' holds no numbers"):
         lmart.Dataset(text, [0, 1], [1, 1])

@@ -289,7 +289,10 @@ def test_tables_of_one_data_set_that_differ_in_columns() -> None:
     assert missing_columns(replace(data, table_features=tables)) == {
         "two": "1 of 2 features of the data has no column: 'b'"
     }
-    numbered = dataset([{0: 1.0}], [0, 1, 2])
-    tables = {"one": np.array([1, 0]), "two": np.array([1, 2])}
-    with pytest.raises(DataError, match=r"^two: the features are numbered 1 to 2, but 0 to 1 in one"):
-        missing_columns(replace(numbered, table_features=tables))
+    numbered = dataset([{0: 1.0}], [0, 1, 2, 3])
+    for two in ([1, 2], [1, 2, 3]):
+        tables = {"one": np.array([1, 0]), "two": np.array(two)}
+        with pytest.raises(DataError, match=rf"^two: the features are numbered 1 to {two[-1]}, but 0 to 1 in one"):
+            missing_columns(replace(numbered, table_features=tables))
+    tables = {"one": np.array([0, 1, 2, 3]), "two": np.array([1, 2])}
+    assert list(missing_columns(replace(numbered, table_features=tables))) == ["two"]
