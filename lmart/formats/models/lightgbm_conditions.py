@@ -15,6 +15,7 @@ import numpy.typing as npt
 from lmart.array_types import BoolArray, Float64Array, Int64Array, UInt32Array
 from lmart.errors import ModelError
 from lmart.formats.models.plain_nodes import expand_except
+from lmart.formats.models.targets import most_members
 from lmart.formats.models.tree_building import (
     LARGEST_NUMBER,
     Conditions,
@@ -27,7 +28,7 @@ ZERO = float(np.float32(1e-35))  # values up to it are 0 to LightGBM
 BELOW_ZERO = float(np.nextafter(-ZERO, -np.inf))  # the largest value that is below 0 to it
 LARGEST_CATEGORY = 2**31 - 1
 MOST_WORDS = 1 << 20  # of one set: categories up to 33 million
-MOST_WRITTEN = 1 << 26  # bits of all sets: a set takes one for each number up to its largest
+MOST_BITS = 1 << 26  # of all sets that are written as bits: a set takes one for each number up to its largest
 
 CATEGORICAL, DEFAULT_LEFT = 1, 2  # bits of decision_type
 NONE, ZERO_MISSING, NAN_MISSING = 0, 1, 2  # its missing types, in the next two bits
@@ -85,33 +86,47 @@ def read_conditions(
 def category_edges(numbers: Int64Array) -> Float64Array:
     """Return where the test of a set of categories changes sides: it holds above an odd number of edges, float64.
 
-    numbers : int64, ascending, not negative; category c > 0 is every value from c to below c + 1, category 0 every
-              value between -1 and 1, and from 2^31 on there are none
+    numbers : int64, ascending, not negative; from 2^31 on there are no categories
     """
     numbers = numbers[numbers <= LARGEST_CATEGORY]
-    if not len(numbers):
-        return np.zeros(0)
-    low = np.where(numbers == 0, -1.0, np.nextafter(numbers.astype(np.float64), -np.inf))
-    high = np.nextafter(numbers + 1.0, -np.inf)
     starts = np.ones(len(numbers), np.bool_)
     starts[1:] = np.diff(numbers) > 1
-    ends = np.append(starts[1:], True)
-    edges: Float64Array = np.column_stack([low[starts], high[ends]]).ravel()
+    ends = np.append(starts[1:], True)[: len(numbers)]
+    return range_edges(np.column_stack([numbers[starts], numbers[ends] + 1]))
+
+
+def range_edges(ranges: Int64Array) -> Float64Array:
+    """Return the edges of `category_edges` for ranges of numbers.
+
+    ranges : int64[n, 2], ascending and apart, each from its first to before its end; category c > 0 is every value from
+             c to below c + 1, category 0 every value between -1 and 1
+    """
+    first, end = ranges[:, 0].astype(np.float64), ranges[:, 1].astype(np.float64)
+    low = np.where(first == 0, -1.0, np.nextafter(first, -np.inf))
+    edges: Float64Array = np.column_stack([low, np.nextafter(end, -np.inf)]).ravel()
     return edges
 
 
-def set_members(words: UInt32Array, path: str) -> Int64Array:
-    """Return the numbers of a set that is kept as bits, the lowest of the first word first; int64, ascending."""
+def set_ranges(words: UInt32Array, path: str) -> Int64Array:
+    """Return the ranges of a set that is kept as bits, the lowest of the first word first; int64[n, 2], ascending."""
     if len(words) > MOST_WORDS:
         raise ModelError(f"a set of categories goes up to {len(words) * 32:,}; the model is damaged", path)
-    return np.flatnonzero(np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little")).astype(np.int64)
+    bits = np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little")
+    changes = np.flatnonzero(np.diff(bits, prepend=np.uint8(0), append=np.uint8(0)))
+    return changes.astype(np.int64).reshape(-1, 2)
 
 
-def set_words(numbers: Int64Array) -> UInt32Array:
-    """Return the set as bits, uint32: the opposite of `set_members`."""
-    bits = np.zeros((int(numbers[-1]) // 32 + 1) * 32, np.uint8)
-    bits[numbers] = 1
+def set_words(ranges: Int64Array) -> UInt32Array:
+    """Return a set as bits, uint32: the opposite of `set_ranges`."""
+    bits = np.zeros(((int(ranges[-1, 1]) - 1) // 32 + 1) * 32, np.uint8)
+    for first, end in ranges.tolist():
+        bits[first:end] = 1
     return np.packbits(bits, bitorder="little").view("<u4").astype(np.uint32)
+
+
+def set_members(ranges: Int64Array) -> Int64Array:
+    """Return the numbers in ranges, int64, ascending."""
+    return np.concatenate([np.zeros(0, np.int64), *(np.arange(first, end) for first, end in ranges.tolist())])
 
 
 class LightGBMNodes(NamedTuple):
@@ -120,7 +135,8 @@ class LightGBMNodes(NamedTuple):
     ensemble   : with plain nodes; those in `special` have a threshold without meaning
     special    : by (tree, node), what stands there: a place in `splits`
     splits     : what the places mean: the threshold and the decision_type of a node that takes zeros to its default
-                 side, or the categories that go to the right child of `ensemble`
+                 side; or the categories that go to the right child of `ensemble`, int64[n, 2]: ranges of numbers, each
+                 from its first to before its end
     """
 
     ensemble: Ensemble
@@ -128,33 +144,38 @@ class LightGBMNodes(NamedTuple):
     splits: list[tuple[float, int] | Int64Array]
 
 
-def write_conditions(ensemble: Ensemble, zero_as_missing: bool = True) -> LightGBMNodes:
+def write_conditions(ensemble: Ensemble, is_text: bool = True) -> LightGBMNodes:
     """Return the nodes as LightGBM's: those of several bounds as its own kinds of split where they are exactly that.
 
-    ensemble        : the model
-    zero_as_missing : whether the target knows splits that send zeros to their default side
+    ensemble : the model
+    is_text  : the target has sets as bits, and splits that send zeros to their default side; else it lists the members
+               of sets
 
     ModelError when the rest would take too many plain nodes.
     """
     splits: list[tuple[float, int] | Int64Array] = []
     kept = {}
-    room = MOST_WRITTEN
+    room = MOST_BITS if is_text else most_members(ensemble)
     for number, tree in enumerate(ensemble.trees):
         if tree.bound_offsets is None or tree.bounds is None:
             continue
         for node in np.flatnonzero(np.diff(tree.bound_offsets)).tolist():
             bounds = tree.bounds[tree.bound_offsets[node] : tree.bound_offsets[node + 1]]
             edges = np.append(tree.thresholds[node], bounds)
-            found = _special_split(edges, bool(tree.missing_left[node]), room)
-            if found is not None and (zero_as_missing or not isinstance(found, tuple)):
-                room -= 0 if isinstance(found, tuple) else int(found[-1])
+            found = _special_split(edges, bool(tree.missing_left[node]))
+            if isinstance(found, tuple):
+                size = 0 if is_text else room + 1
+            elif found is not None:
+                size = int(found[-1, 1] if is_text else (found[:, 1] - found[:, 0]).sum())
+            if found is not None and size <= room:
+                room -= size
                 kept[number, node] = len(splits)
                 splits.append(found)
     return LightGBMNodes(*expand_except(ensemble, kept), splits)
 
 
-def _special_split(edges: Float64Array, missing_left: bool, room: int) -> tuple[float, int] | Int64Array | None:
-    """Return the split of LightGBM that these bounds are, None when they are none; categories are below `room`."""
+def _special_split(edges: Float64Array, missing_left: bool) -> tuple[float, int] | Int64Array | None:
+    """Return the split of LightGBM that these bounds are, None when they are none."""
     if len(edges) == 3:
         if missing_left and edges[1] == BELOW_ZERO and edges[2] == ZERO:
             return float(edges[0]), (ZERO_MISSING << 2) | DEFAULT_LEFT
@@ -165,10 +186,8 @@ def _special_split(edges: Float64Array, missing_left: bool, room: int) -> tuple[
     low = np.where(edges[::2] == -1.0, 0.0, np.nextafter(edges[::2], np.inf))
     high = np.nextafter(edges[1::2], np.inf)
     whole = (low == np.floor(low)) & (high == np.floor(high)) & (low >= 0) & (high > low)
-    whole &= ((low > 0) | (edges[::2] == -1.0)) & (high <= room)
-    if not whole.all():
-        return None
-    return np.concatenate([np.arange(first, last) for first, last in zip(low, high, strict=True)]).astype(np.int64)
+    whole &= ((low > 0) | (edges[::2] == -1.0)) & (high <= 32 * MOST_WORDS)
+    return np.column_stack([low, high]).astype(np.int64) if whole.all() else None
 
 
 def near_zero(thresholds: Float64Array) -> BoolArray:

@@ -7,7 +7,9 @@ import json
 import numpy as np
 
 from lmart.errors import counted
+from lmart.formats.models.lightgbm_conditions import set_members
 from lmart.formats.models.lightgbm_writing import WrittenTree, column_ranges, prepare
+from lmart.formats.models.targets import join_whole
 from lmart.formats.models.tree_building import LARGEST_NUMBER
 from lmart.formats.models.written_model import WrittenModel
 from lmart.scoring.ensemble import Ensemble
@@ -17,22 +19,21 @@ INFINITE = 1e300  # what LightGBM writes for an infinite threshold
 
 def write(ensemble: Ensemble) -> WrittenModel:
     """Return the model as JSON that Vespa takes; ModelError when it cannot hold it."""
-    model = prepare(ensemble, zero_as_missing=False)
+    model = prepare(ensemble, is_text=False)
     notes = [note for note in model.notes if "pred_contrib" not in note]
     n_sets = sum(len(tree.sets) for tree in model.trees)
     if n_sets:
         notes.append(f"{counted(n_sets, 'categorical split')}: Vespa compares them with whole numbers only")
     if ensemble.average:
         notes.append("Vespa gives the sum of the trees, not their average; the order of documents is the same")
-    ranges, categories = column_ranges(model.trees, len(model.names))
     infos = {
         name: {
-            "min_value": min(members) if members else 0 if limits is None else limits[0],
-            "max_value": max(members) if members else 0 if limits is None else limits[1],
-            "values": sorted(members),
+            "min_value": found[0] if isinstance(found, tuple) else int(found[0]),
+            "max_value": found[1] if isinstance(found, tuple) else int(found[-1]),
+            "values": [] if isinstance(found, tuple) else found.tolist(),
         }
-        for name, limits, members in zip(model.names, ranges, categories, strict=True)
-        if members or limits is not None
+        for name, found in zip(model.names, column_ranges(model.trees, len(model.names)), strict=True)
+        if found is not None
     }
     used = np.concatenate([np.zeros(0, np.int64), *(tree.columns for tree in model.trees)])
     times = np.bincount(used, minlength=len(model.names)).tolist()
@@ -81,7 +82,7 @@ def _tree_text(tree: WrittenTree) -> str:
     splits = []
     for i, (number, kind) in enumerate(zip(numbers, kinds, strict=True)):
         if kind == 1:
-            members = "||".join(map(str, tree.sets[int(tree.thresholds[i])].tolist()))
+            members = join_whole(set_members(tree.sets[int(tree.thresholds[i])]), "||")
             test = f'"threshold": "{members}", "decision_type": "==", "default_left": false, "missing_type": "None"'
         else:
             side = "true" if kind & 2 else "false"

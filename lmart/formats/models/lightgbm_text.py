@@ -8,7 +8,7 @@ import numpy as np
 
 from lmart.array_types import Float64Array, Int32Array, Int64Array, UInt32Array
 from lmart.errors import ModelError, quote
-from lmart.formats.models.lightgbm_conditions import category_edges, read_conditions, set_members
+from lmart.formats.models.lightgbm_conditions import range_edges, read_conditions, set_ranges
 from lmart.formats.models.lightgbm_header import Header, check_header, check_pandas, gain_of, list_columns, read_names
 from lmart.formats.models.lightgbm_lines import Block, real_numbers, whole_numbers
 from lmart.formats.models.lightgbm_text_writer import write
@@ -248,7 +248,7 @@ def _counts(block: Block, n: int, path: str) -> Int64Array | None:
 def _read_sets(
     block: Block, n_sets: int, threshold: Float64Array, kinds: Int64Array, path: str
 ) -> dict[int, Float64Array]:
-    """Return `category_edges` of each categorical node."""
+    """Return the edges of the set of each categorical node."""
     line = block.lines.get(b"cat_boundaries", (block.line, b""))[0]
     if n_sets >= len(block.lines.get(b"cat_boundaries", (0, b""))[1]):
         raise ModelError(f"num_cat is {n_sets}, and cat_boundaries are not that many; the model is damaged", path, line)
@@ -274,6 +274,6 @@ def _read_sets(
             )
         number = int(threshold[node])
         if number not in edges:
-            edges[number] = category_edges(set_members(bits[starts[number] : starts[number + 1]], path))
+            edges[number] = range_edges(set_ranges(bits[starts[number] : starts[number + 1]], path))
         found[node] = edges[number]
     return found

@@ -8,6 +8,7 @@ from lmart.array_types import Float64Array, Int64Array
 from lmart.errors import counted
 from lmart.formats.models.lightgbm_conditions import near_zero, set_words
 from lmart.formats.models.lightgbm_writing import WrittenEnsemble, WrittenTree, column_ranges, prepare
+from lmart.formats.models.targets import join_whole
 from lmart.formats.models.tree_building import counts_to_offsets
 from lmart.formats.models.written_model import WrittenModel
 from lmart.scoring.ensemble import Ensemble
@@ -18,7 +19,7 @@ def write(ensemble: Ensemble) -> WrittenModel:
 
     Exceptions are in the notes: values up to 1e-35, which LightGBM takes as 0, float32 sums, and absent indices.
     """
-    model = prepare(ensemble, zero_as_missing=True)
+    model = prepare(ensemble, is_text=True)
     close = sum(int(np.count_nonzero(near_zero(tree.thresholds[tree.decision_types > 7]))) for tree in model.trees)
     notes = model.notes
     if close:
@@ -36,14 +37,13 @@ def write(ensemble: Ensemble) -> WrittenModel:
 
 def _head_text(model: WrittenEnsemble, ensemble: Ensemble) -> str:
     """Return the lines before the sizes of the trees."""
-    ranges, categories = column_ranges(model.trees, len(model.names))
     infos = [
-        ":".join(map(str, sorted(members)))
-        if members
-        else "none"
-        if limits is None
-        else f"[{limits[0]!r}:{limits[1]!r}]"
-        for limits, members in zip(ranges, categories, strict=True)
+        "none"
+        if found is None
+        else f"[{found[0]!r}:{found[1]!r}]"
+        if isinstance(found, tuple)
+        else ":".join(map(str, found.tolist()))
+        for found in column_ranges(model.trees, len(model.names))
     ]
     lines = [
         "tree",
@@ -104,8 +104,8 @@ def _tree_text(tree: WrittenTree) -> str:
         if len(tree.columns):
             add("internal_count", tree.internal_counts)
     if tree.sets:
-        words = [set_words(members) for members in tree.sets]
+        words = [set_words(ranges) for ranges in tree.sets]
         add("cat_boundaries", counts_to_offsets([len(part) for part in words]))
-        add("cat_threshold", np.concatenate(words).astype(np.int64))
+        lines.append(f"cat_threshold={join_whole(np.concatenate(words).astype(np.int64), ' ')}")
     lines += ["is_linear=0", "shrinkage=1"]
     return "\n".join(lines) + "\n"

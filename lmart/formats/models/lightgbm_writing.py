@@ -19,6 +19,8 @@ from lmart.scoring.ensemble import Ensemble, Tree
 
 TARGET = Target("LightGBM", "Column_", re.compile(r'[ \n\r\0",:\[\]{}]'), "blanks and of the marks of JSON")
 
+MOST_SHOWN = 1 << 16  # categories of a column, of which LightGBM tells people and which it does not need
+
 
 class WrittenTree(NamedTuple):
     """One tree as LightGBM has it; leaves and inner nodes keep the numbers of `Tree`.
@@ -31,7 +33,7 @@ class WrittenTree(NamedTuple):
     split_gains     : float64[n], None if unknown
     leaf_counts     : int64[n + 1], None if unknown
     internal_counts : int64[n], None with leaf_counts
-    sets            : the categories that go left, of each set
+    sets            : int64[n, 2] each: ranges of the categories that go left, from the first to before the end
     """
 
     columns: Int64Array
@@ -60,17 +62,17 @@ class WrittenEnsemble(NamedTuple):
     notes: list[str]
 
 
-def prepare(ensemble: Ensemble, zero_as_missing: bool) -> WrittenEnsemble:
+def prepare(ensemble: Ensemble, is_text: bool) -> WrittenEnsemble:
     """Return the ensemble as LightGBM has it; ModelError when it cannot hold it.
 
-    ensemble        : the model
-    zero_as_missing : whether the target knows splits that send zeros to their default side
+    ensemble : the model
+    is_text  : the target is the text format, see `write_conditions`
     """
     columns = list_columns(ensemble, TARGET)
     notes = columns.notes
     based = with_base_tree(ensemble)
     before = sum(tree.n_leaves for tree in based.trees)
-    plain, special, splits = write_conditions(based, zero_as_missing)
+    plain, special, splits = write_conditions(based, is_text)
     after = sum(tree.n_leaves for tree in plain.trees)
     if after > before:
         notes.append(
@@ -176,18 +178,30 @@ def node_sums(tree: Tree, of_leaves: Int64Array) -> Int64Array:
     return both[: len(left)]
 
 
-def column_ranges(trees: list[WrittenTree], n: int) -> tuple[list[tuple[float, float] | None], list[set[int]]]:
-    """Return the least and greatest threshold of each column, None without any, and the categories of each column."""
+def column_ranges(trees: list[WrittenTree], n: int) -> list[tuple[float, float] | Int64Array | None]:
+    """Return the least and greatest threshold of each column, or its categories, int64; None for neither.
+
+    Categories are left out where there are so many that no data had them.
+    """
     offsets = counts_to_offsets([len(tree.columns) for tree in trees])
     columns = np.concatenate([np.zeros(0, np.int64), *(tree.columns for tree in trees)])
     thresholds = np.concatenate([np.zeros(0), *(tree.thresholds for tree in trees)])
     kinds = np.concatenate([np.zeros(0, np.int64), *(tree.decision_types for tree in trees)])
-    categories: list[set[int]] = [set() for _ in range(n)]
+    sets: dict[int, list[Int64Array]] = {}
     for node in np.flatnonzero(kinds == 1).tolist():
         number = int(np.searchsorted(offsets, node, side="right")) - 1
-        categories[int(columns[node])].update(trees[number].sets[int(thresholds[node])].tolist())
+        sets.setdefault(int(columns[node]), []).append(trees[number].sets[int(thresholds[node])])
     low, high = np.full(n, np.inf), np.full(n, -np.inf)
     np.minimum.at(low, columns[kinds != 1], thresholds[kinds != 1])
     np.maximum.at(high, columns[kinds != 1], thresholds[kinds != 1])
     pairs = zip(low.tolist(), high.tolist(), strict=True)
-    return [(least, greatest) if least <= greatest else None for least, greatest in pairs], categories
+    found: list[tuple[float, float] | Int64Array | None] = [
+        (least, greatest) if least <= greatest else None for least, greatest in pairs
+    ]
+    for column, ranges in sets.items():
+        whole = np.unique(np.concatenate(ranges), axis=0)
+        is_member = np.zeros(int(whole[:, 1].max()), np.bool_)
+        for first, end in whole.tolist():
+            is_member[first:end] = True
+        found[column] = np.flatnonzero(is_member) if np.count_nonzero(is_member) <= MOST_SHOWN else None
+    return found

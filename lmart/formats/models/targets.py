@@ -1,4 +1,4 @@
-"""Columns of models written for tools that count them from 0, under names that the tool takes."""
+"""What models written for tools that count columns from 0 share: columns, names that the tool takes, long lists."""
 
 from __future__ import annotations
 
@@ -7,11 +7,16 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from lmart.array_types import Int64Array
 from lmart.errors import ModelError, counted, quote
 from lmart.formats.models.feature_lists import MOST_LISTED
 from lmart.scoring.ensemble import Ensemble
+
+FEW_MEMBERS = 1 << 20  # of sets that every model may list
+MEMBERS_OF_BOUND = 1 << 10  # that it may list besides for each bound: sets whose members are no long ranges stay
+PIECE = 1 << 16  # numbers that are texts at the same time
 
 
 class Target(NamedTuple):
@@ -96,3 +101,18 @@ def fit_names(names: Sequence[str], target: Target) -> list[str]:
         taken.add(free)
         fitted[j] = free
     return fitted
+
+
+def most_members(ensemble: Ensemble) -> int:
+    """Return how many categories the sets of a model may list; longer ones are written as chains of ranges."""
+    return FEW_MEMBERS + MEMBERS_OF_BOUND * sum(len(tree.bounds) for tree in ensemble.trees if tree.bounds is not None)
+
+
+def join_whole(numbers: npt.NDArray[np.generic], mark: str) -> str:
+    """Return whole numbers as text with a mark between them, piece by piece: for millions of them.
+
+    numbers : of any type of integers
+    mark    : such as ','
+    """
+    pieces = (numbers[start : start + PIECE].tolist() for start in range(0, len(numbers), PIECE))
+    return mark.join(mark.join(map(str, piece)) for piece in pieces)

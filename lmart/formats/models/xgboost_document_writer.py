@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lmart.array_types import Float32Array, Int64Array
+from lmart.formats.models.targets import join_whole
 from lmart.formats.models.tree_building import counts_to_offsets
 from lmart.formats.models.xgboost_writing import WrittenTrees
 
@@ -105,7 +106,7 @@ def json_text(model: WrittenTrees) -> bytes:
             if key in spelled:
                 text = f"[{','.join(spelled[key][start:stop])}]"
             elif isinstance(value, np.ndarray):
-                text = f"[{','.join(map(str, value.tolist()))}]"
+                text = f"[{join_whole(value, ',')}]"
             else:
                 text = json.dumps(value, separators=(",", ":"))
             entries.append(f'"{key}":{text}')

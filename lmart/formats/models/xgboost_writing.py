@@ -13,7 +13,7 @@ from lmart.errors import ModelError, counted
 from lmart.formats.models.lightgbm_writing import with_base_tree
 from lmart.formats.models.plain_nodes import expand_except
 from lmart.formats.models.plain_sum import goes_left_as_zero
-from lmart.formats.models.targets import Columns, Target, list_columns
+from lmart.formats.models.targets import Columns, Target, list_columns, most_members
 from lmart.formats.models.thresholds import of_less32, round_up32
 from lmart.formats.models.tree_building import counts_to_offsets
 from lmart.formats.models.xgboost_categories import MOST_CATEGORIES, category_edges32
@@ -97,7 +97,7 @@ def _plain(
     """Return the ensemble with plain nodes, and which of them stand for categorical splits of XGBoost."""
     kept: dict[tuple[int, int], int] = {}
     sets: list[Int64Array] = []
-    room = MOST_MEMBERS
+    room = min(most_members(ensemble), MOST_MEMBERS)
     for number, tree in enumerate(ensemble.trees if with_categories else ()):
         if tree.bound_offsets is None or tree.bounds is None:
             continue

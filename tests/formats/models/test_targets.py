@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
+import tracemalloc
 from typing import Any
 
 import numpy as np
 import pytest
-from helpers.foreign_models import planted_rows, random_tree, scores_of
+from helpers.foreign_models import column_scores, planted_rows, random_tree, scores_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,8 +17,9 @@ from lmart.errors import ModelError
 from lmart.formats.models import lightgbm_json, lightgbm_text, xgboost_dump, xgboost_json, xgboost_ubj
 from lmart.formats.models.lightgbm_writing import TARGET as LIGHTGBM
 from lmart.formats.models.targets import Target, fit_names, list_columns
+from lmart.formats.models.xgboost_categories import category_edges32
 from lmart.formats.models.xgboost_writing import TARGET as XGBOOST
-from lmart.scoring.ensemble import Ensemble
+from lmart.scoring.ensemble import Ensemble, Tree
 
 KEEPING = [lightgbm_text, lightgbm_json, xgboost_json, xgboost_ubj, xgboost_dump]
 SOUND = ("bm25", "a_b", "f0", "x\u00a0y", "tab\there", "e=f", "d'", "back\\slash", "ünï", "😀", "#", "0.5", "7")
@@ -127,3 +130,42 @@ def test_xgboost_has_the_columns_of_the_features(names: tuple[str, ...], form: A
     saved = xgboost_json.read(bytes(booster.save_raw("json")), "file")
     assert saved.gain == "linear"
     assert saved.feature_names == tuple(booster.feature_names)
+
+
+def ranged(*edges: float) -> Ensemble:
+    """A model of one split whose test holds in ranges of numbers."""
+    one, no = np.zeros(1, np.int32), np.zeros(1, np.bool_)
+    bounds = np.array(edges[1:])
+    tree = Tree(
+        *(one, np.array(edges[:1]), ~no, one - 1, one - 2, np.array([0.25, 0.5]), None, None),
+        *(np.array([0, len(bounds)]), bounds),
+    )
+    return Ensemble((tree,), np.array([1]))
+
+
+def test_long_ranges_of_categories_take_little_memory() -> None:
+    below = float(np.nextafter(2.0**23, 0))
+    for form, edges in (
+        (lightgbm_text, (-1.0, below)),
+        (lightgbm_json, (-1.0, below)),
+        (xgboost_json, category_edges32(np.array([0, 2**23 - 1])).tolist()[::3]),
+        (xgboost_ubj, category_edges32(np.array([0, 2**23 - 1])).tolist()[::3]),
+    ):
+        ensemble = ranged(*edges)
+        tracemalloc.start()
+        content = form.write(ensemble).content
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 60e6
+        again = form.read(content, "file")
+        values = [-1.0, -0.5, 0.0, 5.0, 2.0**23 - 1, below, 2.0**23, 1e9, math.nan]
+        assert column_scores(again, values) == column_scores(ensemble, values)
+
+
+@pytest.mark.parametrize("end", [2**25, 2**25 + 1])
+def test_the_largest_sets_of_lightgbm_are_read_back(end: int) -> None:
+    ensemble = ranged(float(np.nextafter(end - 1, 0)), float(np.nextafter(end, 0)))
+    content = lightgbm_text.write(ensemble).content
+    assert (b"num_cat=1" in content) == (end == 2**25)
+    values = [end - 2.0, end - 1.0, end - 0.5, end, math.nan]
+    assert column_scores(lightgbm_text.read(content, "file"), values) == column_scores(ensemble, values)
