@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
-from typing import TypeVar
+from importlib import import_module
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -79,6 +80,15 @@ def first_repeated(values: Iterable[T]) -> T | None:
     return None
 
 
+def needs_package(purpose: str, package: str) -> str:
+    """Return what to say where a package is not installed.
+
+    purpose : what it is for
+    package : its name, which is what to install
+    """
+    return f"{purpose} needs the package {package}: pip install {package}"
+
+
 class LmartError(Exception):
     """A refusal that the user can act on: one line, shown as `lmart: error: MESSAGE`.
 
@@ -129,3 +139,17 @@ class SettingsError(LmartError):
     """A setting is outside its range; found before any data is read."""
 
     status = ExitStatus.USAGE
+
+
+def load_package(name: str, purpose: str, error: type[LmartError], path: str | None = None) -> Any:
+    """Return a package that lmart can do without; `error` says what to install when it is not there.
+
+    name    : of the package
+    purpose : what it is for
+    error   : raised when it is not installed
+    path    : the file that needs it
+    """
+    try:
+        return import_module(name)
+    except ModuleNotFoundError:
+        raise error(needs_package(purpose, name), path) from None

@@ -11,7 +11,7 @@ try:
     from sklearn.base import BaseEstimator
     from sklearn.utils import validation
 except ImportError as fault:
-    raise ImportError("lmart.sklearn needs scikit-learn 1.5 or newer: pip install 'lmart[sklearn]'") from fault
+    raise ImportError("lmart.sklearn needs scikit-learn 1.5 or newer: pip install -U scikit-learn") from fault
 
 from lmart.array_types import Float64Array
 from lmart.data.from_python import column_labels

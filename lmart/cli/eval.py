@@ -46,7 +46,7 @@ Each mean has a bootstrap interval. Of several systems the first is what the oth
 the difference of the means with its interval, wins and losses, p values of paired tests, and the queries that gained
 and lost most; lmart-measures(7) says how. The same --seed gives the same digits for any number of threads.
 
-With --dask the workers of a Dask cluster measure the queries (pip install 'lmart[dask]'): dask scheduler and dask
+With --dask the workers of a Dask cluster measure the queries (pip install distributed): dask scheduler and dask
 worker start one, local:N is one for the time of the command. The output has the bytes of one process over the same
 files in the same order, whatever the number of workers. Workers read the files from storage that they share, at the
 same path for all of them. Names may be patterns in quotes, and a worker looks for the files. The files of a pattern are
@@ -174,7 +174,7 @@ def _names(kind: type[EvalInputs | MeasureOptions | EvalOutput]) -> list[str]:
     default=None,
     help="Also write a page for a browser.\f It needs no other file and no network: the measures with their intervals, "
     "NDCG@k by k, queries by value, comparisons, groups and conventions, with all numbers as JSON in it. Needs "
-    "matplotlib (pip install 'lmart[report]'). With - it goes to standard output in place of the report.",
+    "matplotlib (pip install matplotlib). With - it goes to standard output in place of the report.",
 )
 @click.option(
     "--train-report",

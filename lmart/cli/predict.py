@@ -44,7 +44,7 @@ may be empty, -1, ? or nan.
 --explain and --why take scores apart: each feature's contribution is its Shapley value (exact path-dependent
 TreeSHAP), and base is the mean score of the documents that the model was trained on.
 
-With --dask the workers of a Dask cluster score (pip install 'lmart[dask]'), and write one file of scores for each file
+With --dask the workers of a Dask cluster score (pip install distributed), and write one file of scores for each file
 of data. --data may be a pattern in quotes, found where the workers are, which need storage they share at the same
 path; the * of --out stands for the name of each file without .gz or .zst and the ending of its format (part-03 of
 part-03.svm.gz). Each file has the bytes that this process alone would write for that part. A worker reads and writes

@@ -80,7 +80,7 @@ and settings, the result has the bytes of one run of all rounds; else a notice s
 of the command line, but for what an absent index means, and one ranker goes on. With --early-stop no tree is added when
 no round is better than the model alone.
 
-With --dask the work is done by the workers of a Dask cluster (pip install 'lmart[dask]'): dask scheduler and dask
+With --dask the work is done by the workers of a Dask cluster (pip install distributed): dask scheduler and dask
 worker start one, local:N is one for the time of the command. The model has the bytes that this process alone would
 write from the same files in the same order, whatever the number of workers and of their threads. Workers read the
 files from storage that they share, at the same path for all of them. Names may be patterns in quotes, and a worker

@@ -30,7 +30,7 @@ def load_distributed() -> Any:
         import distributed
     except ImportError as fault:
         what = f"--dask needs the package distributed ({fault})"
-        raise LmartError(f"{what}; install it with: pip install 'lmart[dask]'") from None
+        raise LmartError(f"{what}; install it with: pip install distributed") from None
     for name in list(logging.root.manager.loggerDict):
         if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar, cast
 
-from lmart.errors import DataError, ModelError, OutputError
+from lmart.errors import DataError, ModelError, OutputError, load_package
 
 if TYPE_CHECKING:
     from lmart.formats.documents.row_blocks import RowReader, RowSource, RowWriter
@@ -56,7 +56,6 @@ class Format(Generic[Reader, Writer]):
     takes    : options of predict that this format has a place for and others have not
     is_named : data: features have names, in a header that needs all of them; results: queries and documents are named
     package  : optional package that reader and writer need; '': none
-    extra    : extra of lmart that installs the package
     title    : what messages call the format
     instead  : where a format without a reader is read; '': nowhere
     is_float32 : models: thresholds and values are compared in float32
@@ -75,7 +74,6 @@ class Format(Generic[Reader, Writer]):
     takes: tuple[str, ...] = ()
     is_named: bool = False
     package: str = ""
-    extra: str = ""
     title: str = ""
     instead: str = ""
     is_float32: bool = False
@@ -106,13 +104,8 @@ class Format(Generic[Reader, Writer]):
         return self.writer.load()
 
     def _require_package(self, path: str, error: FileError) -> None:
-        if not self.package:
-            return
-        try:
-            import_module(self.package)
-        except ModuleNotFoundError:
-            what = f"{self.title or self.name} needs the package {self.package}"
-            raise error(f"{what}: pip install 'lmart[{self.extra}]'", path) from None
+        if self.package:
+            load_package(self.package, self.title or self.name, error, path)
 
 
 DataReader: TypeAlias = "Callable[[RowSource], RowReader]"

@@ -53,7 +53,6 @@ _DATA: tuple[Format[DataReader, DataWriter], ...] = (
         starts=(b"PAR1",),
         is_named=True,
         package="pyarrow",
-        extra="parquet",
         title="Parquet",
     ),
     Format(
@@ -161,7 +160,6 @@ _MODELS: tuple[Format[ModelReader, ModelWriter], ...] = (
         (".onnx",),
         writer=Lazy("models.onnx_model", "write"),
         package="onnx",
-        extra="onnx",
         title="ONNX",
         is_float32=True,
         is_ordered=False,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from lmart.errors import OutputError, visible
+from lmart.errors import OutputError, needs_package, visible
 from lmart.reports.html_parts import text
 from lmart.reports.page_content import CutoffCurve, Distribution
 from lmart.reports.run_report import RankerRun
@@ -79,7 +79,7 @@ def require_matplotlib(path: str) -> None:
     from importlib.util import find_spec
 
     if find_spec("matplotlib") is None:
-        raise OutputError("a page needs the package matplotlib: pip install 'lmart[report]'", path)
+        raise OutputError(needs_package("a page", "matplotlib"), path)
 
 
 def cutoff_chart(curves: Sequence[CutoffCurve], number: int) -> Chart:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from lmart.errors import DataError, OutputError
+from lmart.errors import DataError, OutputError, load_package
 
 COMPRESSED_SUFFIXES = (".gz", ".zst")
 
@@ -32,11 +32,7 @@ def reason(error: OSError) -> str:
 
 def zstandard(error: type[DataError] | type[OutputError], path: str) -> Any:
     """Return the package zstandard; `error` when it is not installed."""
-    try:
-        import zstandard as package
-    except ModuleNotFoundError:
-        raise error("zstd needs the package zstandard: pip install 'lmart[zstd]'", path) from None
-    return package
+    return load_package("zstandard", "zstd", error, path)
 
 
 def changed_while_read(path: str) -> DataError:

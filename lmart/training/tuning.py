@@ -7,7 +7,6 @@ only on the seed and the trials before it, so a resumed search continues as if i
 from __future__ import annotations
 
 import hashlib
-import importlib
 import math
 import time
 import warnings
@@ -20,7 +19,7 @@ import numpy as np
 
 from lmart.data.dataset import RankingDataset
 from lmart.data.metadata import NO_SIDECARS, Sidecars
-from lmart.errors import DataError, LmartError, quote
+from lmart.errors import DataError, LmartError, load_package, quote
 from lmart.settings import TrainSettings
 from lmart.settings.recipe import most_rankers
 from lmart.settings.resolved import ResolvedSettings, resolve
@@ -266,9 +265,6 @@ def _sampler(optuna: ModuleType, seed: int, number: int, draw: int) -> Any:
 
 def load_optuna() -> ModuleType:
     """Return the package optuna, made silent; LmartError when it is not installed."""
-    try:
-        optuna: ModuleType = importlib.import_module("optuna")
-    except ModuleNotFoundError:
-        raise LmartError("tuning needs the package optuna: pip install 'lmart[tune]'") from None
+    optuna: ModuleType = load_package("optuna", "tuning", LmartError)
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     return optuna

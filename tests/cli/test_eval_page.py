@@ -276,7 +276,7 @@ def test_without_matplotlib(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_p
     ]
     said = run(*command, status=1).stderr
     assert said == (
-        f"lmart: error: {tmp_path / 'p.html'}: a page needs the package matplotlib: pip install 'lmart[report]'\n"
+        f"lmart: error: {tmp_path / 'p.html'}: a page needs the package matplotlib: pip install matplotlib\n"
     )
 
 

@@ -266,7 +266,7 @@ def test_wrong_usage() -> None:
 
 def test_without_optuna(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
-    assert refused(*TUNE).endswith("tuning needs the package optuna: pip install 'lmart[tune]'")
+    assert refused(*TUNE).endswith("tuning needs the package optuna: pip install optuna")
 
 
 def test_proposals() -> None:

@@ -5,7 +5,6 @@ Input 'features' is float32[n, n_features], in the order of feature_ids in the m
 
 from __future__ import annotations
 
-import importlib
 import json
 from types import ModuleType
 from typing import Any
@@ -14,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lmart.array_types import Float32Array, Int32Array, Int64Array
-from lmart.errors import ModelError
+from lmart.errors import ModelError, load_package
 from lmart.formats.models.plain_sum import as_plain_sum, leaves_in_float32, one_leaf, score_notes, threshold_notes
 from lmart.formats.models.thresholds import round_down32
 from lmart.formats.models.written_model import WrittenModel
@@ -25,14 +24,6 @@ ML_OPERATORS = 1
 OPERATORS = 12
 
 
-def _onnx() -> ModuleType:
-    try:
-        onnx: ModuleType = importlib.import_module("onnx")
-    except ModuleNotFoundError:
-        raise ModelError("ONNX needs the package onnx: pip install 'lmart[onnx]'") from None
-    return onnx
-
-
 def write(ensemble: Ensemble) -> WrittenModel:
     """Return the ensemble as ONNX, with the sides of missing values.
 
@@ -40,7 +31,7 @@ def write(ensemble: Ensemble) -> WrittenModel:
     float32); leaf values are rounded to float32, and runtimes add them as float32 in an order of their own. ModelError
     when the package onnx is missing.
     """
-    onnx = _onnx()
+    onnx = load_package("onnx", "ONNX", ModelError)
     plain = as_plain_sum(ensemble)
     flat = flatten(plain.trees or (one_leaf(0.0),))
     leaves = leaves_in_float32(flat, "ONNX")
