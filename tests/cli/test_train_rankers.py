@@ -91,6 +91,8 @@ def test_what_was_chosen_is_said_at_the_start() -> None:
     assert f"lmart: the mean of 3 rankers (auto: 20 queries, 14 trees): {described}" in fit(TEXT, *THREE).said
     four = fit(TEXT, "--trees", "80", "--min-docs", "2", "--leaves", "8")
     assert any(line.startswith("lmart: the mean of 4 rankers (auto: 20 queries, 80 trees): ") for line in four.said)
+    assert any(line.startswith("lmart: by default trains 4 rankers and averages them, ") for line in four.said)
+    assert not any("by default" in line for line in fit(TEXT, *THREE).said)
     one = fit(TEXT, "--trees", "10")
     assert "lmart: lambdamart with 8 leaves (auto: 20 queries, 10 trees)" in one.said
     given = fit(TEXT, *THREE, "--objective", "map+err", "--rankers", "2", "--leaves", "9")
@@ -168,7 +170,9 @@ def test_the_sample_gives_the_same_bytes_for_any_number_of_threads() -> None:
 def test_rankers_of_an_automatic_number_share_the_trees_with_early_stopping() -> None:
     fixed = ("--data", SAMPLE / "train.svm", "--valid", SAMPLE / "vali.svm", "--learning-rate", "0.3")
     said = run("train", *fixed, "--early-stop", "5", "--trees", "200", "--report", "r", "--out", "m").stderr
-    assert "lmart: the mean of up to 4 rankers, each with the trees that others leave, (auto: " in said
+    assert "lmart: the mean of up to 4 rankers (auto: " in said
+    why = "which ranks better than one of as many trees on public data; --rankers 1 trains lambdamart alone"
+    assert said.splitlines()[1] == f"lmart: by default trains up to 4 rankers and averages them, {why}"
     assert " trees, ranker 1 of up to 4, ndcg@10 " in said
     report, model = json.loads(Path("r").read_text()), json.loads(Path("m").read_text())
     assert report["settings"]["rankers"] == model["settings"]["rankers"] == "auto"

@@ -9,6 +9,7 @@ from lmart.cli.terminal.console import Console
 from lmart.cli.terminal.eval_report import shown
 from lmart.errors import counted, input_name
 from lmart.settings import TrainSettings
+from lmart.settings.recipe import PLAIN
 from lmart.training import remarks
 
 if TYPE_CHECKING:
@@ -45,15 +46,17 @@ def report_automatic(requested: TrainSettings, settings: ResolvedSettings, tunes
         return
     described = [_describe_ranker(one) for one in settings.rankers]
     why = f"auto: {counted(settings.facts.n_queries, 'query', 'queries')}, {counted(settings.trees, 'tree')}"
+    is_default = requested.rankers is None and requested.objective is None
+    instead = f"; --rankers 1 trains {PLAIN.objective} alone"
     if len(described) == 1:
-        console.notice(f"{described[0]} ({why})")
+        is_plain = settings.rankers[0].objective.name == PLAIN.objective
+        console.notice(f"{described[0]} ({why}){instead if is_default and not is_plain else ''}")
     else:
+        most = f"{'up to ' if settings.shares_trees else ''}{len(described)} rankers"
+        if is_default:
+            better = "which ranks better than one of as many trees on public data"
+            console.notice(f"by default trains {most} and averages them, {better}{instead}")
         chosen = f" ({why})" if None in automatic else ""
-        most = (
-            f"up to {len(described)} rankers, each with the trees that others leave,"
-            if settings.shares_trees
-            else (f"{len(described)} rankers")
-        )
         console.notice(f"the mean of {most}{chosen}: {'; '.join(described)}")
 
 
