@@ -2,8 +2,8 @@
 
 Up to eight characters are handled as the bytes of one word, the first one lowest: x = word ^ '00000000' turns digits
 into 0..9; shifted up, so that its last character is the highest byte, a short token has leading zeros. The digit tests
-and sums are of Lemire, Number parsing at a gigabyte per second, 2021, section 4; loops over them without branches
-become vector instructions, but only when they call nothing, so that the functions for one value repeat their bodies.
+and sums are of Lemire, Number parsing at a gigabyte per second, 2021, section 4; without branches, so that loops over
+them become vector instructions.
 
 Digits and power of ten are exact doubles, so one division rounds once (Clinger 1990). Minus zero is given as zero.
 """
@@ -61,80 +61,6 @@ def _take_point(x: np.uint64) -> tuple[np.uint64, np.uint64]:
 
 
 @inner_kernel
-def read_short_decimals(
-    words: UInt64Array,
-    starts: UInt64Array,
-    stops: UInt64Array,
-    n: np.uint64,
-    first: np.uint64,
-    values: Float64Array,
-    slow: UInt64Array,
-) -> np.uint64:
-    """Read values of up to eight characters: digits, one point at most, a minus; mark those that are none of these.
-
-    words, starts, stops : uint64[>= n], in, the eight bytes from the start of each value, where it starts and stops
-    values  : float64, out, from `first` on      slow : uint64[>= n], out, 0 for a value that was read
-    Return a word that is 0 if none is slow. Without branches, so that several cells are read at once.
-    """
-    any_slow = _ZERO
-    for i in range(n):
-        length = stops[i] - starts[i]
-        x = words[i] ^ DIGIT_ZEROS
-        negative = x & _LOW_BYTE == _MINUS
-        if negative:
-            x ^= _MINUS
-        x, mark = _take_point(x << ((_ZERO - (length << _THREE)) & np.uint64(63)))
-        is_slow = (((x + _TO_HIGH) | x) & _HIGH) | (mark & _LAST)
-        if length - _ONE >= _EIGHT or (negative and length == _ONE):
-            is_slow = _ONE
-        value = float(np.int32(eight_digits(x))) / _SCALES[(mark * _PLACES) >> np.uint64(60)]
-        values[first + np.uint64(i)] = 0.0 - value if negative else value
-        slow[i] = is_slow
-        any_slow |= is_slow
-    return any_slow
-
-
-@inner_kernel
-def read_long_decimals(
-    words: UInt64Array,
-    lasts: UInt64Array,
-    starts: UInt64Array,
-    stops: UInt64Array,
-    n: np.uint64,
-    numbers: Float64Array,
-    slow: UInt64Array,
-) -> None:
-    """Read values of 9 to 16 characters: digits, one point at most, a minus; mark those that are none of these.
-
-    words, lasts, starts, stops : uint64[>= n], in, the first and last eight bytes of each value, where it starts, stops
-    numbers : float64[>= n], out, the values        slow : uint64[>= n], out, 0 for a value that was read
-    """
-    for i in range(n):
-        length = stops[i] - starts[i]
-        x = words[i] ^ DIGIT_ZEROS
-        negative = x & _LOW_BYTE == _MINUS
-        if negative:
-            x ^= _MINUS
-        x, mark = _take_point(x << ((_ZERO - (length << _THREE)) & np.uint64(63)))
-        y, last_mark = _take_point(lasts[i] ^ DIGIT_ZEROS)
-        last_digits = 1e8
-        only_mark, second_mark = mark, _ZERO
-        if last_mark != _ZERO:
-            last_digits = 1e7
-            only_mark, second_mark = last_mark, mark
-        scale = _SCALES[(only_mark * _PLACES) >> np.uint64(60)]
-        if mark != _ZERO:
-            scale *= 1e8
-        mantissa = float(np.int32(eight_digits(x))) * last_digits + float(np.int32(eight_digits(y)))
-        is_slow = ((((x + _TO_HIGH) | x) | ((y + _TO_HIGH) | y)) & _HIGH) | (last_mark & _LAST) | second_mark
-        if mantissa >= _LARGEST or length - _NINE >= _EIGHT:
-            is_slow = _ONE
-        value = mantissa / scale
-        numbers[i] = 0.0 - value if negative else value
-        slow[i] = is_slow
-
-
-@inner_kernel
 def short_decimal(word: np.uint64, length: np.uint64) -> tuple[float, np.uint64]:
     """Return the value of up to eight characters: digits, one point at most, a minus; and 0 if it is nothing else.
 
@@ -178,3 +104,47 @@ def long_decimal(word: np.uint64, last: np.uint64, length: np.uint64) -> tuple[f
         is_slow = _ONE
     value = mantissa / scale
     return 0.0 - value if negative else value, is_slow
+
+
+@inner_kernel
+def read_short_decimals(
+    words: UInt64Array,
+    starts: UInt64Array,
+    stops: UInt64Array,
+    n: np.uint64,
+    first: np.uint64,
+    values: Float64Array,
+    slow: UInt64Array,
+) -> np.uint64:
+    """Read values as `short_decimal` does; mark those that it cannot read.
+
+    words, starts, stops : uint64[>= n], in, the eight bytes from the start of each value, where it starts and stops
+    values  : float64, out, from `first` on      slow : uint64[>= n], out, 0 for a value that was read
+    Return a word that is 0 if none is slow. Without branches, so that several cells are read at once.
+    """
+    any_slow = _ZERO
+    for i in range(n):
+        value, is_slow = short_decimal(words[i], stops[i] - starts[i])
+        values[first + np.uint64(i)] = value
+        slow[i] = is_slow
+        any_slow |= is_slow
+    return any_slow
+
+
+@inner_kernel
+def read_long_decimals(
+    words: UInt64Array,
+    lasts: UInt64Array,
+    starts: UInt64Array,
+    stops: UInt64Array,
+    n: np.uint64,
+    numbers: Float64Array,
+    slow: UInt64Array,
+) -> None:
+    """Read values as `long_decimal` does; mark those that it cannot read.
+
+    words, lasts, starts, stops : uint64[>= n], in, the first and last eight bytes of each value, where it starts, stops
+    numbers : float64[>= n], out, the values        slow : uint64[>= n], out, 0 for a value that was read
+    """
+    for i in range(n):
+        numbers[i], slow[i] = long_decimal(words[i], lasts[i], stops[i] - starts[i])
