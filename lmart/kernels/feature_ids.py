@@ -6,6 +6,7 @@ import numpy as np
 
 from lmart.array_types import Float64Array, Int32Array, Int64Array
 from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
+from lmart.kernels.ordering import merge_sort
 
 
 @inner_kernel
@@ -78,60 +79,10 @@ def renumber_columns(columns: Int32Array, start: int, stop: int, new_numbers: In
 
 
 @inner_kernel
-def merge_runs(
-    row_columns: Int32Array, known_ids: Int64Array, n: int, width: int, order: Int64Array, merged: Int64Array
-) -> None:
-    """Merge neighbouring runs of sorted cells: one pass of a stable merge sort by feature id.
-
-    row_columns : int32[>= n], columns of the cells of a row, in
-    known_ids   : int64[n_known], the id of each column, in
-    n           : int64, cells of the row
-    width       : int64, cells of a run
-    order       : int64[>= n], places in the row, by ascending id in each run of `width`, in
-    merged      : int64[>= n], the same in each run of 2 x `width`, out
-    """
-    for low in range(0, n, 2 * width):
-        middle = min(low + width, n)
-        high = min(low + 2 * width, n)
-        left, right = low, middle
-        for k in range(low, high):
-            take_left = left < middle
-            if take_left and right < high:
-                take_left = known_ids[row_columns[order[left]]] <= known_ids[row_columns[order[right]]]
-            if take_left:
-                merged[k] = order[left]
-                left += 1
-            else:
-                merged[k] = order[right]
-                right += 1
-
-
-@inner_kernel
-def _sort_cells(row_columns: Int32Array, known_ids: Int64Array, n: int, order: Int64Array, buffer: Int64Array) -> None:
-    """Write the order of the cells of a row by feature id, stably.
-
-    row_columns : int32[>= n], columns of the cells, in
-    known_ids   : int64[n_known], the id of each column, in
-    n           : int64, cells of the row
-    order       : int64[>= n], out      buffer : int64[>= n], overwritten
-    """
-    source, target = order, buffer
-    for k in range(n):
-        source[k] = k
-    width = 1
-    while width < n:
-        merge_runs(row_columns, known_ids, n, width, source, target)
-        source, target = target, source
-        width *= 2
-    for k in range(n):
-        order[k] = source[k]
-
-
-@inner_kernel
 def _write_sorted(
     row_columns: Int32Array,
     row_values: Float64Array,
-    order: Int64Array,
+    order: Int32Array,
     n: int,
     columns: Int32Array,
     values: Float64Array,
@@ -139,7 +90,7 @@ def _write_sorted(
     """Write the cells of a row in an order, of cells with one column only the last; return how many.
 
     row_columns : int32[>= n], in      row_values : float64[>= n], in
-    order       : int64[>= n], cells with one column side by side, in
+    order       : int32[>= n], cells with one column side by side, in
     n           : int64, cells of the row
     columns     : int32[>= n], out      values : float64[>= n], out
     """
@@ -180,8 +131,8 @@ def sort_rows(
     for i in range(len(unsorted)):
         row = unsorted[i, 0]
         longest = max(longest, offsets[row + 1] - offsets[row])
-    order = np.empty(longest, np.int64)
-    buffer = np.empty(longest, np.int64)
+    keys, spare_keys = np.empty(longest, np.int64), np.empty(longest, np.int64)
+    order, spare_order = np.empty(longest, np.int32), np.empty(longest, np.int32)
     row_columns = np.empty(longest, np.int32)
     row_values = np.empty(longest, np.float64)
     n_repeated = 0
@@ -196,7 +147,9 @@ def sort_rows(
             for k in range(n):
                 row_columns[k] = columns[first + k]
                 row_values[k] = values[first + k]
-            _sort_cells(row_columns, known_ids, n, order, buffer)
+                keys[k] = -known_ids[row_columns[k]]  # the highest comes first, so that ids ascend
+                order[k] = k
+            merge_sort(keys, order, spare_keys, spare_order, n)
             n_kept = _write_sorted(row_columns, row_values, order, n, columns[end:], values[end:])
             if n_kept < n:
                 repeated[n_repeated] = i

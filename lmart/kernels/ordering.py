@@ -7,6 +7,7 @@ import numpy as np
 from lmart.array_types import Float64Array, Int32Array, Int64Array
 from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
 
+Keys = Float64Array | Int64Array
 COUNTED = 256  # documents of a query up to which comparing each with each, in vector code, beats sorting
 
 
@@ -92,12 +93,12 @@ def rank_by_counting(scores: Float64Array, first_row: int, n_tied_before: Int32A
 
 
 @inner_kernel
-def merge_sort(keys: Float64Array, rows: Int32Array, spare_keys: Float64Array, spare_rows: Int32Array, n: int) -> None:
+def merge_sort(keys: Keys, rows: Int32Array, spare_keys: Keys, spare_rows: Int32Array, n: int) -> None:
     """Sort keys[:n] descending, equal keys by rows ascending, rows alongside.
 
-    keys       : float64[>= n], in and out
+    keys       : float64[>= n] or int64[>= n], in and out
     rows       : int32[>= n], in and out
-    spare_keys, spare_rows : float64[>= n] and int32[>= n], scratch
+    spare_keys, spare_rows : as keys and rows, scratch
     n          : entries to sort, in
     """
     width = 1
@@ -116,13 +117,11 @@ def merge_sort(keys: Float64Array, rows: Int32Array, spare_keys: Float64Array, s
 
 
 @inner_kernel
-def merge_runs(
-    from_keys: Float64Array, from_rows: Int32Array, to_keys: Float64Array, to_rows: Int32Array, n: int, width: int
-) -> None:
+def merge_runs(from_keys: Keys, from_rows: Int32Array, to_keys: Keys, to_rows: Int32Array, n: int, width: int) -> None:
     """Merge neighbouring sorted runs from one pair of arrays into the other.
 
-    from_keys, from_rows : float64[>= n] and int32[>= n], sorted in each run, in
-    to_keys, to_rows     : float64[>= n] and int32[>= n], out, sorted in runs of twice the width
+    from_keys, from_rows : of `merge_sort`, sorted in each run, in
+    to_keys, to_rows     : of `merge_sort`, out, sorted in runs of twice the width
     n                    : entries to merge, in
     width                : entries of a run, the last one may have fewer, in
     """
