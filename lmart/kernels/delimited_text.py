@@ -1,6 +1,6 @@
 """Reading CSV and TSV text without quoted fields: one call reads the lines of one chunk."""
 
-# ruff: noqa: SIM102, SIM110 (plain comparisons compile best)
+# ruff: noqa: SIM102 (plain comparisons compile best)
 from __future__ import annotations
 
 import math
@@ -12,14 +12,14 @@ from lmart.array_types import Float64Array, Int32Array, Int64Array, UInt8Array, 
 from lmart.kernels.decimal_numbers import HARD, WRONG, parse_number
 from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
 from lmart.kernels.numba_support.intrinsics import load_word, trailing_zeros
+from lmart.kernels.parsed_text import note_fault, note_place, note_query_id, skip_blanks
 from lmart.kernels.short_decimals import long_decimal, short_decimal
 
 # What a column of a table holds.
 IGNORED, FEATURE, LABEL, QUERY, DOCUMENT = 0, 1, 2, 3, 4
 # Places in the `counts` of parse_delimited.
-ROWS, RUNS, HARD_NUMBERS, FAULTS = 0, 1, 2, 3
+ROWS, RUNS, SLOW_NUMBERS, FAULTS = 0, 1, 2, 3
 N_COUNTS = 4
-MARGIN = 32  # bytes behind a text that may be looked at, and mean nothing
 _ZERO, _THREE, _EIGHT, _SIXTEEN = np.uint64(0), np.uint64(3), np.uint64(8), np.uint64(16)
 _EACH = np.uint64(0x0101010101010101)  # 1 in each byte
 _HIGH = np.uint64(0x8080808080808080)
@@ -32,15 +32,6 @@ def _first_zero_byte(word: np.uint64) -> np.uint64:
     word : uint64
     """
     return trailing_zeros((word - _EACH) & ~word & _HIGH) >> _THREE
-
-
-@inner_kernel
-def _same_bytes(text: UInt8Array, p: int, q: int, n: int) -> bool:
-    """Return whether the n bytes of `text` at p and at q are equal."""
-    for i in range(n):
-        if text[p + i] != text[q + i]:
-            return False
-    return True
 
 
 @inner_kernel
@@ -106,51 +97,24 @@ class TableLayout(NamedTuple):
 class ParsedTable(NamedTuple):
     """What `parse_delimited` writes; rows is at least the newlines of the text.
 
-    labels    : float64[rows]
-    values    : float64[rows * n_features], row by row; nan where a field is empty, nan, na or null; 1 and 0 for true
-                and false
-    runs      : int64[rows, 4], runs of equal query ids: row, start and stop of the id in the text, line
-    hard      : int64[rows * n_fields, 5], numbers left to float(): place in `values` (~row: in `labels`), start, stop,
-                line
-    documents : int64[rows, 2], start and stop of the document id
-    faults    : int64[m, 3], the first m faulty lines: line, start and stop
-    counts    : int64[>= 4], by ROWS, RUNS, HARD_NUMBERS, FAULTS
+    labels       : float64[rows]
+    values       : float64[rows * n_features], row by row; nan where a field is empty, nan, na or null; 1 and 0 for true
+                   and false
+    runs         : int64[rows, 4], runs of equal query ids: row, start and stop of the id in the text, line
+    slow_numbers : int64[rows * n_fields, 5], numbers left to float(): place in `values` (~row: in `labels`), start,
+                   stop, line
+    documents    : int64[rows, 2], start and stop of the document id
+    faults       : int64[m, 3], the first m faulty lines: line, start and stop
+    counts       : int64[>= 4], by ROWS, RUNS, SLOW_NUMBERS, FAULTS
     """
 
     labels: Float64Array
     values: Float64Array
     runs: Int64Array
-    hard: Int64Array
+    slow_numbers: Int64Array
     documents: Int64Array
     faults: Int64Array
     counts: Int64Array
-
-
-@inner_kernel
-def _skip_blanks(text: UInt8Array, start: int, delimiter: int) -> int:
-    """Return the index of the first byte of `text` from `start` on that is neither blank nor a tab that delimits not.
-
-    delimiter : int, comma or tab
-    """
-    p = start
-    while text[p] == 32 or (text[p] == 9 and delimiter != 9):
-        p += 1
-    return p
-
-
-@inner_kernel
-def _note_hard_number(index: int, start: int, stop: int, line: int, out: ParsedTable) -> None:
-    """Leave a number to float().
-
-    index       : int64, in out.values; ~row for a label
-    start, stop : int64, where it is in the text      line : int64      out : ParsedTable, out
-    """
-    n = out.counts[HARD_NUMBERS]
-    out.hard[n, 0] = index
-    out.hard[n, 1] = start
-    out.hard[n, 2] = stop
-    out.hard[n, 3] = line
-    out.counts[HARD_NUMBERS] = n + 1
 
 
 @inner_kernel
@@ -161,14 +125,15 @@ def _read_number(
 
     text   : uint8, in      start : int64, where the field starts behind blanks
     index  : int64, in out.values; ~row for a label      line : int64
-    layout : TableLayout, in      out : ParsedTable, of which `hard` may get the number
+    layout : TableLayout, in      out : ParsedTable, of which `slow_numbers` may get the number
     """
     delimiter = layout.delimiter
     if text[start] == delimiter or text[start] == 10 or text[start] == 13:
         return math.nan, start, False
     status, value, stop = parse_number(text, start, layout.powers, delimiter)
     if status == HARD:
-        _note_hard_number(index, start, stop, line, out)
+        n = out.counts[SLOW_NUMBERS]
+        out.counts[SLOW_NUMBERS] = note_place(out.slow_numbers, n, index, np.uint64(start), np.uint64(stop), line)
     if status != WRONG:
         return value, stop, False
     stop = _missing_word(text, start, delimiter)
@@ -243,17 +208,17 @@ def _read_field(
         if stop != start:
             out.values[row * layout.n_features + layout.places[field]] = value
             return stop, 0, 0, False
-    p = _skip_blanks(text, start, delimiter)
+    p = skip_blanks(text, start, delimiter)
     if kind == FEATURE:
         index = row * layout.n_features + layout.places[field]
         value, stop, wrong = _read_number(text, p, index, line, layout, out)
         out.values[index] = value
         wrong |= math.isinf(value) and not layout.allow_infinite
-        return _skip_blanks(text, stop, delimiter), 0, 0, wrong
+        return skip_blanks(text, stop, delimiter), 0, 0, wrong
     if kind == LABEL:
         value, stop, wrong = _read_number(text, p, ~row, line, layout, out)
         out.labels[row] = value
-        return _skip_blanks(text, stop, delimiter), 0, 0, wrong or not 0.0 <= value < math.inf
+        return skip_blanks(text, stop, delimiter), 0, 0, wrong or not 0.0 <= value < math.inf
     stop, end, wrong = _find_text(text, p, delimiter)
     if kind == QUERY:
         return end, p, stop, wrong or p == stop
@@ -289,24 +254,6 @@ def _read_fields(
 
 
 @inner_kernel
-def _add_query_id(text: UInt8Array, start: int, stop: int, line: int, out: ParsedTable) -> None:
-    """Begin a run of query ids with the next row, unless its id is that of the last run.
-
-    text : uint8, in      start, stop : int64, where the id is      line : int64      out : ParsedTable, out
-    """
-    n_runs = out.counts[RUNS]
-    if n_runs > 0:
-        other, length = out.runs[n_runs - 1, 1], stop - start
-        if length == out.runs[n_runs - 1, 2] - other and _same_bytes(text, start, other, length):
-            return
-    out.runs[n_runs, 0] = out.counts[ROWS]
-    out.runs[n_runs, 1] = start
-    out.runs[n_runs, 2] = stop
-    out.runs[n_runs, 3] = line
-    out.counts[RUNS] = n_runs + 1
-
-
-@inner_kernel
 def _parse_line(text: UInt8Array, line_start: int, line: int, layout: TableLayout, out: ParsedTable) -> int:
     """Write the row of one line, or note its fault; return the index of the newline.
 
@@ -319,22 +266,18 @@ def _parse_line(text: UInt8Array, line_start: int, line: int, layout: TableLayou
         p += 1
     if text[p] == 10:
         return p
-    row, n_hard = counts[ROWS], counts[HARD_NUMBERS]
+    row, n_slow = counts[ROWS], counts[SLOW_NUMBERS]
     out.documents[row, 0] = 0
     out.documents[row, 1] = 0
     p, id_start, id_stop, wrong = _read_fields(text, line_start, line, layout, out)
     while text[p] != 10:
         p += 1
     if wrong:
-        n_faults = counts[FAULTS]
-        if n_faults < len(out.faults):
-            out.faults[n_faults, 0] = line
-            out.faults[n_faults, 1] = line_start
-            out.faults[n_faults, 2] = p
-        counts[FAULTS], counts[HARD_NUMBERS] = n_faults + 1, n_hard
+        counts[FAULTS] = note_fault(out.faults, counts[FAULTS], line, np.uint64(line_start), np.uint64(p))
+        counts[SLOW_NUMBERS] = n_slow
         return p
     if id_stop > id_start:
-        _add_query_id(text, id_start, id_stop, line, out)
+        counts[RUNS] = note_query_id(text, out.runs, counts[RUNS], row, np.uint64(id_start), np.uint64(id_stop), line)
     counts[ROWS] = row + 1
     return p
 

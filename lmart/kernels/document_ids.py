@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from lmart.array_types import Int64Array, UInt8Array
 from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
+from lmart.kernels.parsed_text import skip_blanks
 
 
 @inner_kernel
@@ -35,15 +36,6 @@ def _document_key(text: UInt8Array, start: int) -> int:
 
 
 @inner_kernel
-def _skip_blanks(text: UInt8Array, start: int) -> int:
-    """Return where the first byte of `text` from `start` on stands that is neither blank nor tab."""
-    p = start
-    while text[p] == 32 or text[p] == 9:
-        p += 1
-    return p
-
-
-@inner_kernel
 def _end_of_word(text: UInt8Array, start: int) -> int:
     """Return where the first blank, tab or line end of `text` from `start` on stands."""
     p = start
@@ -58,13 +50,13 @@ def _id_after_key(text: UInt8Array, start: int) -> tuple[int, int]:
     length = _document_key(text, start)
     if length == 0:
         return 0, 0
-    sign = _skip_blanks(text, start + length)
+    sign = skip_blanks(text, start + length, 0)
     if text[sign] != 61 and text[sign] != 58:
         return 0, 0
-    first = _skip_blanks(text, sign + 1)
+    first = skip_blanks(text, sign + 1, 0)
     stop = _end_of_word(text, first)
     has_separator = stop > first + 1 and (text[stop - 1] == 44 or text[stop - 1] == 59)
-    if has_separator and text[_skip_blanks(text, stop)] > 32:
+    if has_separator and text[skip_blanks(text, stop, 0)] > 32:
         stop -= 1
     return first, stop
 
@@ -86,9 +78,9 @@ def _find_document(text: UInt8Array, start: int) -> tuple[int, int]:
                 return first, stop
         may_start = text[p] <= 32 or text[p] == 35 or text[p] == 44 or text[p] == 59
         p += 1
-    first = _skip_blanks(text, start)
+    first = skip_blanks(text, start, 0)
     stop = _end_of_word(text, first)
-    if text[_skip_blanks(text, stop)] == 61:
+    if text[skip_blanks(text, stop, 0)] == 61:
         return first, first
     return first, stop
 
@@ -97,7 +89,7 @@ def _find_document(text: UInt8Array, start: int) -> tuple[int, int]:
 def find_documents(text: UInt8Array, documents: Int64Array) -> None:
     """Find the document ids in the comments of LETOR text.
 
-    text      : uint8, in; behind each comment is a newline and MARGIN bytes of `letor_text`
+    text      : uint8, in; behind each comment is a newline and MARGIN bytes of `parsed_text`
     documents : int64[n, 2], in and out; documents[row, 0] is the index behind the '#' of the row's comment, 0 without
                 one; it becomes the start of the id, and documents[row, 1] the stop, equal where there is no id
     Parallel: each call writes only its own `documents`. Cost: O(bytes of the comments).

@@ -8,7 +8,6 @@ import numpy as np
 
 from lmart.array_types import Float64Array, Int32Array, Int64Array, UInt64Array
 
-MARGIN = 64  # bytes behind a text that may be looked at, and mean nothing
 BATCH = 256  # cells whose ends are found together, or a few more
 BATCH_BUFFER = BATCH + 80  # elements of each array of a CellBatch
 # Indices into the `counts` of ParsedRows.
@@ -45,7 +44,7 @@ class ParsedRows(NamedTuple):
     offsets      : int64[rows + 1], the cells of row r are offsets[r]:offsets[r + 1]
     columns      : int32[cells]; ~k for the k-th id that is not known
     values       : float64[cells]
-    unsorted     : int64[rows, 4], rows whose ids do not ascend: row, line, start and stop
+    unsorted     : int64[rows, 4], rows whose ids do not ascend: row, start, stop and line
     unknown      : int64[cells], ids that are not known, in the order of the text
     runs         : int64[rows, 4], runs of equal query ids: row, start and stop of the id in the text, line
     slow_numbers : int64[cells + rows, 5], labels and values that are left to `decimal_numbers.read_numbers`, as that

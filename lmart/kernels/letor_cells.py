@@ -29,6 +29,7 @@ from lmart.kernels.letor_arrays import (
 )
 from lmart.kernels.numba_support.code_cache import inner_kernel
 from lmart.kernels.numba_support.intrinsics import byte_marks, load_word, set_bits, trailing_zeros
+from lmart.kernels.parsed_text import note_place
 from lmart.kernels.short_decimals import (
     DIGIT_ZEROS,
     eight_digits,
@@ -38,15 +39,6 @@ from lmart.kernels.short_decimals import (
 )
 
 _ZERO, _ONE, _THREE, _EIGHT, _ALL_BITS = np.uint64(0), np.uint64(1), np.uint64(3), np.uint64(8), np.uint64(64)
-
-
-@inner_kernel
-def skip_blanks(text: UInt8Array, start: np.uint64) -> np.uint64:
-    """Return the index of the first byte of `text` from `start` on that is neither blank nor tab."""
-    p = start
-    while text[p] == 32 or text[p] == 9:
-        p += _ONE
-    return p
 
 
 @inner_kernel
@@ -180,21 +172,6 @@ def _read_ids(
 
 
 @inner_kernel
-def note_slow_number(index: int, start: np.uint64, stop: np.uint64, line: int, out: ParsedRows) -> None:
-    """Leave a number to `decimal_numbers.read_numbers`.
-
-    index       : int64, in out.values; ~row for a label
-    start, stop : uint64, where it is in the text      line : int64      out : ParsedRows, out
-    """
-    n = out.counts[SLOW_NUMBERS]
-    out.slow_numbers[n, 0] = index
-    out.slow_numbers[n, 1] = start
-    out.slow_numbers[n, 2] = stop
-    out.slow_numbers[n, 3] = line
-    out.counts[SLOW_NUMBERS] = n + 1
-
-
-@inner_kernel
 def _read_other_values(
     text: UInt8Array, n: np.uint64, first_cell: np.uint64, line: int, batch: CellBatch, out: ParsedRows
 ) -> bool:
@@ -219,7 +196,9 @@ def _read_other_values(
         out.values[first_cell + members[k]] = numbers[k]
         if slow[k] != _ZERO:
             has_empty |= bool(starts[k] == stops[k])
-            note_slow_number(int(np.int64(first_cell + members[k])), starts[k], stops[k], line, out)
+            cell = int(np.int64(first_cell + members[k]))
+            n_slow = out.counts[SLOW_NUMBERS]
+            out.counts[SLOW_NUMBERS] = note_place(out.slow_numbers, n_slow, cell, starts[k], stops[k], line)
     return has_empty
 
 

@@ -26,9 +26,10 @@ from lmart.kernels.letor_arrays import (
     ParsedRows,
     RowLayout,
 )
-from lmart.kernels.letor_cells import note_slow_number, read_cells, skip_blanks
+from lmart.kernels.letor_cells import read_cells
 from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
 from lmart.kernels.numba_support.intrinsics import byte_marks, load_word, set_bits
+from lmart.kernels.parsed_text import note_fault, note_place, note_query_id
 from lmart.kernels.short_decimals import DIGIT_ZEROS, eight_digits, nondigits
 
 _ZERO, _ONE, _TWO, _THREE, _FOUR = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
@@ -58,6 +59,15 @@ def count_marks(text: UInt8Array, start: int, stop: int) -> tuple[int, int]:
 
 
 @inner_kernel
+def _skip_blanks(text: UInt8Array, start: np.uint64) -> np.uint64:
+    """Return the index of the first byte of `text` from `start` on that is neither blank nor tab."""
+    p = start
+    while text[p] == 32 or text[p] == 9:
+        p += _ONE
+    return p
+
+
+@inner_kernel
 def _read_label(text: UInt8Array, start: np.uint64, line: int, out: ParsedRows) -> np.uint64:
     """Write the label of the next row, or note it as slow; return where the text behind it and blanks starts.
 
@@ -72,9 +82,9 @@ def _read_label(text: UInt8Array, start: np.uint64, line: int, out: ParsedRows) 
     if length < _EIGHT:
         x = x << (_ALL_BITS - (length << _THREE))
     if length >= _EIGHT or nondigits(x) != _ZERO:
-        note_slow_number(~row, start, stop, line, out)
+        out.counts[SLOW_NUMBERS] = note_place(out.slow_numbers, out.counts[SLOW_NUMBERS], ~row, start, stop, line)
     out.labels[row] = float(eight_digits(x))
-    return skip_blanks(text, stop)
+    return _skip_blanks(text, stop)
 
 
 @inner_kernel
@@ -105,57 +115,6 @@ def _end_line(text: UInt8Array, start: np.uint64) -> tuple[np.uint64, bool]:
 
 
 @inner_kernel
-def _add_query_id(text: UInt8Array, start: np.uint64, stop: np.uint64, line: int, out: ParsedRows) -> None:
-    """Begin a run of query ids with the next row, unless its id is that of the last run.
-
-    text : uint8, in      start, stop : uint64, where the id is      line : int64      out : ParsedRows, out
-    """
-    n_runs = out.counts[RUNS]
-    if n_runs > 0:
-        other = np.uint64(out.runs[n_runs - 1, 1])
-        same = stop - start == np.uint64(out.runs[n_runs - 1, 2]) - other
-        p = start
-        while same and p < stop:
-            same = text[p] == text[other + (p - start)]
-            p += _ONE
-        if same:
-            return
-    out.runs[n_runs, 0] = out.counts[ROWS]
-    out.runs[n_runs, 1] = start
-    out.runs[n_runs, 2] = stop
-    out.runs[n_runs, 3] = line
-    out.counts[RUNS] = n_runs + 1
-
-
-@inner_kernel
-def _note_fault(line: int, start: np.uint64, stop: np.uint64, out: ParsedRows) -> None:
-    """Count a faulty line, and write where it is while out.faults has space.
-
-    line : int64      start, stop : uint64, where it is in the text      out : ParsedRows, out
-    """
-    n = out.counts[FAULTS]
-    if n < len(out.faults):
-        out.faults[n, 0] = line
-        out.faults[n, 1] = start
-        out.faults[n, 2] = stop
-    out.counts[FAULTS] = n + 1
-
-
-@inner_kernel
-def _note_unsorted(line: int, start: np.uint64, stop: np.uint64, out: ParsedRows) -> None:
-    """Note that the ids of the next row do not ascend.
-
-    line : int64      start, stop : uint64, where it is in the text      out : ParsedRows, out
-    """
-    n = out.counts[UNSORTED]
-    out.unsorted[n, 0] = out.counts[ROWS]
-    out.unsorted[n, 1] = line
-    out.unsorted[n, 2] = start
-    out.unsorted[n, 3] = stop
-    out.counts[UNSORTED] = n + 1
-
-
-@inner_kernel
 def _parse_line(
     text: UInt8Array,
     line_start: np.uint64,
@@ -172,7 +131,7 @@ def _parse_line(
     batch    : CellBatch, overwritten      out : ParsedRows, out
     """
     counts = out.counts
-    p = skip_blanks(text, line_start)
+    p = _skip_blanks(text, line_start)
     is_row = text[p] != 10 and text[p] != 35 and text[p] != 13
     n_unknown, n_slow = counts[UNKNOWN], counts[SLOW_NUMBERS]
     cell = np.uint64(counts[CELLS])
@@ -183,19 +142,19 @@ def _parse_line(
     if is_row and layout.has_query:
         id_start, id_stop = _find_query_id(text, p)
         wrong = bool(id_start == id_stop)
-        p = skip_blanks(text, id_stop)
+        p = _skip_blanks(text, id_stop)
     if is_row and not wrong:
         p, cell, ascending, wrong = read_cells(text, p, line, features, batch, out)
     stop, is_wrong_end = _end_line(text, p)
     if wrong or is_wrong_end:
-        _note_fault(line, line_start, stop, out)
+        counts[FAULTS] = note_fault(out.faults, counts[FAULTS], line, line_start, stop)
         counts[UNKNOWN], counts[SLOW_NUMBERS] = n_unknown, n_slow
     elif is_row:
-        if layout.has_query:
-            _add_query_id(text, id_start, id_stop, line, out)
-        if not ascending:
-            _note_unsorted(line, line_start, stop, out)
         row = counts[ROWS]
+        if layout.has_query:
+            counts[RUNS] = note_query_id(text, out.runs, counts[RUNS], row, id_start, id_stop, line)
+        if not ascending:
+            counts[UNSORTED] = note_place(out.unsorted, counts[UNSORTED], row, line_start, stop, line)
         out.comments[row, 0] = p + _ONE if text[p] == 35 else _ZERO
         out.comments[row, 1] = 0
         out.offsets[row + 1] = cell

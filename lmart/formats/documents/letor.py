@@ -126,7 +126,7 @@ class LetorReader(TextReader):
             count = feature_ids.sort_rows(unsorted, self.table.ids, n_rows, out.offsets, columns, values, repeated)
             n_cells = int(out.offsets[n_rows])
             if self.options.duplicates != "last":
-                for _, line, start, stop in unsorted[repeated[:count]][: self.options.max_errors].tolist():
+                for _, start, stop, line in unsorted[repeated[:count]][: self.options.max_errors].tolist():
                     faulty.setdefault(line, (start, stop))
         for line, (start, stop) in faulty.items():
             self._add_fault(line, bytes(buffer[start:stop]), layout)

@@ -16,7 +16,7 @@ from lmart.formats.documents.cell_buffers import ReusedBuffer
 from lmart.formats.documents.ids import decode_documents, encoding_fault, id_fault
 from lmart.formats.documents.row_blocks import RowBlock, RowReader, RowSource, join_blocks, refuse
 from lmart.formats.documents.text_buffers import BlockRead, Buffers
-from lmart.kernels import decimal_numbers, letor_arrays
+from lmart.kernels import decimal_numbers, parsed_text
 
 Ts = TypeVarTuple("Ts")
 
@@ -109,7 +109,7 @@ class TextReader(RowReader):
         head = head.removeprefix(BYTE_ORDER_MARK)
         if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
             raise self.fault(1, "the text is UTF-16; convert it to UTF-8, as with 'iconv -f utf-16 -t utf-8'")
-        buffer, spare = bytearray(max(FIRST_BLOCK, len(head) + 1) + letor_arrays.MARGIN), bytearray()
+        buffer, spare = bytearray(max(FIRST_BLOCK, len(head) + 1) + parsed_text.MARGIN), bytearray()
         buffer[: len(head)] = head
         filled = len(head)
         cut = buffer.rfind(b"\n", 0, filled) + 1
@@ -117,12 +117,12 @@ class TextReader(RowReader):
             if filled - cut > LONGEST_LINE:
                 what = f"the line is longer than {LONGEST_LINE >> 20} MiB"
                 raise self.fault(self.line + 1, f"{what}; is it the right file, and are its line ends newlines?")
-            start, limit = filled, len(buffer) - letor_arrays.MARGIN - 1
+            start, limit = filled, len(buffer) - parsed_text.MARGIN - 1
             if cut or filled == limit:
                 start = filled - cut
                 limit = start + (self._next_size() if cut else max(start, FIRST_BLOCK))
-                if len(spare) < limit + 1 + letor_arrays.MARGIN:
-                    spare = bytearray(limit + limit // 8 + 1 + letor_arrays.MARGIN)  # so that it is rarely done again
+                if len(spare) < limit + 1 + parsed_text.MARGIN:
+                    spare = bytearray(limit + limit // 8 + 1 + parsed_text.MARGIN)  # so that it is rarely done again
                 spare[:start] = memoryview(buffer)[cut:filled]
                 self._progress = self._stream.progress
                 self._next = BlockRead(self._stream, memoryview(spare)[:limit], start)
