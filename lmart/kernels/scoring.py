@@ -15,11 +15,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lmart.array_types import Float64Array, Int32Array, Int64Array, UInt8Array, UInt32Array, UInt64Array
+from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array, UInt8Array, UInt32Array, UInt64Array
 from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
 from lmart.kernels.row_arrays import RowArrays
 
 BLOCK = 128  # documents processed together, a byte each: their codes and bitvectors stay in the nearest caches
+# Where the parts of a mask word start, from the low bits up; the lowest eight are the mask.
+_CODE, _FLIP, _BYTE, _COLUMN = np.uint64(8), np.uint64(16), np.uint64(17), np.uint64(40)
 GAP = 9  # between the cells of two features: at a power of two apart they would push each other out of the cache
 
 
@@ -54,8 +56,7 @@ class MaskedTrees(NamedTuple):
     """Trees as the masks of their nodes, and their leaf values.
 
     mask_offsets : uint64[n_trees + 1], the masks of tree t are masks[mask_offsets[t]:mask_offsets[t + 1]]
-    masks        : uint64[n_masks]; from the high bits down: coded column 24 bits, bitvector byte 23 bits, flip 1 bit,
-                   code 8 bits, mask 8 bits
+    masks        : uint64[n_masks], of `mask_words`
     leaf_offsets : uint64[n_trees + 1], where the leaves of each tree start
     leaf_values  : float64[n_leaves], in the order of the bits
     lowest_bits  : uint8[256], the lowest bit set in a byte
@@ -87,6 +88,24 @@ class CellBuffers(NamedTuple):
     values: Float64Array
     rows: UInt32Array
     below: UInt32Array
+
+
+def mask_words(
+    columns: Int64Array, bitvector_bytes: Int64Array, flips: BoolArray, codes: Int64Array, masks: Int64Array
+) -> UInt64Array:
+    """Return words that hold the masks of nodes and what they are applied to, uint64[n].
+
+    columns         : int64[n], coded columns, below 2^24
+    bitvector_bytes : int64[n], which byte of the bitvector the mask is for, below 2^23
+    flips           : bool[n], whether the code of a document is complemented before it is compared
+    codes           : int64[n], 0..255, above which the mask is applied
+    masks           : int64[n], 0..255, the bits that stay
+    """
+    parts = (columns, _COLUMN), (bitvector_bytes, _BYTE), (flips, _FLIP), (codes, _CODE)
+    words = masks.astype(np.uint64)
+    for values, place in parts:
+        words |= values.astype(np.uint64) << place
+    return words
 
 
 @inner_kernel
@@ -247,10 +266,10 @@ def add_trees(trees: MaskedTrees, codes: UInt8Array, bitvectors: UInt8Array, sum
             bitvectors[p, :] = 255
         for k in range(mask_offsets[t], mask_offsets[np.uint64(t) + one]):
             word = masks[k]
-            column = codes[word >> np.uint64(40)]
-            bitvector = bitvectors[(word >> np.uint64(17)) & np.uint64(0x7FFFFF)]
-            flip = np.uint8(byte * ((word >> np.uint64(16)) & one))
-            code = np.uint8((word >> eight) & byte)
+            column = codes[word >> _COLUMN]
+            bitvector = bitvectors[(word >> _BYTE) & ((one << (_COLUMN - _BYTE)) - one)]
+            flip = np.uint8(byte * ((word >> _FLIP) & one))
+            code = np.uint8((word >> _CODE) & byte)
             mask = np.uint8(word & byte)
             for d in range(BLOCK):
                 bitvector[d] &= mask if np.uint8(column[d] ^ flip) > code else np.uint8(255)

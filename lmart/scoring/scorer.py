@@ -233,11 +233,9 @@ def _mask_trees(ensemble: Ensemble, flat: FlatTrees, nodes: _NodeCodes) -> kerne
     high = np.minimum(order.first[node] + order.n_first[node] - 8 * byte, 8)
     mask = 255 ^ ((1 << high) - (1 << low))
     code = np.where(order.flip, CODES - 1 - nodes.codes, nodes.codes)[node]  # c <= t is 255 - c > 254 - t
-    flip = order.flip[node].astype(np.int64)
-    masks = (nodes.columns[node] << 40) | (byte << 17) | (flip << 16) | (code << 8) | mask
     return kernels.MaskedTrees(
         mask_starts[flat.node_offsets].astype(np.uint64),
-        masks.astype(np.uint64),
+        kernels.mask_words(nodes.columns[node], byte, order.flip[node], code, mask),
         flat.leaf_offsets.astype(np.uint64),
         leaf_values,
         _lowest_bits(),
