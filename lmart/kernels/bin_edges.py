@@ -148,6 +148,16 @@ def cut_range(
     n_bins      : int64, >= 1
     edges       : float64[...], new edges are appended, in and out
     n_edges     : int64, edges so far
+
+    A bin is filled until it has the mean count of the bins that are left, or half of that when a heavy value follows. A
+    heavy value, which `mark_heavy_values` marks, always ends a bin. When the values before it are too few for a bin,
+    they join the bin before, unless that ends with a heavy value too: then they share the bin of the next one.
+    Source: GreedyFindBin of LightGBM. Differs: there, heavy values are marked once, by the mean of all values, and
+    values too few for a bin always share that of the heavy one.
+    Example: the values 1 2 3 4 5 6 7 of the counts 3 3 1 9 1 2 2, in 4 bins. 4 is heavy, as 9 >= 21 / 4; the mean of
+    the other 3 bins is 12 / 3 = 4. 1 and 2 reach it and fill a bin. 3 does not reach half of it before 4, so it joins
+    them. 4 has a bin. 5 and 6 reach the mean of the 2 bins left after the first, 6 / 2; 7 is the rest:
+    1 2 3 | 4 | 5 6 | 7.
     """
     if stop - start <= n_bins:
         for i in range(start, stop - 1):

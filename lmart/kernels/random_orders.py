@@ -96,7 +96,7 @@ def count_keys_from(keys: Float32Array, n_padded: int, bits: int) -> int:
 
 @inner_kernel
 def find_bounds(keys: Float32Array, n_padded: int, n_wanted: int, n_most: int, guess: int) -> tuple[int, int]:
-    """Return a bound that from n_wanted to n_most keys reach, twice; without one, two adjacent bounds.
+    """Return a bound that n_wanted to n_most keys reach, as both; else the two bounds between which the count jumps.
 
     keys     : float32[>= n_padded], in
     n_padded : int64, whole LANES, in

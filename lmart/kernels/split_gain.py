@@ -58,7 +58,7 @@ class SplitSearch(NamedTuple):
     bin_offsets        : int64[m + 1], the bins of feature f are bin_offsets[f]:bin_offsets[f + 1] of a histogram
     most_frequent_bins : uint8[m], the bin of each feature that `histogram.add_documents` leaves out
     has_missing        : bool[m], the last bin of the feature is that of missing values
-    all_finite         : bool[m], no value is infinite, so that 'numbers left, missing values right' has a threshold
+    all_finite         : bool[m], no value is infinite; only then can a split send all numbers left, nan right
     allowed            : bool[m], the features to split on
     directions         : int8[m], 1: the left child's value may not be above the right one's; -1: not below; 0: either
     constrained        : bool, whether `directions` and bounds of leaf values hold

@@ -92,6 +92,12 @@ def test_a_heavy_value_stands_alone_and_leaves_the_rest_fine() -> None:
     assert len(edges) == 19
 
 
+def test_values_too_few_before_a_heavy_one_join_the_bin_before() -> None:
+    """The example of `cut_range`."""
+    cells = np.repeat(np.arange(1.0, 8.0), [3, 3, 1, 9, 1, 2, 2])
+    assert edges_of(cells.tolist(), 0, 4) == [3.5, 4.5, 6.5]
+
+
 def test_the_order_of_rows_leaves_no_trace() -> None:
     cells = np.random.default_rng(2).normal(size=3000).round(3)
     assert edges_of(cells.tolist(), 5, 30) == edges_of(cells[::-1].tolist(), 5, 30)
