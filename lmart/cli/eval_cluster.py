@@ -64,8 +64,8 @@ def evaluate_parts(job: EvalJob, cluster: Cluster, outputs: Sequence[str]) -> Ev
         names,
         parts.data,
         parts.query_ids,
-        parts.labels,
-        parts.label_rows,
+        parts.data.labels,
+        parts.data.label_rows,
         parts.weights,
         prepare,
     )

@@ -29,7 +29,7 @@ from lmart.distributed.scoring import (
     score_part,
 )
 from lmart.errors import LmartError, OutputError, counted, quote, visible
-from lmart.formats.documents.reading import for_models, source_name
+from lmart.formats.documents.reading import for_models, refuse_or_tell_empty, source_name
 from lmart.formats.models.model_files import read_model
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import DATA_FORMATS, RESULT_FORMATS
@@ -77,6 +77,7 @@ def predict_parts(request: PartsRequest, cluster: Cluster, console: Console) -> 
     with _temporaries(cluster, folders) as waiting:
         with console.progress(len(parts), "parts", plain=False) as progress:
             scored = _score(cluster, job, parts, names, progress.update, folders)
+        refuse_or_tell_empty(scored.empty, len(parts), request.read_options.telling(console.notice, console.warning))
         cluster.check()
         fault: OutputError | None = None
         try:

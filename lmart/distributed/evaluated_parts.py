@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from lmart.array_types import Float64Array, Int64Array
+from lmart.array_types import Float64Array
 from lmart.distributed.evaluation import MeasuredPart, PartInputs, PartPlan
 from lmart.distributed.joined_set import joined_set
 from lmart.distributed.part_weights import joined_weights, refuse_unfit
@@ -37,10 +37,8 @@ class EvaluatedParts:
     plan    : how they are read and measured
     watch   : called with the number of parts measured so far
 
-    data       : what is known of the rows and features of all parts
-    query_ids  : n_queries texts
-    labels     : float64[n], those of all parts that are above all labels before them
-    label_rows : int64[n], their rows, from 0 through all parts
+    data      : what is known of the rows and features of all parts
+    query_ids : n_queries texts
 
     DataError as one process raises it, when a query spans parts too.
     """
@@ -67,11 +65,6 @@ class EvaluatedParts:
         found = [one.found for one in parts]
         self.data, _ = joined_set(source_name(paths), found, [[path] for path in paths])
         self.query_ids = [query_id for one in parts for query_id in one.query_ids]
-        starts = np.cumsum([0, *(one.n_documents for one in found)])[:-1]
-        self.labels: Float64Array = np.concatenate([one.labels for one in parts])
-        self.label_rows: Int64Array = np.concatenate(
-            [one.label_rows + start for one, start in zip(parts, starts, strict=True)]
-        )
 
     def weights(self) -> QueryWeights | None:
         """Return the weights of all queries, None without any; DataError when those of parts do not fit together."""

@@ -75,7 +75,6 @@ class MeasuredPart(NamedTuple):
     found       : its rows and features
     query_ids   : n_queries texts
     first_lines : int64[n_queries], line or row of the file where each query begins
-    label_rows, labels : int64[n], float64[n], the rows with a label above those of all rows before, and these labels
     scale       : L of a measure of err that names none itself
     weights     : what they are like, and float64[n_queries]; None: there are none
     systems     : the queries as each system ranks them; empty when a label is above the largest one that a measure
@@ -87,8 +86,6 @@ class MeasuredPart(NamedTuple):
     found: PartsFound
     query_ids: Sequence[str]
     first_lines: Int64Array
-    label_rows: Int64Array
-    labels: Float64Array
     scale: int
     weights: tuple[WeightsFound, Float64Array] | None
     systems: tuple[MeasuredQueries, ...]
@@ -118,9 +115,10 @@ def measure_part(run: str, files: PartInputs, plan: PartPlan, scorers: Sequence[
         what, given = read_part_weights(files.weights, offsets)
         weights = what, spread_weights(given, offsets).per_query
     own_scale = grade_scale(labels)
-    scale = own_scale if plan.scale is None or labels.max() > plan.scale else plan.scale
+    largest = labels.max(initial=0.0)
+    scale = own_scale if plan.scale is None or largest > plan.scale else plan.scale
     systems: list[MeasuredQueries] = []
-    if not any(one.largest_label is not None and labels.max() > one.largest_label for one in plan.measures):
+    if not any(one.largest_label is not None and largest > one.largest_label for one in plan.measures):
         ties = None
         if plan.keeps_document_ids:
             ties = docid_order(document_names(part.document_ids, offsets), offsets)
@@ -133,14 +131,11 @@ def measure_part(run: str, files: PartInputs, plan: PartPlan, scorers: Sequence[
             else:
                 scores = read_scores(next(given_scores), len(labels), input_name(files.path))
             systems.append(evaluator.measure(scores))
-    rows = rows_above_all_before(labels)
     return MeasuredPart(
         files.path,
         found,
         part.query_ids,
         part.first_lines,
-        rows,
-        labels[rows],
         scale,
         weights,
         tuple(systems),
@@ -171,12 +166,3 @@ class ScoringReader(PartsReader):
         self.query_ids, self.document_ids = ids_and_labels.query_ids, ids_and_labels.document_ids
         self.first_lines: Int64Array = np.array([line for _, line in self._queries.places.values()], np.int64)
         return self.found(ids_and_labels), [np.concatenate(one) for one in scores]
-
-
-def rows_above_all_before(labels: Float64Array) -> Int64Array:
-    """Return the rows whose label is above those of all rows before, int64; the first row is one.
-
-    labels : float64[n_documents], >= 0
-    """
-    before = np.concatenate([[-1.0], np.maximum.accumulate(labels)[:-1]])
-    return np.flatnonzero(labels > before)

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from lmart.array_types import Int64Array
+from lmart.array_types import Float64Array, Int64Array
 from lmart.distributed.part_reading import PartsFound
 from lmart.errors import DataError
 from lmart.formats.documents.feature_table import FeatureTable
+from lmart.formats.documents.reading import refuse_or_tell_empty
 from lmart.formats.read_options import ReadOptions
 
 
@@ -52,9 +53,15 @@ class JoinedSet:
         return len(self.feature_ids)
 
     @property
-    def grade_scale(self) -> int:
-        """The largest label rounded up, but at least 4."""
-        return max(one.grade_scale for one in self.found)
+    def labels(self) -> Float64Array:
+        """float64[n]: the labels of parts that are above all labels before them."""
+        return np.concatenate([one.labels for one in self.found])
+
+    @property
+    def label_rows(self) -> Int64Array:
+        """int64[n]: the rows of these labels, from 0 through all parts."""
+        starts = np.cumsum([0, *(one.n_documents for one in self.found)])
+        return np.concatenate([one.label_rows + start for one, start in zip(self.found, starts, strict=False)])
 
 
 def joined_set(
@@ -91,11 +98,13 @@ def joined_set(
 
 
 def pass_on(found: Sequence[PartsFound], options: ReadOptions) -> None:
-    """Pass on what readers of parts told.
+    """Pass on what readers of parts told; DataError when no part has rows.
 
     found   : in the parts, in order
     options : with the functions that get it
     """
+    empty = [path for one in found for path in one.empty]
+    refuse_or_tell_empty(empty, sum(one.n_parts for one in found), options)
     for one in found:
         for text, is_warning in one.told:
             (options.warning if is_warning else options.notice)(text)

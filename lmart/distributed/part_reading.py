@@ -15,7 +15,6 @@ from lmart.formats.documents.feature_table import FeatureTable
 from lmart.formats.documents.reading import Batch, read_batches, source_name
 from lmart.formats.documents.row_blocks import SeenQueries
 from lmart.formats.read_options import ReadOptions
-from lmart.gains import grade_scale
 from lmart.streams import changed_while_read, state_of
 from lmart.threads import WorkerPool
 
@@ -24,31 +23,36 @@ class PartsFound(NamedTuple):
     """What was found in parts of a data set.
 
     n_documents, n_queries, n_single : rows, queries, and queries of one row
-    grade_scale : the largest label rounded up, but at least 4
+    label_rows, labels : int64[n], float64[n], the rows with a label above those of all rows before, and these labels
     ids         : int64[n_columns], of its features, in the order of first appearance
     names       : of the columns; None: they have none
     of_tables   : by part with a header: the ids that it has a column for
     ignored     : the indices to ignore, and whether a row had them
     query_codes : uint64[n_queries], a hash of each query id
     told        : what readers told, and whether it is a warning
+    empty       : parts without rows
+    n_parts     : parts
     """
 
     n_documents: int
     n_queries: int
     n_single: int
-    grade_scale: int
+    label_rows: Int64Array
+    labels: Float64Array
     ids: Int64Array
     names: tuple[str, ...] | None
     of_tables: dict[str, Int64Array]
     ignored: dict[int, bool]
     query_codes: UInt64Array
     told: list[tuple[str, bool]]
+    empty: list[str]
+    n_parts: int
 
 
 class PartsReader:
     """Reads adjacent parts of one data set.
 
-    paths   : the parts, in order
+    paths   : the parts, in order, all of which may be without rows
     options : how they are read
     pool    : the workers
     check   : called from time to time; raises when the run was given up
@@ -57,7 +61,7 @@ class PartsReader:
     def __init__(self, paths: Sequence[str], options: ReadOptions, pool: WorkerPool, check: Callable[[], None]) -> None:
         self.paths, self.table, self.source = paths, FeatureTable(), source_name(paths) if paths else "data"
         self.told: list[tuple[str, bool]] = []
-        self._options = replace(options, tell=self._tell)
+        self._options = replace(options, tell=self._tell, may_be_empty=True)
         self._pool, self._check = pool, check
         self._queries = SeenQueries(group_by_qid=False, can_group=False)
         self.labels: Float64Array = np.zeros(0)
@@ -92,17 +96,21 @@ class PartsReader:
         """
         self.labels, self.query_offsets = ids_and_labels.finish_labels()
         sizes, names = np.diff(self.query_offsets), self.table.names
+        rows = rows_above_all_before(self.labels)
         return PartsFound(
             len(self.labels),
             len(sizes),
             int((sizes == 1).sum()),
-            grade_scale(self.labels),
+            rows,
+            self.labels[rows],
             self.table.ids.copy(),
             None if names is None else tuple(names),
             dict(self.table.of_tables),
             dict(self.table.ignored),
             codes_of(ids_and_labels.query_ids),
             self.told,
+            [path for path, n_rows in zip(self.paths, self.part_rows, strict=True) if not n_rows],
+            len(self.paths),
         )
 
     def first_places(self, codes: Sequence[int]) -> dict[str, Place]:
@@ -117,3 +125,12 @@ class PartsReader:
         for path, before in self._states.items():
             if state_of(path) != before:
                 raise changed_while_read(path)
+
+
+def rows_above_all_before(labels: Float64Array) -> Int64Array:
+    """Return the rows whose label is above those of all rows before, int64; the first row is one.
+
+    labels : float64[n_documents], >= 0
+    """
+    before = np.concatenate([[-1.0], np.maximum.accumulate(labels)[:-1]])
+    return np.flatnonzero(labels > before)

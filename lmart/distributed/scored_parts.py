@@ -29,6 +29,7 @@ class ScoredParts:
 
     n_rows : scored
     staged : the outputs, which wait for their names
+    empty  : the parts without rows
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class ScoredParts:
         self._different = different
         self.n_rows = 0
         self.staged: list[StagedFile] = []
+        self.empty: list[str] = []
         self._model, self._source, self._find_places, self._can_group = model, source, find_places, can_group
         self._paths: list[str] = []
         self._codes: list[UInt64Array] = []
@@ -58,6 +60,8 @@ class ScoredParts:
         """
         self.n_rows += found.n_rows
         self.staged.append(found.staged)
+        if not found.n_rows:
+            self.empty.append(found.path)
         self._paths.append(found.path)
         self._join_features(found)
         for one in found.told:

@@ -131,7 +131,7 @@ def score_part(job: ScoringJob, path: str, out: str) -> PartScored:
     job.check_scoring()
     keep_memory_constant()
     told: list[tuple[str, bool]] = []
-    options = replace(job.options, tell=partial(_note, told, f"{path}: "))
+    options = replace(job.options, tell=partial(_note, told, f"{path}: "), may_be_empty=True)
     queries = SeenQueries(options.group_by_qid, remembers=job.needs_whole_queries)
     pool, matcher = WorkerPool(1), FeatureMatcher(job.model)
     with open_rows(path, options, pool, queries, alone=False) as reader:

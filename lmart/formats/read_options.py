@@ -52,6 +52,7 @@ class ReadOptions:
     refuse_unknown    : refuse columns that `known_features` lacks
     watch             : called with how far the reading of an input is, after each block
     tell              : called with a line for the user, and whether it is a warning (else a notice)
+    may_be_empty      : the input may have no rows, as there are others
     beside_others     : column options need not fit this input, such as a --valid file: they may be for another one
     """
 
@@ -74,6 +75,7 @@ class ReadOptions:
     known_features: frozenset[str] | None = None
     refuse_unknown: bool = False
     tell: Callable[[str, bool], None] | None = field(default=None, compare=False)
+    may_be_empty: bool = False
     beside_others: bool = False
     watch: Callable[[ReadState], None] | None = field(default=None, compare=False)
 

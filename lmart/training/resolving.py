@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
+from lmart.array_types import Float64Array, Int64Array
 from lmart.binning.binned_features import BinnedDataset
 from lmart.data.dataset import Judged, RankingDataset
 from lmart.errors import DataError
@@ -43,8 +44,19 @@ def resolve_for(
     scale = max(grade_scale(one.labels) for one in every)
     facts = DataFacts(train_set.n_queries, train_set.n_documents, scale, with_positions, with_validation=bool(others))
     resolved = resolve(settings, facts)
-    if resolved.uses_label_scale:
-        for one in every:
-            with naming(one.source):
-                refuse_labels_above(one.labels, resolved.largest_label, one.input_rows)
+    refuse_above_largest(resolved, [(one.source, one.labels, one.input_rows) for one in every])
     return resolved
+
+
+def refuse_above_largest(
+    settings: ResolvedSettings, sets: Iterable[tuple[str, Float64Array, Int64Array | None]]
+) -> None:
+    """Raise DataError when a label is above the largest one that is given, as in err@10(max=5).
+
+    settings : of the run
+    sets     : the source of each, labels, float64[n], and their rows in the input, int64[n]; None: as they stand
+    """
+    if settings.uses_label_scale:
+        for source, labels, rows in sets:
+            with naming(source):
+                refuse_labels_above(labels, settings.largest_label, rows)

@@ -308,8 +308,34 @@ def test_all_faults_of_an_input_are_told_and_a_query_that_comes_back(passes: str
     said = run("train", "--data", "a", "b", "--out", "m.json", status=1).stderr
     assert said.startswith("lmart: error: b:2: query '0' comes back: it first stood at a:1")
     Path("b").write_text("\n")
-    said = run("train", "--data", "a", "b", "--out", "m.json", status=1).stderr
-    assert said == "lmart: error: b: there are no rows in it; check the step that made it\n"
+    said = run("train", "--data", "b", "b", "--out", "m.json", status=1).stderr
+    assert said == "lmart: error: b and 1 more: there are no rows in it; check the step that made it\n"
+
+
+def test_inputs_without_rows_change_nothing(passes: str) -> None:
+    Path("a").write_text(letor(12))
+    Path("b").write_text("# nothing\n")
+    Path("c.csv").write_text("")
+    Path("d.parquet").write_text("")
+    for data, model in ((("a",), "one.json"), (("b", "a", "c.csv", "d.parquet"), "m.json")):
+        said = run("train", "--data", *data, "--out", model, "--trees", "3", "--min-docs", "2").stderr
+        told = [line for line in said.splitlines() if "no rows" in line]
+        assert told == ["lmart: b and 2 more: there are no rows in them"] * (len(data) > 1)
+    assert Path("m.json").read_bytes() == Path("one.json").read_bytes()
+    for empty in ("b", "c.csv", "d.parquet"):
+        said = run("train", "--data", empty, "--out", "m.json", status=1).stderr
+        assert said == f"lmart: error: {empty}: there are no rows in it; check the step that made it\n"
+        said = run("train", "--data", "a", "--valid", empty, "--out", "m.json", "-q", status=1).stderr
+        assert said == f"lmart: error: {empty}: there are no rows in it; check the step that made it\n"
+
+
+def test_tables_without_rows_change_nothing() -> None:
+    Path("a.csv").write_text("label,qid,f,g\n1,1,2,3\n0,1,3,4\n")
+    Path("b.csv").write_text("label,qid,f,g\n")
+    said = run("eval", "--data", "a.csv", "b.csv", "--scores", "-", "--metric", "mrr", "--json", stdin="1\n2\n")
+    assert said.stderr == "lmart: b.csv: there are no rows in it\n" and '"mrr": 0.5' in said.stdout
+    said = run("eval", "--data", "b.csv", "b.csv", "--scores", "-", stdin="", status=1)
+    assert said.stderr == "lmart: error: b.csv and 1 more: there are no rows in it; check the step that made it\n"
 
 
 def test_a_validation_set_without_known_features_is_refused(pool: WorkerPool) -> None:

@@ -192,6 +192,25 @@ def test_a_label_above_the_largest_that_is_named(folders: tuple[Path, Path]) -> 
 
 
 @pytest.mark.usefixtures("here")
+def test_parts_without_rows(folders: tuple[Path, Path]) -> None:
+    texts = texts_of(split(judged_queries(2, 12), 3))
+    names = write_parts(folders, ["", texts[0], "# nothing\n", *texts[1:], " \n"])
+    n_rows = [len(text.splitlines()) for text in texts]
+    (folders[0] / "scores-?.txt").write_text("".join(f"{k % 7}\n" for k in range(sum(n_rows))))
+    os.chdir(folders[1])
+    write_beside((folders[0] / "scores-?.txt").read_text(), [0, n_rows[0], 0, *n_rows[1:], 0], "scores")
+    _, _, said, _ = both(folders, names, "--scores", "scores-?.txt", "--metric", ALL, "--json", "--ties", "docid")
+    assert said == "lmart: part-0.svm and 2 more: there are no rows in them\n"
+    for folder in folders:
+        for name in (names[1], *names[3:]):
+            (folder / name).write_text("")
+    for path in folders[1].glob("scores-*"):
+        path.write_text("")
+    _, _, said, _ = both(folders, names, "--scores", "scores-?.txt", status=1)
+    assert said == "lmart: error: part-0.svm and 5 more: there are no rows in it; check the step that made it\n"
+
+
+@pytest.mark.usefixtures("here")
 def test_a_dcg_that_is_too_large(folders: tuple[Path, Path]) -> None:
     """The one that one process would meet first: by measure, then by query."""
     parts = [["1 qid:1 1:1\n"], ["0 qid:2 1:1\n", "1500 qid:2 1:2\n"], ["1600 qid:3 1:2\n"]]

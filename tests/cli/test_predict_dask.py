@@ -318,6 +318,19 @@ def test_messages_are_those_of_one_input(here: list[str]) -> None:
     assert run(*USUAL, "--ignore-columns", "9", "-qq").stderr == ""
 
 
+def test_parts_without_rows_have_empty_outputs(here: list[str]) -> None:
+    Path("part-2.svm").write_text("# nothing\n")
+    Path("part-5.svm").write_text("")
+    assert run(*USUAL).stderr.splitlines()[0] == "lmart: part-2.svm and 1 more: there are no rows in them"
+    written = bytes_in_out()
+    assert written["part-2.txt"] == written["part-5.txt"] == b"" != written["part-1.txt"]
+    for part in here:
+        Path(part).write_text("")
+    said = run(*USUAL, status=1).stderr
+    assert said == "lmart: error: part-0.svm and 7 more: there are no rows in it; check the step that made it\n"
+    assert bytes_in_out() == written
+
+
 def test_parts_without_query_ids_are_told_of_once(here: list[str]) -> None:
     for part in here:
         Path(part).write_text(re.sub(" qid:[^ ]+", "", Path(part).read_text()))

@@ -18,7 +18,8 @@ from lmart.array_types import Float64Array, Int32Array
 from lmart.data.dataset import SparseRows
 from lmart.data.named_documents import document_names
 from lmart.distributed.evaluated_parts import EvaluatedParts
-from lmart.distributed.evaluation import MeasuredPart, PartInputs, PartPlan, measure_part, rows_above_all_before
+from lmart.distributed.evaluation import MeasuredPart, PartInputs, PartPlan, measure_part
+from lmart.distributed.part_reading import rows_above_all_before
 from lmart.distributed.runs import give_up
 from lmart.errors import DataError, LmartError
 from lmart.formats.documents import text_reader
@@ -95,8 +96,8 @@ def assert_as_at_once(
     scale = grade_scale(data.labels)
     found.agree(scale, any(model.feature_names is None for model in models))
     assert (found.query_ids, found.data.n_documents) == (data.query_ids, data.n_documents)
-    assert found.labels.max() == data.labels.max()
-    assert data.labels[found.label_rows].tolist() == found.labels.tolist()
+    assert found.data.labels.max() == data.labels.max()
+    assert data.labels[found.data.label_rows].tolist() == found.data.labels.tolist()
     ties = None
     if plan.keeps_document_ids:
         names = document_names(data.document_ids, data.query_offsets)

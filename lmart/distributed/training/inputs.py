@@ -19,11 +19,13 @@ from lmart.distributed.query_places import refuse_repeated, repeated_codes
 from lmart.distributed.training.shard_sums import Counts
 from lmart.formats.documents.reading import for_models
 from lmart.formats.read_options import ReadOptions
+from lmart.gains import grade_scale
 from lmart.scoring.feature_matching import FeatureMatcher
 from lmart.settings import TrainSettings
 from lmart.settings.data_facts import DataFacts
 from lmart.settings.resolved import ResolvedSettings, resolve
 from lmart.training.boosting import without_trees
+from lmart.training.resolving import refuse_above_largest
 
 KEPT = 4  # shards keep rows from the first pass if they are fewer than this share of a sample; to read again is cheap
 GATHERED = 1 << 20  # cells of the sample that the driver holds at a time
@@ -120,6 +122,7 @@ def read_training_set(shards: Actors, parts: DataParts, options: ReadOptions, se
     pass_on(found, options)
     _refuse_spanning(shards, None, found)
     warn_of_never_met(joined, options)
+    _resolve(settings, [joined], bool(parts.validation))  # refused before all rows are read again
     return joined
 
 
@@ -271,8 +274,14 @@ def resolve_sharded(settings: TrainSettings, sets: ShardedSets) -> ResolvedSetti
 
     settings : as given
     sets     : what was read
+    DataError when a label is above the largest one that is given, as in err@10(max=5).
     """
-    train_set = sets.train_set
-    scale = max(one.grade_scale for one in (train_set, *sets.validation_sets))
-    with_validation = bool(sets.validation_sets)
-    return resolve(settings, DataFacts(train_set.n_queries, train_set.n_documents, scale, False, with_validation))
+    return _resolve(settings, [sets.train_set, *sets.validation_sets], bool(sets.validation_sets))
+
+
+def _resolve(settings: TrainSettings, sets: Sequence[JoinedSet], with_validation: bool) -> ResolvedSettings:
+    scale = max(grade_scale(one.labels) for one in sets)
+    facts = DataFacts(sets[0].n_queries, sets[0].n_documents, scale, with_validation=with_validation)
+    resolved = resolve(settings, facts)
+    refuse_above_largest(resolved, [(one.source, one.labels, one.label_rows) for one in sets])
+    return resolved

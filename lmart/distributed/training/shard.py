@@ -21,7 +21,6 @@ from lmart.distributed.training.shard_reading import TrainingParts, ValidationPa
 from lmart.distributed.training.shard_scores import MeasureSums, QueriesFound, measure_sums, weight_exponent
 from lmart.distributed.training.shard_sums import Counts, DrawnRows, PackedRoot, PlannedSplit, SplitsDone
 from lmart.formats.read_options import ReadOptions
-from lmart.gains import refuse_labels_above
 from lmart.kernels.gradient_sampling import RowDraw
 from lmart.kernels.score_spread import sum_query_squares
 from lmart.kernels.split_gain import Split
@@ -181,11 +180,6 @@ class Shard(LinkedActor):
         parts, metadata = self._parts, self._metadata
         sets: list[tuple[Judged, Sidecars]] = [(self._judged(), metadata[None])]
         sets += [(one.coded, metadata[number]) for number, one in enumerate(self._valid)]
-        if settings.uses_label_scale:
-            for one, _ in sets:
-                rows = np.arange(len(one.labels)) + (self._first_row if one is sets[0][0] else 0)
-                with naming(one.source):
-                    refuse_labels_above(one.labels, settings.largest_label, rows)
         train_set, own = sets[0]
         with naming(parts.source):
             self._objectives: list[Objective] = [

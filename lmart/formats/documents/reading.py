@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from lmart.data.dataset import RankingDataset
-from lmart.errors import DataError
+from lmart.errors import DataError, input_name
 from lmart.formats.detection import data_format, read_head, refuse_foreign
 from lmart.formats.documents.cell_buffers import CellBuffer
 from lmart.formats.documents.dataset_builder import DatasetBuilder, QuerySizes, SizedRows
@@ -62,6 +62,8 @@ def read_batches(
 ) -> Iterator[Batch]:
     """Read the inputs, in order, as one data set. DataError on the first fault, with those that follow it.
 
+    Some of several inputs may have no rows, and all of them with `options.may_be_empty`.
+
     paths       : the inputs; '-': standard input
     options     : of reading
     pool        : the workers
@@ -73,14 +75,34 @@ def read_batches(
     seen_queries = SeenQueries(options.group_by_qid) if seen_queries is None else seen_queries
     shared = _Shared(table, seen_queries, _query_sizes(options))
     sizes = shared.sizes
+    empty: list[str] = []
+    of_each = dataclasses.replace(options, may_be_empty=options.may_be_empty or len(paths) > 1)
     for path, spool in zip(paths, spools or [None] * len(paths), strict=True):
-        with _open(path, options, pool, shared, spool, cell_buffer) as reader:
+        with _open(path, of_each, pool, shared, spool, cell_buffer) as reader:
+            empty.append(path)
             for blocks in reader.volatile_batches():
+                empty = [one for one in empty if one != path]
                 yield Batch(path, blocks, reader.progress if len(paths) == 1 else 0.0)
+    if not options.may_be_empty:
+        refuse_or_tell_empty(empty, len(paths), options)
     if sizes is not None:
         sizes.check_end(source_name(paths))
     if not options.beside_others and (unmet := table.never_met()):
         options.warning(f"{source_name(paths)}: {unmet}")
+
+
+def refuse_or_tell_empty(empty: Sequence[str], n_inputs: int, options: ReadOptions) -> None:
+    """Raise DataError when no input of a data set has rows; tell of those that have none.
+
+    empty    : inputs without rows
+    n_inputs : of the data set
+    options  : with the function that gets notices
+    """
+    if not empty:
+        return
+    if len(empty) == n_inputs:
+        raise DataError("there are no rows in it; check the step that made it", source_name(empty))
+    options.notice(f"{input_name(source_name(empty))}: there are no rows in {'them' if empty[1:] else 'it'}")
 
 
 def source_name(paths: Sequence[str]) -> str:
@@ -156,6 +178,8 @@ def _open(
         head = read_head(stream)
         name = options.format or data_format(path, head, options)
         refuse_foreign(path, head, name)
+        if not head:
+            name = "csv"  # nothing is data of any format, and this one asks for nothing before there is a header
         if name not in DATA_FORMATS:
             raise DataError(f"is a model by its name or content ({name}); give a file of judged documents", path)
         source = RowSource(stream, head, options, pool, shared.table, shared.seen_queries, cell_buffer)
@@ -164,25 +188,24 @@ def _open(
         stream.close()
         raise
     reader.alone = alone
-    reader = _CheckedRows(reader, stream, options.watch)
+    reader = _CheckedRows(reader, stream, options)
     return reader if shared.sizes is None else SizedRows(reader, shared.sizes)
 
 
 class _CheckedRows(RowReader):
-    """The rows of a reader. DataError when there are none, and in place of others when the file changed meanwhile."""
+    """The rows of a reader. DataError when there must be some, and in place of others when the file changed meanwhile.
 
-    def __init__(self, reader: RowReader, stream: InputStream, watch: Callable[[ReadState], None] | None) -> None:
-        """Take the rows.
+    reader  : whose they are
+    stream  : what it reads
+    options : of reading
+    """
 
-        reader : whose they are
-        stream : what it reads
-        watch  : called with how far the reading is, after each block
-        """
+    def __init__(self, reader: RowReader, stream: InputStream, options: ReadOptions) -> None:
         self.path = reader.path
         self.table = reader.table
         self._reader = reader
         self._stream = stream
-        self._watch = watch
+        self._options = options
         self._rows = 0
 
     def close(self) -> None:
@@ -200,7 +223,9 @@ class _CheckedRows(RowReader):
         try:
             first = next(blocks, None)
             if first is None:
-                raise DataError("there are no rows in it; check the step that made it", self.path)
+                if not self._options.may_be_empty:
+                    refuse_or_tell_empty([self.path], 1, self._options)
+                return
             self._report(first)
             yield first
             del first  # no block is held while the next one is made
@@ -215,9 +240,9 @@ class _CheckedRows(RowReader):
             self._report([], ended=True)
 
     def _report(self, block: RowBlock | list[RowBlock], ended: bool = False) -> None:
-        if self._watch is not None:
+        if self._options.watch is not None:
             self._rows += sum(map(len, block)) if isinstance(block, list) else len(block)
-            self._watch(ReadState(self.path, self._reader.progress, self._stream.taken, self._rows, ended))
+            self._options.watch(ReadState(self.path, self._reader.progress, self._stream.taken, self._rows, ended))
 
     @property
     def progress(self) -> float:

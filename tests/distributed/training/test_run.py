@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from lmart.binning.streaming import read_training_set, read_validation_set
 from lmart.data.metadata import NO_SIDECARS, Sidecars
 from lmart.distributed.training import inputs, run
 from lmart.distributed.training.inputs import ValidationParts
+from lmart.distributed.training.shard import Shard
 from lmart.errors import DataError
 from lmart.formats import metadata_files
 from lmart.formats.documents.reading import read_dataset
@@ -22,6 +24,7 @@ from lmart.settings import OBJECTIVES, TrainSettings
 from lmart.threads import WorkerPool
 from lmart.training import score_tracking, tree_round
 from lmart.training.boosting import train, without_trees
+from lmart.training.resolving import resolve_for
 from lmart.training.train_result import TrainResult
 
 SMALL = TrainSettings(trees=6, leaves=8, min_docs=3, rankers=1, objective="lambdamart", tree="leafwise")
@@ -215,6 +218,60 @@ def test_a_query_that_spans_parts_is_refused_with_both_places(tmp_path: Path) ->
         with pytest.raises(DataError, match=r"comes back: it first stood at .*part-1\.svm:") as fault:
             fit_in_shards(ValidationParts("parts", parts), SMALL, n_shards)
         assert (fault.value.path, fault.value.line) == (parts[2], 1)
+
+
+@pytest.mark.parametrize("in_validation", [False, True])
+def test_a_label_above_the_largest_is_refused_as_by_one_process(
+    in_validation: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = write_parts(learnable(), 4, tmp_path)
+    rows = [line for part in parts for line in Path(part).read_text().splitlines()]
+    first = len(rows) - len(Path(parts[3]).read_text().splitlines())
+    last = Path(parts[3]).read_text().splitlines(keepends=True)
+    last[4], last[6] = "7" + last[4][1:], "9" + last[6][1:]
+    Path(parts[3]).write_text("".join(last))
+    settings = replace(SMALL, metric="err@10(max=4)")
+    said = f"row {first + 5} has the label 7, above the largest label 4 of err; give a larger max, as in err(max=9)"
+    with pytest.raises(DataError) as alone, WorkerPool(1) as pool:
+        resolve_for(settings, read_dataset(parts, ReadOptions(), pool))
+    assert alone.value.message == said
+    sets = [ValidationParts("parts", parts)]
+    if in_validation:
+        sets = [ValidationParts("train", write_parts(learnable(2), 2, tmp_path, "train")), *sets]
+    else:
+        monkeypatch.setattr(Shard, "sample", None)  # refused after the first pass
+    for n_shards in (1, 3):
+        with pytest.raises(DataError) as fault:
+            fit_in_shards(sets[0], settings, n_shards, sets[1:])
+        assert (fault.value.path, fault.value.message) == ("parts", said)
+
+
+def test_parts_without_rows_change_nothing(tmp_path: Path) -> None:
+    parts = write_parts(learnable(), 3, tmp_path)
+    valid = write_parts(learnable(2), 2, tmp_path, "valid")
+    empty = [tmp_path / name for name in ("e1", "e2", "e3")]
+    for path, text in zip(empty, ("", "# nothing\n\n", " \n"), strict=True):
+        path.write_text(text)
+    first, second, third = map(str, empty)
+    told: list[tuple[str, bool]] = []
+    options = replace(ReadOptions(), tell=lambda text, is_warning: told.append((text, is_warning)))
+    for n_shards in (1, 2, 5):
+        found = [
+            fit_in_shards(ValidationParts("p", one), SMALL, n_shards, [ValidationParts("v", other)], options)
+            for one, other in (
+                (parts, valid),
+                ([first, parts[0], second, *parts[1:], third], [valid[0], first, valid[1]]),
+            )
+        ]
+        assert bytes_of(found[0][0]) == bytes_of(found[1][0]) and found[0][1] == found[1][1]
+    assert [text for text, _ in told if "no rows" in text] == [
+        f"{first} and 2 more: there are no rows in them",
+        f"{first}: there are no rows in it",
+    ] * 3
+    for sets in ([[first, second], valid], [parts, [first, second]]):
+        with pytest.raises(DataError, match="there are no rows in it; check the step that made it") as fault:
+            fit_in_shards(ValidationParts("p", sets[0]), SMALL, 2, [ValidationParts("v", sets[1])])
+        assert fault.value.path == f"{first} and 1 more"
 
 
 def test_weights_of_one_kind_only(tmp_path: Path) -> None:
