@@ -48,7 +48,7 @@ NOTES = {
     "lightgbm-json": ModelFormat(
         "LightGBM's dump_model, as Vespa takes it",
         "as lightgbm.",
-        "exact.",
+        "exact; the file does not say the gain.",
         "as lightgbm, with tests x < T and T the next number, as Vespa compares. Vespa has no categorical splits of "
         "numbers that are not whole, and gives a sum where the model is a mean.",
     ),

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from lmart.array_types import Int64Array
-from lmart.scoring.ensemble import Tree, flatten
+from lmart.scoring.ensemble import Tree, flatten, node_sums
 
 
 class Step(NamedTuple):
@@ -50,12 +50,7 @@ def node_documents(tree: Tree) -> list[int] | None:
     """
     if tree.leaf_documents is None:
         return None
-    leaves = tree.leaf_documents.tolist()
-    counts = [0] * len(tree.thresholds)
-    downwards = [step.number for step in steps(tree) if step.kind == "if"]
-    left, right = tree.left.tolist(), tree.right.tolist()
-    for node in reversed(downwards):
-        counts[node] = sum(counts[child] if child >= 0 else leaves[~child] for child in (left[node], right[node]))
+    counts: list[int] = node_sums(flatten((tree,)), tree.leaf_documents).tolist()
     return counts
 
 

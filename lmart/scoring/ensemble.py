@@ -148,6 +148,17 @@ class FlatTrees:
         """Where the leaves of each tree start in leaf_values, int64[n_trees + 1]."""
         return self.node_offsets + np.arange(len(self.node_offsets), dtype=np.int64)
 
+    @property
+    def children(self) -> tuple[Int64Array, Int64Array]:
+        """The left and right child of each node, int64[n_nodes], over all trees: n_nodes + k is leaf k."""
+        trees, n_nodes = self.tree_of_node, len(self.thresholds)
+        start, leaf_start = self.node_offsets[trees], n_nodes + self.leaf_offsets[trees]
+        left, right = (
+            np.where(child >= 0, child + start, leaf_start + ~child.astype(np.int64))
+            for child in (self.left, self.right)
+        )
+        return left, right
+
 
 def flatten(trees: Sequence[Tree]) -> FlatTrees:
     """Lay the trees end to end."""
@@ -171,6 +182,25 @@ def flatten(trees: Sequence[Tree]) -> FlatTrees:
         ),
         np.concatenate([np.zeros(0), *(tree.bounds for tree in trees if tree.bounds is not None)]),
     )
+
+
+def node_sums(flat: FlatTrees, of_leaves: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
+    """Return the sum of a number of each leaf over the leaves below each inner node, [n_nodes], as the leaves have it.
+
+    flat      : sound trees
+    of_leaves : numbers, [n_leaves]
+    """
+    n_nodes = len(flat.thresholds)
+    left, right = flat.children
+    levels = [flat.node_offsets[:-1][np.diff(flat.node_offsets) > 0]]
+    while len(levels[-1]):
+        below = np.concatenate([left[levels[-1]], right[levels[-1]]])
+        levels.append(below[below < n_nodes])
+    sums = np.concatenate([np.zeros(n_nodes, of_leaves.dtype), of_leaves])
+    for level in reversed(levels):
+        sums[level] = sums[left[level]] + sums[right[level]]
+    found: npt.NDArray[Scalar] = sums[:n_nodes]
+    return found
 
 
 def _bound_counts(tree: Tree) -> Int64Array:

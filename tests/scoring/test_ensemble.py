@@ -11,7 +11,7 @@ import pytest
 from helpers.trees import ensembles, grow
 from hypothesis import given
 
-from lmart.scoring.ensemble import Ensemble, Tree, flatten, structure_fault
+from lmart.scoring.ensemble import Ensemble, Tree, flatten, node_sums, structure_fault
 
 
 def tree(left: list[int], right: list[int], **others: Any) -> Tree:
@@ -82,3 +82,21 @@ def test_flattened_trees_lie_end_to_end() -> None:
 def test_features_have_a_name_for_people() -> None:
     assert Ensemble((), np.array([4, 9])).feature_name(1) == "9"
     assert Ensemble((), np.array([1, 2]), ("bm25", "age")).feature_name(1) == "age"
+
+
+def test_sums_over_the_leaves_below_each_node() -> None:
+    rng = random.Random(1)
+    trees = [
+        grow(rng, size, range(3), [0.0, 1.0], shape) for size, shape in ((1, "random"), (9, "random"), (6, "chain"))
+    ]
+    numbers = np.array([rng.random() for _ in range(16)])
+    expected = []
+    start = 0
+    for tree in trees:
+        below: dict[int, float] = {~leaf: float(numbers[start + leaf]) for leaf in range(tree.n_leaves)}
+        for node in reversed(range(tree.n_leaves - 1)):  # children come after their parents
+            below[node] = below[int(tree.left[node])] + below[int(tree.right[node])]
+        expected += [below[node] for node in range(tree.n_leaves - 1)]
+        start += tree.n_leaves
+    assert node_sums(flatten(trees), numbers).tolist() == expected
+    assert node_sums(flatten(trees), np.arange(16)).dtype == np.int64

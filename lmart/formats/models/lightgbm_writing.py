@@ -15,7 +15,7 @@ from lmart.formats.models.lightgbm_header import SUMS
 from lmart.formats.models.plain_sum import goes_left_as_zero
 from lmart.formats.models.targets import Target, list_columns
 from lmart.formats.models.tree_building import counts_to_offsets
-from lmart.scoring.ensemble import Ensemble, Tree
+from lmart.scoring.ensemble import Ensemble, Tree, flatten, node_sums
 
 TARGET = Target("LightGBM", "Column_", re.compile(r'[ \n\r\0",:\[\]{}]'), "blanks and of the marks of JSON")
 
@@ -159,23 +159,9 @@ def _write_tree(tree: Tree, numbers: Int64Array, special: dict[int, tuple[float,
         tree.leaf_values,
         tree.split_gains,
         tree.leaf_documents,
-        None if tree.leaf_documents is None else node_sums(tree, tree.leaf_documents),
+        None if tree.leaf_documents is None else node_sums(flatten((tree,)), tree.leaf_documents),
         sets,
     )
-
-
-def node_sums(tree: Tree, of_leaves: Int64Array) -> Int64Array:
-    """Return the sum of a number of each leaf over the leaves below each node, int64[n]."""
-    left, right = tree.left.astype(np.int64), tree.right.astype(np.int64)
-    levels = [np.zeros(min(len(left), 1), np.int64)]
-    while len(levels[-1]):
-        below = np.concatenate([left[levels[-1]], right[levels[-1]]])
-        levels.append(below[below >= 0])
-    sums = np.zeros(len(left), np.int64)
-    both = np.concatenate([sums, of_leaves[::-1]])  # leaf ~c stands at c from the end
-    for level in reversed(levels):
-        both[level] = both[left[level]] + both[right[level]]
-    return both[: len(left)]
 
 
 def column_ranges(trees: list[WrittenTree], n: int) -> list[tuple[float, float] | Int64Array | None]:

@@ -64,5 +64,5 @@ def check_encoding(model: Document) -> None:
         if not same or encoding.get("offsets") is not None:
             model.refuse(
                 "the model splits on categories of a DataFrame, for which its file has codes ('cats'); train it on the"
-                " codes, or, if your data holds the codes, remove 'cats' from the file"
+                " codes, or, if your data holds the codes, save the model as .json and remove 'cats' there"
             )

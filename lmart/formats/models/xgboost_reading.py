@@ -150,8 +150,8 @@ def _check_learner(model: Document) -> tuple[int, float, str | None]:
     if objective is not None and not (isinstance(objective, str) and objective in SUMS):
         model.refuse(
             f"the objective is {shown(objective)}, whose predictions are not the sums of the leaf values;"
-            " train it with rank:ndcg, or in its file, to take the sums as scores, change the objective to"
-            " binary:logitraw and base_score to the margin it stands for"
+            " train it with rank:ndcg; or, to take the sums as scores, save it as .json, and there change the objective"
+            " to binary:logitraw and base_score to the margin it stands for"
         )
     base = parameters.get("base_score", "0.5")
     text = base.strip() if isinstance(base, str) else repr(base) if isinstance(base, (int, float)) else ""

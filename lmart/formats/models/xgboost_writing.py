@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +18,7 @@ from lmart.formats.models.thresholds import of_less32, round_up32
 from lmart.formats.models.tree_building import counts_to_offsets
 from lmart.formats.models.xgboost_categories import MOST_CATEGORIES, category_edges32
 from lmart.formats.models.xgboost_document import SUMS
-from lmart.scoring.ensemble import Ensemble, FlatTrees, flatten
-
-Number = TypeVar("Number", bound=np.generic)
+from lmart.scoring.ensemble import Ensemble, FlatTrees, flatten, node_sums
 
 # Its own JSON reader does not know the escapes of control characters but those of tabs and ends of lines.
 TARGET = Target("XGBoost", "f", re.compile(r"[\[\]<\0-\x08\x0b\x0c\x0e-\x1f]"), "'[', ']', '<' and control characters")
@@ -134,7 +132,7 @@ def _members(edges: Float64Array, room: int) -> Int64Array | None:
 def _number_breadth_first(flat: FlatTrees) -> Int64Array:
     """Return the number in its tree of each node, then of each leaf, int64[n_nodes + n_leaves]: level by level."""
     n_nodes = len(flat.thresholds)
-    left, right, owner = _combined(flat)
+    (left, right), owner = flat.children, _owners(flat)
     positions = np.zeros(n_nodes + len(flat.leaf_values), np.int64)
     counts = np.zeros(flat.n_trees, np.int64)
     level = np.where(np.diff(flat.node_offsets) > 0, flat.node_offsets[:-1], n_nodes + flat.leaf_offsets[:-1])
@@ -148,16 +146,10 @@ def _number_breadth_first(flat: FlatTrees) -> Int64Array:
     return positions
 
 
-def _combined(flat: FlatTrees) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """Return the left and right child of each node, and the tree of each node and leaf; leaves count after nodes."""
-    n_nodes, trees = len(flat.thresholds), flat.tree_of_node
-    start, leaf_start = flat.node_offsets[trees], flat.leaf_offsets[trees]
-    children = [
-        np.where(child >= 0, child + start, n_nodes + leaf_start + ~child.astype(np.int64))
-        for child in (flat.left, flat.right)
-    ]
+def _owners(flat: FlatTrees) -> Int64Array:
+    """Return the tree of each node, then of each leaf, int64[n_nodes + n_leaves]."""
     of_leaf = np.repeat(np.arange(flat.n_trees), np.diff(flat.leaf_offsets))
-    return children[0], children[1], np.concatenate([trees, of_leaf])
+    return np.concatenate([flat.tree_of_node, of_leaf])
 
 
 def _arrays(
@@ -165,7 +157,7 @@ def _arrays(
 ) -> tuple[dict[str, Any], Int64Array]:
     """Return XGBoost's arrays of all trees end to end, and where each tree starts; `columns` are those of features."""
     n_nodes = len(flat.thresholds)
-    left, right, owner = _combined(flat)
+    (left, right), owner = flat.children, _owners(flat)
     offsets = counts_to_offsets(np.bincount(owner, minlength=flat.n_trees))
     place = offsets[owner] + positions  # of each node, then of each leaf
     splits, leaves = place[:n_nodes], place[n_nodes:]
@@ -188,7 +180,7 @@ def _arrays(
     changes: list[tuple[Int64Array, npt.NDArray[np.generic]]] = []
     covers: list[tuple[Int64Array, npt.NDArray[np.generic]]] = []
     if weights is not None:
-        covers = [(place, _sum_below(flat, left, right, weights))]
+        covers = [(place, np.concatenate([node_sums(flat, weights), weights]))]
     if gains is not None:
         with np.errstate(over="ignore"):
             gains32 = gains.astype(np.float32)
@@ -213,21 +205,6 @@ def _joined(ensemble: Ensemble, name: str) -> Any:
     """Return an array of all trees end to end, None when a tree has none."""
     parts = [getattr(tree, name) for tree in ensemble.trees]
     return None if any(part is None for part in parts) else np.concatenate(parts)
-
-
-def _sum_below(
-    flat: FlatTrees, left: Int64Array, right: Int64Array, of_leaves: npt.NDArray[Number]
-) -> npt.NDArray[Number]:
-    """Return the sum of a number of each leaf over the leaves below each node, then the numbers of the leaves."""
-    n_nodes = len(flat.thresholds)
-    sums = np.concatenate([np.zeros(n_nodes, of_leaves.dtype), of_leaves])
-    levels = [flat.node_offsets[:-1][np.diff(flat.node_offsets) > 0]]
-    while len(levels[-1]):
-        below = np.concatenate([left[levels[-1]], right[levels[-1]]])
-        levels.append(below[below < n_nodes])
-    for level in reversed(levels):
-        sums[level] = sums[left[level]] + sums[right[level]]
-    return sums
 
 
 def _notes(ensemble: Ensemble, flat: FlatTrees, special: dict[tuple[int, int], int]) -> list[str]:
