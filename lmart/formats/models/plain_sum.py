@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
 
 from lmart.array_types import BoolArray, Float32Array, Float64Array, Int32Array
-from lmart.errors import ModelError, counted
+from lmart.errors import ModelError, counted, quote
 from lmart.formats.models.plain_nodes import expand_bounds
 from lmart.formats.models.thresholds import of_less_or_equal32
 from lmart.scoring.ensemble import Ensemble, FlatTrees, Tree
@@ -123,6 +124,23 @@ def goes_left_as_zero(nodes: Tree | FlatTrees) -> BoolArray:
         crossed += np.bincount(node[nodes.bounds < 0], minlength=len(nodes.thresholds))
     even: BoolArray = crossed % 2 == 0
     return even
+
+
+def renumbering_notes(ensemble: Ensemble, numbered: re.Pattern[str]) -> list[str]:
+    """Return a note when names only say numbers, by which features are read back, and not those of the features.
+
+    ensemble : the model
+    numbered : matches such names, the number as its group
+    """
+    found = [numbered.fullmatch(name) for name in ensemble.feature_names or ()]
+    numbers = [int(match[1]) for match in found if match is not None]
+    if not found or len(numbers) < len(found) or numbers == ensemble.feature_ids.tolist():
+        return []
+    place = next(k for k, number in enumerate(numbers) if number != ensemble.feature_ids[k])
+    name = quote(ensemble.feature_name(place))
+    return [
+        f"lmart reads the feature {name} back as number {numbers[place]}, where it is {ensemble.feature_ids[place]}"
+    ]
 
 
 def name_notes(ensemble: Ensemble, tool: str) -> list[str]:

@@ -24,6 +24,7 @@ from lmart.formats.models.plain_sum import (
     as_plain_sum,
     goes_left_as_zero,
     leaves_in_float32,
+    renumbering_notes,
     score_notes,
     threshold_notes,
 )
@@ -114,7 +115,8 @@ def read(content: bytes, path: str) -> Ensemble:
     content : the bytes of the file, one model or a list of one
     path    : what to call it in messages
 
-    Features named f<number> keep that id; else features have their names and are numbered from 1 as listed.
+    Features named f<number> keep that number as id, and have no other name when they are listed in ascending order;
+    else features have their names and are numbered from 1 as listed.
     """
     document = parse_json(content, path, strict=True)
     if isinstance(document, list) and len(document) == 1:
@@ -144,11 +146,11 @@ def read(content: bytes, path: str) -> Ensemble:
         nodes.refuse_unknown(number, tree, "tree")
         weights.append(tree["weight"])
         nodes.walk(number, tree["root"])
-    named = None if all(map(NUMBERED.fullmatch, ordered)) else tuple(ordered)
+    is_plain = names == ordered and all(map(NUMBERED.fullmatch, names))
     return Ensemble(
         build_trees(_lay_out(nodes, weights).lay_out(feature_ids), len(feature_ids), path),
         feature_ids,
-        named,
+        None if is_plain else tuple(ordered),
         absent="zero" if nulls_are_zeros else "missing",
         settings={"source": "Solr MultipleAdditiveTreesModel"}
         | _names_of(document)
@@ -250,6 +252,7 @@ def write(ensemble: Ensemble) -> WrittenModel:
             f" adds 1e-6: values up to {gap:.1e} below one go right instead of left"
         )
     notes += score_notes(ensemble, flat, leaves.astype(np.float64), "float32", "Solr")
+    notes += renumbering_notes(ensemble, NUMBERED)
     return WrittenModel(text.encode(), tuple(notes), (NULL_NEEDS,) if has_nulls else ())
 
 

@@ -20,7 +20,7 @@ from lmart.array_types import Float64Array, Int32Array, Int64Array
 from lmart.errors import ModelError, quote
 from lmart.formats.models.json_text import SHOWN, json_start, parse_json, refuse_unknown_keys, shown
 from lmart.formats.models.node_lists import JsonObject, NodeLists, is_number, is_whole
-from lmart.formats.models.plain_sum import goes_left_as_zero
+from lmart.formats.models.plain_sum import goes_left_as_zero, renumbering_notes
 from lmart.formats.models.targets import Target
 from lmart.formats.models.thresholds import of_less32
 from lmart.formats.models.tree_building import LARGEST_NUMBER, build_trees, counts_to_offsets, join_bounds
@@ -273,7 +273,9 @@ def write(ensemble: Ensemble) -> WrittenModel:
         _tree_text(model, conditions, quoted, start, stop)
         for start, stop in zip(model.offsets[:-1].tolist(), model.offsets[1:].tolist(), strict=True)
     ]
-    return WrittenModel(("[\n" + ",\n".join(trees) + "\n]\n").encode(), tuple(model.notes))
+    return WrittenModel(
+        ("[\n" + ",\n".join(trees) + "\n]\n").encode(), (*model.notes, *renumbering_notes(ensemble, DEFAULT_NAME))
+    )
 
 
 def _tree_text(model: WrittenTrees, conditions: list[str], names: list[str], start: int, stop: int) -> str:

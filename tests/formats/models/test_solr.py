@@ -74,8 +74,21 @@ def test_a_model_scores_as_in_solr() -> None:
 def test_features_named_by_their_number_keep_it() -> None:
     text = json.dumps(MODEL).replace("title match", "f12").replace("price", "f3").replace("unused", "f0")
     model = solr.read(text.encode(), "m")
-    assert (model.feature_ids.tolist(), model.feature_names) == ([0, 3, 12], None)
+    assert (model.feature_ids.tolist(), model.feature_names) == ([0, 3, 12], ("f0", "f3", "f12"))  # as not in order
     assert scores(model, np.array([[9.0, 0.2]]), [12, 3]) == scores(read(MODEL), np.array([[9.0, 0.2]]), [1, 3])
+
+
+def test_names_that_say_other_numbers_are_kept_or_told() -> None:
+    tree = grow(random.Random(1), 4, [0, 1], [0.5])
+    swapped = Ensemble((tree,), np.array([1, 2]), ("f2", "f1"))
+    written = solr.write(swapped)
+    assert "lmart reads the feature 'f2' back as number 2, where it is 1" in written.notes
+    back = solr.read(written.content, "m")
+    by_name = [back.feature_names.index(name) for name in ("f2", "f1")] if back.feature_names else []
+    values = np.array([[0.0, 1.0], [1.0, 0.0]])
+    assert scores(back, values[:, by_name]) == [float(np.float32(score)) for score in scores(swapped, values)]
+    for names in (("f1", "f2"), ("f1", "b"), None):
+        assert not any("reads the feature" in note for note in solr.write(replace(swapped, feature_names=names)).notes)
 
 
 def test_other_layouts_of_the_same_model() -> None:
