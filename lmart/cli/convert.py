@@ -40,6 +40,7 @@ Examples:
   lmart convert test.svm test.qrels
   lmart convert model.json model.txt --to lightgbm --verify test.svm
   lmart convert model.json model.xml --to ranklib
+  lmart convert model.json solr.json --to solr --nonnegative
   lmart convert model.xml again.json
 """
 
