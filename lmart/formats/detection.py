@@ -17,7 +17,7 @@ from lmart.formats.registry import DATA_FORMATS, OWN, format_of_name, model_form
 from lmart.streams import InputStream, open_input
 
 _HEAD = 1 << 16
-_JSON = re.compile(rb"\s*(\{\s*(\"|\}|$)|\[\s*([\[{\"]|$))")
+_JSON = re.compile(rb"(\xef\xbb\xbf)?\s*(\{\s*(\"|\}|$)|\[\s*([\[{\"]|$))")
 _READ = "give LETOR, CSV, TSV or Parquet"
 _SAVE = "save its content in a format that 'lmart convert --help' lists"
 _WORD = rb"[^\s:#,]+[ \t]+"
@@ -70,19 +70,25 @@ _TREC = (  # which the header of a table may look like
 )
 
 
-def refuse_known(head: bytes, path: str, error: FileError, give: str, format: str = "") -> None:
+def is_json(text: bytes) -> bool:
+    """Return whether a file begins as an object or a list of JSON does.
+
+    text : its first bytes
+    """
+    return _JSON.match(text) is not None
+
+
+def refuse_known(head: bytes, path: str, error: FileError, give: str, trec: bool = True) -> None:
     """Raise an error for a file that lmart knows but does not read; not for a model or data.
 
-    head   : its first bytes, decompressed
-    path   : what to call it in messages
-    error  : to raise
-    give   : what to do with a file that cannot be used in any way
-    format : the format that it is to be read in; '': not known
+    head  : its first bytes, decompressed
+    path  : what to call it in messages
+    error : to raise
+    give  : what to do with a file that cannot be used in any way
+    trec  : whether qrels and runs are refused too
     """
     start = head.removeprefix(BYTE_ORDER_MARK)
-    is_table = format in DATA_FORMATS and DATA_FORMATS[format].is_named
-    kinds = _KNOWN if is_table else (*_KNOWN, *_TREC)
-    known = next((one for one in kinds if re.match(one.start, start, re.DOTALL)), None)
+    known = next((one for one in (*_KNOWN, *(_TREC if trec else ())) if re.match(one.start, start, re.DOTALL)), None)
     if known is not None:
         advice = f"; {known.advice}" if known.advice else f", which lmart does not read; {give}"
         raise error(f"this is {known.what}{advice}", path)
@@ -104,7 +110,7 @@ def detect_format(path: str, kind: str | None = None) -> str:
     if (model := model_format_of(head)) is not None:
         return model
     found = OWN if head.lstrip(BLANKS).startswith(b"{") else data_format(path, head, ReadOptions())
-    refuse_known(head, path, DataError, f"{_READ}, or a model", found)
+    refuse_known(head, path, DataError, f"{_READ}, or a model", not _is_table(found))
     if kind == "data":
         refuse_foreign(path, head, found)
     return found
@@ -131,9 +137,13 @@ def refuse_foreign(path: str, head: bytes, format: str) -> None:
     """
     if model_format_of(head) is not None:
         return
-    refuse_known(head, path, DataError, _READ, format)
-    if _JSON.match(head) and format != "parquet":
+    refuse_known(head, path, DataError, _READ, not _is_table(format))
+    if is_json(head) and format != "parquet":
         raise DataError(f"JSON is not read as data; {_READ}", path)
+
+
+def _is_table(format: str) -> bool:
+    return format in DATA_FORMATS and DATA_FORMATS[format].is_named
 
 
 def data_format(path: str, head: bytes, options: ReadOptions) -> str:

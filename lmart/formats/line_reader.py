@@ -14,6 +14,7 @@ import numpy as np
 from lmart.array_types import Float64Array
 from lmart.decimals import ODD, decimal
 from lmart.errors import DataError
+from lmart.formats.detection import is_json, refuse_known
 from lmart.streams import read_pieces
 
 BLANKS = b" \t\r"
@@ -23,7 +24,6 @@ MANY_MORE = 1_000_000  # lines beyond those that can be right, up to which they 
 COMMENT = re.compile(rb"#.*")
 WORD_COMMENT = re.compile(rb"(?:\A|(?<=[ \t]))#[ \t].*")  # where a word may begin with '#'
 
-_JSON = re.compile(rb"(\xef\xbb\xbf)?\s*(\{\s*(\"|\}|$)|\[\s*([\[{\"]|$))")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -86,6 +86,8 @@ def _whole_lines(path: str) -> Iterator[tuple[int, bytes]]:
     """Yield the number of a line, and the text from there to the end of a later one; DataError for an endless line."""
     line, rest = 1, b""
     for piece in read_pieces(path):
+        if line == 1 and not rest:
+            refuse_known(piece, path, DataError, "give lines of text", trec=False)
         text = rest + piece
         cut = text.rfind(b"\n")
         rest = text[cut + 1 :]
@@ -103,14 +105,6 @@ def _too_long(path: str, line: int, text: bytes) -> DataError:
     if is_json(text):
         return DataError("the file is JSON, which is not read here; write lines of text", path, line)
     return DataError(f"the line is longer than {LONGEST_LINE} bytes; is it the right file?", path, line)
-
-
-def is_json(text: bytes) -> bool:
-    """Return whether the first line of a file begins as an object or a list of JSON does.
-
-    text : the line
-    """
-    return _JSON.match(text) is not None
 
 
 def read_numbers(

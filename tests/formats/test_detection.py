@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from helpers.commands import run
+from helpers.paths import SAMPLE
 
 from lmart.errors import DataError, ModelError
 from lmart.formats.detection import data_format, detect_format, refuse_foreign
@@ -67,6 +68,17 @@ def test_commands_say_it(tmp_path: Path) -> None:
         assert run(*words, status=1).stderr == said
     for out in ("m.json", "d.csv"):
         assert run("convert", path, tmp_path / out, status=1).stderr == said
+
+
+@pytest.mark.parametrize("option", ["--scores", "--weights", "--qrels", "--run"])
+def test_files_of_lines_are_looked_at_too(option: str, tmp_path: Path) -> None:
+    path, other = tmp_path / "file", tmp_path / "other"
+    path.write_bytes(KNOWN["html"][0])
+    other.write_text("1 0 d 1\n")
+    trec = {"--qrels": ("--run", other), "--run": ("--qrels", other)}
+    more = trec.get(option, ("--data", SAMPLE / "test.svm", *(() if option == "--scores" else ("--scores", other))))
+    said = run("eval", option, path, *more, status=1).stderr
+    assert said == f"lmart: error: {path}: this is a web page (HTML), perhaps an error message; download it again\n"
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,9 @@ from lmart.array_types import Float64Array, Int64Array
 from lmart.data.named_documents import JudgedDocuments, Run
 from lmart.decimals import ODD, decimal
 from lmart.errors import DataError, quote
+from lmart.formats.detection import is_json
 from lmart.formats.documents.ids import encoding_fault, has_control
-from lmart.formats.line_reader import Lines, is_json, read_lines
+from lmart.formats.line_reader import Lines, read_lines
 
 LARGEST_LABEL = 2**31 - 1
 LOOKED_AT = 1000  # lines of each part of a file, of the column that counts in messages only
