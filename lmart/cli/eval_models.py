@@ -42,7 +42,7 @@ def with_gain_of(
     if given:
         option = "--gain" if given_on_command_line("gain") else f"--like {like}"
         for path, gain in gains.items():
-            if used != gain:
+            if used.simplest() != gain.simplest():
                 which = "the model" if len(models) == 1 else path
                 console.notice(f"measuring with the gain {used}, as {option} says; {which} was trained with {gain}")
         return measures
@@ -53,7 +53,7 @@ def with_gain_of(
             what = f"{input_name(path)} does not say with which gain it was trained"
             console.notice(f"{what}; measuring with {gain} (--gain says another)")
     for path, other in gains.items():
-        if other != gain and uses_gain:
+        if other.simplest() != gain.simplest() and uses_gain:
             what = f"was trained with the gain {other}, and {input_name(first)} with {gain}"
             raise ModelError(f"{what}; say with --gain which one to measure with", path)
     return tuple(replace(one, conventions=replace(one.conventions, gain=gain)) for one in measures)

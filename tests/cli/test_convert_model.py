@@ -306,3 +306,45 @@ def test_names_that_the_format_changes_can_be_verified(target: str, model: Path,
     result = run("convert", model, tmp_path / "out", "--to", target, "--verify", SAMPLE / "test.svm")
     assert "got '_' in place" in result.stderr
     assert "0 rows changed leaf" in result.stderr
+
+
+def test_every_command_tells_that_training_stopped_early(model: Path, tmp_path: Path) -> None:
+    early, data = tmp_path / "early.json", SAMPLE / "test.svm"
+    run("convert", model, early, "--to", "xgboost", "-qq")
+    parsed = json.loads(early.read_text())
+    parsed["learner"]["attributes"] = {"best_iteration": "0"}
+    early.write_text(json.dumps(parsed))
+    told = "lmart uses all 3 rounds, as XGBoost's Booster does; its XGBRanker uses 1"
+    for command in (
+        ("predict", "-m", early, "--data", data),
+        ("eval", "-m", early, "--data", data),
+        ("convert", early, tmp_path / "own.json"),
+        ("show", early),
+        (
+            "train",
+            "--continue-from",
+            early,
+            "--data",
+            SAMPLE / "train.svm",
+            "--trees",
+            "1",
+            "--out",
+            tmp_path / "on.json",
+        ),
+    ):
+        assert told in run(*command).stderr
+    with pytest.warns(UserWarning, match="early.json: lmart uses all 3 rounds"):
+        lmart.load(early)
+
+
+@pytest.mark.parametrize("target", ["lightgbm", "xgboost", "xgboost-dump"])
+def test_a_table_keeps_its_columns_through_other_tools(target: str, tmp_path: Path) -> None:
+    data, model, there = tmp_path / "d.csv", tmp_path / "m.json", tmp_path / "there"
+    rows = [(x * 5 // 40, x // 20, f"{x % 7},{x}") for x in range(40)]
+    data.write_text("label,qid,bm25,clicks\n" + "".join(f"{label},{qid},{cells}\n" for label, qid, cells in rows))
+    run("train", "-q", "--data", data, "--trees", "2", "--min-docs", "1", "--out", model)
+    run("convert", model, there, "--to", target, "-qq")
+    assert b"f0" not in there.read_bytes() and b"Column_0" not in there.read_bytes()
+    scores = predicted(there, data)
+    assert scores == pytest.approx(predicted(model, data), abs=1e-6)
+    assert run("predict", "-m", there, "--data", data).stderr.count("warning") == 0 or target == "xgboost-dump"

@@ -385,6 +385,8 @@ def test_the_gain_is_that_of_the_model_unless_another_is_given() -> None:
         said = "lmart: other does not say with which gain it was trained; measuring with exp2 (--gain says another)"
         assert (said in converted.stderr) == (gain == "exp2")
         assert said not in call("--data", "d.svm", "-m", "other", "--metric", "map").stderr
+    table = ",".join(map(str, range(51)))
+    assert "trained with" not in call("--data", "d.svm", "-m", "model.json", "--gain", table).stderr
     both = call("--data", "d.svm", "-m", "other", "model.json", "--json")  # the gain of the model that says it
     assert "measuring with linear" in both.stderr
 

@@ -37,6 +37,8 @@ class Document:
         self.kind = booster.get("name")
         if not isinstance(self.kind, str) or self.kind not in ("gbtree", "dart"):
             self.refuse(f"the model is of kind {shown(self.kind)}, and lmart reads trees only: gbtree and dart")
+        if "learner_train_param" in self.learner and "model" not in booster:
+            self.refuse("these are settings without a model, as save_config gives them; save the model with save_model")
         self.weights = self.numbers(booster, "weight_drop") if self.kind == "dart" else None
         inner = self.item(booster, "gbtree", dict) if self.kind == "dart" else booster
         self.model = self.item(inner, "model", dict)

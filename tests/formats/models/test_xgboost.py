@@ -96,6 +96,16 @@ def test_what_a_model_says() -> None:
     assert xgboost_json.read(text(huge), "file").feature_ids.tolist() == [1]
 
 
+def test_names_like_those_of_version_1() -> None:
+    whole = document(tree(), feature_names=["f0", "f1"])
+    assert xgboost_json.read(text(whole), "file").feature_names == ("f0", "f1")  # of a DataFrame
+    whole["version"] = [1, 5, 2]  # which also names columns of arrays so
+    assert xgboost_json.read(text(whole), "file").feature_names is None
+    whole["learner"]["feature_names"] = ["0", "1"]
+    whole["version"] = [2, 0, 1]
+    assert xgboost_json.read(text(whole), "file").feature_names is None
+
+
 @pytest.mark.parametrize("spelling", ["0.25", "2.5E-1", "[2.5E-1]", "[0.25]", 0.25])
 def test_base_scores(spelling: Any) -> None:
     whole = document(tree(), parameters={"base_score": spelling})
@@ -264,6 +274,8 @@ def test_refused_models() -> None:
         return refusal(xgboost_json.read, text(whole))
 
     assert "gbtree and dart" in words(document(gradient_booster={"name": "gblinear", "model": {}}))
+    settings = {"gradient_booster": {"name": "gbtree"}, "learner_train_param": {"booster": "gbtree"}}
+    assert "these are settings without a model, as save_config gives them" in words(document(**settings))
     assert "several outputs" in words(document(tree(), parameters={"num_class": "3"}))
     assert "several outputs" in words(document(tree(), parameters={"num_target": "2"}))
     assert "not one number" in words(document(tree(), parameters={"base_score": "[1.0,2.0]"}))
