@@ -8,7 +8,7 @@ from lmart.array_types import Float64Array, Int32Array, Int64Array
 from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
 
 Keys = Float64Array | Int64Array
-COUNTED = 256  # documents of a query up to which comparing each with each, in vector code, beats sorting
+MOST_COUNTED = 256  # documents of a query up to which comparing each with each, in vector code, beats sorting
 
 
 @inner_kernel
@@ -34,10 +34,10 @@ def order_documents(
     query_offsets : int64[n_queries + 1], in
     first_query, last_query : the queries first_query..last_query - 1 are sorted, in
     order         : int32[n], in: of each query any permutation of its rows, best a guess such as the last order; out
-    A query of more than COUNTED documents is sorted by insertion from the guess, and one that needs more than a few
-    moves a document by merging.
+    A query of more than MOST_COUNTED documents is sorted by insertion from the guess, or by merging if that needs more
+    than a few moves a document.
     Parallel: the caller runs ranges of queries side by side; a query writes only its own range of the order.
-    Cost: O(n^2 / vector) for a query of n <= COUNTED; beyond, O(n) if the guess is right, else O(n log n).
+    Cost: O(n^2 / vector) for a query of n <= MOST_COUNTED; beyond, O(n) if the guess is right, else O(n log n).
     """
     largest = longest_query(query_offsets, first_query, last_query)
     keys = np.empty(largest, np.float64)
@@ -47,7 +47,7 @@ def order_documents(
         start = query_offsets[q]
         rows = order[start : query_offsets[q + 1]]
         n = len(rows)
-        if n <= COUNTED:
+        if n <= MOST_COUNTED:
             rank_by_counting(scores[start : start + n], start, spare_rows, rows)
             continue
         for k in range(n):

@@ -11,7 +11,7 @@ import numpy as np
 from lmart.array_types import Int32Array, Int64Array, UInt8Array, UInt32Array
 from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
 
-BLOCK = 256  # sums that are looked at together for those that need more bits
+BLOCK_SUMS = 256  # sums that are looked at together for those that need more bits
 
 
 @inner_kernel
@@ -49,8 +49,8 @@ def shorten_sums(
     long_sums   : int64[k], these sums, out
     """
     n_long, n = 0, len(sums)
-    for first in range(0, n, BLOCK):
-        last = min(first + BLOCK, n)
+    for first in range(0, n, BLOCK_SUMS):
+        last = min(first + BLOCK_SUMS, n)
         further_bits = np.int64(0)
         for place in range(np.uint64(first), np.uint64(last)):
             both = sums[place]

@@ -19,7 +19,7 @@ from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array, U
 from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
 from lmart.kernels.row_arrays import RowArrays
 
-BLOCK = 128  # documents processed together, a byte each: their codes and bitvectors stay in the nearest caches
+BLOCK_ROWS = 128  # documents processed together, a byte each: their codes and bitvectors stay in the nearest caches
 # Where the parts of a mask word start, from the low bits up; the lowest eight are the mask.
 _CODE, _FLIP, _BYTE, _COLUMN = np.uint64(8), np.uint64(16), np.uint64(17), np.uint64(40)
 GAP = 9  # between the cells of two features: at a power of two apart they would push each other out of the cache
@@ -196,17 +196,17 @@ def code_rows(
     buffers: CellBuffers,
     codes: UInt8Array,
 ) -> None:
-    """Write the codes of at most BLOCK rows, first:stop.
+    """Write the codes of at most BLOCK_ROWS rows, first:stop.
 
     rows        : RowArrays, in
     column_map  : int32[n_data_columns], feature of the model for each data column, n_features for none, in
     first, stop : int64, the rows of this call
     plan        : CodingPlan, in
     buffers     : CellBuffers, overwritten
-    codes       : uint8[n_coded, BLOCK], a row for each coded column, out
+    codes       : uint8[n_coded, BLOCK_ROWS], a row for each coded column, out
 
     Equation: code = min(max(#{j : t_j < x} - start, 0), 255), or table[#{j : t_j < x}].
-    Parallel: writes only what the caller owns. Cost: O(cells x log thresholds + BLOCK x n_coded + n_features).
+    Parallel: writes only what the caller owns. Cost: O(cells x log thresholds + BLOCK_ROWS x n_coded + n_features).
     """
     group_cells(rows, column_map, first, stop, buffers)
     ends, cell_values, cell_rows, below = buffers.ends, buffers.values, buffers.rows, buffers.below
@@ -240,25 +240,25 @@ def code_rows(
 
 @kernel
 def add_trees(trees: MaskedTrees, codes: UInt8Array, bitvectors: UInt8Array, sums: Float64Array) -> None:
-    """Add to the sum of each of BLOCK documents its leaf value in every tree, in tree order.
+    """Add to the sum of each of BLOCK_ROWS documents its leaf value in every tree, in tree order.
 
     trees      : MaskedTrees, in
-    codes      : uint8[n_coded, BLOCK], in
-    bitvectors : uint8[>= trees.n_bytes, BLOCK], overwritten
-    sums       : float64[BLOCK], in and out
+    codes      : uint8[n_coded, BLOCK_ROWS], in
+    bitvectors : uint8[>= trees.n_bytes, BLOCK_ROWS], overwritten
+    sums       : float64[BLOCK_ROWS], in and out
 
     Equation: where (code of the column, complemented if flip) > code of the mask word, the bitvector byte loses the
     bits that are not in the mask; the leaf is the lowest bit of the first byte that is not 0; sum += its value. A sum
     of two float32 numbers, made in float64 and rounded to float32, is their float32 sum.
-    Parallel: writes only what the caller owns. Cost: O(BLOCK x masks / documents of one vector).
+    Parallel: writes only what the caller owns. Cost: O(BLOCK_ROWS x masks / documents of one vector).
     """
     mask_offsets, masks, leaf_offsets = trees.mask_offsets, trees.masks, trees.leaf_offsets
     leaf_values, lowest_bits = trees.leaf_values, trees.lowest_bits
     byte = np.uint64(0xFF)
     eight = np.uint64(8)
     one = np.uint64(1)
-    leaf_bytes = np.empty(BLOCK, np.uint32)  # place of the first byte that is not 0
-    bits = np.empty(BLOCK, np.uint8)  # and that byte
+    leaf_bytes = np.empty(BLOCK_ROWS, np.uint32)  # place of the first byte that is not 0
+    bits = np.empty(BLOCK_ROWS, np.uint8)  # and that byte
     for t in range(np.uint64(len(leaf_offsets) - 1)):
         first_leaf = leaf_offsets[t]
         n_bytes = (leaf_offsets[np.uint64(t) + one] - first_leaf + np.uint64(7)) >> np.uint64(3)
@@ -271,22 +271,22 @@ def add_trees(trees: MaskedTrees, codes: UInt8Array, bitvectors: UInt8Array, sum
             flip = np.uint8(byte * ((word >> _FLIP) & one))
             code = np.uint8((word >> _CODE) & byte)
             mask = np.uint8(word & byte)
-            for d in range(BLOCK):
+            for d in range(BLOCK_ROWS):
                 bitvector[d] &= mask if np.uint8(column[d] ^ flip) > code else np.uint8(255)
-        for d in range(BLOCK):
+        for d in range(BLOCK_ROWS):
             leaf_bytes[d] = 0
             bits[d] = bitvectors[0, d]
         for p in range(one, n_bytes):
             bitvector = bitvectors[p]
             number = np.uint32(p)
-            for d in range(BLOCK):
+            for d in range(BLOCK_ROWS):
                 leaf_bytes[d] = number if bits[d] == 0 else leaf_bytes[d]
                 bits[d] = bitvector[d] if bits[d] == 0 else bits[d]
-        for d in range(BLOCK):
+        for d in range(BLOCK_ROWS):
             leaf = np.uint64(leaf_bytes[d]) * eight + np.uint64(lowest_bits[np.uint64(bits[d])])
             sums[d] += leaf_values[first_leaf + leaf]
         if trees.in_float32:
-            for d in range(BLOCK):
+            for d in range(BLOCK_ROWS):
                 sums[d] = np.float64(np.float32(sums[d]))
 
 
@@ -315,8 +315,8 @@ def score_rows(
     Parallel: the caller gives each call its own rows; this writes only scores[first:stop].
     """
     most_cells = 0
-    for start in range(first, stop, BLOCK):
-        most_cells = max(most_cells, rows.offsets[min(start + BLOCK, stop)] - rows.offsets[start])
+    for start in range(first, stop, BLOCK_ROWS):
+        most_cells = max(most_cells, rows.offsets[min(start + BLOCK_ROWS, stop)] - rows.offsets[start])
     n_features = len(plan.grid_starts)
     most_cells += GAP * (n_features + 1)
     buffers = CellBuffers(
@@ -325,11 +325,11 @@ def score_rows(
         np.empty(most_cells, np.uint32),
         np.empty(most_cells, np.uint32),
     )
-    codes = np.empty((len(plan.absent_codes), BLOCK), np.uint8)
-    bitvectors = np.empty((trees.n_bytes, BLOCK), np.uint8)
-    sums = np.empty(BLOCK, np.float64)
-    for start in range(first, stop, BLOCK):
-        n = min(BLOCK, stop - start)
+    codes = np.empty((len(plan.absent_codes), BLOCK_ROWS), np.uint8)
+    bitvectors = np.empty((trees.n_bytes, BLOCK_ROWS), np.uint8)
+    sums = np.empty(BLOCK_ROWS, np.float64)
+    for start in range(first, stop, BLOCK_ROWS):
+        n = min(BLOCK_ROWS, stop - start)
         code_rows(rows, column_map, start, start + n, plan, buffers, codes)
         sums[:] = base_score
         add_trees(trees, codes, bitvectors, sums)

@@ -14,7 +14,7 @@ import numpy as np
 from lmart.array_types import Float64Array, Int32Array, Int64Array
 from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
 from lmart.kernels.row_arrays import RowArrays
-from lmart.kernels.shap_arrays import BLOCK, PathBuffers, Paths, Quadrature, Trees
+from lmart.kernels.shap_arrays import BLOCK_ROWS, PathBuffers, Paths, Quadrature, Trees
 
 
 @inner_kernel
@@ -123,8 +123,8 @@ def add_contributions(
 
     paths      : Paths, in
     quadrature : Quadrature, for the longest path, in
-    cells      : float64[n_features + 1, BLOCK], values of the rows, in
-    sums       : float64[n_features + 1, BLOCK], contributions, in and out
+    cells      : float64[n_features + 1, BLOCK_ROWS], values of the rows, in
+    sums       : float64[n_features + 1, BLOCK_ROWS], contributions, in and out
     buffers    : PathBuffers, overwritten
     """
     # In one piece: the three steps of a short path take little longer than calls that hand over so many arrays.
@@ -141,7 +141,7 @@ def add_contributions(
             open_below = low == -np.inf
             with_missing = paths.missing_inside[begin + j]
             feature_cells = cells[features[begin + j]]
-            for r in range(BLOCK):
+            for r in range(BLOCK_ROWS):
                 x = feature_cells[r]
                 if np.isnan(x):
                     inside[j, r] = 1.0 if with_missing else 0.0
@@ -150,24 +150,24 @@ def add_contributions(
                 integrals[j, r] = 0.0
         for q in range(quadrature.offsets[size], quadrature.offsets[size + 1]):
             t = points[q]
-            for r in range(BLOCK):
+            for r in range(BLOCK_ROWS):
                 after[r] = weights[q]
                 before[0, r] = 1.0
             for j in range(size):
                 unknown = fractions[begin + j] * (1.0 - t)
-                for r in range(BLOCK):
+                for r in range(BLOCK_ROWS):
                     factors[j, r] = unknown + inside[j, r] * t
                     before[j + 1, r] = before[j, r] * factors[j, r]
             for back in range(size):
                 j = size - 1 - back
-                for r in range(BLOCK):
+                for r in range(BLOCK_ROWS):
                     integrals[j, r] += before[j, r] * after[r]
                     after[r] *= factors[j, r]
         value = paths.leaf_values[leaf]
         for j in range(size):
             fraction = fractions[begin + j]
             feature_sums = sums[features[begin + j]]
-            for r in range(BLOCK):
+            for r in range(BLOCK_ROWS):
                 feature_sums[r] += value * (inside[j, r] - fraction) * integrals[j, r]
 
 
@@ -201,19 +201,19 @@ def explain_rows(
     offsets, columns, values = rows.offsets, rows.columns, rows.values
     n_features = contributions.shape[1]
     longest = len(quadrature.offsets) - 2
-    cells = np.empty((n_features + 1, BLOCK), np.float64)
-    sums = np.empty((n_features + 1, BLOCK), np.float64)
+    cells = np.empty((n_features + 1, BLOCK_ROWS), np.float64)
+    sums = np.empty((n_features + 1, BLOCK_ROWS), np.float64)
     buffers = PathBuffers(
-        np.empty((longest + 1, BLOCK), np.float64),
-        np.empty((longest + 1, BLOCK), np.float64),
-        np.empty((longest + 1, BLOCK), np.float64),
-        np.empty(BLOCK, np.float64),
-        np.empty((longest + 1, BLOCK), np.float64),
+        np.empty((longest + 1, BLOCK_ROWS), np.float64),
+        np.empty((longest + 1, BLOCK_ROWS), np.float64),
+        np.empty((longest + 1, BLOCK_ROWS), np.float64),
+        np.empty(BLOCK_ROWS, np.float64),
+        np.empty((longest + 1, BLOCK_ROWS), np.float64),
     )
-    for start in range(first, stop, BLOCK):
-        n = min(BLOCK, stop - start)
+    for start in range(first, stop, BLOCK_ROWS):
+        n = min(BLOCK_ROWS, stop - start)
         for f in range(n_features):
-            for r in range(BLOCK):
+            for r in range(BLOCK_ROWS):
                 cells[f, r] = absent
                 sums[f, r] = 0.0
         for r in range(n):

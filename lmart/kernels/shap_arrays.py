@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array
 
-BLOCK = 16  # rows processed together
+BLOCK_ROWS = 16  # rows processed together
 
 
 class Trees(NamedTuple):
@@ -66,13 +66,13 @@ class Quadrature(NamedTuple):
 
 
 class PathBuffers(NamedTuple):
-    """Working arrays for the path to one leaf and BLOCK rows, overwritten for each leaf.
+    """Working arrays for the path to one leaf and BLOCK_ROWS rows, overwritten for each leaf.
 
-    inside    : float64[longest + 1, BLOCK], 1 where a row meets a condition, else 0
-    factors   : float64[longest + 1, BLOCK], of each condition in the integrand
-    before    : float64[longest + 1, BLOCK], product of the factors of earlier conditions
-    after     : float64[BLOCK], product of the weight and the factors of later conditions
-    integrals : float64[longest + 1, BLOCK], of the product of the other conditions' factors
+    inside    : float64[longest + 1, BLOCK_ROWS], 1 where a row meets a condition, else 0
+    factors   : float64[longest + 1, BLOCK_ROWS], of each condition in the integrand
+    before    : float64[longest + 1, BLOCK_ROWS], product of the factors of earlier conditions
+    after     : float64[BLOCK_ROWS], product of the weight and the factors of later conditions
+    integrals : float64[longest + 1, BLOCK_ROWS], of the product of the other conditions' factors
     """
 
     inside: Float64Array

@@ -47,8 +47,8 @@ def test_sums_come_back(pairs: list[tuple[int, int]]) -> None:
 
 def test_blocks_are_told_apart() -> None:
     """Long sums first and last in a block and in one that is not full; the largest that is not long."""
-    sums = np.zeros(2 * packed_sums.BLOCK + 5, np.int64)
-    where = [0, packed_sums.BLOCK - 1, packed_sums.BLOCK, len(sums) - 1]
+    sums = np.zeros(2 * packed_sums.BLOCK_SUMS + 5, np.int64)
+    where = [0, packed_sums.BLOCK_SUMS - 1, packed_sums.BLOCK_SUMS, len(sums) - 1]
     sums[where] = [-(2**62), 2**20, ((2**19 - 1) << 32) + 2**20 - 1, 2**51]
     n_long, (_, _, places, _) = shortened(sums, 4)
-    assert places[:n_long].tolist() == [0, packed_sums.BLOCK - 1, len(sums) - 1]
+    assert places[:n_long].tolist() == [0, packed_sums.BLOCK_SUMS - 1, len(sums) - 1]

@@ -40,7 +40,7 @@ def code(
     absent_codes = reference.scoring.code_rows([{}], thresholds, coded, absent)[0]
     missing_codes = reference.scoring.code_rows([{}], thresholds, coded, math.nan)[0]
     cells = sparse([{n_features: 5.0} | {n_features - 1 - column: x for column, x in row.items()} for row in rows])
-    codes = np.full((len(coded) + 1, scoring.BLOCK), UNTOUCHED, np.uint8)
+    codes = np.full((len(coded) + 1, scoring.BLOCK_ROWS), UNTOUCHED, np.uint8)
     size = len(cells.columns) + scoring.GAP * (n_features + 1)
     plan = scoring.CodingPlan(
         starts.astype(np.uint32),
@@ -90,8 +90,8 @@ def test_codes_stay_in_their_piece_of_many_thresholds(n: int) -> None:
     thresholds = {0: [0.5], 1: [float(i) for i in range(n)]}
     coded = [(0, 0, True), (1, 0, True), (1, 0, False), (1, 255, False), (1, 510, True)]
     rows = [{1: x} for x in around(thresholds[1])]
-    for start in range(0, len(rows), scoring.BLOCK):
-        block = rows[start : start + scoring.BLOCK]
+    for start in range(0, len(rows), scoring.BLOCK_ROWS):
+        block = rows[start : start + scoring.BLOCK_ROWS]
         assert code(block, thresholds, coded, 0.0) == reference.scoring.code_rows(block, thresholds, coded, 0.0)
 
 
@@ -113,9 +113,9 @@ LOWEST_BITS = np.array([0] + [(byte & -byte).bit_length() - 1 for byte in range(
 
 
 def add(trees: list[tuple[list[tuple[int, int, bool, int, int]], list[float]]], codes: np.ndarray) -> list[float]:
-    """Run the kernel over trees of (masks, leaf values), for codes[n_coded, BLOCK], from sums of 0."""
+    """Run the kernel over trees of (masks, leaf values), for codes[n_coded, BLOCK_ROWS], from sums of 0."""
     most = max(len(values) for _, values in trees)
-    sums = np.zeros(scoring.BLOCK)
+    sums = np.zeros(scoring.BLOCK_ROWS)
     n_bytes = -(-most // 8)
     masked = scoring.MaskedTrees(
         np.cumsum([0, *(len(masks) for masks, _ in trees)]).astype(np.uint64),
@@ -127,7 +127,7 @@ def add(trees: list[tuple[list[tuple[int, int, bool, int, int]], list[float]]], 
         False,
         1.0,
     )
-    scoring.add_trees(masked, codes, np.full((n_bytes, scoring.BLOCK), UNTOUCHED, np.uint8), sums)
+    scoring.add_trees(masked, codes, np.full((n_bytes, scoring.BLOCK_ROWS), UNTOUCHED, np.uint8), sums)
     shown: list[float] = sums.tolist()
     return shown
 
@@ -136,7 +136,7 @@ def test_planted_masks() -> None:
     stump = ([(1, 0, False, 4, 0b11111110)], [-1.0, 2.0])
     flipped = ([(0, 0, True, 254 - 7, 0b11111110)], [100.0, 200.0])  # the leaf of `code > 7` comes first
     alone: tuple[list[tuple[int, int, bool, int, int]], list[float]] = ([], [10.0])
-    codes = np.zeros((2, scoring.BLOCK), np.uint8)
+    codes = np.zeros((2, scoring.BLOCK_ROWS), np.uint8)
     codes[:, :5] = [[7, 8, 7, 255, 0], [4, 5, 255, 0, 3]]
     assert add([stump, alone, flipped], codes)[:5] == [209.0, 112.0, 212.0, 109.0, 209.0]
 
@@ -157,9 +157,9 @@ def test_masks_equal_their_twin(seed: int, n_leaves: int) -> None:
         stay = 1 << (n_leaves - 1) % 8
         masks = [(c, p, f, t, m | stay if p == last else m) for c, p, f, t, m in masks]
         trees.append((masks, [rng.uniform(-1, 1) for _ in range(n_leaves)]))
-    codes = np.array([[rng.randrange(256) for _ in range(scoring.BLOCK)] for _ in range(3)], np.uint8)
+    codes = np.array([[rng.randrange(256) for _ in range(scoring.BLOCK_ROWS)] for _ in range(3)], np.uint8)
     expected = []
-    for document in range(scoring.BLOCK):
+    for document in range(scoring.BLOCK_ROWS):
         total = 0.0
         for masks, values in trees:
             total += values[reference.scoring.first_leaf(masks, n_leaves, codes[:, document].tolist())]

@@ -40,8 +40,10 @@ class PairObjective(Objective):
         task, order, offsets = self.task, self._order, self.task.query_offsets
         task.pool.run(ordering.order_documents, [(scores, offsets, *queries, order) for queries in task.ranges])
         ranked = RankedQueries(scores, task.query_weights, offsets, order)
-        fixed = ranked, self._weighting, self._settings
-        task.pool.run(pair_gradients.pair_gradients, [(*fixed, *queries, out) for queries in task.ranges])
+        task.pool.run(
+            pair_gradients.pair_gradients,
+            [(ranked, self._weighting, self._settings, *queries, out) for queries in task.ranges],
+        )
 
 
 def _equal(task: Task, kind: int = pair_weights.EQUAL, relevance: Float64Array | None = None) -> PairWeighting:

@@ -46,16 +46,18 @@ class YetiRank(Objective):
 
     def _write(self, scores: Float64Array, round_number: int, out: Gradients) -> None:
         task, settings, exponentials = self.task, self._settings, self._exponentials
-        offsets, first_row = task.query_offsets, task.first_row
+        offsets = task.query_offsets
         task.pool.run(
             listwise.write_softmax_numerators,
             [(scores, offsets, settings.sigma, *queries, exponentials) for queries in task.ranges],
         )
         by_row = RankedQueries(scores, task.query_weights, offsets, self._rows)
         key = round_key(task.settings.seed, round_number)
-        orders = neighbour_pairs.RandomOrders(key, ORDERS, self._rank_weights, first_row)
-        fixed = by_row, exponentials, self.relevance, orders, settings
-        task.pool.run(neighbour_pairs.neighbour_gradients, [(*fixed, *queries, out) for queries in task.ranges])
+        orders = neighbour_pairs.RandomOrders(key, ORDERS, self._rank_weights, task.first_row)
+        task.pool.run(
+            neighbour_pairs.neighbour_gradients,
+            [(by_row, exponentials, self.relevance, orders, settings, *queries, out) for queries in task.ranges],
+        )
 
 
 OBJECTIVE = YetiRank

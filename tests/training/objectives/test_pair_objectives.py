@@ -18,9 +18,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmart.gains import Gain
-from lmart.settings import TrainSettings
+from lmart.settings import OBJECTIVES, TrainSettings
 from lmart.threads import WorkerPool
 from lmart.training.boosting import train
+from lmart.training.objectives.pairs import WEIGHTINGS
 
 POOL = WorkerPool(1)
 PLAIN = TrainSettings(truncation=0, normalize=False)
@@ -173,6 +174,10 @@ def test_the_best_are_pushed_up_and_the_worst_down(
         assert (g[objective.relevance == best] <= 0).all() and (g[objective.relevance == worst] >= 0).all()
     else:
         assert not g.any() and not h.any() and objective.n_queries_without_pairs() == 1
+
+
+def test_each_objective_of_pairs_has_its_weights() -> None:
+    assert set(WEIGHTINGS) == {kind.name for kind in OBJECTIVES.values() if kind.module == "pairs"}
 
 
 @ALL
