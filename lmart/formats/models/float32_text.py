@@ -13,7 +13,7 @@ from lmart.formats.models.thresholds import next32, previous32
 
 _NUMBER = r"[ \t\r\n]*[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,9})?"
 _DECIMAL = re.compile(_NUMBER + r"[ \t\r\n]*")
-_JAVA = re.compile(rf"({_NUMBER})[fFdD][ \t\r\n]*")
+_JAVA = re.compile(rf"({_NUMBER})[fFdD]?[ \t\r\n]*")
 LONGEST = 1000  # characters of a number
 
 
@@ -22,10 +22,10 @@ def is_decimal(text: str) -> bool:
     return len(text) <= LONGEST and _DECIMAL.fullmatch(text) is not None
 
 
-def without_letter(text: str) -> str:
-    """Return the text of a number without the letter of its type, as in 1.5f, which Java's Float.parseFloat takes."""
+def java_decimal(text: str) -> str | None:
+    """Return the plain decimal number in a text for Java's Float.parseFloat, which takes a type letter as in 1.5f."""
     found = _JAVA.fullmatch(text) if len(text) <= LONGEST else None
-    return text if found is None else found[1]
+    return None if found is None else found[1]
 
 
 def nearest32(texts: Sequence[str], numbers: Float64Array) -> Float32Array:

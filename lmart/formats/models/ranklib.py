@@ -85,7 +85,7 @@ def read(content: bytes, path: str) -> Ensemble:
             " bags of one tree are read",
             path,
         )
-    said = {key.decode(): int(number) for key, number in SAID.findall(content)}
+    said = {key.decode(): int(number) for key, number in SAID.findall(content.partition(b"<")[0])}
     if is_forest and (bags := said.get("bags", len(found.ensemble_sizes))) != len(found.ensemble_sizes):
         what = f"it says {counted(bags, 'bag')} and has {len(found.ensemble_sizes):,}"
         raise ModelError(f"{what}; the file was cut or put together, copy it again", path)

@@ -17,7 +17,7 @@ import numpy as np
 
 from lmart.array_types import Float32Array, Int64Array
 from lmart.errors import ModelError, counted, first_repeated, quote
-from lmart.formats.models.float32_text import is_decimal, nearest32, shortest32, without_letter
+from lmart.formats.models.float32_text import java_decimal, nearest32, shortest32
 from lmart.formats.models.json_text import parse_json, spelled
 from lmart.formats.models.node_lists import JsonObject, NodeLists, is_number
 from lmart.formats.models.plain_sum import (
@@ -36,11 +36,10 @@ from lmart.scoring.ensemble import Ensemble, FlatTrees, flatten
 CLASS = "org.apache.solr.ltr.model.MultipleAdditiveTreesModel"
 SLACK = np.float32(1e-6)  # what Solr adds to a threshold
 NULLS = "isNullSameAsZero"
-KEYS = {  # those that Solr knows; it refuses others
-    "params": ("trees", NULLS),
-    "tree": ("weight", "root"),
-    "node": ("feature", "threshold", "missing", "left", "right", "value"),
-}
+# The keys that Solr knows; it refuses others.
+PARAMS_KEYS = {"trees", NULLS}
+TREE_KEYS = {"weight", "root"}
+NODE_KEYS = {"feature", "threshold", "missing", "left", "right", "value"}
 NULL_NEEDS = (
     'missing values need Solr 9.2 or later, and "defaultValue": "NaN" in the feature store for each feature that may'
     " have no value"
@@ -71,7 +70,8 @@ class _Nodes(NodeLists):
         number : of the tree, from 1
         node   : of any keys and values
         """
-        self.refuse_unknown(number, node, "node")
+        if not node.keys() <= NODE_KEYS:
+            self.refuse_unknown(number, node, "node", NODE_KEYS)
         name = node.get("feature")
         if name is None:
             if node.get("left") is not None or node.get("right") is not None:
@@ -91,15 +91,16 @@ class _Nodes(NodeLists):
         self.missing.append(missing if self._has_nulls else None)
         return node["left"], node["right"]
 
-    def refuse_unknown(self, number: int, found: JsonObject, kind: str) -> None:
+    def refuse_unknown(self, number: int, found: JsonObject, kind: str, known: set[str]) -> None:
         """Refuse a tree or node with a key that Solr does not know.
 
         number : of the tree, from 1
         found  : the tree or node
         kind   : which of the two
+        known  : the keys that Solr knows
         """
         for key in found:
-            if key not in KEYS[kind]:
+            if key not in known:
                 self.refuse(number, f"a {kind} has the key {quote(key)}, which Solr does not know")
 
 
@@ -131,7 +132,7 @@ def read(content: bytes, path: str) -> Ensemble:
     if not isinstance(params, dict) or not isinstance(trees, list):
         raise ModelError("'params' has no list of 'trees'; the model is damaged", path)
     for key in params:
-        if key not in KEYS["params"]:
+        if key not in PARAMS_KEYS:
             raise ModelError(f"'params' has the key {quote(key)}, which Solr does not know; remove it", path)
     nulls_are_zeros = params.get(NULLS, True)
     if type(nulls_are_zeros) is not bool:
@@ -143,7 +144,7 @@ def read(content: bytes, path: str) -> Ensemble:
     for number, tree in enumerate(trees, 1):
         if not isinstance(tree, dict) or "weight" not in tree or "root" not in tree:
             nodes.refuse(number, "there is no 'weight' or no 'root'")
-        nodes.refuse_unknown(number, tree, "tree")
+        nodes.refuse_unknown(number, tree, "tree", TREE_KEYS)
         weights.append(tree["weight"])
         nodes.walk(number, tree["root"])
     is_plain = names == ordered and all(map(NUMBERED.fullmatch, names))
@@ -206,14 +207,18 @@ def _lay_out(nodes: _Nodes, weights: list[object]) -> PlainNodes:
 def _float32(entries: Sequence[object], key: str, path: str) -> Float32Array:
     """Return numbers and numbers in texts as float32; a text is rounded once, a number as a float64."""
     lowest = ("-Infinity",) if key == "threshold" else ()
+    texts: list[str] = []
     numbers: list[float] = []
-    bare = [without_letter(entry) if type(entry) is str else entry for entry in entries]
-    for entry in bare:
-        is_text = type(entry) is str and (is_decimal(entry) or entry in lowest)
-        if not is_text and not (is_number(entry) and abs(entry) <= 2**1000):
+    for entry in entries:
+        if type(entry) is str and (text := entry if entry in lowest else java_decimal(entry)) is not None:
+            texts.append(text)
+            numbers.append(float(text))
+        elif is_number(entry) and abs(entry) <= 2**1000:
+            texts.append("")
+            numbers.append(float(entry))
+        else:
             raise ModelError(f"a '{key}' is {spelled(entry)}, not a finite number", path)
-        numbers.append(float(entry))  # type: ignore[arg-type]
-    return nearest32([entry if type(entry) is str else "" for entry in bare], np.array(numbers, np.float64))
+    return nearest32(texts, np.array(numbers, np.float64))
 
 
 def write(ensemble: Ensemble) -> WrittenModel:

@@ -14,7 +14,7 @@ import numpy as np
 
 from lmart.array_types import BoolArray, Float64Array, Int64Array
 from lmart.errors import ModelError, counted, quote, visible
-from lmart.formats.models.float32_text import LONGEST, is_decimal, without_letter
+from lmart.formats.models.float32_text import LONGEST, is_decimal, java_decimal
 from lmart.formats.models.tree_building import PlainNodes
 from lmart.formats.models.tree_xml_layout import TreeTexts, read_usual_layout
 
@@ -246,8 +246,8 @@ class _Handlers:
 
     def number(self, text: str, what: str) -> str:
         """Return the text of a decimal number, for RankLib without the letter of a Java type; refuse all else."""
-        number = without_letter(text) if self.by_position else text
-        if not is_decimal(number):
+        number = java_decimal(text) if self.by_position else text if is_decimal(text) else None
+        if number is None:
             raise self.refuse(f"{what} is {quote(text)}, not a finite number")
         return number
 
