@@ -19,7 +19,7 @@ from helpers import training_runs
 from helpers.commands import run
 from helpers.paths import ROOT
 from helpers.trees import ensembles, grow, plain_scores
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lmart.errors import ModelError, OutputError
@@ -77,6 +77,15 @@ def assert_same(a: Ensemble, b: Ensemble) -> None:
             if left is not None:
                 assert left.dtype == right.dtype
                 assert left.tobytes() == right.tobytes()
+
+
+@given(st.lists(st.text(min_size=1, max_size=4), min_size=3, max_size=3, unique=True))
+@example(["1", "01", "1.0"])
+@example([" ", "\u2028", '","'])
+@example(["\x00", "\ufeff", "label"])
+def test_names_of_any_characters_are_read_back_equal(names: list[str]) -> None:
+    ensemble = Ensemble((), np.array([2, 5, 9]), tuple(names))
+    assert model_from_json(model_to_json(ensemble).encode(), "m").feature_names == tuple(names)
 
 
 @given(

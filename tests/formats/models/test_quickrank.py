@@ -115,6 +115,22 @@ def test_fewer_trees_than_the_head_says_are_told() -> None:
         assert read(TEXT.replace("<trees>100<", f"<trees>{said}<")).settings == {"source": "QuickRank LAMBDAMART"}
 
 
+@pytest.mark.parametrize(
+    ("key", "old", "new", "is_obeyed"),
+    [
+        ("weight", 'weight="0.7"', 'weight="0.8"', True),
+        ("id", 'id="1"', 'id="7"', False),
+        ("another attribute", 'weight="0.7"', 'weight="0.7" depth="3"', False),
+        ("shrinkage", "<shrinkage>0.1<", "<shrinkage>9<", False),
+        ("type", "<type>LAMBDAMART<", "<type>DART<", False),
+        ("another element of the head", "<shrinkage>", "<sample_type>UNIFORM</sample_type><shrinkage>", False),
+    ],
+)
+def test_keys_are_obeyed_as_by_quickrank(key: str, old: str, new: str, is_obeyed: bool) -> None:
+    assert old in TEXT, key
+    assert (scores(read(TEXT.replace(old, new)), ROWS) != scores(read(TEXT), ROWS)) is is_obeyed
+
+
 REFUSED = {
     "more trees": (TEXT.replace("<trees>100<", "<trees>1<"), "m: it says 1 tree and has 2"),
     "random forest": (TEXT.replace("LAMBDAMART", "RANDOMFOREST"), "m: a QuickRank model of type 'RANDOMFOREST' is not"),

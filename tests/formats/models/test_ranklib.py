@@ -107,6 +107,22 @@ def test_other_layouts_of_the_same_model(text: str) -> None:
     assert scores(read(text), ROWS) == scores(read(TEXT), ROWS)
 
 
+@pytest.mark.parametrize(
+    ("key", "old", "new", "is_obeyed"),
+    [
+        ("weight", 'weight="0.1"', 'weight="0.2"', True),
+        ("id", 'id="1"', 'id="7"', False),
+        ("pos", 'pos="left"', 'pos="right"', False),
+        ("another attribute", 'weight="0.1"', 'weight="0.1" depth="3"', False),
+        ("another line of the head", HEAD, HEAD + "## Learning rate = 9\n## Stop early = 1\n", False),
+        ("kind", "## LambdaMART", "## MART", False),
+    ],
+)
+def test_keys_are_obeyed_as_by_ranklib(key: str, old: str, new: str, is_obeyed: bool) -> None:
+    assert old in TEXT, key
+    assert (scores(read(TEXT.replace(old, new)), ROWS) != scores(read(TEXT), ROWS)) is is_obeyed
+
+
 def test_the_position_of_a_split_decides_whatever_it_says() -> None:
     swapped = TEXT.replace('"left"', '"?"').replace('"right"', '"left"').replace('"?"', '"right"')
     assert scores(read(swapped), ROWS) == scores(read(TEXT), ROWS)
