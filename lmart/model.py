@@ -286,14 +286,14 @@ class Model:
         if ties == "docid":
             raise SettingsError("ties='docid' is for `lmart eval` alone; use 'input', 'reverse' or 'average'")
         measures = parse_measures(metric if isinstance(metric, str) else ",".join(metric), conventions)
-        data = X if isinstance(X, Dataset) else Dataset(X, y, qid)
         if isinstance(X, Dataset) and not (y is None and qid is None):
             raise ArrayError("a Dataset has its own y and qid; leave them out")
+        rows, column_map = match_columns(self.ensemble, X)
+        data = X if isinstance(X, Dataset) else Dataset(np.zeros((len(rows), 0)), y, qid)
         judged, weights = unbinned(data, "X", True), validation_metadata(data).weights
         remark = conventions.gain.remark(data.labels.max(initial=0.0))
         if remark is not None and any(one.kind.uses_gain for one in measures):
-            warnings.warn(remark, UserWarning, stacklevel=2)
-        rows, column_map = match_columns(self.ensemble, data)
+            warnings.warn(remark, UserWarning, stacklevel=3)
         scale = self.ensemble.settings.get("largest_label")
         if type(scale) is int and data.labels.max(initial=0.0) > scale >= 1:
             scale = None

@@ -85,6 +85,9 @@ def test_wrong_arrays_are_refused() -> None:
         model.predict(ROWS, feature_names=["a", "b", "c"])
     with pytest.raises(DataError, match="no feature of the data is in the model"):
         model.predict(ROWS, feature_ids=[1, 3, 4])
+    for wrong in (-1, 1.5, None, 2**63, np.ma.masked, ""):
+        with pytest.raises(ValueError, match=r"feature_ids holds '.*'; give whole numbers from 0 up"):
+            model.predict(ROWS, feature_ids=[wrong, 5, 9])  # type: ignore[list-item]
 
 
 def test_threads_may_share_a_model() -> None:
@@ -442,6 +445,16 @@ def test_labels_that_are_no_grades_are_warned_of() -> None:
         found = [str(one.message) for one in told if "give --gain linear" in str(one.message)]
         assert len(found) == 2 * warned, (largest, gain, metric)
         assert all(one.startswith(f"labels go up to {largest}, and with the gain exp2 each level") for one in found)
+
+
+def test_evaluate_leaves_out_columns_as_predict_does() -> None:
+    model = Model(sample_model(("a", "b", "c")))
+    plain = model.evaluate(Frame(BY_NAME), [1, 0], [1, 1])
+    with pytest.warns(UserWarning, match="1 of 4 features is not in the model: 'title'") as told:
+        assert model.evaluate(Frame({"title": ["red", "shoe"], **BY_NAME}), [1, 0], [1, 1]) == plain
+    assert told[0].filename == __file__
+    with pytest.raises(ValueError, match="y has 3 entries, but X has 2 rows"):
+        model.evaluate(Frame(BY_NAME), [1, 0, 1], [1, 1])
 
 
 def test_evaluate_takes_measures_in_a_list() -> None:

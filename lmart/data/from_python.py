@@ -170,10 +170,11 @@ class DensePieces:
     def between(self, start: int, stop: int) -> SparseRows:
         """Return rows start:stop; values of a C-ordered float64 array are a view of it."""
         k = stop - start
-        if len(self._columns) < k * self._m:
-            self._columns = np.tile(np.arange(self._m, dtype=np.int32), k)
+        columns = self._columns  # which another thread may replace
+        if len(columns) < k * self._m:
+            columns = self._columns = np.tile(np.arange(self._m, dtype=np.int32), k)
         values = np.ascontiguousarray(self._numbers(start, stop)).reshape(-1)
-        return SparseRows(np.arange(k + 1, dtype=np.int64) * self._m, self._columns[: k * self._m], values)
+        return SparseRows(np.arange(k + 1, dtype=np.int64) * self._m, columns[: k * self._m], values)
 
 
 def _columns_of_array(array: npt.NDArray[Any], what: str, places: Int64Array) -> Rows:

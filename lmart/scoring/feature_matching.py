@@ -173,18 +173,19 @@ class FeatureMatcher:
         data_has, model_has = bool((self._numbers == 0).any()), 0 in self._by_id
         if data_has == model_has:
             return None
+        data, model = np.sort(self._numbers), self._ensemble.feature_ids
+        new_ones = data[~np.isin(data, model)].tolist()
         if self.half_named is None:
-            data, model = np.sort(self._numbers), self._ensemble.feature_ids
-            if not self.unknown or not (_moved(data, model) if data_has else _moved(model, data)):
+            if not new_ones or not (_moved(data, model) if data_has else _moved(model, data)):
                 return None
         elif self.half_named != ("data" if model_has else "model"):
             return None
-        last = (int(self._numbers.max()), int(self._ensemble.feature_ids[-1]))
+        last = (int(data[-1]), int(model[-1]))
         first = (0, 1) if data_has else (1, 0)
         names = "" if self.half_named is None else f" (the {self.half_named} by the order of its names)"
         new = ""
-        if len(self.unknown) == 1:
-            new = f", or leave out {quote(self.unknown[0])} if it is new{self.how_to_leave_out}"
+        if len(new_ones) == 1:
+            new = f", or leave out '{new_ones[0]}' if it is new{self.how_to_leave_out}"
         return (
             f"the data numbers its features {first[0]} to {last[0]} and the model {first[1]} to {last[1]}{names}, so "
             f"that each would be taken for its neighbour; number them alike{new if not names else ''}"

@@ -69,8 +69,8 @@ def _chosen_labels(
     if feature_ids is None:
         return None
     ids = list(feature_ids)
-    if wrong := next((one for one in ids if not is_index(str(one))), None):
-        raise ArrayError(f"feature_ids holds {quote(str(wrong))}; give whole numbers from 0 up")
+    if wrong := [text for text in map(str, ids) if not is_index(text)]:
+        raise ArrayError(f"feature_ids holds {quote(wrong[0])}; give whole numbers from 0 up")
     return ids
 
 

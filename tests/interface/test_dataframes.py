@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import random
+import warnings
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +15,7 @@ from helpers.commands import run
 from helpers.paths import SAMPLE
 
 import lmart
+from lmart.array_types import Float64Array
 from lmart.data.python_dataset import unbinned
 from lmart.errors import DataError
 
@@ -87,6 +92,41 @@ def test_columns_with_numbers_keep_them_and_their_values(tmp_path: Path) -> None
             assert (model.predict(further) == scores).all()
         with pytest.warns(UserWarning, match="'title'"):
             assert (model.predict(lmart.Dataset(further.assign(title=1), DATA.labels, DATA.qid)) == scores).all()
+
+
+LABELS = ("012345", "1234", "abcd", "a17b", "9876", "0ab2")
+
+
+def test_a_frame_its_file_and_its_dataset_are_matched_alike(tmp_path: Path) -> None:
+    pd = pytest.importorskip("pandas")
+    rng, draw = np.random.default_rng(5), random.Random(5)
+    trained_on = [draw.sample(names, draw.randint(1, 4)) for names in LABELS for _ in range(2)]
+    scored = [draw.sample(names, draw.randint(1, 4)) for names in LABELS for _ in range(2)]
+    outcomes = set()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for columns in trained_on:
+            X = rng.random((20, len(columns)))
+            labels = X[:, 0] > 0.5
+            model = lmart.train(pd.DataFrame(X, columns=columns), labels, [1] * 20, trees=2, rankers=1, min_docs=1)
+            for others in scored:
+                frame = pd.DataFrame(rng.random((6, len(others))), columns=others)
+                frame.assign(label=1, qid=1).to_csv(tmp_path / "t.csv", index=False)
+                data = lmart.Dataset(frame, [1] * 6, [1] * 6)
+                found = [outcome(partial(model.predict_letor, tmp_path / "t.csv"))]
+                for given in (frame, data, lmart.read(tmp_path / "t.csv")):
+                    found.append(outcome(partial(model.predict, given, strict=False)))
+                assert found == found[:1] * 4, (columns, others)
+                outcomes.add(type(found[0]))
+    assert outcomes == {str, list}
+
+
+def outcome(predict: Callable[[], Float64Array]) -> list[float] | str:
+    """The scores, or how the sentence begins that says why there are none."""
+    try:
+        return list(predict())
+    except DataError as refusal:
+        return refusal.message[:20]
 
 
 def test_validation_sets_are_matched_by_their_labels_and_arrays_by_their_order() -> None:
