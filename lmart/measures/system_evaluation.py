@@ -105,7 +105,7 @@ class EvaluationResult:
 def distinct_names(paths: Sequence[str]) -> list[str]:
     """Return a name for each file: its base name, with as many folders before it as make it distinct.
 
-    paths : of the files; of one that is given twice the second is called `NAME#2`
+    paths : of the files; of a file that is given twice the second name is made by `numbered`
 
     >>> distinct_names(["a/run.txt", "b/run.txt", "c/scores.txt", "c/scores.txt"])
     ['a/run.txt', 'b/run.txt', 'scores.txt', 'scores.txt#2']
@@ -122,11 +122,26 @@ def distinct_names(paths: Sequence[str]) -> list[str]:
                 again = True
         if not again:
             break
-    seen: dict[str, int] = {}
-    distinct = []
+    return numbered(names)
+
+
+def numbered(names: Sequence[str]) -> list[str]:
+    """Return names of which no two are the same: the second NAME is NAME#2, or NAME#3 where that is taken.
+
+    names : that may be the same
+
+    >>> numbered(["a", "a", "a#2", "a"])
+    ['a', 'a#3', 'a#2', 'a#4']
+    """
+    taken = set(names)
+    distinct: list[str] = []
     for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        distinct.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
+        own, number = name, 1
+        while own in (taken if number > 1 else distinct):
+            number += 1
+            own = f"{name}#{number}"
+        taken.add(own)
+        distinct.append(own)
     return distinct
 
 

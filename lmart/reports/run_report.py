@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from lmart.errors import DataError, quote, visible
+from lmart.measures.system_evaluation import numbered
 from lmart.reports.model_summary import FeatureImportance, changed_settings
 from lmart.streams import read_all
 from lmart.strict_json import NotStrict, check_numbers, strict_json
 
 KEYS = ("settings", "rounds", "rankers", "metric")
 """What a report holds and no other file of lmart does."""
+ROUNDING = 1e-9  # by which a share may be above 1
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ class RunReport:
             for place, round_number in enumerate(one.rounds):
                 kept = int(place < one.trees)
                 rows.append([number, round_number, kept, *(curve.values[place] for curve in one.curves)])
-        return ["ranker", "round", "kept", *names], rows
+        return numbered(["ranker", "round", "kept", *names]), rows
 
 
 def is_report(document: object) -> bool:
@@ -257,7 +259,10 @@ def _importance(entries: object) -> tuple[FeatureImportance, ...] | None:
     for name, one in entries.items():
         if not isinstance(one, dict):
             raise _Damage(f"the importance of {quote(name)} is not an object")
-        found.append(FeatureImportance(name, _measure(one, "gain_share"), _checked(one, "splits", int)))
+        share = _measure(one, "gain_share")
+        if share is not None and not 0 <= share <= 1 + ROUNDING:
+            raise _Damage(f"the gain share of {quote(name)} is not from 0 to 1")
+        found.append(FeatureImportance(name, share, _checked(one, "splits", int)))
     if len({one.gain_share is None for one in found}) > 1:
         raise _Damage("'importance' has the gain share of some features only")
     return tuple(found)

@@ -162,6 +162,23 @@ def test_warnings_folds_and_trials_of_a_run(tmp_path: Path) -> None:
     assert as_json(report)["tuning"] == content["tuning"]
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"cross_validation": {"mean": 0.5, "folds": [1, 2], "interval": [None, None]}},
+        {"cross_validation": {"mean": 0.5, "folds": [1, 2], "interval": ["a", [1]]}},
+        {"tuning": {"trials": [], "best": "\x1b[31m"}},
+        {"metric": "\ud800", "continued_from": {"trees": 3, "model": "\ud800"}},
+        {"seconds": {"\ud800": 1e308}, "warnings": ["\ud800"]},
+    ],
+)
+def test_odd_values_of_a_report_are_escaped(folder: Path, tmp_path: Path, change: dict[str, object]) -> None:
+    report = json.loads((folder / "run.json").read_text())
+    (tmp_path / "run.json").write_text(json.dumps({**report, **change}))
+    text = shown(tmp_path / "run.json")
+    assert "\x1b" not in text and "None" not in text and as_json(tmp_path / "run.json")["kind"] == "report"
+
+
 def test_a_tree(folder: Path) -> None:
     text, found = shown(folder / "model.json", "--tree", "2"), as_json(folder / "model.json", "--tree", "2")
     tree = load(folder / "model.json").ensemble.trees[1]

@@ -18,6 +18,9 @@ from lmart.measures.system_evaluation import best_places, distinct_names
         (["a/run.txt", "a/run.txt", "a/run.txt"], ["run.txt", "run.txt#2", "run.txt#3"]),
         (["a/run.txt", "b/run.txt", "b/run.txt"], ["a/run.txt", "b/run.txt", "b/run.txt#2"]),
         (["-", "a.txt"], ["-", "a.txt"]),
+        (["sc", "sc", "sc#2"], ["sc", "sc#3", "sc#2"]),
+        (["sc#2", "sc", "sc", "sc#2"], ["sc#2", "sc", "sc#3", "sc#2#2"]),
+        (["sc", "sc", "sc", "x/sc#2"], ["sc", "sc#3", "sc#4", "sc#2"]),
     ],
 )
 def test_names_are_base_names_made_distinct(paths: list[str], names: list[str]) -> None:

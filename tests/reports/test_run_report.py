@@ -92,6 +92,10 @@ def test_a_measure_that_cannot_be_printed_is_escaped() -> None:
         ),
         ({"validation": [float("nan")]}, "a number is too large"),
         ({"validation": [True]}, "'validation' is not a measure"),
+        ({"validation": [10**400]}, "a number is too large"),
+        ({"tuning": {"trials": [{"measure": -(10**400)}]}}, "a number is too large"),
+        ({"importance": {"a": {"gain_share": -1e308, "splits": 1}}}, "the gain share of 'a' is not from 0 to 1"),
+        ({"importance": {"a": {"gain_share": 1.1, "splits": 1}}}, "the gain share of 'a' is not from 0 to 1"),
     ],
 )
 def test_damage_is_named(change: dict[str, Any], words: str) -> None:
@@ -99,3 +103,19 @@ def test_damage_is_named(change: dict[str, Any], words: str) -> None:
         read_report({**report(), **change}, "r.json")
     assert str(refused.value).startswith("r.json: this report of a run is damaged: ")
     assert words in str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ['{"settings": 1, "settings": 2}', '{"settings": NaN}', "[" * 100_000])
+def test_json_of_several_meanings_is_no_report(text: str) -> None:
+    with pytest.raises(DataError, match=r"^r: this JSON cannot be read: .*; write it anew$"):
+        parse_report(text.encode(), "r")
+
+
+def test_columns_of_the_table_have_names_of_their_own() -> None:
+    document = report()
+    document["files"]["validation"] = ["training", "v", "v"]
+    for one in document["rounds"]:
+        one["validation"] *= 3
+    document["validation"] *= 3
+    header, _ = read_report(document, "r").table()
+    assert header == ["ranker", "round", "kept", "training", "training#2", "v", "v#2"]

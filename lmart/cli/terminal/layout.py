@@ -137,6 +137,7 @@ def curve(values: Sequence[float | None], length: int, sheet: Sheet) -> str:
     sheet  : what it is drawn on
     """
     levels = LEVELS[sheet.unicode]
+    values = [None if value is None else math.ldexp(value, -60) for value in values]  # exact, and sums stay finite
     known = sorted(value for value in values if value is not None)
     high = known[-1] if known else 0.0
     low = max(known[0], high - 2 * (high - known[len(known) // 4])) if known else 0.0
@@ -147,8 +148,8 @@ def curve(values: Sequence[float | None], length: int, sheet: Sheet) -> str:
             drawn.append(" ")
             continue
         mean = math.fsum(part) / len(part)
-        share = (mean - low) / (high - low) if high > low else 1.0
-        drawn.append(levels[max(0, min(int(share * len(levels)), len(levels) - 1))])
+        share = min(max((mean - low) / (high - low), 0.0), 1.0) if high > low else 1.0
+        drawn.append(levels[min(int(share * len(levels)), len(levels) - 1)])
     return "".join(drawn)
 
 

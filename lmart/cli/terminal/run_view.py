@@ -91,16 +91,17 @@ def _selection(content: Mapping[str, Any], metric: str) -> list[tuple[str, str]]
     found = []
     folds = _object(content.get("cross_validation"))
     if isinstance(folds.get("mean"), int | float) and isinstance(folds.get("folds"), list):
-        interval = folds.get("interval")
-        between = (
-            f", {interval[0]:.6f} to {interval[1]:.6f}" if isinstance(interval, list) and len(interval) == 2 else ""
-        )
+        match folds.get("interval"):
+            case [int() | float() as low, int() | float() as high]:
+                between = f", {low:.6f} to {high:.6f}"
+            case _:
+                between = ""
         found.append(("folds", f"{metric} {folds['mean']:.6f}{between} over {len(folds['folds'])} folds"))
     tuning = _object(content.get("tuning"))
     if isinstance(tuning.get("trials"), list):
-        found.append(
-            ("tuning", f"{counted(len(tuning['trials']), 'trial')}; the best is {tuning.get('best') or 'none'}")
-        )
+        best = tuning.get("best")
+        number = str(best) if isinstance(best, int) else "none"
+        found.append(("tuning", f"{counted(len(tuning['trials']), 'trial')}; the best is {number}"))
     return found
 
 

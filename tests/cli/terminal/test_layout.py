@@ -73,3 +73,8 @@ def test_facts_go_on_below_themselves() -> None:
 def test_long_names_are_shortened_in_a_paragraph_but_numbers_are_not() -> None:
     lines = paragraph("/data/2026/some/where/model.json -0.0035245174332949581234", Sheet(20))
     assert lines == ["/data/202...del.json", "-0.0035245174332949581234"]
+
+
+@pytest.mark.parametrize("values", [[1e308, -1e308], [-1e308, 0.5, 0.6, 0.7], [1e308] * 99, [5e-324, -5e-324]])
+def test_curves_of_the_largest_numbers(values: list[float]) -> None:
+    assert 1 <= len(curve(values, 9, Sheet())) <= 9
