@@ -20,7 +20,7 @@ INFINITE = 1e300  # what LightGBM writes for an infinite threshold
 def write(ensemble: Ensemble) -> WrittenModel:
     """Return the model as JSON that Vespa takes; ModelError when it cannot hold it."""
     model = prepare(ensemble, is_text=False)
-    notes = [note for note in model.notes if "pred_contrib" not in note]
+    notes = model.notes
     n_sets = sum(len(tree.sets) for tree in model.trees)
     if n_sets:
         notes.append(f"{counted(n_sets, 'categorical split')}: Vespa compares them with whole numbers only")

@@ -84,7 +84,7 @@ def prepare(ensemble: Ensemble, is_text: bool) -> WrittenEnsemble:
         by_tree.setdefault(number, {})[node] = splits[place]
     trees = [_write_tree(tree, columns.numbers, by_tree.get(t, {})) for t, tree in enumerate(plain.trees)]
     names = columns.names or [f"{TARGET.default}{j}" for j in range(columns.total)]
-    return WrittenEnsemble(trees, names, _objective(ensemble), notes + common_notes(ensemble))
+    return WrittenEnsemble(trees, names, _objective(ensemble), notes + _common_notes(ensemble, is_text))
 
 
 def _objective(ensemble: Ensemble) -> str:
@@ -114,8 +114,8 @@ def with_base_tree(ensemble: Ensemble) -> Ensemble:
     return replace(ensemble, trees=(leaf, *ensemble.trees), base_score=0.0)
 
 
-def common_notes(ensemble: Ensemble) -> list[str]:
-    """Return the notes of formats that take an index a row does not name as 0, and add up in float64."""
+def _common_notes(ensemble: Ensemble, is_text: bool) -> list[str]:
+    """Return what both formats take otherwise, and what LightGBM, which loads the text format only, cannot do."""
     notes = []
     if ensemble.absent == "missing":
         other = sum(int(np.count_nonzero(tree.missing_left != goes_left_as_zero(tree))) for tree in ensemble.trees)
@@ -129,7 +129,7 @@ def common_notes(ensemble: Ensemble) -> list[str]:
             "the model adds up in float32 and LightGBM in float64, so scores differ by rounding; every row reaches the"
             " same leaves"
         )
-    if any(tree.leaf_documents is None for tree in ensemble.trees):
+    if is_text and any(tree.leaf_documents is None for tree in ensemble.trees):
         notes.append(
             "how many documents each leaf has is not known, so LightGBM can score with the model, but its pred_contrib"
             " has no meaning"
