@@ -1,6 +1,6 @@
-"""Comparisons of systems on standard output: a table a measure, which fits 80 columns, with queries that differ most.
+"""Comparisons of systems on standard output: a table a measure, with the queries that differ most.
 
-Names of systems are shortened where they must be, numbers never.
+It fits 80 columns, or a terminal of fewer. Names of systems are shortened where they must be, numbers never.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import click
 
 from lmart.cli.terminal import eval_report
 from lmart.cli.terminal.bars import are_shown, bars
-from lmart.cli.terminal.systems_table import GAP, Grid, shortened
+from lmart.cli.terminal.layout import Sheet, paragraph, standard_output
+from lmart.cli.terminal.systems_table import GAP, Grid, in_width, shortened
 from lmart.errors import visible
 
 if TYPE_CHECKING:
@@ -35,10 +36,10 @@ def print_comparisons(result: EvaluationResult, statistics: SystemStatistics) ->
     result     : what was measured
     statistics : with comparisons
     """
-    styled = eval_report.is_terminal()
-    lines = ["", *textwrap.wrap(explanation(result, statistics), WIDTH)]
+    sheet = standard_output()
+    lines = ["", *textwrap.wrap(explanation(result, statistics), min(sheet.width or WIDTH, WIDTH))]
     for measure, group in groupby(statistics.comparisons, key=lambda one: one.measure):
-        lines += ["", *measure_lines(measure, list(group), result, statistics.all_pairs, styled)]
+        lines += ["", *measure_lines(measure, list(group), result, statistics.all_pairs, sheet)]
     click.echo("\n".join(lines))
 
 
@@ -66,7 +67,7 @@ def explanation(result: EvaluationResult, statistics: SystemStatistics) -> str:
 
 
 def measure_lines(
-    measure: str, comparisons: Sequence[Comparison], result: EvaluationResult, all_pairs: bool, styled: bool
+    measure: str, comparisons: Sequence[Comparison], result: EvaluationResult, all_pairs: bool, sheet: Sheet
 ) -> list[str]:
     """Return the table of one measure, and under each of its lines the queries that gained and lost most.
 
@@ -74,41 +75,46 @@ def measure_lines(
     comparisons : in this measure
     result      : what was measured
     all_pairs   : name the baseline of each comparison too
-    styled      : for a terminal
+    sheet       : what they are written on
     """
+    width = min(sheet.width or WIDTH, WIDTH)
     headings, *cells = [
         _without_holm(row) if len(comparisons) == 1 else row for row in (HEADER, *map(_cells, comparisons))
     ]
     digits = [max(map(len, column)) for column in zip(headings, *cells, strict=True)]
-    room = max(SHORTEST_NAME, WIDTH - sum(digits) - GAP * len(digits))
+    room = max(SHORTEST_NAME, width - sum(digits) - GAP * len(digits))
     names = _names(comparisons, [one.name for one in result.systems], all_pairs, room)
     header = [measure if len(measure) <= room else "", *headings]
-    rows = [[name, *row] for name, row in zip(names, cells, strict=True)]
-    first, *others = Grid(header, rows, set()).lines(styled=styled)
-    shown = [first] if header[0] else [measure, first]
+    table = Grid(header, [[name, *row] for name, row in zip(names, cells, strict=True)], set())
+    *earlier, (first, *others) = [grid.lines(sheet.styled) for grid in in_width(table, sheet.width)]
+    shown = [] if header[0] else [measure]
+    for lines in earlier:
+        shown += [*lines, ""]
+    shown.append(first)
     if are_shown():
-        shown += _bars_of_systems(measure, result)
+        shown += _bars_of_systems(measure, result, width)
     for comparison, line in zip(comparisons, others, strict=True):
         shown.append(line)
-        shown += _queries("gained", comparison.gained, result.query_ids)
-        shown += _queries("lost", comparison.lost, result.query_ids)
+        shown += _queries("gained", comparison.gained, result.query_ids, width)
+        shown += _queries("lost", comparison.lost, result.query_ids, width)
         if comparison.left_out:
             queries = "query that counts" if comparison.left_out == 1 else "queries that count"
-            shown.append(f"  left out  {comparison.left_out} {queries} in one of the two only")
+            left_out = f"{comparison.left_out} {queries} in one of the two only"
+            shown += ["  left out  " + part for part in paragraph(left_out, sheet, len("  left out  "))]
     return shown
 
 
-def _bars_of_systems(measure: str, result: EvaluationResult) -> list[str]:
+def _bars_of_systems(measure: str, result: EvaluationResult, width: int) -> list[str]:
     """Return lines with the name of each system and how many queries have which value."""
     names = [visible(one.name) for one in result.systems]
-    names = shortened(names, WIDTH // 4) or [f"#{i}" for i in range(1, len(names) + 1)]
+    names = shortened(names, width // 4) or [f"#{i}" for i in range(1, len(names) + 1)]
     items = [
         f"{name}  {bars(one.report.per_query[measure], result.weights)}"
         for name, one in zip(names, result.systems, strict=True)
     ]
     lines = [f"  values  {items[0]}"]
     for item in items[1:]:
-        if len(lines[-1]) + len(item) + 3 <= WIDTH:
+        if len(lines[-1]) + len(item) + 3 <= width:
             lines[-1] += f"   {item}"
         else:
             lines.append(f"{'':10}{item}")
@@ -158,14 +164,14 @@ def _signed(value: float, digits: int) -> str:
     return f"{value:+.{digits}f}" if abs(value) < 1e6 else f"{value:+.6g}"
 
 
-def _queries(what: str, differences: Sequence[QueryDifference], query_ids: Sequence[str]) -> list[str]:
+def _queries(what: str, differences: Sequence[QueryDifference], query_ids: Sequence[str], width: int) -> list[str]:
     """Return a line of the queries with the largest differences, as many as fit."""
     line = f"  {what:<6} "
     for place, (query, difference) in enumerate(differences):
         name = visible(query_ids[query])
         name = name if len(name) <= CUT_ID else name[: CUT_ID - 2] + ".."
         item = f"{', ' if place else ' '}{name} {_signed(difference, 4)}"
-        if place and len(line) + len(item) > WIDTH:
+        if place and len(line) + len(item) > width:
             break
         line += item
     return [line] if differences else []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import sys
+import textwrap
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from lmart.formats.read_options import ReadState
 
 SHORT_COMPILING = 1.0  # seconds below which it is not worth a line
+USUAL_WIDTH = 80  # of a terminal that does not tell its own
 LONG_COMPILING = 2.0  # seconds after which it is said although nobody may watch
 
 lmart.kernels.messages.hold()  # until there is a Console
@@ -41,6 +43,19 @@ def write_line(text: str) -> None:
 def error(text: str) -> None:
     """Write `lmart: error: TEXT`."""
     write_line(f"lmart: error: {text}")
+
+
+def in_lines(text: str) -> list[str]:
+    """Return a message in lines that a terminal would not break inside of a word; elsewhere it is one line.
+
+    text : its words; those that are wider than the terminal are left whole, to be copied
+    """
+    text = visible(text)
+    try:
+        width = os.get_terminal_size(sys.stderr.fileno()).columns
+    except (OSError, ValueError):
+        return [text]
+    return textwrap.wrap(text, width or USUAL_WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def on_terminal() -> bool:
@@ -174,5 +189,6 @@ class Console:
             self._line(f"lmart: warning: {text}")
 
     def _line(self, text: str) -> None:
-        if self._bar is None or not self._bar.print_above(visible(text)):
-            write_line(text)
+        for line in in_lines(text):
+            if self._bar is None or not self._bar.print_above(line):
+                write_line(line)

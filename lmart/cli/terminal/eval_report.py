@@ -151,27 +151,21 @@ def is_terminal() -> bool:
 
 
 def _print_on_terminal(
-    facts: Sequence[tuple[str, str]], rows: Sequence[tuple[str, str, str]], bars: Sequence[str]
+    entries: Sequence[tuple[str, str]], rows: Sequence[tuple[str, str, str]], bars: Sequence[str]
 ) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    """Print the measures of one system with bars; columns that do not fit stand in further tables."""
+    from lmart.cli.terminal.layout import facts, standard_output
+    from lmart.cli.terminal.systems_table import Grid, in_width
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("measure", no_wrap=True)
-    table.add_column("mean", justify="right", no_wrap=True)
+    sheet = standard_output()
     has_intervals = any(interval for *_, interval in rows)
-    if has_intervals:
-        table.add_column("interval", justify="right", no_wrap=True)
-    if bars:
-        table.add_column("queries by value", justify="right", no_wrap=True)
-    for number, (name, value, interval) in enumerate(rows):
-        cells = [Text(name), Text(value, style="bold")]
-        cells += [Text(interval)] if has_intervals else []
-        table.add_row(*cells, *([Text(bars[number], style="dim")] if bars else []))
-    console = Console(highlight=False)
-    width = max(len(name) for name, _ in facts)
-    for name, value in facts:
-        console.print(Text.assemble((f"{name:<{width}}  ", "dim"), value), soft_wrap=True)
-    Console(highlight=False, width=10_000).print(table, soft_wrap=True)  # rich would cut numbers
+    header = ["measure", "mean", *(["interval"] if has_intervals else []), *(["queries by value"] if bars else [])]
+    cells = [
+        [name, value, *([interval] if has_intervals else []), *bars[place : place + 1]]
+        for place, (name, value, interval) in enumerate(rows)
+    ]
+    table = Grid(header, cells, best={(place, 1) for place in range(len(rows))})
+    lines = facts(entries, sheet)
+    for grid in in_width(table, sheet.width):
+        lines += ["", *grid.lines(sheet.styled)]
+    click.echo("\n".join(lines))

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import click
 
-from lmart.cli.terminal.eval_report import is_terminal
+from lmart.cli.terminal import eval_report
 
 GAP = 2  # blanks between columns
 SHORTEST_NAME = 10  # to which names are cut on a narrow terminal
@@ -51,7 +51,7 @@ class Sheet:
 
 def standard_output() -> Sheet:
     """Return the sheet of standard output: a terminal, or a file or pipe, to which the same bytes go anywhere."""
-    if not is_terminal():
+    if not eval_report.is_terminal():
         return Sheet()
     encoding = (getattr(sys.stdout, "encoding", None) or "ascii").lower().replace("-", "")
     return Sheet(max(20, shutil.get_terminal_size().columns), encoding.startswith("utf"), True)

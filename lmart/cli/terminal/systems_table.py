@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from lmart.cli.terminal import eval_report
+from lmart.cli.terminal.layout import facts, standard_output
 from lmart.errors import counted, visible
 from lmart.measures.system_evaluation import best_places
 
@@ -54,24 +54,19 @@ class Grid(NamedTuple):
         return found
 
 
-def print_systems(result: EvaluationResult, facts: Sequence[tuple[str, str]]) -> None:
+def print_systems(result: EvaluationResult, entries: Sequence[tuple[str, str]]) -> None:
     """Print what the numbers depend on, then a table of measures, a column a system.
 
-    result : what was measured
-    facts  : names and values
+    result  : what was measured
+    entries : names and values
     """
-    width = max(len(name) for name, _ in facts)
-    if not eval_report.is_terminal():
-        (grid,) = grids(result, None)
-        lines = [f"{name:<{width}}  {value}" for name, value in facts]
-        click.echo("\n".join([*lines, "", *grid.lines(least=width)]))
-        return
-    for name, value in facts:
-        click.echo(click.style(f"{name:<{width}}  ", dim=True) + value)
-    tables = grids(result, shutil.get_terminal_size().columns)
+    sheet = standard_output()
+    click.echo("\n".join(facts(entries, sheet)))
+    tables = grids(result, sheet.width)
+    least = 0 if sheet.styled else max(len(name) for name, _ in entries)
     for grid in tables:
-        click.echo("\n".join(["", *grid.lines(styled=True)]))
-    if tables[0].rows[0][0] == _numbered(1)[0]:
+        click.echo("\n".join(["", *grid.lines(sheet.styled, least)]))
+    if sheet.styled and tables[0].rows[0][0] == _numbered(1)[0]:
         click.echo(click.style("\n#1, #2, ...: the systems as listed above", dim=True))
 
 
@@ -80,8 +75,8 @@ def print_groups(result: EvaluationResult) -> None:
 
     result : what was measured
     """
-    is_terminal = eval_report.is_terminal()
-    width = shutil.get_terminal_size().columns if is_terminal else None
+    sheet = standard_output()
+    is_terminal, width = sheet.styled, sheet.width
     lines: list[str] = []
     if len(result.systems) == 1:
         labels = ["queries", *result.measures]
@@ -160,17 +155,28 @@ def _by_rows(
     if room < SHORTEST_NAME:  # there will be further tables anyway
         room = max(SHORTEST_NAME, (width or 0) // 3)
     fitting = list(names) if width is None else shortened(names, room) or list(otherwise)
-    first = max(map(len, (title, *fitting)))
+    return in_width(
+        Grid([title, *labels], [[name, *row] for name, row in zip(fitting, cells, strict=True)], best), width
+    )
+
+
+def in_width(grid: Grid, width: int | None) -> list[Grid]:
+    """Return a table as several, each with the first column and as many others as fit.
+
+    grid  : the whole table
+    width : of the terminal; None: one table as wide as it needs
+    """
+    first, *widths = [max(map(len, column)) for column in zip(grid.header, *grid.rows, strict=True)]
     found: list[Grid] = []
     start = 0
-    while start < len(labels):
+    while start < len(widths):
         stop, used = start + 1, first + GAP + widths[start]
-        while stop < len(labels) and (width is None or used + GAP + widths[stop] <= width):
+        while stop < len(widths) and (width is None or used + GAP + widths[stop] <= width):
             used += GAP + widths[stop]
             stop += 1
-        rows = [[name, *row[start:stop]] for name, row in zip(fitting, cells, strict=True)]
-        marks = {(i, j - start) for i, j in best if start < j <= stop}
-        found.append(Grid([title, *labels[start:stop]], rows, marks))
+        rows = [row[:1] + row[start + 1 : stop + 1] for row in grid.rows]
+        marks = {(i, j - start) for i, j in grid.best if start < j <= stop}
+        found.append(Grid(grid.header[:1] + grid.header[start + 1 : stop + 1], rows, marks))
         start = stop
     return found
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 import lmart.kernels
 from lmart.cli.terminal import console as module
 from lmart.cli.terminal.console import Console
+from lmart.errors import visible
 
 
 @pytest.fixture
@@ -72,3 +75,25 @@ class TestReading:
         console.done("wrote 446,328 scores", "hs.txt")
         console.done("wrote 3 scores", "-")
         assert capsys.readouterr().err == "lmart: wrote 446,328 scores to hs.txt in 2.6 s\n"
+
+
+@pytest.mark.parametrize("columns", [24, 60, 0])
+def test_a_terminal_gets_messages_in_lines_of_whole_words(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def size(descriptor: int) -> os.terminal_size:
+        return os.terminal_size((columns, 24))
+
+    monkeypatch.setattr(os, "get_terminal_size", size)
+    monkeypatch.setattr(sys, "stderr", io.TextIOWrapper(io.BytesIO()))
+    monkeypatch.setattr(sys.stderr, "fileno", lambda: 2)
+    text = "the mean of 3 rankers (auto): yetirank with 8 leaves; read from /a/folder/of-a-name/with/more\x07 in it"
+    Console().notice(text)
+    sys.stderr.flush()
+    told = sys.stderr.buffer.getvalue().decode()  # type: ignore[attr-defined]
+    assert told.replace("\n", " ").strip() == f"lmart: {visible(text)}"
+    assert all(len(line) <= (columns or 80) or " " not in line for line in told.splitlines())
+    assert len(told.splitlines()) > 1
+
+
+def test_elsewhere_a_message_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    Console().notice("word " * 100 + "end")
+    assert capsys.readouterr().err.count("\n") == 1
