@@ -7,6 +7,7 @@ import itertools
 import os
 import re
 import shlex
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,15 @@ def test_the_tour_runs(toured: Path) -> None:
     assert (toured / "seven.json").read_bytes() == (toured / "again.json").read_bytes()
     if HAS_DASK:
         assert toured.joinpath("workers.json").read_bytes() == toured.joinpath("first.json").read_bytes()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no clone")
+def test_the_tour_leaves_a_clone_clean(toured: Path) -> None:
+    names = {path.name for path in toured.iterdir()} - {"data"}
+    asked = ["git", "check-ignore", "--no-index", *names, "python.json"]
+    ignored = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    assert set(ignored) == names | {"python.json"}
 
 
 @pytest.mark.slow

@@ -127,6 +127,8 @@ def _refusal(path: str, why: str) -> OutputError:
 def _check_folder(path: str, folder: str) -> None:
     if not os.path.isdir(folder):
         raise OutputError(f"cannot be written: there is no folder {quote(folder)}; make it first", path)
+    if os.statvfs(folder).f_flag & os.ST_RDONLY:
+        raise _refusal(path, f"{quote(folder)} is on a file system that is mounted read-only")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise _refusal(path, f"no permission to write in {quote(folder)}")
     if _attributes(folder) & (IMMUTABLE | APPEND_ONLY):

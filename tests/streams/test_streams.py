@@ -657,3 +657,15 @@ def test_process_substitution_and_pipes_work(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     done = shell(f"cat {SAMPLE}/test.svm | lmart predict -m {model} --data - | wc -l", tmp_path)
     assert done.stdout.strip() == str(len((SAMPLE / "test.svm").read_text().splitlines())).encode()
+
+
+def test_a_file_system_that_is_mounted_read_only_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To root, who may write anywhere, too."""
+    status = os.statvfs(tmp_path)
+
+    class ReadOnly:
+        f_flag = status.f_flag | os.ST_RDONLY
+
+    monkeypatch.setattr(os, "statvfs", lambda folder: ReadOnly)
+    with pytest.raises(OutputError, match="is on a file system that is mounted read-only; choose another place"):
+        check_output(str(tmp_path / "m.json"))

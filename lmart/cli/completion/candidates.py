@@ -9,6 +9,7 @@ import click
 
 from lmart.cli.completion import SHELLS
 from lmart.cli.help.pages import short_help
+from lmart.cli.options.cluster import AddressType
 from lmart.cli.options.types import GainType, MeasureType, Names, Real, Whole
 from lmart.formats.registry import MODEL_FORMATS
 from lmart.measures import KINDS
@@ -158,6 +159,8 @@ def _values(option: click.Option, current: str) -> Candidates:
         return Candidates((("exp2", "2^label - 1"), ("linear", "the label"))).starting_with(current)
     if isinstance(kind, Whole | Real):
         return Candidates(((kind.other, ""),) if kind.other else ()).starting_with(current)
+    if isinstance(kind, AddressType):
+        return Candidates(kind.begins, partial=True).starting_with(current)
     return _files(option, current)
 
 

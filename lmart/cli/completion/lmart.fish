@@ -7,6 +7,12 @@
 function __lmart_complete
     set -l words (commandline -opc)
     set -l current (commandline -ct)
+    # Of a word in an open quote the first character; in any other, what escapes the characters.
+    if string match -qr '^[\'"]' -- $current
+        set current (string sub -s 2 -- $current)
+    else
+        set current (string unescape -- $current)
+    end
     set -l program (string replace -r '^~' -- $HOME $words[1])
     set -l answers (_LMART_COMPLETE=fish $program $words[2..-1] "$current" 2> /dev/null)
     set -l kind (string split ' ' -- $answers[1])

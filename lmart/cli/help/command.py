@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from lmart.cli.help.pages import full_page, one_screen
-from lmart.cli.options.parsed_line import ParsedLine, ParsingCommand, line_of
+from lmart.cli.options.parsed_line import Once, ParsedLine, ParsingCommand, line_of
 from lmart.cli.terminal.console import Console
 from lmart.errors import quote
 from lmart.foreign_names import meant, perhaps
@@ -55,16 +55,19 @@ class HelpfulCommand(ParsingCommand):
         ctx  : of the command
         args : as they were written
         """
+        words = list(args)
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as fault:
             # Missing options and words too many; other refusals have nothing to do with files.
             is_due = isinstance(fault, click.MissingParameter) or type(fault) is click.UsageError
-            typed = _with_options(self, line_of(ctx)) if is_due else ""
-            if not typed:
+            if not is_due:
                 raise
-            message = re.sub(r"\.$", "", fault.format_message())
-            raise click.UsageError(f"{message}; perhaps {typed}", ctx) from None
+            if typed := _with_options(self, line_of(ctx)):
+                message = re.sub(r"\.$", "", fault.format_message()) + f"; perhaps {typed}"
+            elif not (message := _second_value(self, words, line_of(ctx))):
+                raise
+            raise click.UsageError(message, ctx) from None
 
     def prepared(self, args: list[str]) -> list[str]:
         """Return the arguments; a usage error for -long options, which Click would take apart."""
@@ -118,6 +121,17 @@ def _refuse_single_dash(command: click.Command, args: Sequence[str]) -> None:
             continue
         if hint := perhaps("option", name, known, by_spelling=False):
             raise click.BadOptionUsage(name, f"no such option '{name}'{hint}")
+
+
+def _second_value(command: click.Command, args: Sequence[str], line: ParsedLine) -> str:
+    """Return what is wrong with a word behind the value of an option that takes one; '' when it stands elsewhere."""
+    word = next(iter(line.rest), "")
+    for place in range(1, len(args)):
+        one = next((one for one in command.params if args[place - 1] in one.opts), None)
+        if isinstance(one, click.Option) and not one.is_flag and not one.count and word in args[place + 1 : place + 2]:
+            instead = one.instead if isinstance(one, Once) else "give it once"
+            return f"{args[place - 1]} takes one value, not {quote(word)} too; {instead}"
+    return ""
 
 
 def _with_options(command: click.Command, line: ParsedLine) -> str:

@@ -14,11 +14,22 @@ from lmart.distributed.addresses import Address
 from lmart.errors import quote
 
 MOST_PROCESSES = 1024
-CLUSTER_NEEDS = """Workers and their scheduler need the versions of lmart, numba and numpy that this process has, and
-workers need connections from it. Messages name files as workers see them. A worker that is lost ends the command, with
-nothing written. Whoever reaches a scheduler can run programs on it: protect it with TLS (--dask-security) or a network
-of its own; that of local:N listens on 127.0.0.1."""
+CLUSTER_NEEDS = """Workers and their scheduler need the versions of lmart, numba and numpy of this process, workers
+the very code of its lmart too, and connections from it. Messages name files as workers see them. A worker that is lost
+ends the command, with nothing written. Whoever reaches a scheduler can run programs on it: protect it with TLS
+(--dask-security) or a network of its own; that of local:N listens on 127.0.0.1."""
 _SCHEDULER = re.compile(r"(tcp|tls|ws|wss)://[^/\s]+:\d+/?")
+
+
+class AddressType(click.ParamType):  # type: ignore[type-arg]
+    """Where a cluster is; ClusterOptions judges it, together with the options beside it."""
+
+    name = "address"
+    begins = (
+        ("local:2", "two processes of this machine"),
+        ("tcp://", "the scheduler of a cluster"),
+        ("tls://", "one with TLS"),
+    )
 
 
 @dataclass(frozen=True)
@@ -78,6 +89,7 @@ def cluster_options(does: str) -> Callable[[Callable[..., object]], Callable[...
     options = (
         click.option(
             "--dask",
+            type=AddressType(),
             metavar="ADDRESS",
             help=f"{does} ADDRESS is tcp://HOST:PORT or tls://HOST:PORT of its scheduler, or local:N for N processes "
             "of this machine.",

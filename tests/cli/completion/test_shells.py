@@ -88,6 +88,8 @@ def in_bash(line: str, folder: Path) -> tuple[set[str], str]:
         ("lmart train --objective map+e", {"map+err"}, "nospace"),
         ("lmart train --trees ", set(), ""),
         ("lmart --completion f", {"fish"}, ""),
+        ("lmart eval --dask lo", {"local:2"}, "nospace"),
+        ("lmart eval --dask tcp:", {"//"}, "nospace"),
     ],
 )
 def test_bash(line: str, replies: set[str], options: str, folder: Path) -> None:
@@ -134,6 +136,10 @@ CASES = [
     "lmart predict -m models/|m.ubj",
     "lmart train --data my|data.svm",
     "lmart --completion z|zsh",
+    'lmart train --data "my|data.svm',
+    "lmart train --data 'my d|ata.svm",
+    'lmart train --objective "lambdam|lambdamart',
+    "lmart train --dask lo|local:2",
 ]
 
 
@@ -143,6 +149,14 @@ CASES = [
 def test_zsh(case: str, folder: Path) -> None:
     setup = 'autoload -Uz compinit; compinit -u -D; PS1="> "; eval "$(lmart --completion zsh)"'
     assert case.partition("|")[2] in typed(["zsh", "-f"], setup, case, folder)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not here")
+def test_zsh_lists_words_without_meaning_by_themselves(folder: Path) -> None:
+    setup = 'autoload -Uz compinit; compinit -u -D; PS1="> "; setopt autolist; eval "$(lmart --completion zsh)"'
+    shown = typed(["zsh", "-f"], setup, "lmart train --tree |oblivious", folder)
+    assert "oblivious" in shown and " -- " not in shown
 
 
 @pytest.mark.slow

@@ -34,3 +34,19 @@ def test_other_refusals_say_nothing_of_files() -> None:
     assert "perhaps" not in run("train", "x.svm", "--trees", "0", status=2).stderr
     assert "perhaps" not in run("convert", "a", "b", "c", status=2).stderr
     assert "perhaps" not in run("train", status=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            "predict -m m --data a b",
+            "--data takes one value, not 'b' too; join the files first, or run",
+        ),
+        ("predict -m m n --data a", "-m takes one value, not 'n' too; give one model"),
+        ("convert a b --from csv tsv", "--from takes one value, not 'tsv' too; give it once"),
+        ("convert a b c", "got unexpected extra argument (c)"),
+    ],
+)
+def test_a_second_value_of_an_option_that_takes_one(words: str, said: str) -> None:
+    assert run(*words.split(), status=2).stderr.startswith(f"lmart: error: {said}")
