@@ -87,6 +87,14 @@ def test_the_reports_shown_are_those_printed(toured: Path) -> None:
             assert run(*shlex.split(line)[1:]).stdout == printed
 
 
+@pytest.mark.parametrize("page", ["README.md", "tests/README.md", "tests/bench/README.md"])
+def test_files_that_are_named_are_there(page: str) -> None:
+    text = (ROOT / page).read_text()
+    named = set(re.findall(r"(?<![\w./-])(?:lmart|tests|man|data)/[\w./*-]*[\w/*]", text))
+    assert named
+    assert {name for name in named if not [*ROOT.glob(name)]} == set()
+
+
 def test_the_row_shown_is_in_the_sample() -> None:
     start, end = next(text for text in blocks("text") if "qid:" in text).strip().split(" ... ")
     with (SAMPLE / "train.svm").open() as sample:

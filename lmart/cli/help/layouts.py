@@ -1,6 +1,6 @@
 """Which options the one screen of -h shows, and under which headings all of them stand in --help.
 
-An option of no heading stands under "More"; a name that a command does not have is passed over.
+An option of no heading stands under "More". A name that no command has is a mistake.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-_READING = (
-    "absent group_by_qid duplicates max_errors allow_inf query_sizes valid_query_sizes label_column query_column "
-    "document_column ignore_columns"
-)
-_RUNNING = "seed threads checkpoint quiet h help"
+# Groups at the end of the help of every command, each with those of its options that the command has.
+SHARED = {
+    "Reading the data": "absent group_by_qid duplicates max_errors allow_inf query_sizes valid_query_sizes "
+    "label_column query_column document_column ignore_columns",
+    "Running": "seed threads quiet h help",
+}
 
 
 class HelpLayout(NamedTuple):
@@ -25,11 +26,6 @@ class HelpLayout(NamedTuple):
 
     usual: str = ""
     groups: Mapping[str, str] = MappingProxyType({})
-
-    def all_groups(self) -> dict[str, str]:
-        """Return the groups, with those that every command has at the end."""
-        shared = {"Reading the data": _READING, "Running": _RUNNING}
-        return {**self.groups, **shared}
 
 
 LAYOUTS = {

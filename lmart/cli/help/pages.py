@@ -10,7 +10,7 @@ from inspect import cleandoc
 
 import click
 
-from lmart.cli.help.layouts import LAYOUTS, HelpLayout
+from lmart.cli.help.layouts import LAYOUTS, SHARED, HelpLayout
 
 WIDEST = 80  # columns; a terminal that is wider does not make lines longer
 NARROWEST = 40
@@ -28,8 +28,8 @@ def one_screen(context: click.Context) -> str:
     """
     command, width = context.command, _width()
     own = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
-    usual = [one for name in _layout(command).usual.split() for one in own if one.name == name]
-    usual = usual or [one for one in own if one.name not in ("h", "help")]
+    named = {one.name: one for one in own if one.name not in ("h", "help")}
+    usual = [named[name] for name in _layout(command).usual.split()] or list(named.values())
     opening = [*_usage(context, width), "", *_wrapped(_paragraphs(command)[0], width, ""), ""]
     closing = ["", f"'{context.command_path} --help' tells everything."]
     if examples := _examples(command)[:EXAMPLES_ON_SCREEN]:
@@ -104,10 +104,9 @@ def _layout(command: click.Command) -> HelpLayout:
 def _grouped(command: click.Command) -> Iterator[tuple[str, list[click.Option]]]:
     """Yield each heading with its options; what has none comes before the last heading."""
     left = {one.name: one for one in command.params if isinstance(one, click.Option) and not one.hidden}
-    groups = {
-        heading: [left.pop(name) for name in names.split() if name in left]
-        for heading, names in _layout(command).all_groups().items()
-    }
+    groups = {heading: [left.pop(name) for name in names.split()] for heading, names in _layout(command).groups.items()}
+    for heading, names in SHARED.items():
+        groups[heading] = [left.pop(name) for name in names.split() if name in left]
     *first, last = groups.items()
     only = not any(options for _, options in first)
     for heading, options in (*first, ("Options" if only else "More", list(left.values())), last):

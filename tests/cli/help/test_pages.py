@@ -9,7 +9,7 @@ import pytest
 from helpers.commands import run
 
 from lmart.cli.help.command import HelpfulCommand
-from lmart.cli.help.layouts import LAYOUTS
+from lmart.cli.help.layouts import LAYOUTS, SHARED
 from lmart.cli.help.pages import short_help
 from lmart.cli.main import COMMANDS, main
 from lmart.errors import ExitStatus
@@ -122,3 +122,20 @@ def test_defaults_stand_in_brackets() -> None:
     for shown in ("[model.json]", "[300]", "[ndcg@10]", "(required)", "[all there are]", "[30]"):
         assert shown in text
     assert "from 1 up" not in text  # ranges are for the manual
+
+
+def test_layouts_name_options_that_there_are() -> None:
+    context = click.Context(main)
+    commands = {name: main.get_command(context, name) for name in main.list_commands(context)}
+    options = {name: {one.name for one in command.params} for name, command in commands.items() if command is not None}
+    for name, layout in LAYOUTS.items():
+        assert not {*layout.usual.split(), *" ".join(layout.groups.values()).split()} - options[name], name
+    assert not set(" ".join(SHARED.values()).split()) - set().union(*options.values())
+
+
+@pytest.mark.parametrize("asked", ["-h", "--help"])
+def test_a_layout_with_a_name_that_no_option_has_is_a_mistake(asked: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = LAYOUTS["compile"]._replace(usual="generic specific", groups={"Compiling": "generic specific"})
+    monkeypatch.setitem(LAYOUTS, "compile", wrong)
+    with pytest.raises(KeyError, match="specific"):
+        run("compile", asked)

@@ -85,5 +85,4 @@ def test_bars_are_for_terminals_that_can_show_them(monkeypatch: pytest.MonkeyPat
     for module in (comparison_table, bars_module):
         monkeypatch.setattr(module, "are_shown", lambda: False)
     for arguments in (given, given[:-3] + given[-2:]):
-        assert call(*arguments).stdout.isascii() or "\u2500" in call(*arguments).stdout
-        assert "\u2588" not in call(*arguments).stdout
+        assert call(*arguments).stdout.isascii()

@@ -83,15 +83,16 @@ def test_a_terminal_gets_messages_in_lines_of_whole_words(columns: int, monkeypa
         return os.terminal_size((columns, 24))
 
     monkeypatch.setattr(os, "get_terminal_size", size)
-    monkeypatch.setattr(sys, "stderr", io.TextIOWrapper(io.BytesIO()))
+    told = io.BytesIO()
+    monkeypatch.setattr(sys, "stderr", io.TextIOWrapper(told))
     monkeypatch.setattr(sys.stderr, "fileno", lambda: 2)
     text = "the mean of 3 rankers (auto): yetirank with 8 leaves; read from /a/folder/of-a-name/with/more\x07 in it"
     Console().notice(text)
     sys.stderr.flush()
-    told = sys.stderr.buffer.getvalue().decode()  # type: ignore[attr-defined]
-    assert told.replace("\n", " ").strip() == f"lmart: {visible(text)}"
-    assert all(len(line) <= (columns or 80) or " " not in line for line in told.splitlines())
-    assert len(told.splitlines()) > 1
+    lines = told.getvalue().decode().splitlines()
+    assert " ".join(lines) == f"lmart: {visible(text)}"
+    assert all(len(line) <= (columns or 80) or " " not in line for line in lines)
+    assert len(lines) > 1
 
 
 def test_elsewhere_a_message_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
