@@ -82,7 +82,13 @@ MODEL_OPTIONS = (
         "scores below 0. The tree adds the sum of the smallest leaf of each tree with the sign changed, so that the "
         "order stays; scores that round to the same number tie. Nothing is added when no score can be below 0.",
     ),
-    click.option("--name", metavar="NAME", show_default="lmart, or its name in SRC", help="Name of a model of Solr."),
+    click.option(
+        "--name",
+        metavar="NAME",
+        show_default="solr: lmart, or its name in SRC",
+        help="Name of the model, for solr or xgboost-dump.\f With it, a dump of XGBoost is written as the request that "
+        "the LTR plugins of Elasticsearch and OpenSearch take.",
+    ),
     click.option("--store", metavar="NAME", show_default="that of SRC", help="Feature store of a model of Solr."),
 )
 
@@ -229,8 +235,9 @@ def _check_model_options(target: AnyFormat, options: ModelOptions) -> None:
     if options.nonnegative and not target.is_ordered:
         raise click.UsageError(f"--nonnegative needs a tool that adds trees in order, unlike {target.title}")
     for option, value in (("name", options.name), ("store", options.store)):
-        if value is not None and target.name != "solr":
-            raise click.UsageError(f"--{option} is for models of Solr, and DST is {target.name}; leave it out")
+        if value is not None and option not in target.takes:
+            those = " or ".join(one.name for one in MODEL_FORMATS.values() if option in one.takes)
+            raise click.UsageError(f"--{option} is for --to {those}, and DST is {target.name}; leave it out")
         if value == "":
             raise click.UsageError(f"--{option} is empty; give a name")
 

@@ -13,6 +13,7 @@ from lmart.formats.documents.reading import for_models, open_rows
 from lmart.formats.feature_maps import read_feature_map, rename_features
 from lmart.formats.models.model_files import content_of, parse_model, read_model, write_bytes
 from lmart.formats.models.offset_tree import raise_scores
+from lmart.formats.models.xgboost_dump import as_request
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import MODEL_FORMATS
 from lmart.scoring.ensemble import Ensemble
@@ -71,6 +72,8 @@ def convert_model(request: ModelRequest, options: ReadOptions, threads: int, con
         what = f"a last tree adds {offset!r}" if offset else "no score can be below 0, so nothing is added"
         console.notice(f"{target}: {what}")
     content, notes, needs = content_of(model, target, request.target_format)
+    if request.name is not None and request.target_format == "xgboost-dump":
+        content = as_request(content, request.name)
     if request.strict and notes:
         more = f"; and {counted(len(notes) - 1, 'more note')}" if notes[1:] else ""
         raise ModelError(f"{notes[0]}{more}; convert without --strict to accept it", target)

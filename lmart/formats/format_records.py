@@ -53,7 +53,7 @@ class Format(Generic[Reader, Writer]):
     looks_like : models: says from the first bytes of a file that begins so whether it is of this format; None: `starts`
                and `pattern` say enough
     summary  : what --help says of it
-    takes    : options of predict that this format has a place for and others have not
+    takes    : options of predict or convert that this format has a place for and others have not
     is_named : data: features have names, in a header that needs all of them; results: queries and documents are named
     package  : optional package that reader and writer need; '': none
     title    : what messages call the format

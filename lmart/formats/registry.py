@@ -122,6 +122,7 @@ _MODELS: tuple[Format[ModelReader, ModelWriter], ...] = (
         starts=(b"[", b"{", b"booster["),
         looks_like=Lazy("models.xgboost_dump", "looks_like"),
         title="an XGBoost dump",
+        takes=("name",),
         is_float32=True,
     ),
     Format(
@@ -152,6 +153,7 @@ _MODELS: tuple[Format[ModelReader, ModelWriter], ...] = (
         starts=(b"{", b"["),
         looks_like=Lazy("models.solr", "looks_like"),
         title="Solr",
+        takes=("name", "store"),
         is_float32=True,
     ),
     Format(

@@ -91,11 +91,23 @@ def test_a_model_of_solr_gets_names_and_scores_from_zero_up(model: Path, tmp_pat
     assert json.loads(again.read_text())["name"] == "lmart"
 
 
+def test_a_named_dump_is_the_request_that_plugins_take(model: Path, tmp_path: Path) -> None:
+    plain, named, again = (tmp_path / name for name in ("plain", "named", "again"))
+    run("convert", model, plain, "--to", "xgboost-dump", "--nonnegative")
+    options = ("--to", "xgboost-dump", "--name", 'my "model"', "--nonnegative", "--verify", SAMPLE / "test.svm")
+    assert "largest difference" in run("convert", model, named, *options).stderr
+    said = json.loads(named.read_text())["model"]
+    assert said["name"] == 'my "model"'
+    assert said["model"] == {"type": "model/xgboost+json", "definition": plain.read_text()}
+    run("convert", named, again, "--to", "xgboost-dump")
+    assert again.read_text() == plain.read_text()
+
+
 @pytest.mark.parametrize(
     ("options", "what"),
     [
-        (("--to", "ranklib", "--name", "a"), "--name is for models of Solr, and DST is ranklib"),
-        (("--store", "a"), "--store is for models of Solr, and DST is lmart"),
+        (("--to", "ranklib", "--name", "a"), "--name is for --to xgboost-dump or solr, and DST is ranklib"),
+        (("--store", "a"), "--store is for --to solr, and DST is lmart"),
         (("--to", "solr", "--name", ""), "--name is empty"),
         (("--to", "onnx", "--nonnegative"), "--nonnegative needs a tool that adds trees in order"),
         (("--to", "csv", "--nonnegative"), "--nonnegative is for models, and csv holds data"),

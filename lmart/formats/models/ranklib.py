@@ -87,7 +87,7 @@ def read(content: bytes, path: str) -> Ensemble:
         )
     said = {key.decode(): int(number) for key, number in SAID.findall(content.partition(b"<")[0])}
     if is_forest and (bags := said.get("bags", len(found.ensemble_sizes))) != len(found.ensemble_sizes):
-        what = f"it says {counted(bags, 'bag')} and has {len(found.ensemble_sizes):,}"
+        what = f"the head says {counted(bags, 'bag')}, but the model has {len(found.ensemble_sizes):,}"
         raise ModelError(f"{what}; the file was cut or put together, copy it again", path)
     most = {} if is_forest else most_trees(said.get("trees"), found, path)
     texts = found.texts

@@ -283,7 +283,7 @@ def most_trees(said: int | None, found: XmlTrees, path: str) -> dict[str, int]:
     """
     there = len(found.texts.weights)
     if said is not None and there > said:
-        raise ModelError(f"it says {counted(said, 'tree')} and has {there:,}; correct what it says", path)
+        raise ModelError(f"the head says {counted(said, 'tree')}, but the model has {there:,}; correct the head", path)
     return {} if said is None or said == there else {"trees": said}
 
 

@@ -35,6 +35,7 @@ from lmart.scoring.ensemble import Ensemble, FlatTrees
 DEFAULT_NAME = re.compile(r"f?(0|[1-9]\d{0,17})", re.ASCII)
 TREES = re.compile(r'\[\s*("(\s|\\n)*)?\{.*"nodeid\\?"', re.DOTALL)  # or their texts
 OBJECT = re.compile(r'\{.*"splits"\s*:\s*\[\s*\{', re.DOTALL)
+KIND = "model/xgboost+json"  # as the plugins call it
 REQUEST = re.compile(r'\{.*"definition"\s*:', re.DOTALL)
 TEXTS = re.compile(r'booster\[|\[\s*"0:')  # the start of a text dump, and of a list of them
 BESIDE_MODEL = ("name", "type", "feature_set", "validation")  # in requests and what they store: nothing that scores
@@ -85,9 +86,9 @@ def _definition(document: object, path: str) -> object:
             continue
         refuse_unknown_keys(document, ("type", "definition"), "the model", path)
         kind = document.get("type")
-        if kind != "model/xgboost+json":
+        if kind != KIND:
             raise ModelError(
-                f"the model is of type {shown(kind)}, and 'model/xgboost+json' is read here; convert a file that holds"
+                f"the model is of type {shown(kind)}, and '{KIND}' is read here; convert a file that holds"
                 " its definition alone",
                 path,
             )
@@ -276,6 +277,16 @@ def write(ensemble: Ensemble) -> WrittenModel:
     return WrittenModel(
         ("[\n" + ",\n".join(trees) + "\n]\n").encode(), (*model.notes, *renumbering_notes(ensemble, DEFAULT_NAME))
     )
+
+
+def as_request(content: bytes, name: str) -> bytes:
+    """Return a dump as the request by which the LTR plugins of Elasticsearch and OpenSearch take a model.
+
+    content : of the dump
+    name    : of the model
+    """
+    model = {"type": KIND, "definition": content.decode()}
+    return (json.dumps({"model": {"name": name, "model": model}}) + "\n").encode()
 
 
 def _tree_text(model: WrittenTrees, conditions: list[str], names: list[str], start: int, stop: int) -> str:

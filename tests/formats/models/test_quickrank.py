@@ -132,7 +132,7 @@ def test_keys_are_obeyed_as_by_quickrank(key: str, old: str, new: str, is_obeyed
 
 
 REFUSED = {
-    "more trees": (TEXT.replace("<trees>100<", "<trees>1<"), "m: it says 1 tree and has 2"),
+    "more trees": (TEXT.replace("<trees>100<", "<trees>1<"), "m: the head says 1 tree, but the model has 2"),
     "random forest": (TEXT.replace("LAMBDAMART", "RANDOMFOREST"), "m: a QuickRank model of type 'RANDOMFOREST' is not"),
     "linear": (TEXT.replace("LAMBDAMART", "COORDASC"), "of type 'COORDASC'"),
     "document type": ('<!DOCTYPE x [<!ENTITY a "b">]>' + TEXT, "has a document type"),

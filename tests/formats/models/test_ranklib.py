@@ -169,9 +169,9 @@ def test_numbers_may_have_the_letter_of_their_type() -> None:
 
 
 REFUSED = {
-    "more trees": (TEXT.replace("trees = 2", "trees = 1"), "m: it says 1 tree and has 2; correct"),
-    "fewer bags": (FOREST.replace("bags = 3", "bags = 300"), "m: it says 300 bags and has 3; the file"),
-    "more bags": (FOREST.replace("bags = 3", "bags = 1"), "m: it says 1 bag and has 3"),
+    "more trees": (TEXT.replace("trees = 2", "trees = 1"), "m: the head says 1 tree, but the model has 2; correct the"),
+    "fewer bags": (FOREST.replace("bags = 3", "bags = 300"), "m: the head says 300 bags, but the model has 3"),
+    "more bags": (FOREST.replace("bags = 3", "bags = 1"), "m: the head says 1 bag, but the model has 3"),
     "letter": (TEXT.replace(" 0.1 ", " 0.1g "), "m:8: a threshold is ' 0.1g '"),
     "another kind": ("## Coordinate Ascent\n1:0.5", "m: a RankLib model of kind 'Coordinate Ascent' is not read"),
     "document type": (TEXT.replace("<ensemble>", '<!DOCTYPE x [<!ENTITY a "b">]><ensemble>'), "has a document type"),
