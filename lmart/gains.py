@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from lmart.array_types import Float64Array, Int64Array
 
+LN2 = 0.6931471805599453
 LN2_BITS = 160
 SMALLEST_GRADE_SCALE = 4
 LARGE_LABEL = 31  # from which on LightGBM and XGBoost refuse labels with the gain exp2
@@ -168,7 +169,7 @@ def _power_of_two(labels: Float64Array, exponents: npt.NDArray[np.int64]) -> Flo
     import numpy as np
 
     whole = np.floor(labels)
-    x = (labels - whole) * math.log(2.0)
+    x = (labels - whole) * LN2
     power = np.ones_like(x)
     for k in range(20, 0, -1):
         power = power * x / k + 1.0

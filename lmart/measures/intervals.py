@@ -1,11 +1,18 @@
-"""How sure a mean of measures is: its standard error, and its interval by Student's t."""
+"""How sure a mean of measures is: its standard error, and its interval by Student's t.
+
+Everything here has the same digits on any machine: single IEEE operations, whole numbers, and functions of `decimal`,
+which are rounded correctly; those of C are not, and differ by machine.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from decimal import Context, Decimal
 
 from lmart.array_types import Float64Array
+
+_DECIMALS = Context(prec=30)
 
 
 def mean_of(values: Sequence[float]) -> float:
@@ -19,7 +26,7 @@ def standard_error(values: Sequence[float]) -> float:
     values : at least one
     """
     n, mean = len(values), mean_of(values)
-    return math.sqrt(math.fsum((v - mean) ** 2 for v in values) / max(1, n - 1) / n)
+    return math.sqrt(math.fsum((v - mean) * (v - mean) for v in values) / max(1, n - 1) / n)
 
 
 def interval_of_mean(
@@ -58,26 +65,16 @@ def student_quantile(level: float, freedom: int) -> float:
     level   : between 0 and 1
     freedom : degrees of freedom, >= 1
 
-    By bisection of the finite sums of Abramowitz and Stegun 1964, 26.7.3 and 26.7.4.
+    By bisection of `student_p`.
     """
-    low, high = 0.0, math.pi / 2  # of the angle whose tangent is t / sqrt(freedom)
+    outside, high = 1.0 - level, 1.0
+    while student_p(high, freedom) > outside:
+        high *= 2.0
+    low = 0.0
     for _ in range(60):
-        angle = (low + high) / 2
-        low, high = (angle, high) if _student_share(angle, freedom) < level else (low, angle)
-    return math.sqrt(freedom) * math.tan(low)
-
-
-def _student_share(angle: float, freedom: int) -> float:
-    """Return how likely a Student variable lies within the tangent of an angle times sqrt(freedom) of 0."""
-    odd = freedom % 2
-    cosine = math.cos(angle)
-    term, total = (cosine if odd else 1.0), 0.0
-    for k in range(2 + odd, freedom + 1, 2):
-        total += term
-        term *= cosine * cosine * (k - 1) / k
-    if odd:
-        return 2 / math.pi * (angle + math.sin(angle) * total)
-    return math.sin(angle) * total
+        middle = (low + high) / 2
+        low, high = (middle, high) if student_p(middle, freedom) > outside else (low, middle)
+    return low
 
 
 def student_p(t: float, freedom: int) -> float:
@@ -94,20 +91,29 @@ def student_p(t: float, freedom: int) -> float:
         return 0.0
     a = freedom / 2
     # x^a (1 - x)^(1/2) / (B(a, 1/2)), without x itself, whose rounding a power of a would blow up
-    front = math.exp(-a * math.log1p(square / freedom)) * math.sqrt(square / (freedom + square) / math.pi)
-    front *= _gamma_ratio(a)
+    logarithm = _DECIMALS.ln(_DECIMALS.add(1, _DECIMALS.divide(Decimal(square), freedom)))
+    front = float(_DECIMALS.exp(_DECIMALS.multiply(Decimal(-a), logarithm)))
+    front *= math.sqrt(square / (freedom + square) / math.pi) * _gamma_ratio(freedom)
     x = freedom / (freedom + square)
     if x < (a + 1) / (a + 2.5):
         return min(1.0, front * _beta_fraction(a, 0.5, x) / a)
     return max(0.0, 1.0 - front * _beta_fraction(0.5, a, square / (freedom + square)) / 0.5)
 
 
-def _gamma_ratio(a: float) -> float:
-    """Return gamma(a + 1/2) / gamma(a); for large a by its series (Graham, Knuth and Patashnik 1994, exercise 9.60)."""
-    if a <= 100:
-        return math.gamma(a + 0.5) / math.gamma(a)
-    y = 1 / a
-    return math.sqrt(a) * (1 + y * (-1 / 8 + y * (1 / 128 + y * (5 / 1024 + y * (-21 / 32768 - y * 399 / 262144)))))
+def _gamma_ratio(freedom: int) -> float:
+    """Return gamma((freedom + 1) / 2) / gamma(freedom / 2), by binomial coefficients, for large freedom by its series.
+
+    Source of the series: Graham, Knuth and Patashnik 1994, exercise 9.60.
+    """
+    half = freedom // 2
+    if freedom <= 200:
+        middle = math.comb(2 * half, half)
+        if freedom % 2:
+            return 4**half / middle / math.sqrt(math.pi)
+        return half * middle / 4**half * math.sqrt(math.pi)
+    y = 2 / freedom
+    series = 1 + y * (-1 / 8 + y * (1 / 128 + y * (5 / 1024 + y * (-21 / 32768 - y * 399 / 262144))))
+    return math.sqrt(freedom / 2) * series
 
 
 def _beta_fraction(a: float, b: float, x: float) -> float:

@@ -9,7 +9,6 @@ import pytest
 
 from lmart.measures.intervals import (
     _gamma_ratio,
-    _student_share,
     interval_of_mean,
     standard_error,
     student_p,
@@ -63,8 +62,33 @@ def test_p_of_student(t: float, freedom: int, p: float) -> None:
 
 
 def test_the_series_of_gamma_continues_gamma() -> None:
-    for a in (100.5, 101.0, 130.25, 170.0):
-        assert _gamma_ratio(a) == pytest.approx(math.gamma(a + 0.5) / math.gamma(a), rel=3e-14)
+    for freedom in (1, 2, 3, 10, 199, 200, 201, 202, 260, 340):
+        a = freedom / 2
+        assert _gamma_ratio(freedom) == pytest.approx(math.gamma(a + 0.5) / math.gamma(a), rel=3e-14)
+
+
+def test_no_function_is_used_that_machines_round_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("exp", "expm1", "log", "log1p", "log2", "sin", "cos", "tan", "atan", "pow", "gamma", "lgamma"):
+        monkeypatch.setattr(math, name, None)
+    found = [student_p(2.5, freedom) for freedom in (1, 2, 9, 200, 1000)]
+    assert found[:3] == [0.2422378831816868, 0.12961172022151077, 0.033861827682985735]
+    assert found[3:] == [0.013223172641700719, 0.012578567801091142]
+    assert student_quantile(0.95, 4) == 2.7764451051977925
+    assert interval_of_mean([0.1, 0.4, 0.35], 0.9, at_most_1=True) == (0.012370139095483124, 0.5542965275711835)
+
+
+def _student_share(angle: float, freedom: int) -> float:
+    """How likely a Student variable lies within the tangent of an angle times sqrt(freedom) of 0.
+
+    Abramowitz and Stegun 1964, 26.7.3 and 26.7.4.
+    """
+    odd = freedom % 2
+    cosine = math.cos(angle)
+    term, total = (cosine if odd else 1.0), 0.0
+    for k in range(2 + odd, freedom + 1, 2):
+        total += term
+        term *= cosine * cosine * (k - 1) / k
+    return 2 / math.pi * (angle + math.sin(angle) * total) if odd else math.sin(angle) * total
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 30, 199, 200, 201, 999])
@@ -72,6 +96,15 @@ def test_p_is_that_of_finite_sums(freedom: int) -> None:
     for t in (0.01, 0.3, 1.0, 1.7, 1.8, 2.5, 4.0):
         inside = _student_share(math.atan(t / math.sqrt(freedom)), freedom)
         assert student_p(t, freedom) == pytest.approx(1 - inside, rel=1e-10)
+
+
+@pytest.mark.peers
+def test_quantiles_are_those_of_scipy() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    for freedom in (1, 2, 4, 9, 99, 200, 201, 31_530):
+        for level in (0.01, 0.5, 0.9, 0.95, 0.999, 1 - 1e-9):
+            expected = stats.t.isf((1 - level) / 2, freedom)
+            assert student_quantile(level, freedom) == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.peers
