@@ -112,13 +112,22 @@ class LmartError(Exception):
 
 
 class DataError(LmartError):
-    """The data cannot be read, or cannot be used as asked. `more` holds further faults of the same input."""
+    """The data cannot be read, or cannot be used as asked.
+
+    `more` holds further faults of the same input. Those of one `kind`, unless that is '', are told in one line.
+    """
 
     def __init__(
-        self, message: str, path: str | None = None, line: int | None = None, more: tuple[DataError, ...] = ()
+        self,
+        message: str,
+        path: str | None = None,
+        line: int | None = None,
+        more: tuple[DataError, ...] = (),
+        kind: str = "",
     ) -> None:
         super().__init__(message, path, line)
         self.more = more
+        self.kind = kind
 
 
 class ArrayError(DataError, ValueError):

@@ -109,8 +109,8 @@ def _gamma_ratio(freedom: int) -> float:
     if freedom <= 200:
         middle = math.comb(2 * half, half)
         if freedom % 2:
-            return 4**half / middle / math.sqrt(math.pi)
-        return half * middle / 4**half * math.sqrt(math.pi)
+            return (1 << 2 * half) / middle / math.sqrt(math.pi)
+        return half * middle / (1 << 2 * half) * math.sqrt(math.pi)
     y = 2 / freedom
     series = 1 + y * (-1 / 8 + y * (1 / 128 + y * (5 / 1024 + y * (-21 / 32768 - y * 399 / 262144))))
     return math.sqrt(freedom / 2) * series

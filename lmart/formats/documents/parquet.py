@@ -145,9 +145,9 @@ class ParquetReader(RowReader):
         self._row += n
         return block
 
-    def _fault(self, row: int, message: str) -> DataError:
+    def _fault(self, row: int, message: str, kind: str = "") -> DataError:
         """Return the fault of a row of the batch, from 0."""
-        return DataError(message, self.path, self._row + row + 1)
+        return DataError(message, self.path, self._row + row + 1, kind=kind)
 
     def _feature(self, column: ArrowArray, name: str, faults: list[DataError]) -> Float64Array:
         numbers = numbers_of(column, self.path)
@@ -163,7 +163,7 @@ class ParquetReader(RowReader):
         if not faults and self._options.gain_fault(labels):
             for i in range(len(labels)):
                 if reason := self._options.gain_fault(labels[i : i + 1]):
-                    faults.append(self._fault(i, reason))
+                    faults.append(self._fault(i, reason, kind=reason))
         return labels
 
     def _texts(self, column: ArrowArray, name: str, what: str, faults: list[DataError]) -> list[str | None]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
 from lmart.data.dataset import SparseRows
-from lmart.errors import DataError, quote
+from lmart.errors import DataError, counted, quote
 from lmart.formats.documents.cell_buffers import CellBuffer, joined
 from lmart.formats.documents.feature_table import FeatureTable
 from lmart.formats.read_options import ReadOptions
@@ -89,6 +89,7 @@ def comes_back(query_id: str, before: tuple[str, int], path: str, line: int, can
         f"put them together{', or use --group-by-qid' if can_group else ''}",
         path,
         line,
+        kind="query that comes back",
     )
 
 
@@ -186,11 +187,21 @@ class RowWriter(Protocol):
 
 
 def refuse(faults: list[DataError], max_errors: int) -> None:
-    """Raise the first fault (by line), with those that follow it, at most `max_errors` in all."""
-    if faults:
-        ordered = sorted(faults, key=lambda fault: fault.line or 0)[:max_errors]
-        first = ordered[0]
-        raise DataError(first.message, first.path, first.line, more=tuple(ordered[1:]))
+    """Raise the first fault (by line), with those that follow it, at most `max_errors`; of a kind only its first."""
+    kinds: dict[str | int, list[DataError]] = {}
+    for number, fault in enumerate(sorted(faults, key=lambda fault: fault.line or 0)):
+        kinds.setdefault(fault.kind or number, []).append(fault)
+    if kinds:
+        first, *more = [_with_count(alike) for alike in kinds.values()][:max_errors]
+        raise DataError(first.message, first.path, first.line, more=tuple(more))
+
+
+def _with_count(alike: Sequence[DataError]) -> DataError:
+    """Return the first of faults of one kind, and how many others were met."""
+    first, n_more = alike[0], len(alike) - 1
+    if not n_more:
+        return first
+    return DataError(f"{first.message} ({counted(n_more, 'more such line')} so far)", first.path, first.line)
 
 
 def join_blocks(parts: Sequence[RowBlock]) -> RowBlock:

@@ -168,7 +168,7 @@ class TextReader(RowReader):
         """Add faults for the labels that have no gain; labels : (line, label) pairs."""
         for line, label in labels:
             if message := self.options.gain_fault(np.array([label])):
-                self.faults.append(self.fault(line, message))
+                self.faults.append(DataError(message, self.path, line, kind=message))
 
     def buffers(self, count: int) -> Sequence[Buffers]:
         """Return `count` sets of buffers."""

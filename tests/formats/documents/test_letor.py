@@ -354,6 +354,16 @@ def test_what_would_mislead_is_refused_with_line_and_token(text: bytes, line: in
     assert ";" in first.message  # it says what to do
 
 
+def test_queries_that_come_back_are_one_fault() -> None:
+    rows = [b"1 qid:%d 1:%s\n" % (i % 5, b"x" if i == 12 else b"1") for i in range(30)]
+    told = [(fault.line, fault.message) for fault in faults_of(b"".join(rows))]
+    assert [line for line, _ in told] == [6, 13]
+    assert told[0][1].startswith("query '0' comes back: it first stood at line 1, and its rows are not adjacent; put")
+    assert told[0][1].endswith("(24 more such lines so far)")
+    (alone,) = faults_of(b"".join(rows[:6]))
+    assert alone.message.endswith("or use --group-by-qid")
+
+
 def test_labels_without_a_gain_are_named_by_line_among_other_faults(monkeypatch: pytest.MonkeyPatch) -> None:
     text = b"# c\n\n2 qid:1 1:1\n\t3 qid:1 1:2 # x\n-1 qid:1\n0.5 qid:1 1:3\n9 qid:1 1:q\n1 qid:1\n4#\n"
     for chunk in (1, 1 << 20):

@@ -21,6 +21,7 @@ from lmart.formats.detection import detect_format
 from lmart.formats.documents import delimited_writer, quoted_records
 from lmart.formats.documents.reading import read_dataset
 from lmart.formats.read_options import ReadOptions
+from lmart.gains import Gain
 
 FORMATS = ("csv", "tsv", "parquet")
 Table = dict[str, Sequence[object]]
@@ -268,6 +269,35 @@ def test_a_quote_inside_a_field_is_a_character(inches: int, format: str) -> None
         assert data.features.values.tolist() == [0, 1, 2, 3, 4, 5]
 
 
+@pytest.mark.parametrize("format", FORMATS)
+def test_queries_that_come_back_are_one_fault_beside_others(format: str, tmp_path: Path) -> None:
+    n = 40
+    table: Table = {"label": [1] * n, "qid": [f"q{i % 7}" for i in range(n)], "x": list(range(n))}
+    columns: Table = {"title": [f"t{i}" for i in range(n)], "brand": ["b"] * n}
+    table |= columns if format != "parquet" else {}  # which finds columns of text by their type
+    with pytest.raises(DataError) as caught:
+        read_dataset([str(write(tmp_path, format, table))], ReadOptions())
+    told = [(fault.line, fault.message) for fault in (caught.value, *caught.value.more)]
+    first = 1 if format == "parquet" else 2
+    assert [line for line, _ in told] == [*[2] * (format != "parquet") * 2, first + 7]
+    assert told[-1][1].startswith("query 'q0' comes back")
+    assert told[-1][1].endswith("put them together, or use --group-by-qid (32 more such lines so far)")
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_label_without_a_gain_is_one_fault(format: str, tmp_path: Path) -> None:
+    path = write(tmp_path, format, {"label": [1, 4, 3, 4, 4, 3], "qid": ["a"] * 6, "x": [1] * 6})
+    with pytest.raises(DataError) as caught:
+        read_dataset([str(path)], ReadOptions(gain=Gain.parse("0,2")))
+    told = [(fault.line, fault.message) for fault in (caught.value, *caught.value.more)]
+    first = 1 if format == "parquet" else 2
+    advice = "which covers 0 to 1; give a longer --gain table, or use exp2 or linear"
+    assert told == [
+        (first + 1, f"label 4 has no entry in the gain table, {advice} (2 more such lines so far)"),
+        (first + 2, f"label 3 has no entry in the gain table, {advice} (1 more such line so far)"),
+    ]
+
+
 @pytest.mark.parametrize("before", [0, 1, 7])
 def test_a_quote_that_is_never_closed_is_refused_at_its_own_line(before: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [f'1,1,{i}" and "x",{i}' for i in range(before)]
@@ -298,7 +328,7 @@ def test_rows_of_tabs_alone_count_in_a_faulty_column(quoted: bool) -> None:
 
 def test_faults_before_a_broken_quote_are_told() -> None:
     text = b'label,qid,x\n2,a,"2"\n0,b,1\n1,a,2\n1,b,0\n"1" ,a,2\n'
-    assert [fault.line for fault in faults_of(text, "csv")] == [4, 5, 6]
+    assert [fault.line for fault in faults_of(text, "csv")] == [4, 6]  # in line 5 too a query comes back
 
 
 def test_quotes_that_the_header_leaves_open_are_named() -> None:
