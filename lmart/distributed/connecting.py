@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import threading
@@ -15,6 +14,7 @@ import lmart
 from lmart.errors import DataError, LmartError, quote, visible
 from lmart.kernels.numba_support.source_files import sources_digest
 from lmart.streams import reason
+from lmart.strict_json import strict_json
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -44,8 +44,8 @@ def read_security(path: str) -> dict[str, str]:
     """
     what = f"give a JSON object with {', '.join(SECURITY_FIELDS)}"
     try:
-        with open(path, encoding="utf-8") as file:
-            content = json.load(file)
+        with open(path, "rb") as file:
+            content = strict_json(file.read())
     except OSError as fault:
         raise DataError(reason(fault), path) from None
     except ValueError as fault:

@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from lmart.errors import DataError, OutputError, quote
 from lmart.streams.common import reason
-from lmart.strict_json import strict_json
+from lmart.strict_json import check_numbers, strict_json
 
 FORMAT = "lmart-trials"
 VERSION = 1
@@ -107,6 +107,7 @@ class TrialsFile:
     def _parsed(self, line: bytes, number: int) -> dict[str, Any]:
         try:
             value = strict_json(line)
+            check_numbers(value)
         except ValueError:
             value = None
         if not isinstance(value, dict):

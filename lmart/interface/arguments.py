@@ -116,7 +116,7 @@ def _value(name: str, value: Any) -> Any:
     if name == "gain" and not isinstance(value, Gain):
         return Gain.parse(value) if isinstance(value, str) else _gain_of_table(value)
     if name == "monotone" and isinstance(value, Mapping):
-        return ",".join(f"{feature}:{_direction(feature, way)}" for feature, way in value.items() if way)
+        return ",".join(f"{_feature(one)}:{_direction(one, way)}" for one, way in value.items() if way)
     return value
 
 
@@ -128,6 +128,12 @@ def _gain_of_table(entries: Any) -> Gain:
         what = f"gain is {shown(entries)}, which is not 'exp2', 'linear' or numbers such as [0, 1, 3, 7, 15]"
         raise SettingsError(what) from None
     return Gain.of_table(table)
+
+
+def _feature(name: object) -> str:
+    if isinstance(name, int) and not 0 <= name < 2**63:
+        raise SettingsError(f"monotone names feature {shown(name)}; use a name, or an index from 0 to 2^63 - 1")
+    return str(name)
 
 
 def _direction(feature: object, way: object) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from numbers import Real
 from typing import Any
 
 from lmart.decimals import MOST_COUNTED
-from lmart.errors import SettingsError, either, quote, shown
+from lmart.errors import SettingsError, either, shown
 from lmart.foreign_names import perhaps
 from lmart.gains import Gain
 
@@ -114,10 +115,12 @@ class Conventions:
 
     def __post_init__(self) -> None:
         for name, choices in CHOICES.items():
-            if (word := getattr(self, name)) not in choices:
-                hint = perhaps(name, str(word), choices)
-                raise SettingsError(f"{name} is {quote(str(word))}; use {either(list(choices))}{hint}")
-        if self.relevant is not None and not 0 < self.relevant <= LARGEST_LEVEL:
+            word = getattr(self, name)
+            if not isinstance(word, str) or word not in choices:
+                hint = perhaps(name, word, choices) if isinstance(word, str) else ""
+                raise SettingsError(f"{name} is {shown(word)}; use {either(list(choices))}{hint}")
+        level = self.relevant
+        if level is not None and not (isinstance(level, Real) and 0 < level <= LARGEST_LEVEL):
             raise SettingsError(f"the least label of a relevant document is {shown(self.relevant)}; use one above 0")
 
     @property

@@ -48,6 +48,7 @@ def test_wrong_usage_is_refused_before_anything_is_started(options: tuple[str, .
     [
         ("[1]", "is no description of certificates"),
         ("{", "is no JSON"),
+        ("[" * 100_000, "brackets are nested too deep"),
         ('{"tls_ca_file": "a", "tls_client_cert": "b", "tls_client_key": "c"}', "tls_ca_file is no file: 'a'"),
     ],
 )

@@ -155,3 +155,12 @@ def test_a_wrong_largest_label_is_a_usage_error(text: str) -> None:
     with pytest.raises(SettingsError) as refusal:
         parse_measure(text)
     assert refusal.value.status == ExitStatus.USAGE and repr(text) in str(refusal.value)
+
+
+@pytest.mark.parametrize("value", [10**5000, -1, [1], True, None, "x"], ids="abcdef")
+def test_conventions_of_any_type_are_checked(value: object) -> None:
+    with pytest.raises(SettingsError, match=r"^ties is .*; use input"):
+        Conventions(ties=value)  # type: ignore[arg-type]
+    if value not in (None, True):
+        with pytest.raises(SettingsError, match="the least label of a relevant document is"):
+            Conventions(relevant=value)  # type: ignore[arg-type]
