@@ -18,6 +18,7 @@ from lmart.errors import ArrayError, ModelError, SettingsError, counted, either,
 from lmart.foreign_names import perhaps, with_hints
 from lmart.formats.documents.reading import for_models, open_rows
 from lmart.formats.documents.row_blocks import RowBlock, RowReader
+from lmart.formats.models.lmart_json import model_to_json
 from lmart.formats.models.model_files import read_model, write_model
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import MODEL_FORMATS, OWN, format_of_name
@@ -89,6 +90,15 @@ class Model:
 
     def __reduce__(self) -> tuple[type[Model], tuple[Ensemble]]:
         return Model, (self.ensemble,)
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether both are models that files of lmart hold the same of."""
+        if not isinstance(other, Model):
+            return NotImplemented
+        return self is other or model_to_json(self.ensemble) == model_to_json(other.ensemble)
+
+    def __hash__(self) -> int:
+        return hash((self.n_trees, *self.feature_ids))
 
     def __repr__(self) -> str:
         rankers = counted(max(1, len(self.ensemble.rankers)), "ranker")
@@ -218,7 +228,7 @@ class Model:
             return Explanation(explainer.base, contributions)
 
     def importance(self, kind: str = "gain", features: object = None) -> dict[str, float]:
-        """Return how much each feature matters in the model, by its name, or its index as text.
+        """Return how much each feature matters in the model, by its name, or its index as text, the largest first.
 
         kind     : "gain": share of the split gain, as a mean over the rankers, together 1; "splits": nodes that split
                    on it; "contributions": mean absolute contribution to the scores of `features`, as `explain` says
@@ -248,7 +258,8 @@ class Model:
             values = found.splits if kind == "splits" else found.gain_shares
         if values is None:
             raise ModelError("the model does not say what its splits gained; give kind='splits'")
-        return {self.ensemble.feature_name(column): value for column, value in enumerate(values.tolist())}
+        order = np.argsort(-values, kind="stable").tolist()
+        return {self.ensemble.feature_name(column): values[column].item() for column in order}
 
     def evaluate(
         self,

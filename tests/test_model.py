@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 import random
 import warnings
 from collections.abc import Mapping, Sequence
@@ -392,11 +394,22 @@ def test_no_copy_of_a_large_array_is_scored() -> None:
     assert peak < rows.nbytes / 2
 
 
+def test_models_with_the_same_file_are_equal(tmp_path: Path) -> None:
+    model = Model(sample_model(("a", "b", "c")))
+    model.save(tmp_path / "m.json")
+    same = (pickle.loads(pickle.dumps(model)), copy.deepcopy(model), lmart.load(tmp_path / "m.json"), model)
+    assert all(model == one and hash(model) == hash(one) for one in same) and len({model, *same}) == 1
+    tree = model.ensemble.trees[0]
+    changed = (replace(tree, leaf_values=tree.leaf_values + 1.0), *model.ensemble.trees[1:])
+    assert model != Model(replace(model.ensemble, trees=changed)) and model != Model(sample_model(("a", "b", "d")))
+    assert model != "model"
+
+
 def test_importance_by_kind() -> None:
     model = Model(sample_model(("a", "b", "c")))
     assert model.ensemble.trees[0].split_gains is None
     splits = model.importance("splits")
-    assert list(splits) == ["a", "b", "c"]
+    assert set(splits) == {"a", "b", "c"}
     assert sum(splits.values()) == sum(len(tree.thresholds) for tree in model.ensemble.trees)
     with pytest.raises(ModelError, match="does not say what its splits gained; give kind='splits'"):
         model.importance()
@@ -417,7 +430,11 @@ def test_importance_by_kind() -> None:
     assert trained.importance() == pytest.approx({name: count / total for name, count in splits.items()})
     rows = [[0.5, -1.0, 2.0], [3.0, 1.0, math.nan]]
     means = np.abs(trained.explain(rows).contributions).mean(axis=0).tolist()
-    assert list(trained.importance("contributions", rows).values()) == pytest.approx(means)
+    found = trained.importance("contributions", rows)
+    assert [found[name] for name in "abc"] == pytest.approx(means)
+    for shown in (found, trained.importance(), splits):
+        assert list(shown.values()) == sorted(shown.values(), reverse=True)
+    assert type(splits["a"]) is int
 
 
 @pytest.mark.parametrize("arguments", [("cover",), ("splits", [[1.0, 2.0, 3.0]]), ("contributions",)])
