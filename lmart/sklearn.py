@@ -14,13 +14,14 @@ except ImportError as fault:
     raise ImportError("lmart.sklearn needs scikit-learn 1.5 or newer: pip install -U scikit-learn") from fault
 
 from lmart.array_types import Float64Array
+from lmart.data.feature_names import QUERY_NAMES
 from lmart.data.from_python import column_labels
 from lmart.data.python_dataset import Dataset
 from lmart.data.python_values import as_floats, is_masked, refuse_masked
 from lmart.data.queries import offsets_of_ids
 from lmart.errors import ArrayError, SettingsError, quote
 from lmart.foreign_names import with_hints
-from lmart.formats.documents.column_names import QUERY_NAMES, no_such_column
+from lmart.formats.documents.column_names import no_such_column
 from lmart.interface.training import train
 from lmart.scoring.importance import split_importance
 from lmart.settings import options

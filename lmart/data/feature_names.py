@@ -1,4 +1,4 @@
-"""What names of features may hold, wherever they come from."""
+"""What names of features may hold, wherever they come from, and which names columns of labels and ids usually have."""
 
 from __future__ import annotations
 
@@ -7,6 +7,17 @@ from collections.abc import Iterable
 
 LARGEST_INDEX = 2**63 - 1
 _CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f]")
+
+LABEL_NAMES = ("label", "relevance", "rel", "target", "y")
+QUERY_NAMES = ("qid", "query_id", "query", "group", "srch_id")
+DOCUMENT_NAMES = ("docid", "doc_id", "document_id", "docno")
+
+USUAL = {
+    **dict.fromkeys(LABEL_NAMES, "labels"),
+    **dict.fromkeys(QUERY_NAMES, "query ids"),
+    **dict.fromkeys(DOCUMENT_NAMES, "document ids"),
+}
+"""By usual name of a column that is no feature, in small letters, what it holds."""
 
 
 def has_control(text: str) -> bool:

@@ -6,9 +6,9 @@ import csv
 import re
 from typing import NamedTuple
 
+from lmart.data.feature_names import LABEL_NAMES, QUERY_NAMES
 from lmart.decimals import is_decimal
 from lmart.errors import DataError
-from lmart.formats.documents.column_names import LABEL_NAMES, QUERY_NAMES
 from lmart.formats.documents.delimited_header import csv_records
 from lmart.formats.documents.delimited_writer import DELIMITERS
 from lmart.formats.format_records import BLANKS, BYTE_ORDER_MARK, FileError

@@ -9,8 +9,8 @@ import numpy as np
 
 from lmart.array_types import Int32Array
 from lmart.data.dataset import Rows
-from lmart.data.feature_names import is_index
-from lmart.data.from_python import features_of, names_beside, refuse_other_width
+from lmart.data.feature_names import USUAL, is_index
+from lmart.data.from_python import GivenFeatures, features_of, names_beside, refuse_other_width
 from lmart.data.python_dataset import Dataset, unbinned
 from lmart.errors import ArrayError, DataError, quote
 from lmart.scoring.ensemble import Ensemble
@@ -52,9 +52,24 @@ def match_columns(
     matcher = FeatureMatcher(ensemble)
     column_map = matcher.column_map(given.ids, names_beside(given.ids, given.names, ensemble))
     matcher.tables = {"features": given.ids}
-    _tell(ensemble, matcher, "features", strict, chosen is None)
     known = np.flatnonzero(column_map >= 0)  # other columns need not be numbers
+    if len(known):
+        others = zip(matcher.unknown, np.flatnonzero(column_map < 0).tolist(), strict=True)
+        matcher.unknown = [name for name, place in others if strict or not _is_no_feature(given, name, place)]
+    _tell(ensemble, matcher, "features", strict, chosen is None)
     return given.read(known), column_map[known]
+
+
+def _is_no_feature(given: GivenFeatures, name: str, place: int) -> bool:
+    """Return whether a column is named as labels and ids usually are, or holds text."""
+    if name.lower() in USUAL:
+        return True
+    try:
+        rows = given.read(np.array([place]))
+        rows.between(0, min(1, len(rows)))
+    except ArrayError:
+        return True
+    return False
 
 
 def _chosen_labels(

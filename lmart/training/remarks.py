@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from lmart.data.feature_names import USUAL
 from lmart.errors import counted, quote
-from lmart.formats.documents.column_names import USUAL
 
 if TYPE_CHECKING:
     from lmart.data.dataset import DataSize

@@ -87,11 +87,15 @@ def test_columns_with_numbers_keep_them_and_their_values(tmp_path: Path) -> None
         assert (model.predict(frame[frame.columns[::-1]]) == scores).all()
         assert (model.predict(few, feature_names=[str(label) for label in labels]) == scores).all()
         assert (model.predict_letor(tmp_path / "t.csv") == scores).all()
-        further = frame.assign(title="red")
-        with pytest.warns(UserWarning, match="1 of 4 features is not in the model: 'title'"):
+        further = frame.assign(price=1.5)
+        with pytest.warns(UserWarning, match="1 of 4 features is not in the model: 'price'"):
             assert (model.predict(further) == scores).all()
+        further = frame.assign(title="red", label=DATA.labels, qid=DATA.qid)  # which nobody takes for features
+        assert (model.predict(further) == scores).all()
+        with pytest.raises(DataError, match="'title'"):
+            model.predict(further, strict=True)
         with pytest.warns(UserWarning, match="'title'"):
-            assert (model.predict(lmart.Dataset(further.assign(title=1), DATA.labels, DATA.qid)) == scores).all()
+            assert (model.predict(lmart.Dataset(frame.assign(title=1), DATA.labels, DATA.qid)) == scores).all()
 
 
 LABELS = ("012345", "1234", "abcd", "a17b", "9876", "0ab2")

@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from lmart.data.feature_names import has_control, is_index
+from lmart.data.feature_names import DOCUMENT_NAMES, USUAL, has_control, is_index
 from lmart.decimals import is_decimal
 from lmart.errors import DataError, OutputError, first_repeated, quote
 from lmart.foreign_names import perhaps
 from lmart.formats.read_options import ReadOptions
 
-LABEL_NAMES = ("label", "relevance", "rel", "target", "y")
-QUERY_NAMES = ("qid", "query_id", "query", "group", "srch_id")
-DOCUMENT_NAMES = ("docid", "doc_id", "document_id", "docno")
-
-USUAL = {
-    **dict.fromkeys(LABEL_NAMES, "labels"),
-    **dict.fromkeys(QUERY_NAMES, "query ids"),
-    **dict.fromkeys(DOCUMENT_NAMES, "document ids"),
-}
-"""By usual name of a column that is no feature, in small letters, what it holds."""
 _NOTHING = ("", "nan", "na", "null", "inf", "-inf")  # fields of data that are not numbers
 
 
@@ -77,6 +67,11 @@ def check_names(
             superseded.add(last[name])
         last[name] = i
     return superseded
+
+
+def name_documents(names: Iterable[str], options: ReadOptions) -> bool:
+    """Return whether a column is known to hold the document ids."""
+    return options.document_column is not None or any(name.lower() in DOCUMENT_NAMES for name in names)
 
 
 def no_such_column(name: str, purpose: str, names: Sequence[str], usual: Sequence[str] = ()) -> str:

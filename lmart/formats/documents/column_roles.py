@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from lmart.array_types import Int64Array
-from lmart.data.feature_names import are_indices, is_index
+from lmart.data.feature_names import DOCUMENT_NAMES, LABEL_NAMES, QUERY_NAMES, are_indices, is_index
 from lmart.decimals import is_decimal
 from lmart.errors import DataError, input_name, quote
 from lmart.formats.documents.column_names import (
-    DOCUMENT_NAMES,
-    LABEL_NAMES,
-    QUERY_NAMES,
     check_names,
     data_fault,
     listed,
+    name_documents,
     no_such_column,
 )
 from lmart.formats.documents.feature_table import FeatureTable
@@ -65,7 +63,12 @@ class ColumnPlan:
 
 
 def plan_columns(
-    names: Sequence[str], options: ReadOptions, table: FeatureTable, path: str, line: int | None = None
+    names: Sequence[str],
+    options: ReadOptions,
+    table: FeatureTable,
+    path: str,
+    line: int | None = None,
+    texts: Collection[str] = (),
 ) -> ColumnPlan:
     """Return the role of each column; DataError when that is ambiguous. Registers the features in `table`.
 
@@ -74,6 +77,7 @@ def plan_columns(
     table   : the features met so far; new ones are added
     path    : the input, for messages
     line    : line of the header in text; None: Parquet, whose names are certainly a header
+    texts   : columns that are known to hold text
     """
 
     def refusal(message: str) -> DataError:
@@ -88,7 +92,7 @@ def plan_columns(
         raise refusal(f"{what}; put a header line with the names of the columns before it")
     superseded = check_names(names, options, ignored, refusal)
     special = dict.fromkeys(ignored, IGNORED) | _special_columns(names, options, ignored, refusal)
-    special |= dict.fromkeys(_columns_to_leave_out(names, options, special, path), IGNORED)
+    special |= dict.fromkeys(_columns_to_leave_out(names, options, special, path, texts), IGNORED)
     kinds = np.array([special.get(name, FEATURE) for name in names], np.uint8)
     kinds[list(superseded)] = IGNORED
     features = [name for name, kind in zip(names, kinds.tolist(), strict=True) if kind == FEATURE]
@@ -160,10 +164,13 @@ def _special_columns(
     return found | dict.fromkeys(labels, LABEL if options.use_labels else IGNORED) | dict.fromkeys(queries, QUERY)
 
 
-def _columns_to_leave_out(names: Sequence[str], options: ReadOptions, special: dict[str, int], path: str) -> list[str]:
-    """Return the columns that only number the rows: indices that pandas or Dask wrote, and further document ids.
+def _columns_to_leave_out(
+    names: Sequence[str], options: ReadOptions, special: dict[str, int], path: str, texts: Collection[str]
+) -> list[str]:
+    """Return the columns that are surely no features, and report each as a notice; those that the model knows are some.
 
-    Reports each as a notice. Columns that the model knows are features.
+    They only number the rows, as indices that pandas or Dask wrote, are further document ids, or hold text, which is
+    left out only where a model says what features are.
     """
     known = options.known_features or frozenset()
     found = []
@@ -175,6 +182,10 @@ def _columns_to_leave_out(names: Sequence[str], options: ReadOptions, special: d
             why = "it is an index that pandas or Dask added to the data; rename it to use it"
         elif options.document_column is not None and name.lower() in DOCUMENT_NAMES:
             why = f"the document ids are in {quote(options.document_column)}"
+        elif name in texts and not (known.isdisjoint(names) or options.refuse_unknown):
+            why = "it holds text, and the model does not know it"
+            if not name_documents(names, options):
+                why += "; give --document-column if it names documents"
         if why is not None:
             found.append(name)
             options.notice(f"{input_name(path)}: column {quote(name)} is left out: {why}")

@@ -6,6 +6,7 @@ Text where no field begins with a quote is read by kernels, other text by Python
 
 from __future__ import annotations
 
+import csv
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -17,7 +18,7 @@ from lmart.array_types import Int64Array
 from lmart.data.dataset import SparseRows
 from lmart.errors import DataError, quote
 from lmart.formats.documents.cell_buffers import CellBatch
-from lmart.formats.documents.column_names import list_of_columns
+from lmart.formats.documents.column_names import list_of_columns, name_documents
 from lmart.formats.documents.column_roles import ColumnPlan, plan_columns
 from lmart.formats.documents.delimited_diagnostics import (
     cell_fault,
@@ -27,7 +28,7 @@ from lmart.formats.documents.delimited_diagnostics import (
     length_fault,
     row_fault,
 )
-from lmart.formats.documents.delimited_header import BLANKS, header_names
+from lmart.formats.documents.delimited_header import BLANKS, csv_records, header_names
 from lmart.formats.documents.delimited_writer import DELIMITERS
 from lmart.formats.documents.ids import decode_documents
 from lmart.formats.documents.letor_diagnostics import INNER_RETURN
@@ -39,6 +40,7 @@ from lmart.kernels import delimited_text
 
 SAMPLE_ROWS = 1000  # looked at to distinguish faults of a whole column from those of single cells
 SAMPLE_CELLS = 200_000
+FIRST = 1 << 16  # bytes that the first row is looked for in
 
 
 class DelimitedReader(TextReader):
@@ -62,13 +64,27 @@ class DelimitedReader(TextReader):
             start = end
             if header.strip():
                 names = header_names(header, self.format, self.options, self.path, self.line + 1)
-                self.plan = plan_columns(names, self.options, self.table, self.path, self.line + 1)
+                texts = self._text_columns(bytes(buffer[start : min(stop, start + FIRST)]), names)
+                self.plan = plan_columns(names, self.options, self.table, self.path, self.line + 1, texts)
             self.line += 1
         if self.plan is None or start == stop:
             return []
         if self._pending or self._opens_quote(buffer, start, stop):
             return self._parse_quoted(bytes(buffer[start:stop]), self.plan)
         return self._parse_plain(buffer, start, stop, self.plan)
+
+    def _text_columns(self, head: bytes, names: list[str]) -> set[str]:
+        """Return the columns that hold text in the first row, as far as it can be read by itself."""
+        lines = head[: head.rfind(b"\n") + 1].decode("utf-8", "replace").splitlines()
+        try:
+            row = next(csv_records(lines, self.format), [])
+        except csv.Error:
+            return set()
+        fields = zip(names, row, strict=False)
+        return {name for name, field in fields if is_text_fault(self._fault_of(field, name), delimited_text.FEATURE)}
+
+    def _fault_of(self, field: str, name: str) -> str:
+        return cell_fault(field.encode(), name, delimited_text.FEATURE, self.options) or ""
 
     def end(self) -> None:
         """Refuse a quoted field that is still open at the end of the input."""
@@ -182,9 +198,14 @@ class DelimitedReader(TextReader):
             what, _, remedy = message.rpartition("; ")
             whole_message = f"{what}, as in most rows; {remedy}"
             if is_text_fault(message, plan.kinds[f]):
-                also = f" {shlex.quote(list_of_columns(texts))}" if plan.names[f] == texts[0] else ""
-                what = f"column {quote(plan.names[f])} holds text, such as {quote(field)}"
-                whole_message = f"{what}; turn it into numbers, or leave it out with --ignore-columns{also}"
+                name = plan.names[f]
+                also = f" {shlex.quote(list_of_columns(texts))}" if name == texts[0] else ""
+                values = [row[f] for _, row in whole]
+                remedy = "turn it into numbers"
+                if len(set(values)) == len(values) and not name_documents(plan.names, self.options):
+                    remedy = f"give --document-column {shlex.quote(name)} if it names documents"
+                what = f"column {quote(name)} holds text, such as {quote(field)}"
+                whole_message = f"{what}; {remedy}, or leave it out with --ignore-columns{also}"
             self.faults.append(self.fault(line, whole_message))
         if found:
             kinds = plan.kinds.copy()

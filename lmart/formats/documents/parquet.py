@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Protocol
@@ -15,6 +16,7 @@ from lmart.array_types import BoolArray, Float64Array, Int64Array
 from lmart.data.dataset import SparseRows
 from lmart.data.feature_names import has_control
 from lmart.errors import DataError, quote
+from lmart.formats.documents.column_names import name_documents
 from lmart.formats.documents.column_roles import ColumnPlan, plan_columns
 from lmart.formats.documents.ids import id_fault
 from lmart.formats.documents.parquet_columns import (
@@ -73,7 +75,8 @@ class ParquetReader(RowReader):
     def __iter__(self) -> Iterator[RowBlock]:
         originals, types = self._schema()
         names = [name if has_control(name) else name.strip() for name in originals]  # as the header of CSV is taken
-        plan = plan_columns(names, self._options, self.table, self.path)
+        texts = [name for name, type_ in zip(names, types, strict=True) if is_text(plain_type(type_))]
+        plan = plan_columns(names, self._options, self.table, self.path, texts=texts)
         self._refuse_types(plan, types)
         used = [name for name, kind in zip(originals, plan.kinds.tolist(), strict=True) if kind]
         counts = Counter(originals)
@@ -107,6 +110,9 @@ class ParquetReader(RowReader):
             if kind in (delimited_text.FEATURE, delimited_text.LABEL) and not is_number(plain):
                 what = f"column {quote(name)} holds {type_}, no numbers"
                 remedy = "leave it out with --ignore-columns, or turn it into numbers"
+                if is_text(plain) and not name_documents(plan.names, self._options):
+                    chosen = f"give --document-column {shlex.quote(name)} if it names documents"
+                    remedy = f"{chosen}, or leave it out with --ignore-columns"
                 found.append(f"{what}; {remedy if kind == delimited_text.FEATURE else 'a label is a number from 0 up'}")
             elif kind in (delimited_text.QUERY, delimited_text.DOCUMENT) and not (is_number(plain) or is_text(plain)):
                 what = "query ids" if kind == delimited_text.QUERY else "document ids"

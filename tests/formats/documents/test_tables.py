@@ -157,10 +157,13 @@ def test_a_column_that_the_model_does_not_know_is_not_parsed(format: str, tmp_pa
     table = write(tmp_path, format, {**more, "x": [9, 4, 1, 7], "z": [1, 2, 2, 1]})
     scored = run("predict", "-m", model, "--data", table)
     assert scored.stdout == plain
-    assert "1 of 3 features is not in the model: 'title'; scored without" in scored.stderr
+    notice = "column 'title' is left out: it holds text, and the model does not know it; give --document-column if it"
+    assert notice in scored.stderr and "warning" not in scored.stderr
+    assert run("predict", "-m", model, "--data", table, "-q").stderr == ""
+    assert "'title'" not in run("predict", "-m", model, "--data", table, "--document-column", "title").stderr
     assert "'title'" in run("predict", "-m", model, "--data", table, "--strict", status=1).stderr
     judged = write(tmp_path, format, {**more, "label": [2, 0, 0, 1], "x": [9, 4, 1, 7], "z": [1, 2, 2, 1]})
-    assert "'title'" in run("eval", "-m", model, "--data", judged).stderr
+    assert notice in run("eval", "-m", model, "--data", judged).stderr
     scores = tmp_path / "scores"
     scores.write_text(plain)
     run("eval", "--scores", scores, "--data", judged)
@@ -168,7 +171,7 @@ def test_a_column_that_the_model_does_not_know_is_not_parsed(format: str, tmp_pa
     known = write(tmp_path / "label", format, {"label": [2, 0, 0, 1], "qid": list("aabb"), "x": [9, 4, 1, 7]})
     for folds in ((), ("--folds", "2")):
         out = run("train", "--data", known, "--valid", judged, "--min-docs", "1", *folds, "-o", tmp_path / "n.json")
-        assert "2 of 3 features are not in the model" in out.stderr
+        assert "2 of 3 features are not in the model" in out.stderr or notice in out.stderr, out.stderr
 
 
 def test_numbered_columns_of_a_model_are_known_beside_text(tmp_path: Path) -> None:
@@ -178,7 +181,10 @@ def test_numbered_columns_of_a_model_are_known_beside_text(tmp_path: Path) -> No
     table.write_text("qid,title,2,1\n1,red,9,5\n1,blue,4,5\n2,x,1,5\n2,y,7,5\n")
     scored = run("predict", "-m", model, "--data", table)
     assert scored.stdout == run("predict", "-m", model, "--data", tmp_path / "t.svm").stdout
-    assert "1 of 3 features is not in the model: 'title'; scored without" in scored.stderr
+    assert "column 'title' is left out: it holds text" in scored.stderr
+    table.write_text("qid,price,2,1\n1,3,9,5\n1,4,4,5\n2,5,1,5\n2,6,7,5\n")
+    assert "1 of 3 features is not in the model: 'price'; s" in run("predict", "-m", model, "--data", table).stderr
+    table.write_text("qid,title,2,1\n1,red,9,5\n1,blue,4,5\n2,x,1,5\n2,y,7,5\n")
     assert "by number" not in scored.stderr
     assert "'title'; drop them" in run("predict", "-m", model, "--data", table, "--strict", status=1).stderr
 
@@ -378,8 +384,12 @@ def test_a_column_of_text_is_one_fault_and_damaged_cells_are_one_each(quoted: bo
     text = "\n".join(["label,qid,title,brand,odd,good,f", *rows, ""]).encode()
     faults = faults_of(text, "csv", max_errors=6)
     assert [fault.line for fault in faults] == [2, 2, 2, 6, 15, 24]
-    assert "column 'title' holds text, such as 't0'; turn it into numbers, or leave it out" in faults[0].message
-    assert faults[0].message.endswith("--ignore-columns title,brand,odd")
+    advice = "give --document-column title if it names documents, or leave it out with --ignore-columns title,brand,odd"
+    assert faults[0].message == f"column 'title' holds text, such as 't0'; {advice}"
+    assert "column 'brand' holds text, such as 'a b'; turn it into numbers, or leave it out" in faults[1].message
+    for options in ({"document_column": "good"}, {"ignore_columns": ("good",)}):
+        told = faults_of(text, "csv", max_errors=6, **options)[0].message
+        assert ("--document-column" in told) == ("document_column" not in options)
     assert all("value 'x' is not a number, in column 'f'" in fault.message for fault in faults[3:])
     commas = "".join(f"1\t1\t0,{i}\n" for i in range(40))
     (fault,) = faults_of(f"label\tqid\tx\n{commas}".encode(), "tsv")
