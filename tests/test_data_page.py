@@ -7,7 +7,7 @@ import re
 from helpers.commands import run
 from helpers.paths import ROOT
 
-from lmart.formats.documents import column_names
+from lmart.data.feature_names import DOCUMENT_NAMES, LABEL_NAMES, QUERY_NAMES
 from lmart.formats.documents.letor_diagnostics import LARGEST_INDEX
 from lmart.formats.registry import FORMATS
 
@@ -22,7 +22,7 @@ def test_the_two_examples_are_the_same_data() -> None:
 
 
 def test_names_suffixes_and_limits_are_those_of_the_code() -> None:
-    for names in (column_names.LABEL_NAMES, column_names.QUERY_NAMES, column_names.DOCUMENT_NAMES):
+    for names in (LABEL_NAMES, QUERY_NAMES, DOCUMENT_NAMES):
         assert f"{', '.join(names[:-1])} or {names[-1]}" in PLAIN
     for one in FORMATS.values():
         if one.kind == "data":
