@@ -31,6 +31,7 @@ class GivenFeatures:
     ids      : int64[m], ascending
     names    : m texts; None: features have indices only
     by_label : whether columns have labels, as those of a DataFrame do; else they go by their places
+    order    : int64[m], which column, as given, each feature is
     read     : returns rows of the columns with these places among `ids`, int64[k], in this order; ArrayError when they
                hold no numbers
     """
@@ -38,6 +39,7 @@ class GivenFeatures:
     ids: Int64Array
     names: tuple[str, ...] | None
     by_label: bool
+    order: Int64Array
     read: Callable[[Int64Array], Rows]
 
 
@@ -75,7 +77,7 @@ def features_of(features: Any, what: str = "X", feature_names: Sequence[object] 
             names = counted(len(labels), "column is", "columns are")
             raise ArrayError(f"{names} named, but {what} has {counted(m, 'column')}; name each")
     if labels is None:
-        return GivenFeatures(np.arange(1, m + 1), None, False, read)
+        return GivenFeatures(np.arange(1, m + 1), None, False, np.arange(m), read)
     return _labelled([_checked_name(label) for label in labels], read, what)
 
 
@@ -140,10 +142,10 @@ def _labelled(names: Sequence[str], read: Callable[[Int64Array], Rows], what: st
     if (repeated := first_repeated(names)) is not None:
         raise ArrayError(f"two columns of {what} are the same feature, {quote(repeated)}; rename one")
     if not are_indices(names):
-        return GivenFeatures(np.arange(1, len(names) + 1), tuple(names), True, read)
+        return GivenFeatures(np.arange(1, len(names) + 1), tuple(names), True, np.arange(len(names)), read)
     ids = np.array([int(name) for name in names], np.int64)
     order = np.argsort(ids)
-    return GivenFeatures(ids[order], None, True, lambda places: read(order[places]))
+    return GivenFeatures(ids[order], None, True, order, lambda places: read(order[places]))
 
 
 def _checked_name(label: object) -> str:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from lmart.array_types import Float64Array, Int64Array
 from lmart.data.dataset import Counted, Features, RankingDataset, Rows, SparseRows, Unbinned, pieces
-from lmart.data.from_python import features_of, names_beside, refuse_other_width
+from lmart.data.from_python import GivenFeatures, features_of, names_beside, refuse_other_width
 from lmart.data.metadata import Positions, Sidecars
 from lmart.data.metadata_checks import Weights, init_scores_of, labels_of, positions_of, weights_of
 from lmart.data.queries import offsets_of_ids, offsets_of_sizes
@@ -20,8 +20,9 @@ from lmart.foreign_names import with_hints
 
 @dataclass(frozen=True)
 class ArrayDataset(Counted):
-    """Judged documents in arrays, whose rows are read piece by piece; the fields are those of RankingDataset."""
+    """Judged documents in arrays, whose rows are read piece by piece; `given`, and fields as in RankingDataset."""
 
+    given: GivenFeatures = field(compare=False)
     features: Rows
     feature_ids: Int64Array
     labels: Float64Array
@@ -90,9 +91,8 @@ class Dataset:
             ids = [str(number) for number in range(1, len(offsets))]
         tables = {"X": given.ids} if given.by_label else {}
         self._judged: RankingDataset | ArrayDataset = ArrayDataset(
-            rows, given.ids, labels, offsets, ids, given.names, table_features=tables
+            given, rows, given.ids, labels, offsets, ids, given.names, table_features=tables
         )
-        self._by_place = not given.by_label
         self._weights: Weights | None = None
         self._init_scores: Float64Array | None = None
         self._positions: Positions | None = None
@@ -111,7 +111,6 @@ class Dataset:
         <lmart.Dataset: 1,760 documents of 120 queries, 20 features, weights>
         """
         made = dataset_of(self._judged)
-        made._by_place = self._by_place
         made._weights, made._init_scores, made._positions = self._weights, self._init_scores, self._positions
         made._add_metadata(weights, init_scores, positions)
         return made
@@ -204,7 +203,7 @@ def dataset_of(judged: RankingDataset | ArrayDataset) -> Dataset:
     judged : the documents
     """
     made = Dataset.__new__(Dataset)
-    made._judged, made._by_place = judged, False
+    made._judged = judged
     made._weights = made._init_scores = made._positions = None
     return made
 
@@ -229,22 +228,24 @@ def unbinned(dataset: Dataset, source: str, allow_infinite: bool = False, beside
     dataset        : the documents
     source         : what messages call them, when they were not read from files
     allow_infinite : whether infinite values of arrays are data; files say that when they are read
-    beside         : the features that columns without labels stand for, in this order; None: those of the data set
+    beside         : the features that columns without labels stand for, in the order in which a program gives them, or
+                     ascending; None: those of the data set
 
     ArrayError when columns without labels are more or fewer than those.
     """
     judged = dataset._judged
-    ids, names = judged.feature_ids, judged.feature_names
+    ids, names, rows = judged.feature_ids, judged.feature_names, judged.features
     if judged.table_features:
         names = names_beside(ids, names, beside)
-    elif dataset._by_place and beside is not None:
+    elif isinstance(judged, ArrayDataset) and beside is not None:
         refuse_other_width(judged.n_features, beside, source)
         ids, names = beside.feature_ids, beside.feature_names
-    judged = replace(judged, feature_ids=ids, feature_names=names)
+        if isinstance(beside, ArrayDataset):  # whose columns may be given in another order than that of its features
+            rows = judged.given.read(beside.given.order)
     if isinstance(judged, RankingDataset):
-        return judged
+        return replace(judged, feature_names=names)
+    judged = replace(judged, feature_ids=ids, feature_names=names)
     tables = dict.fromkeys([source] * bool(judged.table_features), ids)
-    rows = judged.features
     if not allow_infinite:
         rows = FiniteRows(rows, names or tuple(map(str, ids.tolist())), source)
     return replace(judged, features=rows, source=source, table_features=tables)

@@ -140,11 +140,16 @@ def test_validation_sets_are_matched_by_their_labels_and_arrays_by_their_order()
     judged = DATA.labels, DATA.qid
 
     def trained(valid: object) -> list[list[float]]:
-        model = lmart.train(frame, *judged, (valid, *judged), **settings)
+        data = valid if isinstance(valid, lmart.Dataset) else (valid, *judged)
+        model = lmart.train(frame, *judged, data, **settings)
         return [tree.thresholds.tolist() for tree in model.ensemble.trees]
 
     expected = trained(frame)
-    assert trained(frame[["4", "7", "3"]]) == expected == trained(frame[["3", "4", "7"]].to_numpy())
+    assert trained(frame[["4", "7", "3"]]) == expected == trained(frame.to_numpy())
+    assert trained(lmart.Dataset(frame.to_numpy(), *judged)) == expected
+    given = frame.to_numpy()
+    model = lmart.train(given, *judged, (given, *judged), feature_names=["7", "3", "4"], **settings)
+    assert [tree.thresholds.tolist() for tree in model.ensemble.trees] == expected
     with pytest.raises(lmart.ArrayError, match="valid has 2 columns, where 3 are due"):
         trained(frame.to_numpy()[:, :2])
     with pytest.raises(DataError, match="no feature of the data is in the model"):
