@@ -8,13 +8,12 @@ import os
 from typing import NamedTuple
 
 import click
-from click.core import ParameterSource
 
 from lmart.cli.compiling import compile_ahead
 from lmart.cli.help.command import HelpfulCommand
 from lmart.cli.options.choice import Choice
 from lmart.cli.options.common import quiet_option, thread_count, threads_option
-from lmart.cli.options.data import data_options
+from lmart.cli.options.data import data_options, refuse_two_standard_inputs
 from lmart.cli.options.packed import given_on_command_line, packed
 from lmart.cli.terminal.console import Console
 from lmart.errors import counted, quote
@@ -167,8 +166,7 @@ def command(
     quiet         : how often --quiet is given
     """
     inputs = [src, *model_options.files(), *([read_options.query_sizes] if read_options.query_sizes else [])]
-    if inputs.count("-") > 1:
-        raise click.UsageError("only one input can be '-' (standard input); give the others as files")
+    refuse_two_standard_inputs(inputs)
     source, target = _resolve_formats(src, dst, chosen, inputs)
     console = Console(quiet)
     if target.kind == "model":
@@ -299,10 +297,9 @@ def _convert_data(
     with WorkerPool(threads) as pool:
         names = convert_data(src, dst, target, 0.0 if absent == "zero" else math.nan, options, pool)
     console.done(f"wrote {counted(console.rows_read, 'row')}", dst)
-    context = click.get_current_context()
-    if target.name == "qrels" and context.get_parameter_source("absent") is not ParameterSource.DEFAULT:
+    if target.name == "qrels" and given_on_command_line("absent"):
         console.notice("--absent changes nothing: qrels have no place for features")
-    if target.name == "letor" and context.get_parameter_source("absent") is not ParameterSource.DEFAULT:
+    if target.name == "letor" and given_on_command_line("absent"):
         console.notice("--absent changes nothing: LETOR text goes without the cells that a row does not have")
     if target.name == "letor" and names:
         first = ", ".join(f"{i} is {quote(name)}" for i, name in enumerate(names[:3], 1))

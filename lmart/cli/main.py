@@ -17,6 +17,7 @@ from lmart.cli.completion import ASKED, SHELLS, script_of, split_line
 from lmart.cli.help.command import usage_message
 from lmart.cli.help.pages import program_page
 from lmart.cli.options.choice import Choice
+from lmart.cli.options.parsed_line import ParsingCommand
 from lmart.cli.terminal.console import Console, error, write_line
 from lmart.descriptors import forget_what_was_written, what_was_written
 from lmart.errors import DataError, ExitStatus, LmartError, either, quote
@@ -26,7 +27,7 @@ COMMANDS = ("train", "predict", "eval", "show", "convert", "compile")
 PROGRAM = "lmart"
 
 
-class LmartGroup(click.Group):
+class LmartGroup(ParsingCommand, click.Group):
     """Imports a command's file when it is called or listed, and is the one place where errors become lines."""
 
     def get_help(self, ctx: click.Context) -> str:

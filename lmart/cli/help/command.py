@@ -11,7 +11,6 @@ import click
 
 from lmart.cli.help.pages import full_page, one_screen
 from lmart.cli.options.parsed_line import Once, ParsedLine, ParsingCommand, line_of
-from lmart.cli.terminal.console import Console
 from lmart.errors import quote
 from lmart.foreign_names import meant, perhaps
 from lmart.streams.common import name_ending
@@ -73,15 +72,6 @@ class HelpfulCommand(ParsingCommand):
         """Return the arguments; a usage error for -long options, which Click would take apart."""
         _refuse_single_dash(self, args)
         return args
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Say which of several values of an option counts, then run the command.
-
-        ctx : of the command
-        """
-        for text in line_of(ctx).repeated():
-            Console(ctx.params["quiet"]).notice(text)
-        return super().invoke(ctx)
 
     def get_help(self, ctx: click.Context) -> str:
         """Return what --help prints.

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from lmart.cli.terminal.console import Console
 from lmart.errors import quote
 
 _LINE = "lmart.line"  # in Context.meta
@@ -60,6 +61,15 @@ class ParsingCommand(click.Command):
 
         parser.parse_args = parse_args
         return parser
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Say which of several values of an option counts, then run the command.
+
+        ctx : of the command
+        """
+        for text in line_of(ctx).repeated():
+            Console(ctx.params.get("quiet", 0)).notice(text)
+        return super().invoke(ctx)
 
     def prepared(self, args: list[str]) -> list[str]:
         """Return arguments as Click's parser takes them.

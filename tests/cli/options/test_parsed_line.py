@@ -78,6 +78,12 @@ def test_what_cannot_be_meant_twice_is_refused(arguments: list[str], said: str) 
     assert said in run(*arguments, status=2).stderr
 
 
+def test_the_program_says_it_too() -> None:
+    result = run("--completion", "fish", "--completion", "bash")
+    assert result.stderr == "lmart: --completion is given twice; the last counts: 'bash'\n"
+    assert result.stdout == run("--completion", "bash").stdout
+
+
 def test_lists_add_up_in_silence() -> None:
     lists = ("--monotone", "1:+1", "--monotone", "2:-1,4:+1", "--ignore-columns", "5", "--ignore-columns", "6")
     assert " is given " not in run(*SMALL, *lists, "--trees", "1", "-q", "-q").stderr
