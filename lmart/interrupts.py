@@ -50,8 +50,8 @@ def safe_interrupts() -> Iterator[None]:
             return
         before(number, frame)
 
-    signal.signal(signal.SIGINT, handle)
-    try:
+    try:  # already here: an interrupt may come at once
+        signal.signal(signal.SIGINT, handle)
         yield
     finally:
         signal.signal(signal.SIGINT, before)

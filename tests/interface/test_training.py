@@ -294,6 +294,20 @@ def test_an_interrupt_waits_while_another_package_is_imported(tmp_path: Path, mo
         importlib.import_module("experiment")
 
 
+def test_an_interrupt_at_the_very_beginning_leaves_the_handler_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, install = signal.getsignal(signal.SIGINT), signal.signal
+
+    def interrupted(number: int, handler: Any) -> Any:
+        install(number, handler)
+        if handler is not before:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(signal, "signal", interrupted)
+    with pytest.raises(KeyboardInterrupt), safe_interrupts():
+        pass
+    assert signal.getsignal(signal.SIGINT) is before
+
+
 def test_outside_the_main_thread_signals_are_left_alone() -> None:
     trees: list[int] = []
     thread = threading.Thread(target=lambda: trees.append(lmart.train(DATA, trees=2).n_trees))

@@ -103,8 +103,8 @@ def refuse_unknown_keys(found: Iterable[str], known: Container[str], where: str,
 def _no_collection() -> Iterator[None]:
     """Switch the search for unused cycles off: there are none in JSON, and it takes more time than the parsing."""
     was_on = gc.isenabled()
-    gc.disable()
-    try:
+    try:  # already here: an interrupt may come at once
+        gc.disable()
         yield
     finally:
         if was_on:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 
 import pytest
@@ -62,3 +63,16 @@ def test_values_in_messages() -> None:
     values: list[object] = ["1", 1, None, True, [1], {}]
     assert list(map(shown, values)) == ["'1'", "'1'", "'null'", "'true'", "a list", "an object"]
     assert list(map(spelled, values)) == ["'\"1\"'", "'1'", "'null'", "'true'", "'[1]'", "'{}'"]
+
+
+def test_an_interrupt_leaves_the_collection_of_garbage_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    disable = gc.disable
+
+    def interrupted() -> None:
+        disable()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(gc, "disable", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        parse_json(b"{}", "m.json")
+    assert gc.isenabled()
