@@ -16,14 +16,16 @@ T = TypeVar("T", bound=type)
 
 OPTIONS = {
     "--valid": "valid-data valid-file validation validate vali eval-set eval-data test-set test-file test-data test "
-    "dev valid-set valid-sets test-path validation-data vali-file watchlist valid-filenames evals eval-x",
+    "dev valid-set valid-sets test-path validation-data vali-file watchlist valid-filenames evals eval-x "
+    "test-data-file valid-data-file",
     "--data": "train train-file train-data-file data-filename train-data train-set training-data learn-set input "
     "input-file input-path fit trainset train-path data-file data-path dataset test test-file test-data test-set "
     "test-path eval-set rank d i f",
     "--model": "model-file model-path input-model model-input load model-in saved-model init-model",
     "--scores": "score predictions prediction-file score-file predicted",
     "--out": "output output-model output-result model-out model-output save result-path output-file output-path "
-    "out-file model model-file save-model name-pred predict-result prediction-result",
+    "out-file model model-file save-model name-pred predict-result prediction-result pred-name predict-name "
+    "prediction-name",
     "--trees": "n-estimators num-iterations num-iteration iterations num-trees num-tree tree num-boost-round num-round "
     "num-rounds nrounds rounds n-rounds n-iter max-iter boosting-rounds epochs num-boosting-rounds n-trees "
     "max-trees",
@@ -83,7 +85,8 @@ OPTIONS = {
     "--qrels": "qrel qrels-file judgments judgements",
     "--per-query": "per-topic q idv print-per-query",
     "--settings": "config config-file params-file conf params",
-    "--dask": "machines machine-list machine-list-file machine-list-filename num-machines tree-learner nodes",
+    "--dask": "machines machine-list machine-list-file machine-list-filename num-machines tree-learner nodes "
+    "num-machine mlist tree-learner-type pre-partition local-listen-port local-port",
     "--completion": "show-completion install-completion",
 }
 ARGUMENTS = {  # of Python alone; they come before OPTIONS
@@ -106,25 +109,32 @@ ARGUMENTS = {  # of Python alone; they come before OPTIONS
 WITHOUT = {
     "lmart trains plain gradient boosted trees (gbdt); leave it out": "boosting booster boosting-type boost dart "
     "drop-rate rate-drop skip-drop max-drop one-drop uniform-drop xgboost-dart-mode sample-type "
-    "normalize-type num-parallel-tree boost-from-average",
+    "normalize-type num-parallel-tree boost-from-average langevin diffusion-temperature posterior-sampling "
+    "model-shrink-rate model-shrink-mode",
     "there is no L1 regularisation; see {l2}": "lambda-l1 reg-alpha alpha l1-regularization l1 reg-l1",
     "{sample} draws documents for each tree, by their gradients": "bagging-freq subsample-freq top-rate other-rate "
     "data-sample-strategy sampling-method bootstrap-type bagging-temperature mvs-reg bagging-by-query "
-    "sampling-frequency pos-bagging-fraction neg-bagging-fraction",
+    "sampling-frequency pos-bagging-fraction neg-bagging-fraction pos-bagging neg-bagging pos-sub-row neg-sub-row "
+    "pos-subsample neg-subsample",
     "{features} draws features for each tree, not for each level or node": "colsample-bylevel colsample-bynode "
     "feature-fraction-bynode sub-feature-bynode",
+    "splits are not drawn by chance; see {features} and {sample}": "extra-trees extra-tree random-strength "
+    "random-score-type",
     "there is no least gain of a split; see {min-docs} and {min-hessian}": "gamma min-split-loss min-split-gain "
     "min-gain-to-split min-impurity-decrease path-smooth cegb-tradeoff cegb-penalty-split",
     "leaf values have no limit; see {learning-rate} and {l2}": "max-delta-step max-tree-output max-leaf-output",
     "a leaf holds a single number, from a Newton step; leave it out": "linear-tree linear-trees linear-lambda "
     "leaf-estimation-method leaf-estimation-iterations leaf-estimation-backtracking",
     "every tree may split on any features; leave it out": "interaction-constraints forced-splits forcedsplits-filename "
-    "forced-splits-filename feature-contri feature-penalty feature-weights penalties-coefficient",
-    "every split obeys {monotone}; leave it out": "monotone-constraints-method monotone-penalty mc-method",
+    "forced-splits-filename feature-contri feature-penalty feature-weights penalties-coefficient forced-splits-file "
+    "fs fc fp feature-contrib first-feature-use-penalties per-object-feature-penalties",
+    "every split obeys {monotone}; leave it out": "monotone-constraints-method monotone-penalty mc-method mc-penalty "
+    "ms-penalty monotone-constraining-method monotone-splits-penalty",
     "lmart splits on numbers only; turn categories into numbers, or leave the columns out": "categorical-feature "
     "categorical-features cat-features cat-feature cat-column categorical-column enable-categorical feature-types "
     "max-cat-threshold max-cat-to-onehot one-hot-max-size cat-smooth cat-l2 min-data-per-group categorical "
-    "max-ctr-complexity simple-ctr combinations-ctr text-features embedding-features",
+    "max-ctr-complexity simple-ctr combinations-ctr text-features embedding-features ctr-leaf-count-limit "
+    "per-feature-ctr counter-calc-method store-all-simple-ctr tokenizers dictionaries text-processing",
     "{absent missing} makes what a row does not name missing; zeros that are written stay 0": "zero-as-missing "
     "missing-zero",
     "nan is always missing; leave it out": "use-missing nan-mode",
@@ -138,20 +148,22 @@ WITHOUT = {
     "lmart runs on processors, with the same result on any; leave it out": "device device-type task-type gpu-id "
     "gpu-platform-id gpu-device-id gpu-device-id-list gpu-use-dp num-gpu gpu-ram-part devices n-gpus deterministic "
     "force-row-wise force-col-wise histogram-pool-size use-quantized-grad num-grad-quant-bins used-ram-limit "
-    "enable-bundle is-enable-sparse two-round",
+    "enable-bundle is-enable-sparse two-round hist-pool-size enable-sparse is-sparse sparse is-enable-bundle bundle "
+    "two-round-loading use-two-round-loading stochastic-rounding quant-train-renew-leaf feature-pre-filter",
     "trees always go by histograms; see {max-bins}": "tree-method updater predictor process-type sketch-eps "
     "bin-construct-sample-cnt subsample-for-bin min-data-in-bin feature-border-type forcedbins-filename",
     "there are no classes in ranking; see {weights}": "scale-pos-weight is-unbalance unbalance unbalanced-sets "
     "class-weight class-weights auto-class-weights num-class num-classes classes-count",
     "scores are always plain sums of leaf values; leave it out": "raw-score predict-raw-score output-margin "
-    "prediction-type base-score pred-early-stop",
+    "prediction-type base-score pred-early-stop predict-rawscore is-predict-raw-score pred-early-stop-freq "
+    "pred-early-stop-margin",
     "a model scores with all its trees; train it with fewer": "num-iteration ntree-limit iteration-range "
-    "start-iteration num-iteration-predict tree-limit ntree-start ntree-end",
+    "start-iteration num-iteration-predict tree-limit ntree-start ntree-end start-iteration-predict",
     "each of train, predict and convert is a command": "task",
     "a table has a header, and its separator is found; see {label-column} and {query-column}": "header has-header "
     "column-description cd cd-file delimiter sep separator weight-column",
     "progress is told now and then; {report} has every tree": "metric-freq metric-period output-freq print-every-n "
-    "eval-freq log-period training-metric is-provide-training-metric train-metric",
+    "eval-freq log-period training-metric is-provide-training-metric train-metric is-training-metric",
     "there are no snapshots; {continue-from} goes on from a model": "snapshot-freq snapshot-file snapshot-interval "
     "save-snapshot save-period",
     "any label from 0 up counts; see {gain}": "gmax",

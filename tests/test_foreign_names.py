@@ -78,6 +78,7 @@ boosting booster boosting_type dart categorical_feature cat_features cat-feature
 max_cat_threshold linear_tree tree_method leaf_estimation_method task path_smooth drop_rate is_unbalance
 num_class column_description bootstrap_type gmax tvs tts zero_as_missing lambdarank_unbiased enable_categorical
 min_delta interaction_constraints norm colsample_bylevel bagging_freq use_missing base_score header snapshot_freq
+extra_trees langevin forced_splits_file monotone_splits_penalty hist_pool_size
 """
 LEADS_NOWHERE = "plot qrel xyz foo"
 TRAIN = [pair.split() for table in (LIGHTGBM, XGBOOST, CATBOOST, RANKLIB, OTHERS) for pair in table.split(";")]
