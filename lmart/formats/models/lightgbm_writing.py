@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -82,7 +83,8 @@ def prepare(ensemble: Ensemble, is_text: bool) -> WrittenEnsemble:
     by_tree: dict[int, dict[int, tuple[float, int] | Int64Array]] = {}
     for (number, node), place in special.items():
         by_tree.setdefault(number, {})[node] = splits[place]
-    trees = [_write_tree(tree, columns.numbers, by_tree.get(t, {})) for t, tree in enumerate(plain.trees)]
+    counts = _node_documents(plain.trees)
+    trees = [_write_tree(tree, columns.numbers, by_tree.get(t, {}), counts[t]) for t, tree in enumerate(plain.trees)]
     names = columns.names or [f"{TARGET.default}{j}" for j in range(columns.total)]
     return WrittenEnsemble(trees, names, _objective(ensemble), notes + _common_notes(ensemble, is_text))
 
@@ -137,8 +139,27 @@ def _common_notes(ensemble: Ensemble, is_text: bool) -> list[str]:
     return notes
 
 
-def _write_tree(tree: Tree, numbers: Int64Array, special: dict[int, tuple[float, int] | Int64Array]) -> WrittenTree:
-    """Return one tree; `numbers` are columns of features, `special` the nodes whose threshold has no meaning."""
+def _node_documents(trees: Sequence[Tree]) -> list[Int64Array | None]:
+    """Return how many training documents each node of each tree had; None for a tree that does not say."""
+    known = [tree for tree in trees if tree.leaf_documents is not None]
+    leaves = np.concatenate(
+        [np.zeros(0, np.int64), *(one.leaf_documents for one in known if one.leaf_documents is not None)]
+    )
+    flat = flatten(known)
+    counts = iter(np.split(node_sums(flat, leaves), flat.node_offsets[1:-1]))
+    return [None if tree.leaf_documents is None else next(counts) for tree in trees]
+
+
+def _write_tree(
+    tree: Tree, numbers: Int64Array, special: dict[int, tuple[float, int] | Int64Array], counts: Int64Array | None
+) -> WrittenTree:
+    """Return one tree.
+
+    tree    : of plain nodes
+    numbers : the columns of the features
+    special : what the nodes are whose threshold has no meaning
+    counts  : documents of each node, None if unknown
+    """
     thresholds = tree.thresholds.copy()
     kinds = (NAN_MISSING << 2) | np.where(tree.missing_left, DEFAULT_LEFT, 0).astype(np.int64)
     left, right = tree.left.astype(np.int64), tree.right.astype(np.int64)
@@ -159,7 +180,7 @@ def _write_tree(tree: Tree, numbers: Int64Array, special: dict[int, tuple[float,
         tree.leaf_values,
         tree.split_gains,
         tree.leaf_documents,
-        None if tree.leaf_documents is None else node_sums(flatten((tree,)), tree.leaf_documents),
+        counts,
         sets,
     )
 

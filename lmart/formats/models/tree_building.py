@@ -115,13 +115,16 @@ def build_trees(
         split_gains = None
     if leaf_documents is not None and (leaf_documents < 0).any():
         leaf_documents = None
+    are_weights: list[bool] = []
+    if leaf_weights is not None and len(leaf_weights):
+        starts = flat.leaf_offsets[:-1]
+        sound = np.isfinite(leaf_weights) & (leaf_weights >= 0)
+        are_weights = (np.logical_and.reduceat(sound, starts) & np.maximum.reduceat(leaf_weights > 0, starts)).tolist()
     trees = []
     offsets, bound_offsets = flat.node_offsets.tolist(), flat.bound_offsets
     for number, (start, stop) in enumerate(itertools.pairwise(offsets)):
         leaves = slice(start + number, stop + number + 1)
         first, last = int(bound_offsets[start]), int(bound_offsets[stop])
-        weights = None if leaf_weights is None else leaf_weights[leaves]
-        is_known = weights is not None and np.isfinite(weights).all() and (weights >= 0).all() and weights.any()
         trees.append(
             Tree(
                 flat.split_columns[start:stop],
@@ -134,7 +137,7 @@ def build_trees(
                 None if leaf_documents is None else leaf_documents[leaves],
                 bound_offsets[start : stop + 1] - first if last > first else None,
                 flat.bounds[first:last] if last > first else None,
-                weights if is_known else None,
+                leaf_weights[leaves] if leaf_weights is not None and are_weights[number] else None,
             )
         )
     return tuple(trees)

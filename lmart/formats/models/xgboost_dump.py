@@ -39,10 +39,9 @@ KIND = "model/xgboost+json"  # as the plugins call it
 REQUEST = re.compile(r'\{.*"definition"\s*:', re.DOTALL)
 TEXTS = re.compile(r'booster\[|\[\s*"0:')  # the start of a text dump, and of a list of them
 BESIDE_MODEL = ("name", "type", "feature_set", "validation")  # in requests and what they store: nothing that scores
-LEAF_KEYS = ("nodeid", "depth", "leaf", "cover")
-SPLIT_KEYS = (
-    *("nodeid", "depth", "split", "split_condition", "yes", "no", "missing", "children"),
-    *("gain", "cover"),
+LEAF_KEYS = frozenset({"nodeid", "depth", "leaf", "cover"})
+SPLIT_KEYS = frozenset(
+    {"nodeid", "depth", "split", "split_condition", "yes", "no", "missing", "children", "gain", "cover"}
 )
 TARGET = Target("a dump of XGBoost", "f", re.compile(r"(?!)"), "nothing")  # takes every name
 SEEN = 4096  # bytes within which a dump shows its first node
@@ -181,9 +180,9 @@ class _Nodes(NodeLists):
         index = node.get("nodeid")
         if not is_whole(index, 2**31):
             self.refuse(number, f"nodeid is {shown(index)}")
-        refuse_unknown_keys(
-            node, LEAF_KEYS if "leaf" in node else SPLIT_KEYS, f"node {index} of tree {number}", self.path
-        )
+        known = LEAF_KEYS if "leaf" in node else SPLIT_KEYS
+        if not known.issuperset(node):
+            refuse_unknown_keys(node, known, f"node {index} of tree {number}", self.path)
         if "leaf" in node:
             value = node["leaf"]
             if not is_number(value):

@@ -7,6 +7,7 @@ Source: XGBoost, predictor/predict_fn.h, common/categorical.h and tree/tree_mode
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import Any, NamedTuple, NoReturn
 
@@ -231,6 +232,11 @@ def _read_arrays(model: Document) -> _Arrays:
 
 def _joined(model: Document, key: str, sizes: list[int], kinds: str) -> Numbers:
     """Return one array of all trees end to end; `kinds` are the kinds of dtype that may stand there."""
+    lists = [tree.get(key) for tree in model.trees]
+    if all(type(part) is list and len(part) == size for part, size in zip(lists, sizes, strict=True)):
+        whole = number_array(list(itertools.chain.from_iterable(lists)))  # type: ignore[arg-type]
+        if whole is not None and whole.dtype.kind in kinds:
+            return whole
     parts = []
     for number, (tree, size) in enumerate(zip(model.trees, sizes, strict=True), 1):
         part = tree.get(key)
