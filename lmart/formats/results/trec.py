@@ -23,7 +23,7 @@ from lmart.formats.documents.ids import encoding_fault, has_control
 from lmart.formats.line_reader import Lines, read_lines
 
 LARGEST_LABEL = 2**31 - 1
-LOOKED_AT = 1000  # lines of each part of a file, of the column that counts in messages only
+LOOKED_AT = 200  # lines of each part of a file, of the column that counts in messages only
 _COMMENT = re.compile(rb"\A#.*")
 _BLANK = re.compile(r"\s")  # also of those that are not ASCII
 _CONTROL = bytes([*range(9), *range(14, 32), 127])  # of ASCII, but for blanks
@@ -126,8 +126,10 @@ def _read(path: str, kind: _Kind) -> _Rows:
     looked_at: set[bytes] = set()
     rises = False
     for part in _parts(path, kind):
-        looked_at |= set(part.looked_at)
-        rises = rises if parts else _rises(part)
+        if kind is _QRELS:
+            looked_at |= set(part.looked_at)
+        elif not parts:
+            rises = _rises(part)
         for query_id in dict.fromkeys(part.query_ids):
             codes.setdefault(query_id, len(codes))
         queries = np.fromiter(map(codes.__getitem__, part.query_ids), np.int64, len(part.query_ids))
@@ -195,15 +197,17 @@ def _is_printable(text: bytes) -> bool:
 
 def _numbers_of(tokens: list[bytes], kind: _Kind) -> Float64Array | None:
     """Return the numbers, None when one of them is not as it should be."""
-    if ODD.search(b"".join(tokens)):
+    joined = b"".join(tokens)
+    if ODD.search(joined):
         return None
+    is_whole = kind is _QRELS and b"." not in joined
     try:
-        numbers = np.fromiter(map(float, tokens), np.float64, len(tokens))
-    except ValueError:
+        numbers = np.fromiter(map(int if is_whole else float, tokens), np.float64, len(tokens))
+    except (ValueError, OverflowError):
         return None
-    if kind is _QRELS and not ((np.abs(numbers) <= LARGEST_LABEL) & (numbers == np.floor(numbers))).all():
-        return None
-    return numbers if np.isfinite(numbers).all() else None
+    if kind is _RUN:
+        return numbers if np.isfinite(numbers).all() else None
+    return numbers if np.abs(numbers).max() <= LARGEST_LABEL and (is_whole or (numbers % 1 == 0).all()) else None
 
 
 def _one_by_one(found: Lines, kind: _Kind, path: str) -> _Part:
