@@ -13,8 +13,8 @@ from lmart.array_types import Float64Array, Int32Array, Int64Array, UInt8Array, 
 from lmart.binning.edge_sample import CHUNK
 from lmart.binning.edges import BinEdges, fit_bin_edges
 from lmart.data.dataset import Counted, SparseRows, Unbinned
-from lmart.kernels import bin_codes as kernels
 from lmart.kernels.row_arrays import SharedColumnRows
+from lmart.kernels.trees import bin_codes as kernels
 from lmart.threads import WorkerPool, chunks
 
 CODED = 2_048  # rows binned in one piece of work

@@ -11,10 +11,10 @@ import numpy as np
 from lmart.array_types import Float64Array, Int32Array, Int64Array
 from lmart.data.dataset import SparseRows
 from lmart.data.growable_array import GrowableArray
-from lmart.kernels import bin_edges as kernels
-from lmart.kernels import edge_sample
-from lmart.kernels.bit_mixing import mix_bits
+from lmart.kernels.exact.bit_mixing import mix_bits
 from lmart.kernels.row_arrays import RowArrays, SharedColumnRows
+from lmart.kernels.trees import bin_edges as kernels
+from lmart.kernels.trees import edge_sample
 from lmart.threads import WorkerPool, chunks
 
 SAMPLE_LIMIT = 200_000  # rows that bin edges are chosen from

@@ -12,8 +12,8 @@ import numpy as np
 from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array, UInt8Array
 from lmart.binning.edge_sample import CHUNK, ColumnCounts, RowSample
 from lmart.data.dataset import Unbinned
-from lmart.kernels import bin_edges as kernels
 from lmart.kernels.row_arrays import SharedColumnRows
+from lmart.kernels.trees import bin_edges as kernels
 from lmart.threads import WorkerPool, chunks
 
 GATHERED = 1 << 21  # cells whose values are sorted as one piece of work

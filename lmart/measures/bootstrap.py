@@ -58,8 +58,8 @@ def quantile(ascending: Sequence[float], share: float) -> float:
 def _resampled_sums(rows: Sequence[Int64Array], resampling: Resampling, pool: WorkerPool) -> Float64Array:
     """Return float64[n_rows, n_resamples], the sum of each row over the queries of each resample."""
     # numba is loaded only when something is drawn: usage errors must come quickly
-    from lmart.kernels.bit_mixing import mix_bits
-    from lmart.kernels.resampling import sum_resamples
+    from lmart.kernels.exact.bit_mixing import mix_bits
+    from lmart.kernels.measures.resampling import sum_resamples
 
     n, n_resamples = len(rows[0]), resampling.resamples_of(len(rows[0]))
     columns: Int32Array = np.empty((2 * len(rows), n), np.int32)  # upper and lower bits of each row

@@ -54,7 +54,7 @@ class QueryKernels:
         order  : int32[n_documents], any order of the rows of each query; sorted in place
         """
         # numba is loaded only when something is measured: usage errors must come quickly
-        from lmart.kernels import ordering
+        from lmart.kernels.ranking import ordering
 
         self.pool.run(ordering.order_documents, [(scores, self.query_offsets, a, b, order) for a, b in self._ranges])
 
@@ -68,11 +68,11 @@ class QueryKernels:
         tables  : the discounts by rank; of bpref, the relevant and the other judged documents of each query
         average : whether to take the mean over the orders of tied documents
         """
-        from lmart.kernels import measures
+        from lmart.kernels.measures import query_measures
 
         values = np.empty(len(self.query_offsets) - 1)
-        documents = measures.RankedDocuments(*ranked, self.query_offsets)
-        kernel = getattr(measures, measure.kind.kernel)
+        documents = query_measures.RankedDocuments(*ranked, self.query_offsets)
+        kernel = getattr(query_measures, measure.kind.kernel)
         cutoff = measure.cutoff or max(1, len(ranked.order))
         if measure.kind.cutoff == "none":
             settings: tuple[object, ...] = () if measure.kind.relevance == "label" else (average,)

@@ -56,8 +56,8 @@ def randomization_test(differences: Float64Array, resampling: Resampling, pool: 
 def _count_extreme(whole: Int64Array, bound: int, seed: int, flips: tuple[int, bool], pool: WorkerPool) -> int:
     """Count the sign vectors under which the sum is at least `bound`; flips: how many, and whether they are all."""
     # numba is loaded only when something is drawn: usage errors must come quickly
-    from lmart.kernels import resampling as kernels
-    from lmart.kernels.bit_mixing import mix_bits
+    from lmart.kernels.exact.bit_mixing import mix_bits
+    from lmart.kernels.measures import resampling as kernels
 
     n_flips, exact = flips
     ranges = chunks(n_flips, FLIPS_A_CALL)

@@ -16,9 +16,8 @@ import numpy as np
 from lmart.array_types import Float64Array, Int32Array, Int64Array
 from lmart.data.dataset import SparseRows
 from lmart.errors import ModelError
-from lmart.kernels import shap as kernels
-from lmart.kernels import shap_arrays
 from lmart.kernels.row_arrays import contiguous_rows
+from lmart.kernels.scoring import shap as kernels
 from lmart.scoring.ensemble import Ensemble, FlatTrees, Tree, flatten
 from lmart.threads import WorkerPool, chunks
 
@@ -115,9 +114,9 @@ def _leaf_documents(tree: Tree) -> Int64Array | None:
     return np.rint(whole).astype(np.int64)
 
 
-def _find_paths(flat: FlatTrees, leaf_documents: Int64Array, n_features: int) -> shap_arrays.Paths:
+def _find_paths(flat: FlatTrees, leaf_documents: Int64Array, n_features: int) -> kernels.Paths:
     """Return the path to each leaf of all trees; leaf_documents : int64[n_leaves]."""
-    trees = shap_arrays.Trees(
+    trees = kernels.Trees(
         flat.node_offsets,
         flat.split_columns,
         flat.thresholds,
@@ -135,14 +134,14 @@ def _find_paths(flat: FlatTrees, leaf_documents: Int64Array, n_features: int) ->
     return paths
 
 
-def _empty_paths(offsets: Int64Array, leaf_values: Float64Array, shares: Float64Array) -> shap_arrays.Paths:
+def _empty_paths(offsets: Int64Array, leaf_values: Float64Array, shares: Float64Array) -> kernels.Paths:
     """Return paths with arrays for offsets[-1] conditions, whose content is still to be written."""
     n = int(offsets[-1])
     conditions = (np.empty(n, np.int32), np.empty(n), np.empty(n), np.empty(n, np.bool_), np.empty(n))
-    return shap_arrays.Paths(offsets, *conditions, leaf_values, shares)
+    return kernels.Paths(offsets, *conditions, leaf_values, shares)
 
 
-def _quadrature(sizes: Int64Array) -> shap_arrays.Quadrature:
+def _quadrature(sizes: Int64Array) -> kernels.Quadrature:
     """Return Gauss-Legendre points and weights on 0..1 for paths of these numbers of conditions.
 
     sizes : int64[n_leaves], conditions of each path
@@ -162,4 +161,4 @@ def _quadrature(sizes: Int64Array) -> shap_arrays.Quadrature:
         weights.append(by_count[count][1])
         counts.append(count)
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
-    return shap_arrays.Quadrature(offsets, np.concatenate(points), np.concatenate(weights))
+    return kernels.Quadrature(offsets, np.concatenate(points), np.concatenate(weights))

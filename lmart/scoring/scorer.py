@@ -14,8 +14,8 @@ import numpy as np
 from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array, UInt8Array
 from lmart.data.dataset import Rows, SparseRows, pieces
 from lmart.errors import ModelError
-from lmart.kernels import scoring as kernels
 from lmart.kernels.row_arrays import contiguous_rows
+from lmart.kernels.scoring import bit_vectors as kernels
 from lmart.scoring.ensemble import Ensemble, FlatTrees, flatten
 from lmart.threads import WorkerPool, chunks
 

@@ -15,8 +15,8 @@ from lmart.binning.edges import BinEdges
 from lmart.binning.validation_set import CodedDataset
 from lmart.data.dataset import Judged
 from lmart.data.metadata import NO_SIDECARS, Sidecars
-from lmart.kernels.score_spread import sum_query_squares
-from lmart.kernels.tree_walk import BinnedTree, walk_bins
+from lmart.kernels.scoring.score_spread import sum_query_squares
+from lmart.kernels.scoring.tree_walk import BinnedTree, walk_bins
 from lmart.measures import Evaluator
 from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.scorer import Scorer

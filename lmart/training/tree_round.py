@@ -11,10 +11,10 @@ import numpy as np
 from lmart.array_types import BoolArray, Float64Array, Int8Array, Int32Array, Int64Array
 from lmart.binning.binned_features import BinnedFeatures
 from lmart.binning.edges import BinEdges
-from lmart.kernels import gradient_sampling, row_partition
-from lmart.kernels import histogram as kernels
-from lmart.kernels.bit_mixing import round_key
-from lmart.kernels.gradient_sampling import RowDraw
+from lmart.kernels.exact.bit_mixing import round_key
+from lmart.kernels.trees import gradient_sampling, row_partition
+from lmart.kernels.trees import histogram as kernels
+from lmart.kernels.trees.gradient_sampling import RowDraw
 from lmart.settings.resolved import RankerSettings
 from lmart.threads import WorkerPool, chunks
 from lmart.training.grower import GrownTree, Histograms, Units, grow_tree

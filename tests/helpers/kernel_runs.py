@@ -215,8 +215,8 @@ def load_kernels() -> None:
     """Import everything that a run could import, so that forks need not."""
     import lmart.kernels
 
-    for module in pkgutil.iter_modules(lmart.kernels.__path__):
-        importlib.import_module(f"lmart.kernels.{module.name}")
+    for module in pkgutil.walk_packages(lmart.kernels.__path__, "lmart.kernels."):
+        importlib.import_module(module.name)
 
 
 def record(folder: Path) -> tuple[dict[tuple[str, str], set[str]], dict[str, list[tuple[str, str]]]]:

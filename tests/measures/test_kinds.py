@@ -5,7 +5,7 @@ import inspect
 import numpy as np
 import pytest
 
-from lmart.kernels import measures as kernels
+from lmart.kernels.measures import query_measures as kernels
 from lmart.measures import KINDS, Evaluator, MeasureKind, parse_measure
 from lmart.measures.values import SYNTAX
 from lmart.settings import TrainSettings

@@ -17,7 +17,7 @@ from lmart.distributed.training.shard import EdgeMagnitudes
 from lmart.distributed.training.shard_scores import OVERFLOW_SHIFT, MeasureSums, QueriesFound
 from lmart.distributed.training.shard_sums import DrawnRows, PackedRoot
 from lmart.errors import SettingsError
-from lmart.kernels.bit_mixing import round_key
+from lmart.kernels.exact.bit_mixing import round_key
 from lmart.settings.resolved import RankerSettings, ResolvedSettings
 from lmart.threads import WorkerPool
 from lmart.training.boosting import BoostingRun, Learner, feature_directions, without_trees

@@ -21,9 +21,9 @@ from lmart.distributed.training.shard_reading import TrainingParts, ValidationPa
 from lmart.distributed.training.shard_scores import MeasureSums, QueriesFound, measure_sums, weight_exponent
 from lmart.distributed.training.shard_sums import Counts, DrawnRows, PackedRoot, PlannedSplit, SplitsDone
 from lmart.formats.read_options import ReadOptions
-from lmart.kernels.gradient_sampling import RowDraw
-from lmart.kernels.score_spread import sum_query_squares
-from lmart.kernels.split_gain import Split
+from lmart.kernels.scoring.score_spread import sum_query_squares
+from lmart.kernels.trees.gradient_sampling import RowDraw
+from lmart.kernels.trees.split_gain import Split
 from lmart.memory import return_freed_memory
 from lmart.scoring.ensemble import Ensemble
 from lmart.settings.resolved import ResolvedSettings

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lmart.array_types import Int32Array, Int64Array, UInt8Array, UInt32Array
-from lmart.kernels.packed_sums import restore_sums, shorten_sums
-from lmart.kernels.split_gain import Split
+from lmart.kernels.trees.packed_sums import restore_sums, shorten_sums
+from lmart.kernels.trees.split_gain import Split
 
 MOST_LONG = 8  # of so many sums, one may need more than 5 bytes
 

@@ -22,7 +22,7 @@ from lmart.formats.documents.column_names import (
 )
 from lmart.formats.documents.feature_table import FeatureTable
 from lmart.formats.read_options import ReadOptions
-from lmart.kernels.delimited_text import DOCUMENT, FEATURE, IGNORED, LABEL, QUERY
+from lmart.kernels.text.delimited import DOCUMENT, FEATURE, IGNORED, LABEL, QUERY
 
 # What pandas calls an index without a name in Parquet, and in CSV that was read and written again; and Dask's.
 _INDEX = re.compile(r"__index_level_[0-9]+__|__null_dask_index__|Unnamed: 0(\.[0-9]+)*")
@@ -33,7 +33,7 @@ class ColumnPlan:
     """The role of each column of one table, and the order of its features.
 
     names   : the columns, in the order of the table
-    kinds   : uint8[n_fields], LABEL, QUERY, DOCUMENT, FEATURE or IGNORED of kernels.delimited_text
+    kinds   : uint8[n_fields], LABEL, QUERY, DOCUMENT, FEATURE or IGNORED of kernels.text.delimited
     places  : int32[n_fields], index of a feature among the cells of a row, which are ordered by ascending feature id
     columns : int32[n_features], the column in the FeatureTable of each cell of a row
     """

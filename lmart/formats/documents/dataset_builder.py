@@ -15,7 +15,7 @@ from lmart.formats.documents.cell_buffers import address
 from lmart.formats.documents.feature_table import FeatureTable
 from lmart.formats.documents.row_blocks import RowBlock, RowReader
 from lmart.formats.line_reader import MANY_MORE
-from lmart.kernels.feature_ids import renumber_columns
+from lmart.kernels.text.feature_ids import renumber_columns
 from lmart.threads import WorkerPool, chunks
 
 

@@ -36,7 +36,7 @@ from lmart.formats.documents.quoted_records import QuotedRecords
 from lmart.formats.documents.row_blocks import RowBlock
 from lmart.formats.documents.text_buffers import Buffers
 from lmart.formats.documents.text_reader import TextReader, count_lines, cut_at_newlines, powers
-from lmart.kernels import delimited_text
+from lmart.kernels.text import delimited as delimited_text
 
 SAMPLE_ROWS = 1000  # looked at to distinguish faults of a whole column from those of single cells
 SAMPLE_CELLS = 200_000

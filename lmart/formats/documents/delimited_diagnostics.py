@@ -10,7 +10,7 @@ from lmart.errors import quote
 from lmart.formats.documents.column_roles import ColumnPlan
 from lmart.formats.documents.letor_diagnostics import label_fault, value_fault
 from lmart.formats.read_options import ReadOptions
-from lmart.kernels import delimited_text
+from lmart.kernels.text import delimited as delimited_text
 
 _MISSING = (b"", b"na", b"null")
 _TRUTH = {b"true": 1.0, b"false": 0.0}

@@ -14,7 +14,7 @@ from lmart.formats.documents.row_blocks import FeatureColumns, RowBlock
 from lmart.formats.documents.row_text_writer import RowTextWriter, powers, rows_of, texts_of
 from lmart.formats.format_records import BYTE_ORDER_MARK
 from lmart.formats.read_options import ReadOptions
-from lmart.kernels.row_text import RowsToWrite, write_table_rows
+from lmart.kernels.text.row_text import RowsToWrite, write_table_rows
 from lmart.streams import AtomicOutput
 from lmart.threads import WorkerPool
 

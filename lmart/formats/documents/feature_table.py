@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from lmart.array_types import Int64Array
 from lmart.errors import quote
-from lmart.kernels.feature_ids import register_ids
-from lmart.kernels.letor_arrays import COLUMN, ID, LENGTH, MASK, N_PATTERN_COLUMNS, PATTERN, KnownFeatures
+from lmart.kernels.text.feature_ids import register_ids
+from lmart.kernels.text.letor import COLUMN, ID, LENGTH, MASK, N_PATTERN_COLUMNS, PATTERN, KnownFeatures
 
 NAMED = 3  # ids named in a message
 DIRECT_IDS = 1 << 20  # the parsing kernel looks up smaller ids itself; larger ones are resolved after it

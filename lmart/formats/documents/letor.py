@@ -29,7 +29,8 @@ from lmart.formats.documents.letor_diagnostics import (
 from lmart.formats.documents.row_blocks import RowBlock
 from lmart.formats.documents.text_buffers import Buffers
 from lmart.formats.documents.text_reader import TextReader, cut_at_newlines, powers
-from lmart.kernels import decimal_numbers, document_ids, feature_ids, letor_arrays, letor_text
+from lmart.kernels.text import decimals, document_ids, feature_ids
+from lmart.kernels.text import letor as letor_text
 
 # Lines with nothing but a comment: those in which `words_of` finds nothing.
 _NO_ROWS = re.compile(rb"(?:\n++|[ \t]*+\r*+(?:#[^\n]*+)?+\n)*+")
@@ -56,19 +57,19 @@ class LetorReader(TextReader):
         marks = self.pool.run(letor_text.count_marks, [(text, *bound) for bound in bounds])
         batch = CellBatch(self._cell_buffer, [n_cells for _, n_cells in marks], self._lasting)
         all_outputs = self.buffers(len(bounds))
-        layout = letor_arrays.RowLayout(self._layout.has_label, self._layout.has_query)
+        layout = letor_text.RowLayout(self._layout.has_label, self._layout.has_query)
         features = self.table.known
         calls = []
         for chunk, (out, (n_lines, n_cells)) in enumerate(zip(all_outputs, marks, strict=True)):
             out.reserve(n_lines, n_lines + n_cells, self.options.max_errors)
-            rows = letor_arrays.ParsedRows(
+            rows = letor_text.ParsedRows(
                 out.labels, out.offsets, *batch.place(chunk), out.unsorted, out.unknown, out.runs, out.slow_numbers,
                 out.documents, out.faults, out.counts,
             )  # fmt: skip
             calls.append((text, *bounds[chunk], layout, features, rows))
         self.run(letor_text.parse_letor, calls)
         if self.options.keep_document_ids:
-            comments = [(text, out.documents[: out.counts[letor_arrays.ROWS]]) for out in all_outputs]
+            comments = [(text, out.documents[: out.counts[letor_text.ROWS]]) for out in all_outputs]
             self.pool.run(document_ids.find_documents, comments)
         self._read_slow_numbers(text, all_outputs, batch)
         parts = []
@@ -81,16 +82,16 @@ class LetorReader(TextReader):
 
     def _read_slow_numbers(self, text: npt.NDArray[np.uint8], all_outputs: Sequence[Buffers], batch: CellBatch) -> None:
         """Parse the numbers that need the slow path; the counts then hold how many even that one could not parse."""
-        with_slow = [chunk for chunk, out in enumerate(all_outputs) if out.counts[letor_arrays.SLOW_NUMBERS]]
+        with_slow = [chunk for chunk, out in enumerate(all_outputs) if out.counts[letor_text.SLOW_NUMBERS]]
         calls = []
         for chunk in with_slow:
             out = all_outputs[chunk]
-            numbers = out.slow_numbers[: out.counts[letor_arrays.SLOW_NUMBERS]]
+            numbers = out.slow_numbers[: out.counts[letor_text.SLOW_NUMBERS]]
             if not self.options.use_labels:
                 numbers = self._without_placeholders(text, numbers)
             calls.append((text, numbers, self.options.allow_infinite, powers(), out.labels, batch.place(chunk)[1]))
-        for chunk, n_left in zip(with_slow, self.pool.run(decimal_numbers.read_numbers, calls), strict=True):
-            all_outputs[chunk].counts[letor_arrays.SLOW_NUMBERS] = n_left
+        for chunk, n_left in zip(with_slow, self.pool.run(decimals.read_numbers, calls), strict=True):
+            all_outputs[chunk].counts[letor_text.SLOW_NUMBERS] = n_left
 
     @staticmethod
     def _without_placeholders(text: npt.NDArray[np.uint8], numbers: Int64Array) -> Int64Array:

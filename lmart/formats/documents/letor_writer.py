@@ -12,7 +12,7 @@ from lmart.array_types import UInt8Array, UInt64Array
 from lmart.errors import OutputError, quote
 from lmart.formats.documents.row_blocks import FeatureColumns, RowBlock
 from lmart.formats.documents.row_text_writer import RowTextWriter, powers, rows_of, texts_of
-from lmart.kernels.row_text import NAME_WORDS, RowsToWrite, write_letor_rows
+from lmart.kernels.text.row_text import NAME_WORDS, RowsToWrite, write_letor_rows
 from lmart.streams import AtomicOutput
 from lmart.threads import WorkerPool
 

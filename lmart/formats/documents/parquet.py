@@ -29,7 +29,7 @@ from lmart.formats.documents.parquet_columns import (
     texts_of,
 )
 from lmart.formats.documents.row_blocks import RowBlock, RowReader, RowSource, refuse
-from lmart.kernels import delimited_text
+from lmart.kernels.text import delimited as delimited_text
 from lmart.streams import InputStream
 from lmart.threads import threads_can_start
 

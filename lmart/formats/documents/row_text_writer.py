@@ -10,8 +10,8 @@ import numpy as np
 
 from lmart.array_types import Int64Array, UInt8Array, UInt64Array
 from lmart.formats.documents.row_blocks import RowBlock
-from lmart.kernels.row_text import MARGIN, RowsToWrite, Texts
-from lmart.kernels.shortest_decimals import LONGEST_NUMBER, powers_of_ten
+from lmart.kernels.text.row_text import MARGIN, RowsToWrite, Texts
+from lmart.kernels.text.shortest_decimals import LONGEST_NUMBER, powers_of_ten
 from lmart.streams import AtomicOutput
 from lmart.threads import WorkerPool
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lmart.errors import DataError
-from lmart.kernels import letor_arrays
+from lmart.kernels.text import letor as letor_text
 from lmart.streams import InputStream
 
 
@@ -34,7 +34,7 @@ class Buffers:
             self.unknown = np.empty(numbers, np.int64)
             self.slow_numbers = np.empty((numbers, 5), np.int64)
         self.faults = np.empty((min(max_errors, rows), 3), np.int64)
-        self.counts = np.zeros(letor_arrays.N_COUNTS, np.int64)
+        self.counts = np.zeros(letor_text.N_COUNTS, np.int64)
 
 
 class BlockRead:

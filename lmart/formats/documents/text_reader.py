@@ -16,7 +16,7 @@ from lmart.formats.documents.cell_buffers import ReusedBuffer
 from lmart.formats.documents.ids import decode_documents, encoding_fault, id_fault
 from lmart.formats.documents.row_blocks import RowBlock, RowReader, RowSource, join_blocks, refuse
 from lmart.formats.documents.text_buffers import BlockRead, Buffers
-from lmart.kernels import decimal_numbers, parsed_text
+from lmart.kernels.text import decimals, parsed_text
 
 Ts = TypeVarTuple("Ts")
 
@@ -30,7 +30,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 @lru_cache(maxsize=1)
 def powers() -> npt.NDArray[np.uint64]:
     """Return the powers of five that kernels parse decimal numbers with."""
-    return decimal_numbers.powers_of_five()
+    return decimals.powers_of_five()
 
 
 class TextReader(RowReader):
@@ -228,7 +228,7 @@ class TextReader(RowReader):
         """Parse with float() the numbers that the kernels could not, and write them to `labels` and `values`.
 
         buffer  : the text of the block
-        numbers : int64[n, 5] as `decimal_numbers.read_numbers` leaves them: index into `values`, or ~index into
+        numbers : int64[n, 5] as `decimals.read_numbers` leaves them: index into `values`, or ~index into
                   `labels`; start and stop in `buffer`; line; status
         labels  : float64, the labels of the chunk, in and out
         values  : float64, the cells of the chunk, in and out
@@ -238,10 +238,8 @@ class TextReader(RowReader):
         for place, start, stop, line, status in numbers.tolist():
             if len(wrong) == self.options.max_errors:
                 break
-            value = (
-                float(bytes(buffer[start:stop])) or 0.0 if status == decimal_numbers.HARD else np.nan
-            )  # no minus zero
-            if status == decimal_numbers.WRONG or not self._is_data(value, place < 0):
+            value = float(bytes(buffer[start:stop])) or 0.0 if status == decimals.HARD else np.nan  # no minus zero
+            if status == decimals.WRONG or not self._is_data(value, place < 0):
                 wrong.setdefault(line, (line, start, stop))
             elif place < 0:
                 labels[~place] = value

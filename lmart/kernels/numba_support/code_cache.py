@@ -131,7 +131,9 @@ class KernelCache(CacheBase):  # type: ignore[misc, valid-type]  # known at run 
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._source = Path(function.__code__.co_filename)
-        self.name = f"{self._source.stem}.{function.__name__}"
+        self._package = KERNELS if KERNELS in self._source.parents else self._source.parent
+        module = self._source.relative_to(self._package).with_suffix("")
+        self.name = ".".join((*module.parts, function.__name__))
         self.claimed: list[str] = []  # names of files that no other process compiles meanwhile
         self._place = f"{function.__qualname__}:{function.__code__.co_firstlineno}"
         self.was_asked = False  # by numba, for any signature
@@ -180,11 +182,11 @@ class KernelCache(CacheBase):  # type: ignore[misc, valid-type]  # known at run 
 
     def is_kept(self, name: str) -> bool:
         """Return whether there is a file of this name in a folder that machine code is loaded from."""
-        return any((folder / name).exists() for folder in readable_folders(self._source.parent, config.CACHE_DIR))
+        return any((folder / name).exists() for folder in readable_folders(self._package, config.CACHE_DIR))
 
     def _find(self, name: str, target_context: Any) -> Any:
         """Return the code that a file of this name holds in the first folder that has a sound one, else None."""
-        for folder in readable_folders(self._source.parent, config.CACHE_DIR):
+        for folder in readable_folders(self._package, config.CACHE_DIR):
             path = folder / name
             try:
                 payload = read_code(path)
@@ -246,7 +248,7 @@ class KernelCache(CacheBase):  # type: ignore[misc, valid-type]  # known at run 
         return f"{self.name}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}.kernel"
 
     def _writable_folder(self) -> Path | None:
-        return writable_folder(self._source.parent, config.CACHE_DIR)
+        return writable_folder(self._package, config.CACHE_DIR)
 
     def _report_compiling(self, folder: Path | None) -> None:
         if folder is None:

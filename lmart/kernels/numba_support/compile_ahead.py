@@ -5,12 +5,10 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
-import pkgutil
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import lmart.kernels
 from lmart.kernels import messages
 from lmart.kernels.numba_support import code_files
 from lmart.kernels.numba_support.code_cache import GENERIC, KERNELS, called_by_python, config
@@ -64,8 +62,6 @@ def compile_all(count: int, tell: Callable[[int, int, float], None]) -> list[str
     count : how many processes do it
     tell  : called now and then with the number of those that are there, and of all, and the share of the work done
     """
-    for module in pkgutil.iter_modules(lmart.kernels.__path__):
-        importlib.import_module(f"lmart.kernels.{module.name}")
     planned = _planned(known_signatures())
     missing = sorted((one for one in planned if not _is_kept(one)), key=lambda one: -one.seconds)
     folder = code_files.writable_folder(KERNELS, config.CACHE_DIR)
@@ -109,7 +105,7 @@ def _planned(signatures: Iterable[Signature]) -> list[Planned]:
     for one in signatures:
         with contextlib.suppress(ValueError, AttributeError, ImportError, KeyError):
             if one.kernel not in called_by_python:
-                importlib.import_module(f"lmart.kernels.{one.kernel.partition('.')[0]}")
+                importlib.import_module(f"lmart.kernels.{one.kernel.rpartition('.')[0]}")
             dispatcher, types = called_by_python[one.kernel], parse(one.text)
             name = dispatcher._cache.file_name(types, dispatcher.targetctx.codegen())
             if name is not None:

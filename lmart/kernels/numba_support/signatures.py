@@ -25,7 +25,7 @@ _PACKAGE = "lmart.kernels."
 class Signature(NamedTuple):
     """One signature of a kernel that Python calls.
 
-    kernel   : its file and name, as in `letor_text.parse_letor`
+    kernel   : its file and name, as in `text.letor.parse_letor`
     seconds  : that compiling it takes about
     commands : that need it in their plain form
     text     : its types

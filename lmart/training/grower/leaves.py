@@ -9,10 +9,10 @@ import numpy as np
 
 from lmart.array_types import BoolArray, Int32Array, Int64Array, UInt8Array
 from lmart.binning.binned_features import BinnedFeatures
-from lmart.kernels import histogram as histograms
-from lmart.kernels import row_partition
-from lmart.kernels.histogram import NarrowedRows
-from lmart.kernels.split_gain import Split
+from lmart.kernels.trees import histogram as histograms
+from lmart.kernels.trees import row_partition
+from lmart.kernels.trees.histogram import NarrowedRows
+from lmart.kernels.trees.split_gain import Split
 from lmart.threads import WorkerPool, chunks
 
 PARTITIONED = 16_384  # least documents in one piece of work when a leaf is split

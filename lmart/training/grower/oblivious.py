@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
-from lmart.kernels import split_search as kernels
-from lmart.kernels.histogram import complete_histogram, subtract_histogram
-from lmart.kernels.split_gain import Split, split_gain_of
+from lmart.kernels.trees import split_search as kernels
+from lmart.kernels.trees.histogram import complete_histogram, subtract_histogram
+from lmart.kernels.trees.split_gain import Split, split_gain_of
 from lmart.threads import WorkerPool
 from lmart.training.grower.split_finder import feature_ranges
 from lmart.training.grower.tree import (

@@ -11,9 +11,9 @@ import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
 from lmart.binning.edges import BinEdges
-from lmart.kernels import split_search as kernels
-from lmart.kernels.histogram import complete_histogram, subtract_histogram
-from lmart.kernels.split_gain import Split, SplitFields
+from lmart.kernels.trees import split_search as kernels
+from lmart.kernels.trees.histogram import complete_histogram, subtract_histogram
+from lmart.kernels.trees.split_gain import Split, SplitFields
 from lmart.threads import WorkerPool, chunks
 from lmart.training.grower.tree import GrowParams, Leaf
 

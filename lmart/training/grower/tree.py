@@ -13,7 +13,7 @@ import numpy as np
 
 from lmart.array_types import BoolArray, Int8Array, Int32Array, Int64Array
 from lmart.binning.edges import BinEdges
-from lmart.kernels.split_gain import Split, SplitSearch
+from lmart.kernels.trees.split_gain import Split, SplitSearch
 from lmart.scoring.ensemble import Tree
 from lmart.settings.resolved import TreeSettings
 from lmart.threads import WorkerPool

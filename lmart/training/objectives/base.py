@@ -11,7 +11,7 @@ import numpy as np
 from lmart.array_types import Float64Array, Int64Array
 from lmart.data.dataset import query_ranges
 from lmart.data.metadata import Positions
-from lmart.kernels.gradient_arrays import Gradients
+from lmart.kernels.ranking.gradient_arrays import Gradients
 from lmart.settings.resolved import RankerSettings
 from lmart.threads import WorkerPool
 

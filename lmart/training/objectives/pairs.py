@@ -13,9 +13,10 @@ import numpy as np
 
 from lmart.array_types import Float64Array
 from lmart.gains import discount_table, stop_probabilities
-from lmart.kernels import measures, ordering, pair_gradients, pair_weights
-from lmart.kernels.gradient_arrays import PairSettings, RankedQueries
-from lmart.kernels.pair_weights import PairWeighting
+from lmart.kernels.measures import query_measures
+from lmart.kernels.ranking import ordering, pair_weights, pairs
+from lmart.kernels.ranking.gradient_arrays import PairSettings, RankedQueries
+from lmart.kernels.ranking.pair_weights import PairWeighting
 from lmart.training.objectives.base import Gradients, Objective, Task
 
 MU = 10.0  # lambdaloss: factor of the weight that depends on the rank distance, as in the paper
@@ -41,7 +42,7 @@ class PairObjective(Objective):
         task.pool.run(ordering.order_documents, [(scores, offsets, *queries, order) for queries in task.ranges])
         ranked = RankedQueries(scores, task.query_weights, offsets, order)
         task.pool.run(
-            pair_gradients.pair_gradients,
+            pairs.pair_gradients,
             [(ranked, self._weighting, self._settings, *queries, out) for queries in task.ranges],
         )
 
@@ -100,10 +101,10 @@ def _ideal_dcg(task: Task, discount: Float64Array) -> Float64Array:
     order = np.arange(len(task.gains), dtype=np.int32)
     gains, offsets = task.gains, task.query_offsets
     task.pool.run(ordering.order_documents, [(gains, offsets, *queries, order) for queries in task.ranges])
-    best = measures.RankedDocuments(order, gains, gains, offsets)
+    best = query_measures.RankedDocuments(order, gains, gains, offsets)
     cutoff = max(1, min(task.settings.truncation, task.longest))
     task.pool.run(
-        measures.discounted_sums, [(best, discount, *queries, cutoff, False, ideal) for queries in task.ranges]
+        query_measures.discounted_sums, [(best, discount, *queries, cutoff, False, ideal) for queries in task.ranges]
     )
     return ideal
 

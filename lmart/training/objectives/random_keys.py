@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lmart.kernels import bit_mixing
+from lmart.kernels.exact import bit_mixing
 
 
 def round_key(seed: int, round_number: int) -> np.uint64:

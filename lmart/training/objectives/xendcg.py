@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lmart.array_types import Float64Array
-from lmart.kernels import listwise
+from lmart.kernels.ranking import listwise
 from lmart.training.objectives.base import Gradients, Objective, Task
 from lmart.training.objectives.random_keys import round_key
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from lmart.array_types import Float64Array
-from lmart.kernels import listwise, neighbour_pairs
-from lmart.kernels.gradient_arrays import RankedQueries
+from lmart.kernels.ranking import listwise, neighbour_pairs
+from lmart.kernels.ranking.gradient_arrays import RankedQueries
 from lmart.training.objectives.base import Gradients, Objective, Task
 from lmart.training.objectives.pairs import pair_settings
 from lmart.training.objectives.random_keys import round_key

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from lmart.array_types import Float64Array
 from lmart.gains import Gain
-from lmart.kernels import listwise, neighbour_pairs
-from lmart.kernels.gradient_arrays import PairSettings, RankedQueries
+from lmart.kernels.ranking import listwise, neighbour_pairs
+from lmart.kernels.ranking.gradient_arrays import PairSettings, RankedQueries
 from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool
 from lmart.training.boosting import train

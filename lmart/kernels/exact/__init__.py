@@ -1,0 +1,1 @@
+"""Numbers that have the same bits on any processor."""

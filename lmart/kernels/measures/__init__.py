@@ -1,0 +1,1 @@
+"""Kernels of measures of ranked queries and their statistics."""

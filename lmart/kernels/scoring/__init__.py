@@ -1,0 +1,1 @@
+"""Kernels that score rows with trees and explain the scores."""

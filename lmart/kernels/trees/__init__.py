@@ -1,0 +1,1 @@
+"""Kernels that grow trees: bins, histograms, splits, the rows of leaves."""
