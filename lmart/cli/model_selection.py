@@ -18,7 +18,7 @@ from lmart.training import remarks
 
 if TYPE_CHECKING:
     from lmart.data.dataset import RankingDataset
-    from lmart.data.metadata import Sidecars
+    from lmart.data.metadata import Metadata
     from lmart.formats.trial_log import TrialsFile
     from lmart.threads import WorkerPool
     from lmart.training.cross_validation import CrossValidation
@@ -51,10 +51,10 @@ class SelectedSettings:
 
 def selection_data(
     train_set: RankingDataset,
-    validation: tuple[RankingDataset, Sidecars] | None,
+    validation: tuple[RankingDataset, Metadata] | None,
     selection: SelectionOptions,
     pool: WorkerPool,
-    metadata: Sidecars,
+    metadata: Metadata,
 ) -> Measured:
     """Return what settings are measured by.
 
@@ -112,7 +112,7 @@ def _cross_validate(n_folds: int, settings: ResolvedSettings, measured: Measured
     total, unit = (n_folds, "folds") if settings.patience is None else (settings.rounds, "rounds")
     with console.progress(total, unit) as progress:
         shown = FoldProgress(progress, settings)
-        result = cross_validate(measured.train_set, n_folds, settings, measured.pool, shown.on_round, measured.sidecars)
+        result = cross_validate(measured.train_set, n_folds, settings, measured.pool, shown.on_round, measured.metadata)
         shown.finish(n_folds)
     for text in result.warnings:
         console.warning(text)

@@ -9,7 +9,7 @@ from lmart.cli.cluster_files import one_for_each
 from lmart.cli.terminal.console import Console
 from lmart.cli.train_inputs import TrainingInputs, check_columns
 from lmart.cli.train_request import TrainRequest
-from lmart.data.metadata import NO_SIDECARS
+from lmart.data.metadata import NO_METADATA
 from lmart.distributed.cluster import Cluster
 from lmart.distributed.parts import find_parts
 from lmart.distributed.training.inputs import DataParts, ValidationParts, read_sets
@@ -46,7 +46,7 @@ def read_inputs(request: TrainRequest, cluster: Cluster, console: Console) -> Tr
     )
     for text in sets.warnings:
         console.warning(text)
-    return TrainingInputs(sets.train_set, [], None, NO_SIDECARS, [], sets.warnings, sharded=sets)
+    return TrainingInputs(sets.train_set, [], None, NO_METADATA, [], sets.warnings, sharded=sets)
 
 
 def find_data_parts(request: TrainRequest, cluster: Cluster) -> DataParts:

@@ -14,7 +14,7 @@ from lmart.cli.options.metadata import reading_validation
 from lmart.cli.terminal.console import Console
 from lmart.cli.train_request import TrainRequest
 from lmart.data.dataset import RankingDataset, TableColumns
-from lmart.data.metadata import Sidecars
+from lmart.data.metadata import Metadata
 from lmart.errors import DataError
 from lmart.formats.documents.reading import for_models, read_dataset
 from lmart.formats.read_options import ReadOptions
@@ -59,8 +59,8 @@ class TrainingInputs:
     train_set: Trainable | JoinedSet
     validation_sets: Sequence[RankingDataset | CodedDataset]
     in_memory: SetsInMemory | None
-    metadata: Sidecars
-    validation_metadata: Sequence[Sidecars]
+    metadata: Metadata
+    validation_metadata: Sequence[Metadata]
     warnings: Sequence[str]
     continuation: Continuation | None = None
     sharded: ShardedSets | None = None

@@ -21,7 +21,7 @@ class Positions:
 
 
 @dataclass(frozen=True)
-class Sidecars:
+class Metadata:
     """The metadata of a training set.
 
     weights     : float64, one number >= 0 a query, or one a document; None: all count the same
@@ -33,7 +33,7 @@ class Sidecars:
     init_scores: Float64Array | None = None
     positions: Positions | None = None
 
-    def of_queries(self, query_offsets: Int64Array, queries: Int64Array) -> Sidecars:
+    def of_queries(self, query_offsets: Int64Array, queries: Int64Array) -> Metadata:
         """Return the metadata of these queries, one after the other, as `dataset.select_queries` takes them.
 
         query_offsets : int64[n_queries + 1], of the whole set
@@ -43,11 +43,11 @@ class Sidecars:
         weights, positions = self.weights, self.positions
         if weights is not None:
             weights = weights[queries if len(weights) == len(query_offsets) - 1 else rows]
-        return Sidecars(
+        return Metadata(
             weights,
             None if self.init_scores is None else self.init_scores[rows],
             None if positions is None else Positions(positions.names, positions.codes[rows]),
         )
 
 
-NO_SIDECARS = Sidecars()
+NO_METADATA = Metadata()

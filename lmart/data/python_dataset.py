@@ -11,7 +11,7 @@ import numpy.typing as npt
 from lmart.array_types import Float64Array, Int64Array
 from lmart.data.dataset import Counted, Features, RankingDataset, Rows, SparseRows, Unbinned, pieces
 from lmart.data.from_python import GivenFeatures, features_of, names_beside, refuse_other_width
-from lmart.data.metadata import Positions, Sidecars
+from lmart.data.metadata import Metadata, Positions
 from lmart.data.metadata_checks import Weights, init_scores_of, labels_of, positions_of, weights_of
 from lmart.data.queries import offsets_of_ids, offsets_of_sizes
 from lmart.errors import ArrayError, counted
@@ -208,18 +208,18 @@ def dataset_of(judged: RankingDataset | ArrayDataset) -> Dataset:
     return made
 
 
-def training_metadata(dataset: Dataset) -> Sidecars:
+def training_metadata(dataset: Dataset) -> Metadata:
     """Return the metadata of a data set as training takes them."""
     weights = None
     if dataset._weights is not None:
         by_query = dataset._weights.given_per == "query"
         weights = dataset._weights.per_query if by_query else dataset._weights.per_document
-    return Sidecars(weights, dataset._init_scores, dataset._positions)
+    return Metadata(weights, dataset._init_scores, dataset._positions)
 
 
-def validation_metadata(dataset: Dataset) -> Sidecars:
+def validation_metadata(dataset: Dataset) -> Metadata:
     """Return the metadata of a data set as measuring takes them."""
-    return Sidecars(None if dataset._weights is None else dataset._weights.per_query, dataset._init_scores)
+    return Metadata(None if dataset._weights is None else dataset._weights.per_query, dataset._init_scores)
 
 
 def unbinned(dataset: Dataset, source: str, allow_infinite: bool = False, beside: Features | None = None) -> Unbinned:

@@ -15,7 +15,7 @@ from lmart.binning.edges import BinEdges
 from lmart.binning.validation_set import CodedDataset, code_dataset
 from lmart.constraints import MonotoneConstraints
 from lmart.data.dataset import RankingDataset
-from lmart.data.metadata import NO_SIDECARS, Sidecars
+from lmart.data.metadata import NO_METADATA, Metadata
 from lmart.errors import DataError, SettingsError, quote
 from lmart.scoring.ensemble import Ensemble, RankerPart
 from lmart.settings import TrainSettings
@@ -82,8 +82,8 @@ def train(
     settings: TrainSettings,
     pool: WorkerPool,
     on_round: Callable[[RoundReport], None] = lambda report: None,
-    sidecars: Sidecars = NO_SIDECARS,
-    validation_sidecars: Sequence[Sidecars] | None = None,
+    metadata: Metadata = NO_METADATA,
+    validation_metadata: Sequence[Metadata] | None = None,
 ) -> TrainResult:
     """Train the rankers, one after the other; the result depends only on the data and the settings.
 
@@ -91,13 +91,13 @@ def train(
     settings : as given
     pool     : the workers
     on_round : called after each round
-    sidecars : metadata of the training set
-    validation_sidecars : of each validation set, its initial scores and weights; None: none
+    metadata : of the training set
+    validation_metadata : of each validation set, its initial scores and weights; None: none
 
     Errors are those of `resolve_for` and `TrainingRun`; LmartError also when scores may grow beyond LARGEST_SCORE.
     """
-    resolved = resolve_for(settings, train_set, validation_sets, with_positions=sidecars.positions is not None)
-    run = TrainingRun(train_set, validation_sets, resolved, pool, sidecars, validation_sidecars)
+    resolved = resolve_for(settings, train_set, validation_sets, with_positions=metadata.positions is not None)
+    run = TrainingRun(train_set, validation_sets, resolved, pool, metadata, validation_metadata)
     for report in run.rounds():
         on_round(report)
     return run.finish()
@@ -273,8 +273,8 @@ class TrainingRun(BoostingRun):
         validation_sets: Sequence[RankingDataset | CodedDataset],
         settings: ResolvedSettings,
         pool: WorkerPool,
-        sidecars: Sidecars = NO_SIDECARS,
-        validation_sidecars: Sequence[Sidecars] | None = None,
+        metadata: Metadata = NO_METADATA,
+        validation_metadata: Sequence[Metadata] | None = None,
         continuation: Continuation | None = None,
     ) -> None:
         """Bin the data sets and prepare what does not change from round to round.
@@ -282,24 +282,24 @@ class TrainingRun(BoostingRun):
         train_set, validation_sets : in memory, or in bins already; coded ones must be in the bins of the training set
         settings : resolved by the training set, such as by `resolve_for`
         pool     : the workers
-        sidecars : metadata of the training set
-        validation_sidecars : of each validation set, its initial scores and weights; None: none
+        metadata : of the training set
+        validation_metadata : of each validation set, its initial scores and weights; None: none
         continuation : a model to go on from, whose scores are added to the initial scores; None: from none
         DataError when a label has no gain, a validation set shares no feature with the training set, or a constraint
         names a feature that is not there; SettingsError when the objective knows no positions and there are some, or
         there are to be no trees and no initial scores.
         """
         began = time.perf_counter()
-        metadata = [NO_SIDECARS] * len(validation_sets) if validation_sidecars is None else validation_sidecars
-        given_start = any(one.init_scores is not None for one in (sidecars, *metadata))
+        of_sets = [NO_METADATA] * len(validation_sets) if validation_metadata is None else validation_metadata
+        given_start = any(one.init_scores is not None for one in (metadata, *of_sets))
         if continuation is not None:
-            sidecars, *metadata = continuation.add_to([sidecars, *metadata])
+            metadata, *of_sets = continuation.add_to([metadata, *of_sets])
         if settings.trees == 0 and not given_start and continuation is None:
             raise SettingsError("trees is 0, which needs initial scores; use a number from 1 up")
         given = settings.recorded
         with naming(train_set.source):
             prepared = [
-                objectives.prepare(train_set, one, pool, sidecars.weights, sidecars.positions)
+                objectives.prepare(train_set, one, pool, metadata.weights, metadata.positions)
                 for one in settings.rankers
             ]
         binned = _binned(train_set, given, pool).features
@@ -307,9 +307,9 @@ class TrainingRun(BoostingRun):
         empty = without_trees(train_set, given)
         self._sets = [
             Validation(_coded(one, empty, edges, pool), empty, edges, settings, pool, extra)
-            for one, extra in zip(validation_sets, metadata, strict=True)
+            for one, extra in zip(validation_sets, of_sets, strict=True)
         ]
-        self._scored = Training(train_set, binned, settings, pool, sidecars)
+        self._scored = Training(train_set, binned, settings, pool, metadata)
         directions = feature_directions(settings.constraints, train_set, edges)
         setup = GrowingSetup(binned, pool, Histograms(edges.n_bins), directions, RowNarrowing(binned))
         learner = Learner(

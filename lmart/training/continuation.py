@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lmart.array_types import Float64Array, Int32Array, Int64Array
-from lmart.data.metadata import Sidecars
+from lmart.data.metadata import Metadata
 from lmart.errors import ModelError, SettingsError, counted, first_repeated, input_name, quote
 from lmart.scoring.ensemble import Ensemble, Tree
 from lmart.scoring.feature_matching import FeatureMatcher
@@ -102,7 +102,7 @@ class Continuation:
             what = f"a score of the model is {largest:g} or minus that, beyond {LARGEST_SCORE:g}"
             raise ModelError(f"{what}; give a model of smaller leaf values", self.path)
 
-    def add_to(self, metadata: Sequence[Sidecars]) -> list[Sidecars]:
+    def add_to(self, metadata: Sequence[Metadata]) -> list[Metadata]:
         """Return the metadata with the scores of the model added to the initial scores.
 
         metadata : of the training set, then of each validation set

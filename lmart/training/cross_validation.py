@@ -11,7 +11,7 @@ import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
 from lmart.data.dataset import RankingDataset, rows_of
-from lmart.data.metadata import NO_SIDECARS, Sidecars
+from lmart.data.metadata import NO_METADATA, Metadata
 from lmart.measures import Evaluator
 from lmart.measures.intervals import interval_of_mean, mean_of, standard_error, weighted_standard_error
 from lmart.measures.measured_queries import scaled_weights
@@ -88,7 +88,7 @@ def cross_validate(
     settings: ResolvedSettings,
     pool: WorkerPool,
     on_round: Callable[[int, RoundReport], None] = lambda fold, report: None,
-    sidecars: Sidecars = NO_SIDECARS,
+    metadata: Metadata = NO_METADATA,
 ) -> CrossValidation:
     """Train one model a fold on the other folds, and measure it on its own.
 
@@ -97,15 +97,15 @@ def cross_validate(
     settings : resolved by the whole set
     pool     : the workers
     on_round : called after each round with the number of the fold, from 0, and the report
-    sidecars : of the whole set; weights count in training and in measures, positions in training
+    metadata : of the whole set; weights count in training and in measures, positions in training
 
     One tree count is chosen for all folds and rankers, the one with the best mean measure: a separate count for each
     fold would be optimistic, because the final model has to fix it in advance. With early stopping all folds are
     trained in turn, a round each, all with their bins in memory, until the mean has not improved for that many rounds;
     else they are trained one after the other. DataError when there are more folds than queries, and as `TrainingRun`.
     """
-    fold_of_query = assign_folds(dataset, n_folds, settings.rankers[0].seed, sidecars.weights)
-    prepare = partial(FoldTraining, dataset, sidecars, settings=settings, pool=pool)
+    fold_of_query = assign_folds(dataset, n_folds, settings.rankers[0].seed, metadata.weights)
+    prepare = partial(FoldTraining, dataset, metadata, settings=settings, pool=pool)
     unprepared = [partial(prepare, held_out=np.flatnonzero(fold_of_query == fold)) for fold in range(n_folds)]
     if settings.patience is not None:
         folds = [make() for make in unprepared]
@@ -125,7 +125,7 @@ def cross_validate(
         start,
         _mean_of(folds, rounds),
         interval_of_mean([fold.measure(rounds) for fold in folds], LEVEL, kind.at_most_1, kind.lowest),
-        _error_over_queries(dataset, scores, settings, pool, sidecars.weights),
+        _error_over_queries(dataset, scores, settings, pool, metadata.weights),
         stopped,
         tuple(_result(fold, dataset, rounds) for fold in folds),
         scores,

@@ -12,7 +12,7 @@ from lmart.array_types import Float64Array, Int32Array, Int64Array
 from lmart.binning.binned_features import bin_dataset
 from lmart.binning.validation_set import code_dataset
 from lmart.data.dataset import RankingDataset, select_queries
-from lmart.data.metadata import Sidecars
+from lmart.data.metadata import Metadata
 from lmart.measures import Evaluator
 from lmart.scoring.ensemble import Ensemble, Tree
 from lmart.scoring.scorer import Scorer
@@ -37,7 +37,7 @@ class FoldTraining:
     def __init__(
         self,
         dataset: RankingDataset,
-        sidecars: Sidecars,
+        metadata: Metadata,
         held_out: Int64Array,
         settings: ResolvedSettings,
         pool: WorkerPool,
@@ -45,14 +45,14 @@ class FoldTraining:
         """Prepare to train on all queries but those held out.
 
         dataset  : all queries
-        sidecars : of all queries
+        metadata : of all queries
         held_out : int64[n_held_out], indices of the queries that are measured
         settings : of the whole run; no fold stops early by itself
         pool     : the workers
         """
         seen = np.setdiff1d(np.arange(dataset.n_queries), held_out)
         self._seen, self._measured = (select_queries(dataset, queries) for queries in (seen, held_out))
-        own, others = (sidecars.of_queries(dataset.query_offsets, queries) for queries in (seen, held_out))
+        own, others = (metadata.of_queries(dataset.query_offsets, queries) for queries in (seen, held_out))
         facts = settings.facts._replace(n_documents=self._seen.n_documents)
         of_fold = resolve(replace(settings.recorded, early_stop=0), facts)
         given = of_fold.recorded
@@ -77,7 +77,7 @@ class FoldTraining:
         self.held_out = held_out
         self.warnings = list(first.warnings)
         if not any(run.can_learn for run in self._runs):
-            with_weight = "" if sidecars.weights is None else " with a weight above 0"
+            with_weight = "" if metadata.weights is None else " with a weight above 0"
             what = f"no query{with_weight} has two documents of different relevance"
             self.warnings.append(f"nothing to learn from the other folds: {what}")
         self.trees: list[list[Tree]] = [[] for _ in self._runs]

@@ -14,7 +14,7 @@ from lmart.binning.binned_features import BinnedFeatures
 from lmart.binning.edges import BinEdges
 from lmart.binning.validation_set import CodedDataset
 from lmart.data.dataset import Judged
-from lmart.data.metadata import NO_SIDECARS, Sidecars
+from lmart.data.metadata import NO_METADATA, Metadata
 from lmart.kernels.scoring.score_spread import sum_query_squares
 from lmart.kernels.scoring.tree_walk import BinnedTree, walk_bins
 from lmart.measures import Evaluator
@@ -83,13 +83,13 @@ class Watched:
     dataset  : labels, queries and source
     settings : of the run, with its measure
     pool     : the workers
-    sidecars : initial scores to start from, and weights of the measure
+    metadata : initial scores to start from, and weights of the measure
     """
 
     def __init__(
-        self, dataset: Judged, settings: ResolvedSettings, pool: WorkerPool, sidecars: Sidecars = NO_SIDECARS
+        self, dataset: Judged, settings: ResolvedSettings, pool: WorkerPool, metadata: Metadata = NO_METADATA
     ) -> None:
-        """Start from the initial scores of `sidecars`; measures are weighted by its weights."""
+        """Start from the initial scores of `metadata`; measures are weighted by its weights."""
         self._measure = settings.measure
         with naming(dataset.source):
             self.evaluator = Evaluator(
@@ -97,10 +97,10 @@ class Watched:
                 dataset.query_offsets,
                 [self._measure],
                 pool,
-                sidecars.weights,
+                metadata.weights,
                 settings.largest_label,
             )
-        init_scores = sidecars.init_scores
+        init_scores = metadata.init_scores
         self.source = dataset.source
         empty, weights = self.evaluator.empty, self.evaluator.weights
         self.nothing_relevant = bool(empty.all())
@@ -127,7 +127,7 @@ class Training(Watched):
     binned   : its documents in bins
     settings : of the run, with its measure
     pool     : the workers
-    sidecars : initial scores to start from, and weights of the measure
+    metadata : initial scores to start from, and weights of the measure
     """
 
     def __init__(
@@ -136,9 +136,9 @@ class Training(Watched):
         binned: BinnedFeatures,
         settings: ResolvedSettings,
         pool: WorkerPool,
-        sidecars: Sidecars,
+        metadata: Metadata,
     ) -> None:
-        super().__init__(dataset, settings, pool, sidecars)
+        super().__init__(dataset, settings, pool, metadata)
         self._binned, self._pool = binned, pool
         self._query_offsets = dataset.query_offsets
 
@@ -183,7 +183,7 @@ class Validation(Watched):
     edges    : the bins of the training set
     settings : of the run, with its measure
     pool     : the workers
-    sidecars : initial scores to start from, and weights of the measure
+    metadata : initial scores to start from, and weights of the measure
     """
 
     def __init__(
@@ -193,9 +193,9 @@ class Validation(Watched):
         edges: BinEdges,
         settings: ResolvedSettings,
         pool: WorkerPool,
-        sidecars: Sidecars = NO_SIDECARS,
+        metadata: Metadata = NO_METADATA,
     ) -> None:
-        super().__init__(dataset, settings, pool, sidecars)
+        super().__init__(dataset, settings, pool, metadata)
         self._model = model
         self.warnings = list(dataset.warnings)
         if self.nothing_relevant:

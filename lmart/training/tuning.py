@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from lmart.data.dataset import RankingDataset
-from lmart.data.metadata import NO_SIDECARS, Sidecars
+from lmart.data.metadata import NO_METADATA, Metadata
 from lmart.errors import DataError, LmartError, load_package, quote
 from lmart.settings import TrainSettings
 from lmart.settings.recipe import most_rankers
@@ -98,15 +98,16 @@ class Measured:
     validation_set : what is measured without folds
     n_folds        : number of folds; None: none
     pool           : the workers
-    sidecars : of the training set; validation_sidecars : of the validation set
+    metadata       : of the training set
+    validation_metadata : of the validation set
     """
 
     train_set: RankingDataset
     validation_set: RankingDataset | None
     n_folds: int | None
     pool: WorkerPool
-    sidecars: Sidecars = NO_SIDECARS
-    validation_sidecars: Sidecars = NO_SIDECARS
+    metadata: Metadata = NO_METADATA
+    validation_metadata: Metadata = NO_METADATA
 
     def measure(self, settings: ResolvedSettings, on_round: Callable[[int, RoundReport], None]) -> tuple[float, int]:
         """Return the measure of the settings, and the number of trees that has it.
@@ -115,11 +116,11 @@ class Measured:
         on_round : called after each round with the number of the fold, from 0, and the report
         """
         if self.n_folds is not None:
-            result_of_folds = cross_validate(self.train_set, self.n_folds, settings, self.pool, on_round, self.sidecars)
+            result_of_folds = cross_validate(self.train_set, self.n_folds, settings, self.pool, on_round, self.metadata)
             return result_of_folds.mean, result_of_folds.trees
         assert self.validation_set is not None
         sets = self.train_set, [self.validation_set]
-        run = TrainingRun(*sets, settings, self.pool, self.sidecars, [self.validation_sidecars])
+        run = TrainingRun(*sets, settings, self.pool, self.metadata, [self.validation_metadata])
         for report in run.rounds():
             on_round(0, report)
         result = run.finish()
@@ -137,10 +138,10 @@ class Measured:
             for array in (rows.offsets, rows.columns, rows.values, dataset.feature_ids, dataset.query_offsets):
                 mark.update(np.ascontiguousarray(array).data)
             mark.update(np.ascontiguousarray(dataset.labels).data)
-        positions = self.sidecars.positions
+        positions = self.metadata.positions
         codes = None if positions is None else positions.codes
-        starts = self.sidecars.init_scores, self.validation_sidecars.init_scores
-        weights = self.sidecars.weights, self.validation_sidecars.weights
+        starts = self.metadata.init_scores, self.validation_metadata.init_scores
+        weights = self.metadata.weights, self.validation_metadata.weights
         metadata = (*starts, codes, *weights)
         for name, values in zip(("init", "valid", "positions", "weights", "valid weights"), metadata, strict=True):
             if values is not None:

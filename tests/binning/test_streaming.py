@@ -21,7 +21,7 @@ from helpers.score_data import score_dataset
 
 from lmart.binning import streaming
 from lmart.binning.edges import choose_bin_edges
-from lmart.data.metadata import Sidecars
+from lmart.data.metadata import Metadata
 from lmart.errors import DataError
 from lmart.formats.documents.reading import read_dataset
 from lmart.formats.models.lmart_json import model_to_json
@@ -354,7 +354,7 @@ def test_no_weight_is_lost_on_the_way(passes: str) -> None:
     weights = np.array([1.0 + i % 3 for i in range(n)])
     settings = TrainSettings(trees=4, leaves=6, min_docs=2, max_bins=15)
     with WorkerPool(1) as pool:
-        expected = train(whole, [], settings, pool, sidecars=Sidecars(weights))
+        expected = train(whole, [], settings, pool, metadata=Metadata(weights))
     assert weighted.decode() == model_to_json(expected.ensemble)
 
 

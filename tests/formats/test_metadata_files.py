@@ -20,7 +20,7 @@ from helpers.training_runs import SMALL, evaluated, fit, learnable, refused, sco
 
 from lmart.array_types import Float64Array
 from lmart.data.dataset import RankingDataset
-from lmart.data.metadata import Positions, Sidecars
+from lmart.data.metadata import Metadata, Positions
 from lmart.errors import LmartError, SettingsError
 from lmart.formats.models.lmart_json import model_to_json
 from lmart.settings import TrainSettings
@@ -64,13 +64,13 @@ def test_rows_go_with_their_queries(by_query: bool) -> None:
     positions = Positions(("a", "b", "c"), (np.arange(n) % 3).astype(np.int32))
     weights = np.arange(float(data.n_queries)) if by_query else marks
     taken = np.array([7, 2, 19])
-    some = Sidecars(weights, marks, positions).of_queries(data.query_offsets, taken)
+    some = Metadata(weights, marks, positions).of_queries(data.query_offsets, taken)
     rows = [r for q in taken for r in range(data.query_offsets[q], data.query_offsets[q + 1])]
     assert some.init_scores is not None and some.positions is not None and some.weights is not None
     assert some.init_scores.tolist() == rows
     assert some.positions.codes.tolist() == [row % 3 for row in rows] and some.positions.names == ("a", "b", "c")
     assert some.weights.tolist() == (taken.tolist() if by_query else rows)
-    assert Sidecars().of_queries(data.query_offsets, taken) == Sidecars()
+    assert Metadata().of_queries(data.query_offsets, taken) == Metadata()
 
 
 # Initial scores
@@ -80,8 +80,8 @@ def test_training_goes_on_where_other_trees_ended() -> None:
     data, judge = random_dataset(2, n_queries=60), random_dataset(3)
     first = train(data, [judge], FEW, POOL)
     more = replace(FEW, trees=12, early_stop=3)
-    starts = Sidecars(init_scores=score_dataset(first.ensemble, judge, POOL))
-    on = train(data, [judge], more, POOL, lambda one: None, Sidecars(init_scores=first.scores), [starts])
+    starts = Metadata(init_scores=score_dataset(first.ensemble, judge, POOL))
+    on = train(data, [judge], more, POOL, lambda one: None, Metadata(init_scores=first.scores), [starts])
     whole = train(data, [judge], replace(FEW, trees=5 + on.rounds), POOL)
     assert on.n_trees < on.rounds
     for tree, other in zip(on.ensemble.trees, whole.ensemble.trees[5:], strict=False):
@@ -243,7 +243,7 @@ def test_there_may_be_several_validation_sets() -> None:
 
 def trained_beside(data: RankingDataset, settings: TrainSettings, pool: WorkerPool = POOL) -> Float64Array:
     codes = (np.arange(data.n_documents) % 5).astype(np.int32)
-    return train(data, [], settings, pool, sidecars=Sidecars(positions=Positions(tuple("abcde"), codes))).position_bias
+    return train(data, [], settings, pool, metadata=Metadata(positions=Positions(tuple("abcde"), codes))).position_bias
 
 
 @pytest.mark.parametrize(
@@ -257,8 +257,8 @@ def test_bias_by_hand(trees: int, bias: list[float]) -> None:
         trees=trees, leaves=2, min_docs=1, min_hessian=0, normalize=False, position_bias_reg=0.5, learning_rate=0.1
     )
     positions = Positions(("0", "1", "2"), np.array([0, 1, 0, 1, 2], np.int32))
-    sidecars = Sidecars(init_scores=np.array([0.2, 1.0, -0.5, 0.7, 0.1]), positions=positions)
-    found = train(data, [], settings, POOL, sidecars=sidecars)
+    metadata = Metadata(init_scores=np.array([0.2, 1.0, -0.5, 0.7, 0.1]), positions=positions)
+    found = train(data, [], settings, POOL, metadata=metadata)
     np.testing.assert_allclose(found.position_bias, bias, atol=2e-6)
 
 
@@ -319,7 +319,7 @@ def test_what_was_planted_is_found() -> None:
     positions = Positions(tuple(str(p + 1) for p in range(10)), np.array(places, np.int32))
     settings = TrainSettings(trees=40, leaves=8, rankers=1)
     plain = train(data, [], settings, POOL)
-    found = train(data, [], settings, POOL, sidecars=Sidecars(positions=positions))
+    found = train(data, [], settings, POOL, metadata=Metadata(positions=positions))
     bias = found.position_bias
     assert bias[0] > bias[1] > bias[2] > bias[4] > bias[9]
     fresh, truth, _ = clicks(2, 300)
@@ -327,7 +327,7 @@ def test_what_was_planted_is_found() -> None:
     quality = [
         train(
             judged, [], replace(settings, trees=1, learning_rate=1e-9), POOL,
-            sidecars=Sidecars(init_scores=score_dataset(one.ensemble, judged, POOL)),
+            metadata=Metadata(init_scores=score_dataset(one.ensemble, judged, POOL)),
         ).training
         for one in (plain, found)
     ]  # fmt: skip
@@ -343,10 +343,10 @@ def test_bits_do_not_depend_on_threads() -> None:
 def test_bias_is_that_of_the_round_the_model_ends_with() -> None:
     data, judge = random_dataset(13), random_dataset(14)
     codes = (np.arange(data.n_documents) % 3).astype(np.int32)
-    sidecars = Sidecars(positions=Positions(("x", "y", "z"), codes))
-    done = train(data, [judge], replace(FEW, trees=50, early_stop=4), POOL, sidecars=sidecars)
+    metadata = Metadata(positions=Positions(("x", "y", "z"), codes))
+    done = train(data, [judge], replace(FEW, trees=50, early_stop=4), POOL, metadata=metadata)
     assert 0 < done.n_trees < done.rounds
-    again = train(data, [], replace(FEW, trees=done.n_trees), POOL, sidecars=sidecars)
+    again = train(data, [], replace(FEW, trees=done.n_trees), POOL, metadata=metadata)
     assert done.position_bias.tolist() == again.position_bias.tolist()
     assert model_to_json(done.ensemble).count("position") == 1  # the setting alone
 

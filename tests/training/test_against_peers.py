@@ -26,7 +26,7 @@ from helpers.settings import prepare
 
 from lmart.array_types import Float64Array
 from lmart.data.dataset import RankingDataset
-from lmart.data.metadata import Positions, Sidecars
+from lmart.data.metadata import Metadata, Positions
 from lmart.formats.documents.reading import read_dataset
 from lmart.formats.read_options import ReadOptions
 from lmart.measures import Conventions, Evaluator, parse_measure
@@ -225,7 +225,7 @@ def test_bias_of_positions_is_that_of_lightgbm() -> None:
     codes = rng.integers(0, 4, 720).astype(np.int32)
     settings = TrainSettings(trees=12, leaves=4, learning_rate=0.2, min_docs=1, normalize=False, position_bias_reg=0.4)
     positions = Positions(("first", "second", "third", "fourth"), codes)
-    found, plain = (train(data, [], settings, POOL, sidecars=Sidecars(positions=one)) for one in (positions, None))
+    found, plain = (train(data, [], settings, POOL, metadata=Metadata(positions=one)) for one in (positions, None))
     group = np.diff(data.query_offsets)
     lines = lightgbm.Dataset(dense, label=data.labels, group=group, position=codes, free_raw_data=False)
     parameters = lightgbm_params(settings, lambdarank_position_bias_regularization=settings.position_bias_reg)

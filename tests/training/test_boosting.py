@@ -16,7 +16,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from lmart.data.dataset import RankingDataset
-from lmart.data.metadata import Sidecars
+from lmart.data.metadata import Metadata
 from lmart.errors import DataError
 from lmart.formats.models.lmart_json import model_to_json
 from lmart.gains import Gain
@@ -114,7 +114,7 @@ def test_weights_of_any_size_train_alike() -> None:
     data = random_dataset(18)
     plain = fit(data, replace(SMALL, min_hessian=0)).scores
     for weight in (2.0**-250, 2.0**250):
-        heavy = fit(data, replace(SMALL, min_hessian=0), sidecars=Sidecars(np.full(data.n_queries, weight))).scores
+        heavy = fit(data, replace(SMALL, min_hessian=0), metadata=Metadata(np.full(data.n_queries, weight))).scores
         assert heavy.tolist() == plain.tolist()
 
 
@@ -233,7 +233,7 @@ def test_constant_columns_split_nothing() -> None:
 def test_query_weights_tip_the_balance() -> None:
     data = dataset([1, 0, 1, 0], ["q1", "q1", "q2", "q2"], [[1.0], [0.0], [0.0], [1.0]])
     assert fit(data, PLAIN).ensemble.trees == ()
-    weighted = fit(data, PLAIN, sidecars=Sidecars(np.array([3.0, 1.0])))
+    weighted = fit(data, PLAIN, metadata=Metadata(np.array([3.0, 1.0])))
     np.testing.assert_allclose(weighted.scores, [0.1, -0.1, -0.1, 0.1], atol=1e-8)
 
 

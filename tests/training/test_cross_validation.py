@@ -11,7 +11,7 @@ from helpers.score_data import score_dataset
 
 from lmart.array_types import Float64Array
 from lmart.data.dataset import RankingDataset, rows_of, select_queries
-from lmart.data.metadata import NO_SIDECARS, Positions, Sidecars
+from lmart.data.metadata import NO_METADATA, Metadata, Positions
 from lmart.measures import Conventions, Evaluator, parse_measures
 from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool
@@ -25,9 +25,9 @@ THREE = TrainSettings(trees=18, rankers=3, leaves=6, min_docs=3)
 DATA = random_dataset(31, n_queries=60)
 
 
-def crossed(chosen: TrainSettings, sidecars: Sidecars = NO_SIDECARS, **named: object) -> CrossValidation:
-    resolved = resolve_for(chosen, DATA, with_positions=sidecars.positions is not None)
-    return cross_validate(DATA, 3, resolved, POOL, sidecars=sidecars, **named)  # type: ignore[arg-type]
+def crossed(chosen: TrainSettings, metadata: Metadata = NO_METADATA, **named: object) -> CrossValidation:
+    resolved = resolve_for(chosen, DATA, with_positions=metadata.positions is not None)
+    return cross_validate(DATA, 3, resolved, POOL, metadata=metadata, **named)  # type: ignore[arg-type]
 
 
 def ndcg(data: RankingDataset, scores: Float64Array, weights: Float64Array | None = None) -> float:
@@ -36,39 +36,39 @@ def ndcg(data: RankingDataset, scores: Float64Array, weights: Float64Array | Non
 
 
 def by_hand(
-    found: CrossValidation, chosen: TrainSettings, rounds: int, sidecars: Sidecars = NO_SIDECARS
+    found: CrossValidation, chosen: TrainSettings, rounds: int, metadata: Metadata = NO_METADATA
 ) -> tuple[Float64Array, list[float]]:
     """Train a model for each fold with `rounds` trees a ranker; return the scores of all rows, and the measures."""
     scores, measures = np.zeros(DATA.n_documents), []
     settings = replace(chosen, trees=rounds * (chosen.rankers or 1), early_stop=0)
     for fold in range(3):
         seen, held = (np.flatnonzero((found.fold_of_query == fold) == own) for own in (False, True))
-        own, others = (sidecars.of_queries(DATA.query_offsets, queries) for queries in (seen, held))
+        own, others = (metadata.of_queries(DATA.query_offsets, queries) for queries in (seen, held))
         held_set = select_queries(DATA, held)
-        model = train(select_queries(DATA, seen), [], settings, POOL, sidecars=own).ensemble
+        model = train(select_queries(DATA, seen), [], settings, POOL, metadata=own).ensemble
         part = score_dataset(model, held_set) + (0.0 if others.init_scores is None else others.init_scores)
         scores[rows_of(DATA.query_offsets, held)] = part
         measures.append(ndcg(held_set, part, others.weights))
     return scores, measures
 
 
-STARTS = Sidecars(init_scores=np.linspace(-1, 1, DATA.n_documents))
-WEIGHTS = Sidecars(weights=np.repeat(np.arange(60) % 3 / 2, np.diff(DATA.query_offsets)))
+STARTS = Metadata(init_scores=np.linspace(-1, 1, DATA.n_documents))
+WEIGHTS = Metadata(weights=np.repeat(np.arange(60) % 3 / 2, np.diff(DATA.query_offsets)))
 PLACES = np.concatenate([np.arange(n) % 5 for n in np.diff(DATA.query_offsets)]).astype(np.int32)
 
 
 @pytest.mark.parametrize("changed", [{}, {"early_stop": 3}, {"sample": 0.5}, {"objective": "err+map+ranknet"}])
 @pytest.mark.parametrize(
-    "sidecars", [NO_SIDECARS, STARTS, WEIGHTS, Sidecars(positions=Positions(tuple("abcde"), PLACES))]
+    "metadata", [NO_METADATA, STARTS, WEIGHTS, Metadata(positions=Positions(tuple("abcde"), PLACES))]
 )
 def test_out_of_fold_scores_and_measures_are_those_of_models_trained_by_hand(
-    changed: dict[str, object], sidecars: Sidecars
+    changed: dict[str, object], metadata: Metadata
 ) -> None:
-    if sidecars.positions is not None:
+    if metadata.positions is not None:
         changed = {name: value for name, value in changed.items() if name != "objective"}
     chosen = replace(THREE, **changed)  # type: ignore[arg-type]
-    found = crossed(chosen, sidecars)
-    scores, measures = by_hand(found, chosen, found.rounds, sidecars)
+    found = crossed(chosen, metadata)
+    scores, measures = by_hand(found, chosen, found.rounds, metadata)
     assert (found.scores == scores).all()
     assert [one.measure for one in found.folds] == measures
     assert found.mean == pytest.approx(sum(measures) / 3, rel=1e-15)
@@ -82,14 +82,14 @@ def test_the_number_of_trees_is_the_best_of_the_mean_of_the_combined_model() -> 
     assert found.rounds == means.index(max(means)) + 1
 
 
-@pytest.mark.parametrize("sidecars", [NO_SIDECARS, STARTS])
-def test_a_ranker_without_a_split_has_no_share_in_folds(sidecars: Sidecars) -> None:
+@pytest.mark.parametrize("metadata", [NO_METADATA, STARTS])
+def test_a_ranker_without_a_split_has_no_share_in_folds(metadata: Metadata) -> None:
     """Planted: all documents are relevant, so that map has no pair; else the initial scores would count twice."""
     data = replace(DATA, labels=DATA.labels + 1)
     curves = []
     for chosen in (replace(THREE, rankers=2, objective="lambdamart+map"), replace(THREE, rankers=1)):
         settings = replace(chosen, trees=6 * (chosen.rankers or 1), learning_rate=0.3)
-        found = cross_validate(data, 3, resolve_for(settings, data), POOL, sidecars=sidecars)
+        found = cross_validate(data, 3, resolve_for(settings, data), POOL, metadata=metadata)
         curves.append((found.curve.tolist(), found.scores.tolist()))
     assert curves[0] == curves[1]
 

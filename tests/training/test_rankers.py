@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmart.data.dataset import RankingDataset
-from lmart.data.metadata import Positions, Sidecars
+from lmart.data.metadata import Metadata, Positions
 from lmart.errors import LmartError, SettingsError
 from lmart.formats.models.lmart_json import model_from_json, model_to_json
 from lmart.measures import Conventions, Evaluator, parse_measures
@@ -227,31 +227,31 @@ def test_nothing_depends_on_the_number_of_threads(changed: dict[str, object]) ->
 
 def test_weights_of_queries_count_in_every_ranker() -> None:
     weights = np.repeat(np.arange(60) % 3 / 2, np.diff(DATA.query_offsets))
-    result = fit(FOUR, sidecars=Sidecars(weights=weights))
+    result = fit(FOUR, metadata=Metadata(weights=weights))
     assert result.training == ndcg(DATA, result.scores, weights)
     for number, one in enumerate(result.rankers):
-        by_itself = fit(alone(FOUR, one, number, one.trees), sidecars=Sidecars(weights=weights))
+        by_itself = fit(alone(FOUR, one, number, one.trees), metadata=Metadata(weights=weights))
         first = sum(other.trees for other in result.rankers[:number])
         assert same_splits(result.ensemble.trees[first], by_itself.ensemble.trees[0])
-    assert model_to_json(fit(FOUR, sidecars=Sidecars(weights=np.full(len(weights), 1.0))).ensemble) == model_to_json(
+    assert model_to_json(fit(FOUR, metadata=Metadata(weights=np.full(len(weights), 1.0))).ensemble) == model_to_json(
         fit(FOUR).ensemble
     )
 
 
 def test_positions_are_learned_by_every_ranker_and_told_of_the_first() -> None:
     codes = np.concatenate([np.arange(n) % 5 for n in np.diff(DATA.query_offsets)]).astype(np.int32)
-    sidecars = Sidecars(positions=Positions(tuple("abcde"), codes))
+    metadata = Metadata(positions=Positions(tuple("abcde"), codes))
     chosen = replace(FOUR, rankers=3)
-    result = fit(chosen, sidecars=sidecars)
+    result = fit(chosen, metadata=metadata)
     assert [one.objective for one in result.rankers] == ["lambdamart"] * 3
     for number, one in enumerate(result.rankers):
-        by_itself = fit(alone(chosen, one, number, one.trees), sidecars=sidecars)
+        by_itself = fit(alone(chosen, one, number, one.trees), metadata=metadata)
         if number == 0:
             assert result.position_bias.tolist() == by_itself.position_bias.tolist() and any(result.position_bias)
         first = sum(other.trees for other in result.rankers[:number])
         for tree, plain in zip(result.ensemble.trees[first:], by_itself.ensemble.trees, strict=False):
             assert same_splits(tree, plain)
-    assert len(fit(replace(chosen, rankers=None, trees=40), sidecars=sidecars).rankers) == 1
+    assert len(fit(replace(chosen, rankers=None, trees=40), metadata=metadata).rankers) == 1
 
 
 def test_every_ranker_obeys_monotone_constraints() -> None:
@@ -268,13 +268,13 @@ def test_every_ranker_obeys_monotone_constraints() -> None:
 # Initial scores
 
 
-def starts(scale: float = 1.0) -> list[Sidecars]:
-    return [Sidecars(init_scores=scale * np.linspace(-1, 1, one.n_documents)) for one in (DATA, OTHER)]
+def starts(scale: float = 1.0) -> list[Metadata]:
+    return [Metadata(init_scores=scale * np.linspace(-1, 1, one.n_documents)) for one in (DATA, OTHER)]
 
 
 def test_initial_scores_count_once() -> None:
     own, others = starts()
-    result = fit(FOUR, [OTHER], sidecars=own, validation_sidecars=[others])
+    result = fit(FOUR, [OTHER], metadata=own, validation_metadata=[others])
     assert own.init_scores is not None and others.init_scores is not None
     np.testing.assert_allclose(
         result.scores - own.init_scores, score_dataset(result.ensemble, DATA), rtol=1e-9, atol=1e-12
@@ -282,7 +282,7 @@ def test_initial_scores_count_once() -> None:
     told = ndcg(OTHER, others.init_scores + score_dataset(result.ensemble, OTHER))
     assert result.validation[0] == pytest.approx(told, rel=1e-12)
     for number, one in enumerate(result.rankers):
-        by_itself = fit(alone(FOUR, one, number, one.trees), sidecars=own)
+        by_itself = fit(alone(FOUR, one, number, one.trees), metadata=own)
         first = sum(other.trees for other in result.rankers[:number])
         assert (result.ensemble.trees[first].leaf_values == by_itself.ensemble.trees[0].leaf_values / 4).all()
 
@@ -292,10 +292,10 @@ def test_a_ranker_that_makes_initial_scores_no_better_has_no_tree_and_no_share()
     for seed in range(80):
         rng = np.random.default_rng(seed)
         own, others = (
-            Sidecars(init_scores=one.labels + rng.normal(size=one.n_documents) * 0.6) for one in (DATA, OTHER)
+            Metadata(init_scores=one.labels + rng.normal(size=one.n_documents) * 0.6) for one in (DATA, OTHER)
         )
         chosen = replace(FOUR, early_stop=2, trees=60, learning_rate=0.3)
-        result = fit(chosen, [OTHER], sidecars=own, validation_sidecars=[others])
+        result = fit(chosen, [OTHER], metadata=own, validation_metadata=[others])
         with_trees = [one for one in result.rankers if one.trees]
         if 1 < len(with_trees) < 4:
             break
@@ -303,7 +303,7 @@ def test_a_ranker_that_makes_initial_scores_no_better_has_no_tree_and_no_share()
     assert [one.trees for one in result.ensemble.rankers] == [one.trees for one in result.rankers]
     first = next(number for number, one in enumerate(result.rankers) if one.trees)
     by_itself = fit(
-        alone(chosen, result.rankers[first], first, result.rankers[first].trees, early_stop=0), sidecars=own
+        alone(chosen, result.rankers[first], first, result.rankers[first].trees, early_stop=0), metadata=own
     )
     n = len(with_trees)
     assert (result.ensemble.trees[0].leaf_values == by_itself.ensemble.trees[0].leaf_values * (1 / n)).all()
@@ -312,19 +312,19 @@ def test_a_ranker_that_makes_initial_scores_no_better_has_no_tree_and_no_share()
     assert result.validation[0] == pytest.approx(told, rel=1e-12)
 
 
-@pytest.mark.parametrize("sidecars", [Sidecars(), starts()[0]])
-def test_a_ranker_without_a_split_has_no_share(sidecars: Sidecars) -> None:
+@pytest.mark.parametrize("metadata", [Metadata(), starts()[0]])
+def test_a_ranker_without_a_split_has_no_share(metadata: Metadata) -> None:
     """Planted: all documents are relevant, so that map has no pair."""
     data = replace(DATA, labels=DATA.labels + 1)
-    both = train(data, [], replace(FOUR, rankers=2, objective="map+lambdamart", trees=10), POOL, sidecars=sidecars)
+    both = train(data, [], replace(FOUR, rankers=2, objective="map+lambdamart", trees=10), POOL, metadata=metadata)
     assert [(one.trees, one.stopped) for one in both.rankers] == [(0, "split"), (5, "trees")]
     chosen = alone(FOUR, both.rankers[1], 1, 5)
-    assert both.scores.tolist() == train(data, [], chosen, POOL, sidecars=sidecars).scores.tolist()
+    assert both.scores.tolist() == train(data, [], chosen, POOL, metadata=metadata).scores.tolist()
 
 
 def test_no_ranker_with_a_tree_leaves_the_initial_scores() -> None:
-    own, others = (Sidecars(init_scores=one.labels * 2.0) for one in (DATA, OTHER))
-    result = fit(replace(FOUR, early_stop=2), [OTHER], sidecars=own, validation_sidecars=[others])
+    own, others = (Metadata(init_scores=one.labels * 2.0) for one in (DATA, OTHER))
+    result = fit(replace(FOUR, early_stop=2), [OTHER], metadata=own, validation_metadata=[others])
     assert result.ensemble.trees == () and result.n_trees == 0 and result.rounds == 8
     assert [one.trees for one in result.ensemble.rankers] == [0] * 4
     assert result.start is not None and result.validation == result.start.validation

@@ -21,7 +21,7 @@ from lmart.settings import WITH_POSITIONS, TrainSettings
 if TYPE_CHECKING:
     from lmart.binning.validation_set import CodedDataset
     from lmart.data.dataset import RankingDataset
-    from lmart.data.metadata import Sidecars
+    from lmart.data.metadata import Metadata
     from lmart.training.resolving import Trainable
 
 _OPTIONS = (
@@ -132,12 +132,12 @@ class MetadataFiles:
         }
         return {name: paths for name, paths in given.items() if paths}
 
-    def read(self, train_set: Trainable) -> Sidecars:
+    def read(self, train_set: Trainable) -> Metadata:
         """Read the metadata of the training set; DataError names file and line.
 
         train_set : the training set
         """
-        from lmart.data.metadata import Sidecars
+        from lmart.data.metadata import Metadata
         from lmart.formats import metadata_files as files
 
         expected = train_set.n_documents, train_set.source, train_set.input_rows
@@ -145,7 +145,7 @@ class MetadataFiles:
         if self.weights is not None:
             read = files.read_weights(self.weights, train_set.query_offsets, train_set.input_rows)
             weights = read.per_query if read.given_per == "query" else read.per_document
-        return Sidecars(
+        return Metadata(
             weights,
             None if self.init_scores is None else files.read_init_scores(self.init_scores, *expected),
             None if self.positions is None else files.read_positions(self.positions, *expected),
@@ -160,12 +160,12 @@ class MetadataFiles:
         sizes: Sequence[str | None] = self.valid_query_sizes or [None] * n_validation_sets
         return [replace(read_options, query_sizes=path) for path in sizes]
 
-    def read_for_validation(self, validation_sets: Sequence[RankingDataset | CodedDataset]) -> list[Sidecars]:
+    def read_for_validation(self, validation_sets: Sequence[RankingDataset | CodedDataset]) -> list[Metadata]:
         """Read the metadata of each validation set: its weights, and its initial scores.
 
         validation_sets : in their order
         """
-        from lmart.data.metadata import Sidecars
+        from lmart.data.metadata import Metadata
         from lmart.formats import metadata_files as files
 
         nothing = [None] * len(validation_sets)
@@ -178,7 +178,7 @@ class MetadataFiles:
             scores = None
             if init_scores is not None:
                 scores = files.read_init_scores(init_scores, len(dataset.labels), dataset.source, rows)
-            metadata.append(Sidecars(by_query, scores))
+            metadata.append(Metadata(by_query, scores))
         return metadata
 
 

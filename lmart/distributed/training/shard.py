@@ -11,7 +11,7 @@ from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array
 from lmart.binning.binned_features import BinnedDataset
 from lmart.binning.edges import BinEdges
 from lmart.data.dataset import Judged
-from lmart.data.metadata import Sidecars
+from lmart.data.metadata import Metadata
 from lmart.distributed.actors import LinkedActor
 from lmart.distributed.part_reading import PartsFound
 from lmart.distributed.part_weights import WeightsFound
@@ -167,8 +167,8 @@ class Shard(LinkedActor):
         starts = None if init_scores is None else read_init_scores(parts, init_scores)
         found, read = read_weights(parts, weights)
         if number is None:
-            self._metadata: dict[int | None, Sidecars] = {}
-        self._metadata[number] = Sidecars(read, starts)
+            self._metadata: dict[int | None, Metadata] = {}
+        self._metadata[number] = Metadata(read, starts)
         return found
 
     def prepare(self, settings: ResolvedSettings, exponents: Sequence[int]) -> tuple[list[int], bool]:
@@ -178,7 +178,7 @@ class Shard(LinkedActor):
         exponents : power of two that the largest weight of each set is below, the training set first
         """
         parts, metadata = self._parts, self._metadata
-        sets: list[tuple[Judged, Sidecars]] = [(self._judged(), metadata[None])]
+        sets: list[tuple[Judged, Metadata]] = [(self._judged(), metadata[None])]
         sets += [(one.coded, metadata[number]) for number, one in enumerate(self._valid)]
         train_set, own = sets[0]
         with naming(parts.source):

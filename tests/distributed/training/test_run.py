@@ -12,7 +12,7 @@ from helpers.shards import Measured, bytes_of, fit_in_shards, learnable, measure
 
 from lmart.binning import edge_sample
 from lmart.binning.streaming import read_training_set, read_validation_set
-from lmart.data.metadata import NO_SIDECARS, Sidecars
+from lmart.data.metadata import NO_METADATA, Metadata
 from lmart.distributed.training import inputs, run
 from lmart.distributed.training.inputs import ValidationParts
 from lmart.distributed.training.shard import Shard
@@ -34,7 +34,7 @@ def fit_alone(
     parts: list[str],
     settings: TrainSettings,
     validation: list[str] | None = None,
-    metadata: Sequence[Sidecars] = (NO_SIDECARS,),
+    metadata: Sequence[Metadata] = (NO_METADATA,),
 ) -> tuple[TrainResult, list[Measured]]:
     rounds: list[Measured] = []
     with WorkerPool(1) as pool:
@@ -127,8 +127,8 @@ def test_weights_and_initial_scores_stand_beside_parts(per: str, tmp_path: Path)
         assert (bytes_of(found), found.start) == (bytes_of(expected), expected.start)
 
 
-def joined_metadata(sets: list[ValidationParts], folder: Path) -> list[Sidecars]:
-    found: list[Sidecars] = []
+def joined_metadata(sets: list[ValidationParts], folder: Path) -> list[Metadata]:
+    found: list[Metadata] = []
     for one in sets:
         with WorkerPool(1) as pool:
             data = read_dataset(one.parts, ReadOptions(), pool)
@@ -137,7 +137,7 @@ def joined_metadata(sets: list[ValidationParts], folder: Path) -> list[Sidecars]
             joined(list(one.init_scores or ()), folder, "s"), data.n_documents, "s"
         )
         of_training = weights.per_query if weights.given_per == "query" else weights.per_document
-        found.append(Sidecars(of_training if not found else weights.per_query, scores))
+        found.append(Metadata(of_training if not found else weights.per_query, scores))
     return found
 
 
