@@ -39,6 +39,8 @@ def threads_to_use(asked: int | None) -> int:
     """
     if asked is not None and (not hasattr(asked, "__index__") or index(asked) < 1):
         raise ValueError(f"threads is {asked!r}; give a number from 1 up, or None for all that this process may use")
+    if asked is not None and index(asked) == 1:  # no need to look, which takes longer than to score a few rows
+        return 1
     return available_processors() if asked is None else min(index(asked), available_processors())
 
 
