@@ -11,7 +11,7 @@ def _warn(text: str) -> None:
 
 
 class Messages:
-    """What compiling and caching kernels has to tell the user; the same text is passed on only once.
+    """Messages to the user from compiling and caching kernels; the same text is passed on only once.
 
     Without a listener, as when lmart is used from Python, warnings become Python warnings and notices are dropped.
     """
@@ -21,7 +21,7 @@ class Messages:
         self._held: list[str] | None = None
         self._notice: Callable[[str], None] | None = None
         self._compiling: Callable[[float, float], None] | None = None
-        self.expected = 0.0  # seconds that compiling will take this command, as far as that is known
+        self.expected = 0.0  # seconds that compiling is expected to take this command
         self._warning: Callable[[str], None] = _warn
 
     def hold(self) -> None:
@@ -35,7 +35,7 @@ class Messages:
         warning: Callable[[str], None],
         compiling: Callable[[float, float], None] | None = None,
     ) -> None:
-        """Pass all further messages to these functions, in place of earlier ones, and the warnings kept so far.
+        """Pass all further messages to these functions, in place of earlier functions, and the warnings kept so far.
 
         notice    : gets a notice
         warning   : gets a warning
@@ -54,7 +54,7 @@ class Messages:
             self._notice(text)
 
     def compiling(self, seconds: float) -> None:
-        """Pass on that a kernel is about to be compiled, after so many seconds of it."""
+        """Pass on that a kernel is about to be compiled, and the seconds of compiling so far."""
         if self._compiling is not None:
             self._compiling(seconds, self.expected)
 

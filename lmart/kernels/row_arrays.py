@@ -23,7 +23,7 @@ class RowArrays(NamedTuple):
 
 
 class SharedColumnRows(NamedTuple):
-    """n rows of cells, of which rows with the same columns may share them.
+    """n rows of cells; rows with the same columns may share them.
 
     offsets       : int64[n + 1], the values of row r are values[offsets[r]:offsets[r + 1]]
     column_starts : int64[n], the columns of row r start at columns[column_starts[r]]

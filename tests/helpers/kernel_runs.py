@@ -194,10 +194,10 @@ def asked_by(line: str) -> list[tuple[str, str]]:
 def _run_and_record(line: str) -> list[tuple[str, str]]:
     from lmart.cli.main import main
     from lmart.kernels.numba_support import code_cache
-    from lmart.kernels.numba_support.signatures import describe
+    from lmart.kernels.numba_support.compile_ahead import describe
 
     found: dict[tuple[str, str], None] = {}
-    code_cache.asked = lambda name, types: found.setdefault((name, describe(types)))
+    code_cache.on_request = lambda name, types: found.setdefault((name, describe(types)))
     with open("run.log", "wb") as log:
         os.dup2(log.fileno(), 1)
         errors = os.dup(2)
@@ -247,7 +247,7 @@ def seconds_of(needed: list[tuple[str, str]]) -> dict[tuple[str, str], float]:
     import time
 
     from lmart.kernels.numba_support import code_cache
-    from lmart.kernels.numba_support.signatures import parse
+    from lmart.kernels.numba_support.compile_ahead import parse
 
     found = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -263,7 +263,7 @@ def seconds_of(needed: list[tuple[str, str]]) -> dict[tuple[str, str], float]:
 
 def write() -> None:
     """Write the table anew."""
-    from lmart.kernels.numba_support.signatures import TABLE
+    from lmart.kernels.numba_support.compile_ahead import TABLE
 
     load_kernels()
     with tempfile.TemporaryDirectory() as folder:
@@ -278,7 +278,7 @@ def write() -> None:
 
 def compare() -> None:
     """Print what the table lacks or has in vain."""
-    from lmart.kernels.numba_support.signatures import known_signatures
+    from lmart.kernels.numba_support.compile_ahead import known_signatures
 
     load_kernels()
     with tempfile.TemporaryDirectory() as folder:

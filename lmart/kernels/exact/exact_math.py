@@ -68,7 +68,7 @@ def log2_of_one_plus(x: float) -> float:
 
 @inner_kernel
 def rounding_grid(bound: float) -> float:
-    """Return a number g for which (x + g) - g is x rounded to whole units, fine ones of which sums stay exact.
+    """Return a number g for which (x + g) - g is x rounded to whole units, units so fine that sums stay exact.
 
     bound : float64, >= 0, of the absolute sum of all x, in
     Equation: g = 1.5 * 2^52 units, the unit being the finest power of two of which `bound` holds at most 2^50, within

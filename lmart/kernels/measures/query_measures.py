@@ -1,6 +1,6 @@
 """Measures of ranked queries: discounted sums, precision, (expected) reciprocal rank, preferences, rank correlation.
 
-With `average` set, documents of equal score form a group, and what is written is the expectation over all orders of
+With `average` set, documents of equal score form a group, and the results are expectations over all orders of
 each group's documents, each equally likely; otherwise every document is a group of its own.
 """
 
@@ -19,7 +19,7 @@ class RankedDocuments(NamedTuple):
     """Judged queries with their documents in the order of the scores.
 
     order         : int32[n_documents], rows of each query, highest score first
-    scores        : float64[n_documents], by row; equal ones are ties
+    scores        : float64[n_documents], by row; equal scores are ties
     relevance     : float64[n_documents], by row, what a document counts in the measure: its gain, 1 or 0 for relevant
                     or not, or the probability that a reader stops at it
     query_offsets : int64[n_queries + 1]
@@ -33,12 +33,12 @@ class RankedDocuments(NamedTuple):
 
 @inner_kernel
 def group_end(ranked: RankedDocuments, start: int, stop: int, average: bool) -> int:
-    """Return where a group of documents that stand at the same place ends.
+    """Return where a group of tied documents ends.
 
     ranked  : the documents, in
     start   : index into the order of the group's first document, in
     stop    : the end of its query, in
-    average : whether documents of equal score form a group, else each is one of its own, in
+    average : whether documents of equal score form a group, else each document is its own group, in
     """
     end = start + 1
     if average:
@@ -145,8 +145,8 @@ def precision_of_group(
     n_counted  : how many of its ranks are above the cutoff, in
     n_relevant : relevant documents of the group, > 0, in
     n_relevant_before : relevant documents above the group, in
-    Equation: in a group of m at ranks a.., t of them relevant, after s relevant ones: the i-th rank (from 1) holds a
-    relevant one with probability t/m, and then 1 + (i-1)(t-1)/(m-1) of the group's are expected down to it, so it adds
+    Equation: in a group of m at ranks a.., t of them relevant, after s relevant documents: the i-th rank (from 1) holds
+    one of the t with probability t/m, and then 1 + (i-1)(t-1)/(m-1) of them are expected down to it, so it adds
     (t/m) (s + 1 + (i-1)(t-1)/(m-1)) / (a + i). Source: McSherry and Najork 2008.
     """
     m = n_tied
@@ -262,6 +262,19 @@ def write_mean_products(ranked: RankedDocuments, start: int, stop: int, largest:
             passes[j] = ((size - j) * passes[j] + j * through * passes[j - 1]) / size
 
 
+@inner_kernel
+def mean_limited(n_above: float, n_in_group: int, largest: float) -> float:
+    """Return the mean of min(n_above + i, largest) over i = 0..n_in_group.
+
+    n_above, largest : float64, >= 0
+    n_in_group       : int64, >= 0
+    """
+    total = 0.0
+    for i in range(n_in_group + 1):
+        total += min(n_above + i, largest)
+    return total / (n_in_group + 1)
+
+
 @kernel
 def preference_sums(
     ranked: RankedDocuments,
@@ -303,11 +316,7 @@ def preference_sums(
                 elif preference[order[i]] == 0.0:
                     n_in_group += 1
             if n_preferred > 0.0:
-                lost = 0.0
-                if limit > 0.0:
-                    for i in range(n_in_group + 1):
-                        lost += min(n_above + i, largest)
-                    lost = lost / (n_in_group + 1) / limit
+                lost = mean_limited(n_above, n_in_group, largest) / limit if limit > 0.0 else 0.0
                 total += n_preferred * (1.0 - lost)
             n_above += n_in_group
             a = b

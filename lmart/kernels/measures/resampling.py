@@ -23,7 +23,7 @@ class FlipBuffers(NamedTuple):
     """Working arrays of one thread, overwritten by each call for m flips at most.
 
     tables : int64[TABLES * TABLE], sums of the differences of eight queries, by their signs
-    keys   : uint64[m], by flip: what the numbers of words are mixed with
+    keys   : uint64[m], by flip: mixed with the numbers of words
     sums   : int64[m], by flip
     """
 
@@ -43,16 +43,16 @@ def count_draws(resample_key: np.uint64, counts: UInt16Array) -> None:
     n = np.uint64(len(counts))
     half = np.uint64(32)
     low_bits = np.uint64(0xFFFFFFFF)
-    one = np.uint16(1)
+    draw = np.uint16(1)
     for q in range(n):
         counts[q] = np.uint16(0)
     for k in range(n >> np.uint64(1)):
         word = mix_bits(resample_key ^ np.uint64(k))
-        counts[((word >> half) * n) >> half] += one
-        counts[((word & low_bits) * n) >> half] += one
+        counts[((word >> half) * n) >> half] += draw
+        counts[((word & low_bits) * n) >> half] += draw
     if n & np.uint64(1):
         word = mix_bits(resample_key ^ (n >> np.uint64(1)))
-        counts[((word >> half) * n) >> half] += one
+        counts[((word >> half) * n) >> half] += draw
 
 
 @kernel
@@ -67,9 +67,9 @@ def sum_resamples(
     first, last : int64, the resamples first..last - 1 are made, >= 0
     sums        : int64[n_resamples, n_columns], out for these resamples
 
-    Resample b draws n queries with replacement: words w_k = mix(mix(key ^ b) ^ k), k = 0, 1, ..., of which the upper
-    32 bits u give query floor(u n / 2^32), then the lower 32 bits another one. Source: Efron 1979; Lemire 2019 for the
-    product in place of a division, which changes no chance by more than 2^-32.
+    Resample b draws n queries with replacement: words w_k = mix(mix(key ^ b) ^ k), k = 0, 1, ..., whose upper
+    32 bits u give query floor(u n / 2^32), then the lower 32 bits another query. Source: Efron 1979; Lemire 2019 for
+    the product in place of a division, which changes no chance by more than 2^-32.
     Parallel: ranges of resamples side by side, each with its own counts. Cost: O(n n_columns) a resample.
     """
     for b in range(first, last):

@@ -40,15 +40,17 @@ from lmart.kernels.numba_support.code_files import (
     write_code,
 )
 from lmart.kernels.numba_support.compiling_processes import processes
-from lmart.kernels.numba_support.inlined_code import InlinedCompiler, add_inlined, refuse_python
 from lmart.kernels.numba_support.numba_internals import (
     TESTED,
     CacheBase,
     Compiler,
+    InlinedCompiler,
+    add_inlined,
     dumps,
     initialize_runtime,
     missing,
     rebuild,
+    refuse_python,
     without_literals,
 )
 from lmart.kernels.numba_support.source_files import source_digest, sources_digest
@@ -58,8 +60,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 compile_when_called: Any = njit  # its types know only some of its options
 config: Any = numba.config  # its names are made at run time
 KERNELS = Path(__file__).parent.parent  # a kernel may call kernels of any file in it
-GENERIC = ("generic", "")  # numba's name and features of a processor that has only what all of its kind have
-ALLOCATING = frozenset({"empty", "zeros", "ones", "full", "arange", "copy"})  # names of what makes an array in a kernel
+GENERIC = ("generic", "")  # numba's name and features of a processor with only the features that all of its kind have
+ALLOCATING = frozenset({"empty", "zeros", "ones", "full", "arange", "copy"})  # names that make an array in a kernel
 
 
 def kernel(function: F) -> F:
@@ -140,7 +142,7 @@ class KernelCache(CacheBase):  # type: ignore[misc, valid-type]  # known at run 
 
     @property
     def cache_path(self) -> str | None:
-        """The folder that code is written to; None when there is none."""
+        """The folder that code is written to; None without a writable folder."""
         folder = self._writable_folder()
         return None if folder is None else str(folder)
 
@@ -156,24 +158,32 @@ class KernelCache(CacheBase):  # type: ignore[misc, valid-type]  # known at run 
         if name is None:
             return None
         running = _compilation()
-        if asked is not None and (running is None or running.kernel == self.name):
-            asked(self.name, sig)
+        if on_request is not None and (running is None or running.kernel == self.name):
+            on_request(self.name, sig)
         found = self._find(name, target_context) or self._find_generic(sig, target_context)
-        if found is None:
-            folder = self._writable_folder()
-            self._report_compiling(folder)
-            # Another process may have written it while we waited.
-            if folder is not None and running is not None:
-                if processes.are_there():
-                    if processes.claim(name):
-                        self.claimed.append(name)
-                        found = self._find(name, target_context)
-                elif running.take(folder):
-                    found = self._find(name, target_context)
+        if found is None and self._took_turn(name, running):  # another process may have written it while we waited
+            found = self._find(name, target_context)
         return found
 
+    def _took_turn(self, name: str, running: _Compilation | None) -> bool:
+        """Wait until no other process compiles this kernel; return False when nothing keeps them from it.
+
+        name    : of the file of the kernel and signature
+        running : this thread's compilation
+        """
+        folder = self._writable_folder()
+        self._report_compiling(folder)
+        if folder is None or running is None:
+            return False
+        if not processes.are_there():
+            return running.take(folder)
+        claimed = processes.claim(name)
+        if claimed:
+            self.claimed.append(name)
+        return claimed
+
     def _find_generic(self, sig: Any, target_context: Any) -> Any:
-        """Return code that `lmart compile --generic` left for any processor of this kind; None when there is none.
+        """Return code that `lmart compile --generic` left for any processor of this kind; None without such code.
 
         It gives the same results as code for this very processor: kernels leave no choice to the compiler.
         """
@@ -185,7 +195,7 @@ class KernelCache(CacheBase):  # type: ignore[misc, valid-type]  # known at run 
         return any((folder / name).exists() for folder in readable_folders(self._package, config.CACHE_DIR))
 
     def _find(self, name: str, target_context: Any) -> Any:
-        """Return the code that a file of this name holds in the first folder that has a sound one, else None."""
+        """Return the code that a file of this name holds in the first folder with a sound file, else None."""
         for folder in readable_folders(self._package, config.CACHE_DIR):
             path = folder / name
             try:
@@ -227,7 +237,7 @@ class KernelCache(CacheBase):  # type: ignore[misc, valid-type]  # known at run 
 
         sig       : the signature
         codegen   : numba's, which knows this processor
-        processor : another processor's name and features; None: this one's
+        processor : another processor's name and features; None: those of this processor
         None, reported, when the source cannot be read, as in an installation of compiled Python files only.
         """
         try:
@@ -270,7 +280,7 @@ class KernelCache(CacheBase):  # type: ignore[misc, valid-type]  # known at run 
 
 
 class _Compilation(Turn):
-    """What Python asked to compile: a kernel, with those that it calls. No garbage is collected meanwhile.
+    """The compilation of a kernel that Python calls, with those that it calls. No garbage is collected meanwhile.
 
     Should an interrupt keep `end` from being called, or from its own end, it ends with the frame that holds it.
 
@@ -308,7 +318,7 @@ def _compilation() -> _Compilation | None:
 
 _of_thread = _OfThread()
 called_by_python: dict[str, Any] = {}  # numba's dispatchers of all kernels but inner ones, by file and name
-asked: Callable[[str, Any], None] | None = None  # told of each kernel and signature that Python calls first
+on_request: Callable[[str, Any], None] | None = None  # called with each kernel and signature that Python calls first
 
 
 def _in_turn(compile_signature: Callable[[Any], Any], own_cache: KernelCache) -> Callable[[Any], Any]:
@@ -317,7 +327,7 @@ def _in_turn(compile_signature: Callable[[Any], Any], own_cache: KernelCache) ->
     @wraps(compile_signature)
     def compile_and_end(sig: Any) -> Any:
         outer = _compilation()
-        began = time.monotonic()
+        start = time.monotonic()
         own = outer or _Compilation(own_cache.name)
         if outer is None:
             _of_thread.compilation = weakref.ref(own)
@@ -327,7 +337,7 @@ def _in_turn(compile_signature: Callable[[Any], Any], own_cache: KernelCache) ->
             if outer is None:
                 _of_thread.compilation = None  # first: a trace of this frame may keep what it holds
                 own.end()
-                _of_thread.seconds += time.monotonic() - began
+                _of_thread.seconds += time.monotonic() - start
             while own_cache.claimed:
                 processes.release(own_cache.claimed.pop())
         if not own_cache.was_asked:
@@ -348,5 +358,5 @@ def _reason(error: Exception) -> str:
 
 
 def cache_folder() -> Path | None:
-    """Return the folder that machine code is written to; None when there is none."""
+    """Return the folder that machine code is written to; None without a writable folder."""
     return writable_folder(KERNELS, config.CACHE_DIR)

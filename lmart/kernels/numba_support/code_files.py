@@ -52,7 +52,7 @@ def candidate_folders(package: Path, named: str) -> Iterator[tuple[Path, int]]:
 
 @cache
 def writable_folder(package: Path, named: str) -> Path | None:
-    """Return the folder to keep machine code in, made if need be; None when there is none.
+    """Return the folder to keep machine code in, made if need be; None without a writable folder.
 
     It belongs to this user: root leaves no files in the home of somebody else. Arguments as in `candidate_folders`.
     """
@@ -132,7 +132,7 @@ def _others_can_write(status: os.stat_result) -> bool:
 
 @cache
 def _is_private_group(group: int) -> bool:
-    """Return whether a group holds this user alone, as on systems that give each user one and set umask to 002."""
+    """Return whether a group holds this user alone, as on systems that give each user a group and set umask to 002."""
     import grp
     import pwd
 
@@ -155,7 +155,7 @@ def _make(folder: Path, mode: int) -> None:
 def read_code(path: Path) -> bytes | None:
     """Return what `write_code` wrote to a file; None when the file is damaged, cut off, or was that of another name.
 
-    FileNotFoundError when there is none; NotTrusted when it is no regular file, or others may have written it.
+    FileNotFoundError without a file; NotTrusted when it is no regular file, or others may have written it.
     """
     # A FIFO in its place must not be waited for, nor a link be followed.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -171,20 +171,20 @@ def read_code(path: Path) -> bytes | None:
 
 @contextlib.contextmanager
 def held_signals() -> Iterator[None]:
-    """Let no signal of this thread end or interrupt what must be done as a whole; those that come are answered then."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    """Let no signal of this thread end or interrupt what must be done as a whole; they are answered afterwards."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:  # already here: the call itself raises for a signal that came before it
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def write_code(path: Path, payload: bytes) -> None:
-    """Write a file as a whole, in place of an older one, for `read_code`; OSError when that fails."""
+    """Write a file as a whole, in place of an older file, for `read_code`; OSError when that fails."""
     import tempfile
 
-    with held_signals():  # one that ends a process at once would leave a part of a file
+    with held_signals():  # a signal that ends the process would leave a part of a file
         descriptor, temporary = tempfile.mkstemp(prefix=path.name, dir=path.parent)
         try:
             with open(descriptor, "wb") as file:
@@ -197,7 +197,7 @@ def write_code(path: Path, payload: bytes) -> None:
 
 
 def _digest(name: str, payload: bytes) -> bytes:
-    # The name stands for the kernel and its signature: a file copied over another one must not be taken for it.
+    # The name stands for the kernel and its signature: a file copied over another must not be taken for it.
     return hashlib.sha256(name.encode() + b"\0" + payload).digest()
 
 
@@ -242,8 +242,8 @@ class _Waited:
 
 def _wait_for(file: LockFile, folder: Path) -> bool:
     """Lock the file of a folder as soon as no other process does; False, with a warning, after LONGEST_WAIT."""
-    began = time.monotonic()
-    before = _Waited.seconds
+    start = time.monotonic()
+    earlier = _Waited.seconds
     while not _lock(file):
         if _Waited.seconds >= LONGEST_WAIT:
             messages.warning(
@@ -252,7 +252,7 @@ def _wait_for(file: LockFile, folder: Path) -> bool:
             )
             return False
         time.sleep(0.02)  # not a blocking call, which a signal could not end
-        _Waited.seconds = before + time.monotonic() - began
+        _Waited.seconds = earlier + time.monotonic() - start
         if _Waited.seconds >= QUIET_WAIT:
             messages.notice("waiting for another lmart that is compiling")
     return True

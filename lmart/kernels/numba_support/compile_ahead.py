@@ -1,75 +1,175 @@
-"""Compiling before kernels are called: what a command is known to need, in processes side by side; or everything."""
+"""Compiling before kernels are called: those that a command needs, in processes side by side; or all.
+
+The table `lmart/kernels/signatures.txt` says which signatures commands need. Each line has the name of a kernel, the
+seconds that compiling it takes about, the commands that need it in their plain form (- for none), and the types of its
+arguments: `float64`, an array as `float64[1C]` with its dimensions and layout (and r when it is read-only), a named
+tuple as `module.Class(types)`, a plain tuple as `(types)`.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import importlib
 import os
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numba.types
 
 from lmart.kernels import messages
 from lmart.kernels.numba_support import code_files
 from lmart.kernels.numba_support.code_cache import GENERIC, KERNELS, called_by_python, config
 from lmart.kernels.numba_support.compiling_processes import processes
-from lmart.kernels.numba_support.signatures import Signature, known_signatures, parse
 
+types: Any = numba.types  # its classes know only some of their attributes
+TABLE = KERNELS / "signatures.txt"
+_TOKEN = re.compile(r"[^\s()\[\]]*\[\w+\]|[^\s()]*\(|[^\s()]+|\)")
+_PACKAGE = "lmart.kernels."
 WORTH_A_FORK = 0.5  # seconds of compiling
 MOST_FORKS = 3
 LOOKED_AT = 3  # kernels by which a command tells whether it was compiled for before
 POLL = 0.1  # seconds between reports
 
 
+class Signature(NamedTuple):
+    """A signature of a kernel that Python calls.
+
+    kernel   : its module and name, as in `text.letor.parse_letor`
+    seconds  : about what compiling it takes
+    commands : that need it in their plain form
+    text     : its types
+    """
+
+    kernel: str
+    seconds: float
+    commands: frozenset[str]
+    text: str
+
+
+@cache
+def known_signatures() -> tuple[Signature, ...]:
+    """Return the table, in the order in which commands need the kernels; empty when there is none."""
+    try:
+        lines = TABLE.read_text("utf-8").splitlines()
+    except OSError:
+        return ()
+    found = []
+    for line in lines:
+        if line and not line.startswith("#"):
+            kernel, seconds, commands, text = line.split(" ", 3)
+            found.append(Signature(kernel, float(seconds), frozenset(commands.split(",")) - {"-"}, text))
+    return tuple(found)
+
+
+def describe(arguments: tuple[Any, ...]) -> str:
+    """Return types of numba as text."""
+    return " ".join(map(_describe, arguments))
+
+
+def _describe(kind: Any) -> str:
+    if isinstance(kind, types.Array):
+        return f"{kind.dtype}[{kind.ndim}{kind.layout}{'' if kind.mutable else 'r'}]"
+    if isinstance(kind, types.BaseNamedTuple):
+        place = kind.instance_class.__module__.removeprefix(_PACKAGE)
+        return f"{place}.{kind.instance_class.__name__}({' '.join(map(_describe, kind))})"
+    if isinstance(kind, types.BaseTuple):
+        return f"({' '.join(map(_describe, kind))})"
+    return str(kind)
+
+
+def parse(text: str) -> tuple[Any, ...]:
+    """Return the types of numba that `describe` made a text of; ValueError, AttributeError or ImportError."""
+    return tuple(_parse(iter(_TOKEN.findall(text))))
+
+
+def _parse(tokens: Iterator[str]) -> Iterator[Any]:
+    for token in tokens:
+        if token == ")":
+            return
+        if token.endswith("("):
+            members = list(_parse(tokens))
+            kind = _class_of(token[:-1]) if len(token) > 1 else None
+            yield types.BaseTuple.from_types(members, kind)
+        elif token.endswith("]"):
+            dtype, _, shape = token[:-1].partition("[")
+            read_only = shape.endswith("r")
+            shape = shape.removesuffix("r")
+            yield types.Array(getattr(types, dtype), int(shape[:-1]), shape[-1], readonly=read_only)
+        else:
+            yield getattr(types, "boolean" if token == "bool" else token)
+
+
+def _class_of(place: str) -> type:
+    module, _, name = place.rpartition(".")
+    found: type = getattr(importlib.import_module(_PACKAGE + module), name)
+    return found
+
+
 class Planned(NamedTuple):
-    """One signature of a kernel that is to be compiled: numba's dispatcher and types, its file, about how long."""
+    """A signature of a kernel that is to be compiled: numba's dispatcher and types, its file, about how long."""
 
     dispatcher: Any
-    types: tuple[Any, ...]
+    arguments: tuple[Any, ...]
     file_name: str
     seconds: float
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether there is code for this processor."""
+        return bool(self.dispatcher._cache.is_kept(self.file_name))
+
+    @property
+    def is_kept_for_any(self) -> bool:
+        """Whether there is code for any processor of this kind."""
+        kernel_cache = self.dispatcher._cache
+        name = kernel_cache.file_name(self.arguments, self.dispatcher.targetctx.codegen(), GENERIC)
+        return name is not None and bool(kernel_cache.is_kept(name))
+
 
 def start(command: str, threads: int) -> None:
-    """Begin to compile what a command needs in its plain form and is not kept yet, in forks of this process.
+    """Begin to compile the missing kernels of a command's plain form, in forks of this process.
 
     command : train, predict, eval or convert
-    threads : that the command uses; so many processes compile, this one included
-    Only while this process has one thread. Without a fork, kernels are compiled when they are called.
+    threads : of the command; as many processes compile, this process included
+    Call it while this process has one thread. Without a fork, kernels are compiled when they are called.
     """
-    needed = [one for one in known_signatures() if command in one.commands]
-    slowest = sorted(needed, key=lambda one: -one.seconds)[:LOOKED_AT]
+    needed = [signature for signature in known_signatures() if command in signature.commands]
+    slowest = sorted(needed, key=lambda signature: -signature.seconds)[:LOOKED_AT]
     if not _missing(slowest):  # as a rule, and then nothing more is looked at
         return
     missing = _missing(needed)
-    seconds = sum(one.seconds for one in missing)
+    seconds = sum(planned.seconds for planned in missing)
     folder = code_files.writable_folder(KERNELS, config.CACHE_DIR)
     count = min(threads - 1, MOST_FORKS)
     messages.expected = seconds
     if seconds < WORTH_A_FORK or count < 1 or folder is None:
         return
     lock = code_files.lock_at_once(folder)
-    if lock is None:  # another process compiles: this one will wait for it
+    if lock is None:  # another process compiles: this process will wait for it
         return
-    # This process needs the first ones first, so forks begin with the last ones.
+    # This process calls the first kernels first, so forks begin with the last.
     if processes.start(count, lock, lambda number: _compile(_for_fork(missing[::-1], number, count))):
         messages.expected = seconds / (count + 1)
 
 
 def compile_all(count: int, tell: Callable[[int, int, float], None]) -> list[str]:
-    """Compile all known signatures that are not kept yet; return what could not be compiled, with the reason.
+    """Compile all missing kernels of the table; return those that cannot be compiled, with the reason.
 
-    count : how many processes do it
-    tell  : called now and then with the number of those that are there, and of all, and the share of the work done
+    count : of processes that compile
+    tell  : called now and then with the number of signatures that are kept, the number of all, and the share of the
+            work that is done
     """
-    planned = _planned(known_signatures())
-    missing = sorted((one for one in planned if not _is_kept(one)), key=lambda one: -one.seconds)
+    all_planned = _planned(known_signatures())
+    missing = sorted((planned for planned in all_planned if not planned.is_kept), key=lambda planned: -planned.seconds)
+    all_seconds = sum(planned.seconds for planned in missing)
     folder = code_files.writable_folder(KERNELS, config.CACHE_DIR)
 
     def report() -> None:
-        left = [one.seconds for one in missing if not _is_kept(one)]
-        whole = sum(one.seconds for one in missing)
-        tell(len(planned) - len(left), len(planned), 1.0 - sum(left) / whole if left else 1.0)
+        left = [planned.seconds for planned in missing if not planned.is_kept]
+        tell(len(all_planned) - len(left), len(all_planned), 1.0 - sum(left) / all_seconds if left else 1.0)
 
     report()
     lock = code_files.lock_at_once(folder) if missing and folder is not None else None
@@ -77,70 +177,59 @@ def compile_all(count: int, tell: Callable[[int, int, float], None]) -> list[str
         processes.start(count, lock, lambda number: _compile(_for_fork(missing, number, count)))
         processes.wait(report, POLL)
     failures = []
-    for one in missing:  # what is left, such as without forks; here an error is seen
-        if not _is_kept(one):
+    for planned in missing:  # what forks left, or all without forks; here errors are seen
+        if not planned.is_kept:
             try:
-                one.dispatcher.compile(one.types)
+                planned.dispatcher.compile(planned.arguments)
             except Exception as error:
-                failures.append(f"{one.file_name.partition('-')[0]}: {type(error).__name__}: {error}")
+                failures.append(f"{planned.file_name.partition('-')[0]}: {type(error).__name__}: {error}")
         report()
     if folder is not None and not os.geteuid() and not config.CACHE_DIR:
-        _serve_all_users(planned, folder)
+        _serve_all_users(all_planned, folder)
     return failures
 
 
-def _serve_all_users(planned: Sequence[Planned], folder: Path) -> None:
-    """Copy what root compiled from a folder of root's own to that of the program, from where every user loads it."""
+def _serve_all_users(all_planned: Sequence[Planned], folder: Path) -> None:
+    """Copy code from a folder of root's own to that of the program, from where every user loads it."""
     with contextlib.suppress(OSError, code_files.NotTrusted):
         beside = code_files.trusted(KERNELS / "__pycache__")
         beside.mkdir(exist_ok=True)
-        for one in planned:
-            if (code := code_files.read_code(folder / one.file_name)) is not None:
-                code_files.write_code(beside / one.file_name, code)
+        for planned in all_planned:
+            if (code := code_files.read_code(folder / planned.file_name)) is not None:
+                code_files.write_code(beside / planned.file_name, code)
 
 
 def _planned(signatures: Iterable[Signature]) -> list[Planned]:
     """Return the signatures with their dispatchers; without those that are not of this version of the kernels."""
     found = []
-    for one in signatures:
+    for signature in signatures:
         with contextlib.suppress(ValueError, AttributeError, ImportError, KeyError):
-            if one.kernel not in called_by_python:
-                importlib.import_module(f"lmart.kernels.{one.kernel.rpartition('.')[0]}")
-            dispatcher, types = called_by_python[one.kernel], parse(one.text)
-            name = dispatcher._cache.file_name(types, dispatcher.targetctx.codegen())
+            if signature.kernel not in called_by_python:
+                importlib.import_module(_PACKAGE + signature.kernel.rpartition(".")[0])
+            dispatcher, arguments = called_by_python[signature.kernel], parse(signature.text)
+            name = dispatcher._cache.file_name(arguments, dispatcher.targetctx.codegen())
             if name is not None:
-                found.append(Planned(dispatcher, types, name, one.seconds))
+                found.append(Planned(dispatcher, arguments, name, signature.seconds))
     return found
 
 
 def _missing(signatures: Iterable[Signature]) -> list[Planned]:
     """Return those for which there is code neither for this processor nor for any."""
-    return [one for one in _planned(signatures) if not _is_kept(one) and not _is_kept_for_any(one)]
+    return [planned for planned in _planned(signatures) if not planned.is_kept and not planned.is_kept_for_any]
 
 
-def _is_kept(one: Planned) -> bool:
-    return bool(one.dispatcher._cache.is_kept(one.file_name))
-
-
-def _is_kept_for_any(one: Planned) -> bool:
-    """Return whether there is code for any processor of this kind."""
-    cache = one.dispatcher._cache
-    name = cache.file_name(one.types, one.dispatcher.targetctx.codegen(), GENERIC)
-    return name is not None and bool(cache.is_kept(name))
-
-
-def _for_fork(planned: Sequence[Planned], number: int, count: int) -> list[Planned]:
+def _for_fork(missing: Sequence[Planned], number: int, count: int) -> list[Planned]:
     """Return all of them, those of this fork first."""
-    mine = planned[number::count]
-    return [*mine, *(one for other in range(count) if other != number for one in planned[other::count])]
+    shares = [missing[fork::count] for fork in range(count)]
+    return [planned for fork in (number, *range(number), *range(number + 1, count)) for planned in shares[fork]]
 
 
-def _compile(planned: Sequence[Planned]) -> None:
+def _compile(missing: Sequence[Planned]) -> None:
     """Compile, in a fork, what no other process has claimed or kept."""
-    for one in planned:
+    for planned in missing:
         if processes.is_orphan:
             return
-        if not _is_kept(one) and processes.claim(one.file_name, wait=False):
+        if not planned.is_kept and processes.claim(planned.file_name, wait=False):
             with contextlib.suppress(Exception):  # whoever calls the kernel meets it too
-                one.dispatcher.compile(one.types)
-            processes.release(one.file_name)
+                planned.dispatcher.compile(planned.arguments)
+            processes.release(planned.file_name)

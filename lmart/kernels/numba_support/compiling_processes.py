@@ -18,7 +18,7 @@ from lmart.kernels.numba_support.code_files import held_signals
 POLL = 0.005  # seconds between looks whether a claim has ended
 LONGEST_WAIT = 60.0  # seconds for one kernel: whoever compiles it may have been stopped
 STANDARD_STREAMS = 3
-MOST_FILES = 1 << 16  # open at once, where the system tells no limit
+MOST_FILES = 1 << 16  # open at once, where the system has no limit
 
 
 class CompilingProcesses:
@@ -30,7 +30,7 @@ class CompilingProcesses:
         self._parent = 0  # of this fork; 0 in the process that was started by the user
 
     def start(self, count: int, lock: FileIO, work: Callable[[int], None]) -> bool:
-        """Start forks; return whether there is one. Only while this process has one thread.
+        """Start forks; return whether any runs. Only while this process has one thread.
 
         count : how many
         lock  : an open file that is locked for as long as a fork has it open; closed here
@@ -95,13 +95,13 @@ class CompilingProcesses:
         name : of the file
         wait : until the process that has claimed it has compiled it, or has ended
         """
-        began = time.monotonic()
+        start = time.monotonic()
         while True:
             try:
                 fcntl.lockf(self._claims, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _place(name))
                 return True
             except (BlockingIOError, PermissionError):
-                if not wait or time.monotonic() - began > LONGEST_WAIT:
+                if not wait or time.monotonic() - start > LONGEST_WAIT:
                     return False
             except OSError:  # a file system without locks
                 return wait

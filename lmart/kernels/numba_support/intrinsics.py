@@ -39,7 +39,7 @@ if config.DISABLE_JIT:  # type: ignore[attr-defined]
         return np.uint64(np.float64(number).view(np.uint64))
 
     def trailing_zeros(word: np.uint64) -> np.uint64:
-        """Return how many bits below the lowest set one are 0; 64 without any: the plain form of one instruction."""
+        """Return how many bits are 0 below the lowest set bit; 64 if none is set: the plain form of one instruction."""
         bits = int(word)
         return np.uint64((bits & -bits).bit_length() - 1 if bits else 64)
 
@@ -48,7 +48,7 @@ if config.DISABLE_JIT:  # type: ignore[attr-defined]
         return np.uint64(int(word).bit_count())
 
     def byte_marks(text: UInt8Array, index: np.uint64, low: int, high: int) -> np.uint64:
-        """Return a bit for each of the 64 bytes at text[index], the first one lowest: set if it is in low..high."""
+        """Return a bit for each of the 64 bytes at text[index], the first lowest: set if the byte is in low..high."""
         some = text[int(index) : int(index) + 64]
         return np.uint64(np.packbits((some >= low) & (some <= high), bitorder="little").view(np.uint64)[0])
 
@@ -121,7 +121,7 @@ else:
 
     @intrinsic
     def trailing_zeros(typing_context: TypingContext, word: types.Type) -> Any:
-        """Return how many bits below the lowest set one are 0; 64 without any."""
+        """Return how many bits are 0 below the lowest set bit; 64 if none is set."""
 
         def codegen(
             context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Sequence[Value]
@@ -147,7 +147,7 @@ else:
     def byte_marks(
         typing_context: TypingContext, text: types.Type, index: types.Type, low: types.Type, high: types.Type
     ) -> Any:
-        """Return a bit for each of the 64 bytes at text[index], the first one lowest: set if it is in low..high."""
+        """Return a bit for each of the 64 bytes at text[index], the first lowest: set if the byte is in low..high."""
 
         def codegen(
             context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Sequence[Value]
@@ -158,8 +158,8 @@ else:
             vector = ir.VectorType(byte, 64)
 
             def in_each_byte(value: Value) -> Value:
-                one = builder.insert_element(vector(None), builder.trunc(value, byte), number(0))
-                return builder.shuffle_vector(one, vector(None), ir.VectorType(number, 64)(None))
+                single = builder.insert_element(vector(None), builder.trunc(value, byte), number(0))
+                return builder.shuffle_vector(single, vector(None), ir.VectorType(number, 64)(None))
 
             view = context.make_array(signature.args[0])(context, builder, arguments[0])  # type: ignore[no-untyped-call]
             pointer = builder.gep(view.data, [arguments[1]])

@@ -1,4 +1,8 @@
-"""The private objects of numba that lmart uses, each of which a version may lack."""
+"""The private objects of numba that lmart uses, and classes made of them; a version of numba may lack any.
+
+Numba would optimize each inner kernel, translate it to machine code and keep that, and do all this again with the
+kernels that it is inlined in. Here an inner kernel ends as code for LLVM, which its callers link and inline.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +48,7 @@ for _method in ("_optimize_final_module", "_finalize_final_module", "_get_module
 def without_literals(get_call_template: Callable[..., object]) -> Callable[..., object]:
     """Return `get_call_template` so that calls with constants and with variables share a signature.
 
-    Numba would compile one of its own for each constant.
+    Numba would compile a kernel anew for each constant.
     """
 
     def get_call_template_of_variables(arguments: Iterable[object], named: dict[str, object]) -> object:
@@ -52,3 +56,39 @@ def without_literals(get_call_template: Callable[..., object]) -> Callable[..., 
         return get_call_template(tuple(map(unliteral, arguments)), variables)
 
     return get_call_template_of_variables
+
+
+class InlinedLibrary(CodeLibrary):  # type: ignore[misc, valid-type]  # known at run time only
+    """The code of a function that is optimized and translated with its callers only."""
+
+    def _optimize_final_module(self) -> None:
+        """Do nothing."""
+
+    def _finalize_final_module(self) -> None:
+        """Make the code ready to link; there is no machine code to load."""
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+
+class InlinedCompiler(Compiler):  # type: ignore[misc, valid-type]  # known at run time only
+    """Numba's steps of compiling, into an InlinedLibrary."""
+
+    def __init__(self, typing: object, target: Any, library: object, *rest: object) -> None:
+        super().__init__(typing, target, InlinedLibrary(target.codegen(), "inlined"), *rest)
+        self.state.flags.no_compile = True
+
+
+def add_inlined(dispatcher: Any, compiled: Any) -> None:
+    """Make a compiled signature of an inner kernel known to the kernels that are compiled after it.
+
+    dispatcher : numba's object for the inner kernel
+    compiled   : numba's CompileResult, with no address that Python could call
+    """
+    inlined = compiled._replace(entry_point=compiled.fndesc)  # numba looks functions up by it
+    dispatcher.targetctx.insert_user_function(inlined.entry_point, inlined.fndesc, [inlined.library])
+    dispatcher.overloads[tuple(inlined.signature.args)] = inlined
+
+
+def refuse_python(*arguments: object, **named: object) -> None:
+    """Raise TypeError: Python cannot call an inner kernel."""
+    raise TypeError("an inner kernel is called by kernels only")

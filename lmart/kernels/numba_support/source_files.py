@@ -1,4 +1,4 @@
-"""Digests of the source that machine code is made from, which may also stand in a zip archive that Python runs."""
+"""Digests of the source that machine code is made from, which may be in a zip archive that Python runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def source_digest(source: Path) -> str:
 
 @cache
 def sources_digest(folder: Path) -> str:
-    """Return a digest of all Python files below a folder, their names included; OSError when one cannot be read.
+    """Return a digest of all Python files below a folder, their names included; OSError when a file cannot be read.
 
     folder : which may be in an archive
     """
@@ -38,12 +38,12 @@ def sources_digest(folder: Path) -> str:
 
 
 def _archive_with(path: Path) -> Path | None:
-    """Return the archive that holds a path and its Python files; None when there is none."""
+    """Return the archive that holds a path and its Python files; None without an archive."""
     archive = next((above for above in path.parents if above.is_file()), None)
     if archive is None:
         return None
     members, name = _members(archive), path.relative_to(archive).as_posix()
-    return archive if name in members or any(one.startswith(f"{name}/") for one in members) else None
+    return archive if name in members or any(member.startswith(f"{name}/") for member in members) else None
 
 
 @cache

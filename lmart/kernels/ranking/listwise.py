@@ -24,7 +24,7 @@ class SoftmaxQueries(NamedTuple):
     gain_units    : float64[n_documents], what a gain of 1 is in `gains`
     query_weights : float64[n_queries], >= 0
     query_offsets : int64[n_queries + 1]
-    first_row     : int64, number of row 0 in the whole data, for what is drawn
+    first_row     : int64, number of row 0 in all data, which random numbers depend on
     """
 
     exponentials: Float64Array

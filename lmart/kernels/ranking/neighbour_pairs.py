@@ -25,6 +25,7 @@ from lmart.kernels.ranking.random_orders import (
     write_random_bits,
 )
 
+_ONE = np.uint64(1)
 GRID = 1.5 * 2.0**7  # adding and subtracting it rounds to whole units of 2^-45: sums below 2^8 are exact
 
 
@@ -32,10 +33,10 @@ class RandomOrders(NamedTuple):
     """The random orders of each query in a round.
 
     key          : uint64, of the round
-    n_orders     : how many are drawn, > 0
+    n_orders     : int64, > 0
     rank_weights : float64[n_ranks], n_ranks > 0, weight of a pair by the rank of its upper document; n_orders times
                    their sum is at most 32
-    first_row    : number of row 0 in the whole data, for what is drawn
+    first_row    : int64, number of row 0 in all data, which random numbers depend on
     """
 
     key: np.uint64
@@ -65,7 +66,7 @@ class PairBuffers(NamedTuple):
     relevance : of the document at a rank
     of_upper  : its exponential, for the pair with the document below
     of_lower  : likewise, for the pair with the document above
-    gradients, hessians : of the pair with the document above, 0 where there is none
+    gradients, hessians : of the pair with the document above, 0 without such a document
     sizes     : sums of |gradient| over the orders so far
     """
 
@@ -121,9 +122,9 @@ def add_neighbour_pairs(
     """
     relevance, of_upper, of_lower, gradients, hessians, sizes = pairs
     read_ranks(order, query, sigma, pairs)
-    n, one = np.uint64(len(order)), np.uint64(1)
-    for k in range(n - one):
-        below = np.uint64(k) + one
+    n = np.uint64(len(order))
+    for k in range(n - _ONE):
+        below = np.uint64(k) + _ONE
         difference = relevance[k] - relevance[below]  # signed like the upper document's gain by the pair
         upper, lower = of_upper[k], of_lower[below]
         inverse = 1.0 / (upper + lower)
@@ -137,7 +138,7 @@ def add_neighbour_pairs(
         sizes[k] += abs(gradient)
     gradients[n] = hessians[n] = 0.0
     for k in range(n):
-        document, below = np.uint64(order[k]), np.uint64(k) + one
+        document, below = np.uint64(order[k]), np.uint64(k) + _ONE
         query.gradients[document] += gradients[k] - gradients[below]
         query.hessians[document] += hessians[k] + hessians[below]
 
@@ -155,7 +156,7 @@ def add_orders_of_query(
 
     first_row : int64, the row of the query's first document, in
     query     : gradients and hessians are in and out, the rest is in
-    orders    : what is drawn, in
+    orders    : key, number and rank weights of the orders, in
     sigma     : float64, > 0, in
     buffers   : scratch
     pairs     : gradients[0] and hessians[0] are 0, in; sizes in and out, the rest scratch
@@ -190,7 +191,7 @@ def write_gradients_of_query(
     q        : the query, of at least two documents, in
     queries  : all queries, in
     query    : the documents of this query; gradients and hessians are scratch, the rest is in
-    orders   : what is drawn, in
+    orders   : key, number and rank weights of the orders, in
     settings : sigma and normalize are read, in
     buffers  : scratch
     pairs    : gradients[0] and hessians[0] are 0, in; the rest is scratch
@@ -227,7 +228,7 @@ def neighbour_gradients(
     queries      : all queries, with their rows in the order of the data; those of weight 0 get zeros, in
     exponentials : float64[n_documents], by row, from `write_softmax_numerators`, in
     relevance    : float64[n_documents], by row, from 0 to 1, in
-    orders       : what is drawn, in
+    orders       : key, number and rank weights of the orders, in
     settings     : sigma and normalize are read, in
     first_query, last_query : the queries first_query..last_query - 1 are worked on, in
     output       : float64[n_documents], by row, out, overwritten for these queries

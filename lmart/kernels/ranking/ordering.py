@@ -123,7 +123,7 @@ def merge_runs(from_keys: Keys, from_rows: Int32Array, to_keys: Keys, to_rows: I
     from_keys, from_rows : of `merge_sort`, sorted in each run, in
     to_keys, to_rows     : of `merge_sort`, out, sorted in runs of twice the width
     n                    : entries to merge, in
-    width                : entries of a run, the last one may have fewer, in
+    width                : entries of a run, the last may have fewer, in
     """
     for start in range(0, n, 2 * width):
         i = start
@@ -148,11 +148,11 @@ def merge_runs(from_keys: Keys, from_rows: Int32Array, to_keys: Keys, to_rows: I
 
 @inner_kernel
 def sort_descending(keys: Float64Array, spare: Float64Array, start: int, stop: int) -> int:
-    """Sort keys and return in how many pairs a smaller one stood before a larger one.
+    """Sort keys and return the number of pairs in which a smaller key stood before a larger.
 
     keys        : float64[>= stop], in, out from start to stop
     spare       : float64[>= stop], out, overwritten from start to stop
-    start, stop : what is sorted, in
+    start, stop : the range to sort, in
     """
     n_rises = 0
     width = 1
@@ -182,8 +182,8 @@ def sort_descending(keys: Float64Array, spare: Float64Array, start: int, stop: i
 def equal_pairs(keys: Float64Array, start: int, stop: int) -> int:
     """Return how many pairs of keys are equal.
 
-    keys        : float64[>= stop], equal ones adjacent, in
-    start, stop : what is looked at, in
+    keys        : float64[>= stop], equal keys adjacent, in
+    start, stop : the range to look at, in
     """
     n_equal = 0
     run = 0

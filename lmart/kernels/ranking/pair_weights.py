@@ -1,7 +1,7 @@
 """How much each pair of documents counts, by objective.
 
-A weight is positive when the upper document of the pair, in the order of the scores, is the better one, negative when
-the lower is, 0 when neither is. The weights of an upper document with all documents below it are written together.
+A weight is positive when the upper document of the pair, in the order of the scores, is better, negative when the
+lower is, 0 when neither is. The weights of an upper document with all documents below it are written together.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NDCG, NDCG_LOSS, EQUAL, AVERAGE_PRECISION, RECIPROCAL_RANK, EXPECTED_RECIPROCAL_
 class PairWeighting(NamedTuple):
     """How the pairs of each query are weighted.
 
-    kind           : int64, one of the kinds of this module
+    kind           : int64, NDCG to EXPECTED_RECIPROCAL_RANK
     relevance      : float64[n_documents], by row: gains, scaled so that none is above 1 (NDCG, NDCG_LOSS, EQUAL);
                      1 for relevant documents, else 0 (AVERAGE_PRECISION, RECIPROCAL_RANK); stop probabilities
                      (EXPECTED_RECIPROCAL_RANK)
@@ -42,8 +42,8 @@ class QueryTerms(NamedTuple):
     """The terms of one query from which its weights are computed, each float64[n], by rank.
 
     relevance : times the scale of the query
-    upper     : of a document as the upper one of its pairs
-    lower     : of a document as the lower one
+    upper     : of a document as the upper of its pairs
+    lower     : of a document as the lower of its pairs
     """
 
     relevance: Float64Array
@@ -62,10 +62,10 @@ def write_terms(weighting: PairWeighting, terms: QueryTerms) -> int:
     """
     relevance, upper, lower = terms
     n = len(relevance)
+    if weighting.kind == RECIPROCAL_RANK:
+        return min(write_reciprocal_rank_terms(terms) + 1, n - 1)
     if weighting.kind == AVERAGE_PRECISION:
         write_average_precision_terms(terms)
-    elif weighting.kind == RECIPROCAL_RANK:
-        return min(write_reciprocal_rank_terms(terms) + 1, n - 1)
     elif weighting.kind == EXPECTED_RECIPROCAL_RANK:
         reaches = 1.0
         for k in range(n):
@@ -127,7 +127,7 @@ def write_weights(rank: int, weighting: PairWeighting, terms: QueryTerms, weight
     weighting : kind and by_distance are read, in
     terms     : of the query, from `write_terms`, in
     weights   : float64[n - rank - 1], in the order of the ranks, out
-    Few constants stand in these loops, as they take registers from the loop over pairs that they are inlined beside.
+    These loops have few constants, as constants take registers from the loop over pairs, into which they are inlined.
     """
     relevance = terms.relevance[rank]
     term = terms.upper[rank]

@@ -60,14 +60,14 @@ def add_pairs_of_rank(
     rank    : of the upper document, in
     by_rank : the query; its gradients and hessians are in and out, the rest is in
     weights : float64[n - rank - 1], of the pairs with the documents below, in rank order: how much a pair counts,
-              positive when the upper document is the better one, negative when the lower is, in
+              positive when the upper document is better, negative when the lower is, in
     scale   : float64, exponentials[k] * scale is exp(-sigma (scores[rank] - scores[k])), in
     divide_by_distance : whether weights are divided by 0.01 + the difference of the scores, in
     grid    : float64, from `rounding_grid`; adding and subtracting it rounds to whole units, in
     Equation: rho = 1/(1 + exp(sigma (s_i - s_j))) for i the better document of the pair, delta = |weight|, divided by
-    0.01 + |s_i - s_j| when asked for; gradients -rho delta (i) and +rho delta (j), hessians rho (1 - rho) delta (both);
-    the factors sigma and sigma^2 come later. Source: Burges 2010, sections 3 and 6 (LambdaRank, LambdaMART); the
-    division is LightGBM's lambdarank_norm.
+    0.01 + |s_i - s_j| if settings say so; gradients -rho delta (i) and +rho delta (j), hessians rho (1 - rho) delta
+    (both); the factors sigma and sigma^2 come later. Source: Burges 2010, sections 3 and 6 (LambdaRank, LambdaMART);
+    the division is LightGBM's lambdarank_norm.
     """
     upper_score = by_rank.scores[rank]
     lower_scores = by_rank.scores[rank + 1 :]
@@ -131,13 +131,13 @@ def write_query_gradients(
         return
     grid = rounding_grid(size * factor)
     running = 0.0
-    before = 0.0
+    rounded = 0.0
     for k in range(n):
         running += pair_gradients[k]
-        after = (running * factor + grid) - grid
-        gradients[rows[k]] = after - before
+        rounded_next = (running * factor + grid) - grid
+        gradients[rows[k]] = rounded_next - rounded
         hessians[rows[k]] = pair_hessians[k] * (factor * settings.sigma)
-        before = after
+        rounded = rounded_next
 
 
 @inner_kernel

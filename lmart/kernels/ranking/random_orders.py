@@ -1,4 +1,4 @@
-"""Random orders of a query's documents by score plus noise (YetiRank), of which only the first ranks are drawn.
+"""Random orders of a query's documents by score plus noise (YetiRank); only their first ranks are drawn.
 
 Keys are float32 numbers from single IEEE operations, and which documents come first depends on comparisons of keys
 alone: any processor draws the same orders. Arrays are padded to whole LANES, so that loops end in vector code.
@@ -25,7 +25,7 @@ class OrderBuffers(NamedTuple):
     """Working arrays for one query, overwritten for each order; padded means LANES - 1 entries more.
 
     random_bits : uint64[longest query], by document: those of three orders
-    keys        : float32[longest query, padded], by document; 0 behind the last one
+    keys        : float32[longest query, padded], by document; 0 behind the last
     first_keys  : float32[longest query, padded], keys of the documents that may be among the first ranks
     documents   : int32[longest query, padded], which documents these are
     n_tied      : int32[longest query, padded], how many of these with a key have their rank
@@ -65,18 +65,18 @@ def write_keys(random_bits: UInt64Array, shift: int, exponentials: Float64Array,
     """Write the keys of the documents of a query for one order.
 
     random_bits  : uint64[>= n], by document, in
-    shift        : int64, from which bit on 21 of them are taken, in
+    shift        : int64, the lowest of the 21 bits to take, in
     exponentials : float64[n], by document, from `write_softmax_numerators`, in
     keys         : float32[>= n], by document, out
 
     Equation: descending sigma s + ln(r / (1 - r)) by the keys SCALE exp(sigma s) r / (1 - r), r in (0, 1) from 21 bits
     and a half; both r and 1 - r are exact.
     """
-    half, unit, one = np.float32(0.5), np.float32(2.0**-21), np.float32(1.0)
+    half, unit = np.float32(0.5), np.float32(2.0**-21)
     for k in range(np.uint64(len(exponentials))):
         low_bits = np.uint32(random_bits[k] >> np.uint64(shift)) & np.uint32(0x1FFFFF)
         r = (np.float32(np.int32(low_bits)) + half) * unit
-        keys[k] = np.float32(exponentials[k] * SCALE) * (r / (one - r))
+        keys[k] = np.float32(exponentials[k] * SCALE) * (r / (np.float32(1.0) - r))
 
 
 @inner_kernel
@@ -96,15 +96,15 @@ def count_keys_from(keys: Float32Array, n_padded: int, bits: int) -> int:
 
 @inner_kernel
 def find_bounds(keys: Float32Array, n_padded: int, n_wanted: int, n_most: int, guess: int) -> tuple[int, int]:
-    """Return a bound that n_wanted to n_most keys reach, as both; else the two bounds between which the count jumps.
+    """Return (bound, bound) if n_wanted to n_most keys reach some bound; else the bounds between which the count jumps.
 
     keys     : float32[>= n_padded], in
     n_padded : int64, whole LANES, in
     n_wanted, n_most : int64, 0 < n_wanted <= n_most, in
     guess    : int64, bits of a bound to start from, between SMALLEST_KEY and INFINITE_KEY, in
 
-    Bounds are the bits of float32 numbers, which are in the order of the numbers. Of two adjacent bounds, low and
-    high, more than n_most keys reach the low one, or it is SMALLEST_KEY; fewer than n_wanted reach the high one.
+    Bounds are the bits of float32 numbers, which ascend as the numbers do. Of two adjacent bounds, more than n_most
+    keys reach the low bound, or it is SMALLEST_KEY; fewer than n_wanted reach the high bound.
     """
     low, high, bits, step = SMALLEST_KEY, INFINITE_KEY, guess, 1 << 21
     while high - low > 1:
@@ -126,7 +126,7 @@ def find_bounds(keys: Float32Array, n_padded: int, n_wanted: int, n_most: int, g
 
 @inner_kernel
 def take_keys(n: int, low: int, high: int, buffers: OrderBuffers, n_taken: int, n_wanted: int) -> int:
-    """Append the documents with keys between two bounds, in their order; return how many there are now.
+    """Append the documents with keys between two bounds, in their order; return the number of documents so far.
 
     n         : int64, documents of the query, in
     low, high : int64, bits of the bounds as float32: low <= key < high, in
@@ -180,7 +180,7 @@ def append_by_score(scores: Float64Array, n_ranked: int, n_kept: int, buffers: O
     n_kept   : int64, how many are to be filled, at most n, in
     buffers  : keys in, spoilt; order in and out
 
-    Cost: O(n) a rank. Only needed where few scores are less than 156 / sigma below the highest one.
+    Cost: O(n) a rank. Only needed where few scores are less than 156 / sigma below the highest score.
     """
     keys = buffers.keys
     smallest = np.int32(SMALLEST_KEY).view(np.float32)

@@ -2,9 +2,9 @@
 
 A code is how many thresholds of a coded column lie below the value, so that `x <= t_j` is `code <= j`, exactly, in one
 byte. The leaves of a tree are put into an order in which, at every node, those of its smaller child come first. A
-document that goes to the larger child cannot reach the leaves of the smaller one, so that a mask clears their bits, and
-the first leaf whose bit is left is the one it reaches. The bits of the leaves are kept in bytes of eight leaves, one
-for each document, so that one instruction works on many documents.
+document that goes to the larger child cannot reach the leaves of the smaller child, so a mask clears their bits; the
+document reaches the first leaf whose bit is left. The bits of the leaves are kept in bytes of eight leaves, a byte for
+each document, so that one instruction works on many documents.
 Source: QuickScorer (Lucchese et al. 2015) and RapidScorer (Ye et al. 2018). Differs: the smaller child comes first, so
 that a tree of n leaves has at most n log2(n) / 2 bits to clear, whatever its shape; codes, not values, are compared.
 """
@@ -22,6 +22,7 @@ from lmart.kernels.row_arrays import RowArrays
 BLOCK_ROWS = 128  # documents processed together, a byte each: their codes and bitvectors stay in the nearest caches
 # Where the parts of a mask word start, from the low bits up; the lowest eight are the mask.
 _CODE, _FLIP, _BYTE, _COLUMN = np.uint64(8), np.uint64(16), np.uint64(17), np.uint64(40)
+_ONE = np.uint64(1)
 GAP = 9  # between the cells of two features: at a power of two apart they would push each other out of the cache
 
 
@@ -30,7 +31,7 @@ class CodingPlan(NamedTuple):
 
     grid_starts   : uint32[n_features], place in `grid` before the thresholds of a feature
     grid_bits     : uint8[n_features], k when the feature has 2^k - 1 entries of `grid`
-    grid          : float64[...], one entry that is never used, then for each feature its thresholds, ascending, filled
+    grid          : float64[...], an entry that is never used, then for each feature its thresholds, ascending, filled
                     up with inf
     coded_offsets : uint32[n_features + 1], the coded columns of feature f are coded_offsets[f]:coded_offsets[f + 1]
     coded_starts  : uint32[n_coded], thresholds of the feature before those of this coded column
@@ -119,7 +120,6 @@ def group_cells(rows: RowArrays, column_map: Int32Array, first: int, stop: int, 
     """
     offsets, columns, values = rows.offsets, rows.columns, rows.values
     ends, cell_values, cell_rows = buffers.ends, buffers.values, buffers.rows
-    one = np.uint64(1)
     ends[:] = 0
     for cell in range(np.uint64(offsets[first]), np.uint64(offsets[stop])):
         ends[np.uint64(column_map[np.uint64(columns[cell])])] += np.uint32(1)
@@ -132,7 +132,7 @@ def group_cells(rows: RowArrays, column_map: Int32Array, first: int, stop: int, 
         for cell in range(np.uint64(offsets[row]), np.uint64(offsets[row + 1])):
             feature = np.uint64(column_map[np.uint64(columns[cell])])
             end = np.uint64(ends[feature])
-            ends[feature] = np.uint32(end + one)
+            ends[feature] = np.uint32(end + _ONE)
             cell_values[end] = values[cell]
             cell_rows[end] = np.uint32(row - first)
 
@@ -152,11 +152,10 @@ def count_thresholds_below(
     Eight cells are searched together, so that their loads overlap, and no branch depends on a value.
     """
     values, below = buffers.values, buffers.below
-    one = np.uint64(1)
-    last = end - one
+    last = end - _ONE
     for group in range(begin, end, np.uint64(8)):
         c0 = np.uint64(group)  # past the end the last cell is done again, which changes nothing
-        c1 = min(c0 + one, last)
+        c1 = min(c0 + _ONE, last)
         c2 = min(c0 + np.uint64(2), last)
         c3 = min(c0 + np.uint64(3), last)
         c4 = min(c0 + np.uint64(4), last)
@@ -166,8 +165,8 @@ def count_thresholds_below(
         p0 = p1 = p2 = p3 = p4 = p5 = p6 = p7 = base
         bit = n_bits
         while bit > np.uint64(0):
-            bit -= one
-            step = one << bit
+            bit -= _ONE
+            step = _ONE << bit
             p0 += np.uint64(grid[p0 + step] < values[c0]) << bit
             p1 += np.uint64(grid[p1 + step] < values[c1]) << bit
             p2 += np.uint64(grid[p2 + step] < values[c2]) << bit
@@ -256,19 +255,18 @@ def add_trees(trees: MaskedTrees, codes: UInt8Array, bitvectors: UInt8Array, sum
     leaf_values, lowest_bits = trees.leaf_values, trees.lowest_bits
     byte = np.uint64(0xFF)
     eight = np.uint64(8)
-    one = np.uint64(1)
     leaf_bytes = np.empty(BLOCK_ROWS, np.uint32)  # place of the first byte that is not 0
     bits = np.empty(BLOCK_ROWS, np.uint8)  # and that byte
     for t in range(np.uint64(len(leaf_offsets) - 1)):
         first_leaf = leaf_offsets[t]
-        n_bytes = (leaf_offsets[np.uint64(t) + one] - first_leaf + np.uint64(7)) >> np.uint64(3)
+        n_bytes = (leaf_offsets[np.uint64(t) + _ONE] - first_leaf + np.uint64(7)) >> np.uint64(3)
         for p in range(n_bytes):
             bitvectors[p, :] = 255
-        for k in range(mask_offsets[t], mask_offsets[np.uint64(t) + one]):
+        for k in range(mask_offsets[t], mask_offsets[np.uint64(t) + _ONE]):
             word = masks[k]
             column = codes[word >> _COLUMN]
-            bitvector = bitvectors[(word >> _BYTE) & ((one << (_COLUMN - _BYTE)) - one)]
-            flip = np.uint8(byte * ((word >> _FLIP) & one))
+            bitvector = bitvectors[(word >> _BYTE) & ((_ONE << (_COLUMN - _BYTE)) - _ONE)]
+            flip = np.uint8(byte * ((word >> _FLIP) & _ONE))
             code = np.uint8((word >> _CODE) & byte)
             mask = np.uint8(word & byte)
             for d in range(BLOCK_ROWS):
@@ -276,7 +274,7 @@ def add_trees(trees: MaskedTrees, codes: UInt8Array, bitvectors: UInt8Array, sum
         for d in range(BLOCK_ROWS):
             leaf_bytes[d] = 0
             bits[d] = bitvectors[0, d]
-        for p in range(one, n_bytes):
+        for p in range(_ONE, n_bytes):
             bitvector = bitvectors[p]
             number = np.uint32(p)
             for d in range(BLOCK_ROWS):

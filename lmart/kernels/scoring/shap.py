@@ -42,7 +42,7 @@ class Trees(NamedTuple):
 
 
 class Paths(NamedTuple):
-    """The path to each leaf as conditions, one a feature: low < x <= high, or x is missing and may be.
+    """The path to each leaf as conditions, one per feature: low < x <= high, or x is missing and may be.
 
     offsets        : int64[n_leaves + 1], the conditions of leaf l are offsets[l]:offsets[l + 1]
     features       : int32[n_conditions]
@@ -81,15 +81,15 @@ class PathBuffers(NamedTuple):
 
     inside    : float64[longest + 1, BLOCK_ROWS], 1 where a row meets a condition, else 0
     factors   : float64[longest + 1, BLOCK_ROWS], of each condition in the integrand
-    before    : float64[longest + 1, BLOCK_ROWS], product of the factors of earlier conditions
-    after     : float64[BLOCK_ROWS], product of the weight and the factors of later conditions
+    earlier   : float64[longest + 1, BLOCK_ROWS], product of the factors of earlier conditions
+    later     : float64[BLOCK_ROWS], product of the weight and the factors of later conditions
     integrals : float64[longest + 1, BLOCK_ROWS], of the product of the other conditions' factors
     """
 
     inside: Float64Array
     factors: Float64Array
-    before: Float64Array
-    after: Float64Array
+    earlier: Float64Array
+    later: Float64Array
     integrals: Float64Array
 
 
@@ -149,7 +149,7 @@ def narrow_condition(
 
 @kernel
 def list_conditions(trees: Trees, writes: bool, latest: Int64Array, paths: Paths) -> None:
-    """Write the path to each leaf as conditions, one a feature.
+    """Write the path to each leaf as conditions, one per feature.
 
     trees  : Trees, in
     writes : bool, False writes only paths.offsets, to learn how large the other arrays must be
@@ -203,11 +203,11 @@ def add_contributions(
     sums       : float64[n_features + 1, BLOCK_ROWS], contributions, in and out
     buffers    : PathBuffers, overwritten
     """
-    # In one piece: the three steps of a short path take little longer than calls that hand over so many arrays.
+    # One function: the three steps of a short path take little longer than calls with all these arrays.
     features, lows, highs, fractions = paths.features, paths.lows, paths.highs, paths.fractions
     points, weights = quadrature.points, quadrature.weights
-    inside, factors, before = buffers.inside, buffers.factors, buffers.before
-    after, integrals = buffers.after, buffers.integrals
+    inside, factors, earlier = buffers.inside, buffers.factors, buffers.earlier
+    later, integrals = buffers.later, buffers.integrals
     for leaf in range(len(paths.leaf_values)):
         begin = paths.offsets[leaf]
         size = paths.offsets[leaf + 1] - begin
@@ -227,18 +227,18 @@ def add_contributions(
         for q in range(quadrature.offsets[size], quadrature.offsets[size + 1]):
             t = points[q]
             for r in range(BLOCK_ROWS):
-                after[r] = weights[q]
-                before[0, r] = 1.0
+                later[r] = weights[q]
+                earlier[0, r] = 1.0
             for j in range(size):
                 unknown = fractions[begin + j] * (1.0 - t)
                 for r in range(BLOCK_ROWS):
                     factors[j, r] = unknown + inside[j, r] * t
-                    before[j + 1, r] = before[j, r] * factors[j, r]
+                    earlier[j + 1, r] = earlier[j, r] * factors[j, r]
             for back in range(size):
                 j = size - 1 - back
                 for r in range(BLOCK_ROWS):
-                    integrals[j, r] += before[j, r] * after[r]
-                    after[r] *= factors[j, r]
+                    integrals[j, r] += earlier[j, r] * later[r]
+                    later[r] *= factors[j, r]
         value = paths.leaf_values[leaf]
         for j in range(size):
             fraction = fractions[begin + j]

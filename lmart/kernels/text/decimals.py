@@ -1,10 +1,10 @@
 """Decimal text to float64, correctly rounded; and the rows of tables, whose fields are mostly decimals.
 
 Decimals of up to 16 characters are read by arithmetic on words of eight characters. Up to eight characters are handled
-as the bytes of one word, the first one lowest: x = word ^ '00000000' turns digits into 0..9; shifted up, so that its
+as the bytes of one word, the first lowest: x = word ^ '00000000' turns digits into 0..9; shifted up, so that its
 last character is the highest byte, a short token has leading zeros. The digit tests and sums are of Lemire, Number
 parsing at a gigabyte per second, 2021, section 4; without branches, so that loops over them become vector instructions.
-Digits and power of ten are exact doubles, so one division rounds once (Clinger 1990). Minus zero is given as zero.
+Digits and power of ten are exact doubles, so one division rounds once (Clinger 1990). Minus zero becomes zero.
 
 All others are read character by character, compared by their code: 9 tab, 10 newline, 13 carriage return, 32 space,
 35 '#', 43 '+', 45 '-', 46 '.'. Every text ends with a newline, so no loop needs to ask whether there is a further byte.
@@ -30,7 +30,7 @@ _MINUS = np.uint64(0x1D)  # '-' ^ '0'
 _LAST = np.uint64(1 << 56)  # the mark of a point that is the last of eight characters
 _TO_HIGH = np.uint64(0x7676767676767676)  # 10 and more, but not 9, plus this has the high bit
 _LARGEST = 2.0**53  # whole numbers below it are exact doubles
-# What to divide by when the point is the k-th of eight characters, counted from 0, at k + 1; at 0: there is none.
+# What to divide by when the point is the k-th of eight characters, counted from 0, at k + 1; without a point at 0.
 _SCALES = np.array([1e0, 1e7, 1e6, 1e5, 1e4, 1e3, 1e2, 1e1, 1e0])
 _PLACES = np.uint64(0x1020304050607080)  # times the mark of a point: k + 1 in the highest four bits
 
@@ -43,7 +43,7 @@ def nondigits(x: np.uint64) -> np.uint64:
 
 @inner_kernel
 def eight_digits(x: np.uint64) -> np.uint64:
-    """Return the number whose eight digits are the bytes of `x`, the first one in the lowest byte."""
+    """Return the number whose eight digits are the bytes of `x`, the first in the lowest byte."""
     pairs = x * np.uint64(10) + (x >> _EIGHT)
     few = np.uint64(0x000000FF000000FF)
     high = (pairs & few) * np.uint64(0x000F424000000064)
@@ -60,9 +60,9 @@ def _take_point(x: np.uint64) -> tuple[np.uint64, np.uint64]:
     point = x ^ _POINTS
     point = (point - _EACH) & ~point & _HIGH
     mark = (point & (~point + _ONE)) >> _SEVEN
-    before = mark - _ONE  # all bits when there is no point
-    moved = (x & before) << _EIGHT if point != _ZERO else x
-    return moved | (x & ~(before | (mark * _LOW_BYTE))), mark
+    lower = mark - _ONE  # the bits of the characters before the point; all bits without a point
+    moved = (x & lower) << _EIGHT if point != _ZERO else x
+    return moved | (x & ~(lower | (mark * _LOW_BYTE))), mark
 
 
 @inner_kernel
@@ -213,7 +213,7 @@ def _scale(mantissa: np.uint64, power: int, powers: UInt64Array) -> tuple[float,
             word = word << np.uint64(step)
             zeros += step
     high, low = multiply(word, powers[power - LOWEST_POWER, 0])
-    if high & np.uint64(0x1FF) == np.uint64(0x1FF):  # the next bits may carry into the ones that count
+    if high & np.uint64(0x1FF) == np.uint64(0x1FF):  # the next bits may carry into the bits that count
         more, _ = multiply(word, powers[power - LOWEST_POWER, 1])
         room = _ALL_ONES - low
         if more > room:
@@ -348,7 +348,7 @@ def parse_number(text: UInt8Array, start: int, powers: UInt64Array, delimiter: i
     start     : int, where the number begins
     powers    : uint64[651, 2], in
     delimiter : a further character that ends a number (newline: none)
-    The value is correctly rounded to float64; minus zero is given as zero; HARD: up to the caller, by float().
+    The value is correctly rounded to float64; minus zero becomes zero; HARD leaves the number to the caller's float().
     Digits up to the 19th are exact; with more, the number is between two neighbours of 19 digits, and sure if both
     round alike. Cost: O(length).
     """
@@ -385,7 +385,7 @@ def read_numbers(
     labels: Float64Array,
     values: Float64Array,
 ) -> int:
-    """Read numbers that stand alone; return how many are left to the caller, then the first ones of `numbers`.
+    """Read single numbers; return how many are left to the caller, which are then the first of `numbers`.
 
     text    : uint8[n], in; behind each number is a blank, tab, newline, carriage return or '#'
     numbers : int64[m, 5], in and out: the place in `values` (~row: in `labels`), start and stop in the text, line, and

@@ -124,7 +124,7 @@ def _read_number(
 
     text   : uint8, in      start : int64, where the field starts behind blanks
     index  : int64, in out.values; ~row for a label      line : int64
-    layout : TableLayout, in      out : ParsedTable, of which `slow_numbers` may get the number
+    layout : TableLayout, in      out : ParsedTable; `slow_numbers` may get the number
     """
     delimiter = layout.delimiter
     if text[start] == delimiter or text[start] == 10 or text[start] == 13:
@@ -283,7 +283,7 @@ def _parse_line(text: UInt8Array, line_start: int, line: int, layout: TableLayou
 
 @kernel
 def parse_delimited(text: UInt8Array, start: int, stop: int, layout: TableLayout, out: ParsedTable) -> None:
-    """Read whole lines of which no field is in quotes.
+    """Read whole lines without quoted fields.
 
     A line with a fault is noted and leaves no row, nor does a blank line.
 

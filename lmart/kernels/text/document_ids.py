@@ -1,7 +1,7 @@
 """Document ids in the comments of LETOR text.
 
 Characters are compared by their code: 9 tab, 10 newline, 13 carriage return, 32 space, 35 '#', 44 ',', 58 ':', 59 ';',
-61 '='; letters as small ones.
+61 '='; letters as lower case.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from lmart.kernels.text.parsed_text import skip_blanks
 
 @inner_kernel
 def _document_key(text: UInt8Array, start: int) -> int:
-    """Return how many bytes the key of a document id has that stands at text[start], in any letter case; 0: none does.
+    """Return the length of the key of a document id at text[start], in any letter case; 0 without a key.
 
     The keys: docid, docno, doc_id, document_id.
     """
-    low = 0x20  # makes a capital letter small
+    low = 0x20  # makes a letter lower case
     p = start
     if int(text[p]) | low != 100 or int(text[p + 1]) | low != 111 or int(text[p + 2]) | low != 99:  # doc
         return 0
@@ -46,7 +46,7 @@ def _end_of_word(text: UInt8Array, start: int) -> int:
 
 @inner_kernel
 def _id_after_key(text: UInt8Array, start: int) -> tuple[int, int]:
-    """Return where the document id in `text` starts and stops whose key stands at `start`; 0 and 0 without a key."""
+    """Return the first index and the end of the id whose key is at text[start]; 0 and 0 without a key."""
     length = _document_key(text, start)
     if length == 0:
         return 0, 0

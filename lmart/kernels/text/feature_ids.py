@@ -11,10 +11,10 @@ from lmart.kernels.ranking.ordering import merge_sort
 
 @inner_kernel
 def find_slot(feature_id: int, keys: Int64Array) -> int:
-    """Return the slot of a hash table that holds the id, or the free one where it belongs.
+    """Return the slot of a hash table that holds the id, or the free slot where it belongs.
 
     feature_id : int64, >= 0
-    keys       : int64[2^k], the id in each slot, -1 where it is free, in; at least one is
+    keys       : int64[2^k], the id in each slot, -1 where it is free, as at least one slot is, in
     """
     mask = len(keys) - 1
     slot = ((feature_id ^ (feature_id >> 32)) * 0x9E3779B97F4A7C1 >> 20) & mask

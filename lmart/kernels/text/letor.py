@@ -2,12 +2,12 @@
 
 Characters are compared by their code: 9 tab, 10 newline, 13 carriage return, 32 space, 35 '#', 48 '0', 57 '9', 58 ':',
 100 'd', 105 'i', 113 'q'. Every text ends with a newline, so no loop needs to ask whether there is a further byte;
-MARGIN further bytes may be looked at, and mean nothing. Indices are unsigned: one that may be negative costs a test at
-each byte.
+MARGIN further bytes may be looked at, and mean nothing. Indices are unsigned: an index that may be negative costs
+a test at each byte.
 
 The ends of tokens are found in 64 bytes at once (Langdale and Lemire, Parsing gigabytes of JSON per second, 2019,
 section 3), so that no token waits for the one before it. A cell is first compared with the index that the row is
-expected to have next; only where they differ its digits are read.
+expected to have next; its digits are read only where they differ.
 """
 
 from __future__ import annotations
@@ -109,10 +109,10 @@ class CellBatch(NamedTuple):
 
 
 class RowProgress(NamedTuple):
-    """What is known of a row behind some of its cells.
+    """The state of reading a row after some of its cells.
 
     expected  : uint64, the row of `patterns` of the id that is expected next
-    matched   : uint64, the value of `expected` behind the last cell whose id was not the expected one
+    matched   : uint64, the value of `expected` behind the last cell whose id was not as expected
     previous  : uint64, the id of that cell, plus 1
     ascending : bool, whether all ids ascend
     """
@@ -138,7 +138,7 @@ def _find_ends(text: UInt8Array, start: np.uint64, ends: UInt64Array) -> np.uint
         found = byte_marks(text, p, 32, 32) | byte_marks(text, p, 9, 9)
         closing = byte_marks(text, p, 10, 10) | byte_marks(text, p, 13, 13) | byte_marks(text, p, 35, 35)
         first = closing & (~closing + _ONE)
-        found = (found & (first - _ONE)) | first  # - 1: all bits when there is none
+        found = (found & (first - _ONE)) | first  # - 1: all bits without one
         last = n + set_bits(found)
         for k in range(12):  # enough for most text, and no branch to predict
             ends[n + np.uint64(k)] = p + trailing_zeros(found)
@@ -293,7 +293,7 @@ def read_cells(
 ) -> tuple[np.uint64, np.uint64, bool, bool]:
     """Write the columns and values of a row's cells, behind those that out.counts[CELLS] counts.
 
-    Return where the cells stop, the index behind the last one in out.columns, whether the ids ascend, and whether the
+    Return where the cells stop, the index behind the last in out.columns, whether the ids ascend, and whether the
     row is wrong.
     text  : uint8, in      start : uint64, where the first cell starts      line : int64
     features : KnownFeatures, in      batch : CellBatch, overwritten      out : ParsedRows, out
@@ -320,7 +320,7 @@ _EIGHT, _ALL_BITS = np.uint64(8), np.uint64(64)
 
 @kernel
 def count_marks(text: UInt8Array, start: int, stop: int) -> tuple[int, int]:
-    """Return how many newlines, and how many colons behind a digit, stand in text[start:stop].
+    """Return how many newlines, and how many colons behind a digit, text[start:stop] has.
 
     text : uint8[>= stop + MARGIN], in; stop > start
     Cost: O(stop - start), a twentieth of a nanosecond a byte.
@@ -479,7 +479,7 @@ def parse_letor(
     text        : uint8[>= stop + MARGIN], in; text[stop - 1] is a newline
     start, stop : int, the bytes to read; lines count from 0 at `start`
     layout      : RowLayout, in      features : KnownFeatures, in      out : ParsedRows, out
-    What is read here are whole labels below 10^7, and values of up to 16 characters; out.slow_numbers has the others.
+    Reads whole labels below 10^7 and values of up to 16 characters; out.slow_numbers gets the others.
     Parallel: each call writes only its own `out`. Cost: O(stop - start).
     """
     n = BATCH_BUFFER

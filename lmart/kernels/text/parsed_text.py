@@ -14,7 +14,7 @@ MARGIN = 64  # bytes behind a text that may be looked at, and mean nothing
 def skip_blanks(text: UInt8Array, start: int, delimiter: int) -> int:
     """Return the index of the first byte of `text` from `start` on that is neither a blank nor a tab.
 
-    delimiter : int, the byte between fields, of which a tab is no blank; 0 without one
+    delimiter : int, the byte between fields, in which case a tab is no blank; 0 without a delimiter
     """
     p = start
     while text[p] == 32 or (text[p] == 9 and delimiter != 9):

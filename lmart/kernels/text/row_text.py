@@ -1,6 +1,6 @@
-"""Rows of documents to the text of LETOR files and of tables: numbers in the shortest form, texts as they are given.
+"""Rows of documents to the text of LETOR files and of tables: numbers in the shortest form, texts unchanged.
 
-Every number and word is written with a separator behind it; the one behind the last becomes the newline.
+Every number and word is written with a separator behind it; the last separator becomes the newline.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class RowsToWrite(NamedTuple):
 
     labels        : float64[n], or of length 0 when rows have none
     query_offsets : int64[n_runs + 1], where runs of rows of one query start
-    queries       : Texts, one a run; or none when rows have none
-    documents     : Texts, one a row; or none when rows have none
+    queries       : Texts, one per run; empty for rows without queries
+    documents     : Texts, one per row; empty for rows without document ids
     offsets       : int64[n + 1], the cells of row i are offsets[i]:offsets[i + 1]
     columns       : int32[n_cells], ascending in each row of a table
     values        : float64[n_cells]

@@ -1,6 +1,6 @@
 """float64 to the shortest decimal text that reads back equal, as Python's repr() has it, whole numbers without a point.
 
-Of the texts with the fewest digits the one next to the number is taken. A number with few decimals is found by trying:
+Of the texts with the fewest digits, the nearest to the number is taken. A number with few decimals is found by trying:
 a whole number below 10^15 divided by a power of ten up to 10^22 is the double nearest to that decimal (Clinger 1990),
 and no two decimals of 15 digits are read as one double. All others go through `_shortest_digits`.
 
@@ -48,7 +48,7 @@ def powers_of_ten() -> UInt64Array:
 
 @inner_kernel
 def _digits_word(number: np.uint64) -> np.uint64:
-    """Return the eight digits 0..9 of a number below 10^8 as the bytes of a word, the first one lowest.
+    """Return the eight digits 0..9 of a number below 10^8 as the bytes of a word, the first lowest.
 
     number : uint64
     Two, four and then eight lanes are divided at once, by multiplication, which is exact for numbers this small.
@@ -89,7 +89,7 @@ def _write_whole(out: UInt8Array, at: np.uint64, number: np.uint64) -> np.uint64
 
 @inner_kernel
 def _round_to_odd(high: np.uint64, low: np.uint64, factor: np.uint64) -> np.uint64:
-    """Return the highest 64 of the 192 bits of (high * 2^64 + low) * factor, the last one set when it is not exact.
+    """Return the highest 64 of the 192 bits of (high * 2^64 + low) * factor, the last of them set when it is not exact.
 
     high, low, factor : uint64
     """
@@ -209,15 +209,15 @@ def _write_fraction(out: UInt8Array, at: np.uint64, number: float, powers: UInt6
             scaled = number * _POWERS_OF_TEN[k]
             if scaled >= _LARGEST_TRIED:
                 break
-            whole = np.rint(scaled)
-            if abs(scaled - whole) <= scaled * _CLOSE and whole / _POWERS_OF_TEN[k] == number:
-                digits = np.uint64(np.int64(whole))
+            rounded = np.rint(scaled)
+            if abs(scaled - rounded) <= scaled * _CLOSE and rounded / _POWERS_OF_TEN[k] == number:
+                digits = np.uint64(np.int64(rounded))
                 if k > 8 or number < 1e-4 or number >= 1e8:
                     return _write_decimal(out, at, digits, -k)
-                before = np.uint64(np.int64(number))
-                p = _write_whole(out, at, before)
+                integer = np.uint64(np.int64(number))
+                p = _write_whole(out, at, integer)
                 out[p] = 46
-                decimals = (digits - before * _FEW[k]) * _FEW[8 - k]
+                decimals = (digits - integer * _FEW[k]) * _FEW[8 - k]
                 store_word(out, p + _ONE, _digits_word(decimals) | DIGIT_ZEROS)
                 return p + _ONE + np.uint64(k)
     digits, power = _shortest_digits(number_bits(number), powers)
@@ -237,9 +237,9 @@ def write_number(out: UInt8Array, at: np.uint64, number: float, powers: UInt64Ar
         p += _ONE
         number = -number
     if number < _LARGEST_TRIED:
-        whole = np.uint64(np.int64(number))
-        if float(np.int64(whole)) == number:
-            return _write_whole(out, p, whole)
+        integer = np.uint64(np.int64(number))
+        if float(np.int64(integer)) == number:
+            return _write_whole(out, p, integer)
         return _write_fraction(out, p, number, powers)
     if np.isnan(number) or number == math.inf:
         word = np.uint64(0x6E616E) if np.isnan(number) else np.uint64(0x666E69)  # nan, inf

@@ -55,7 +55,7 @@ def code_cells(rows: SharedColumnRows, bin_grid: BinGrid, start: int, stop: int,
     rows        : SharedColumnRows, in
     bin_grid    : BinGrid, in
     start, stop : int64, the rows of this call
-    shift       : int64, the bins of row r stand in column r + shift of `bins`
+    shift       : int64, the bins of row r are in column r + shift of `bins`
     bins        : uint8[m, n], out, overwritten there
 
     Parallel: the caller runs ranges of rows side by side. Cost: eight steps a cell, the same for all, so that the
@@ -103,7 +103,7 @@ def count_bins(bins: UInt8Array, counts: Int64Array) -> None:
 def count_other_bins(
     bins: UInt8Array, most_frequent_bins: UInt8Array, start: int, stop: int, row_lengths: Int64Array
 ) -> None:
-    """Write, for rows start:stop, in how many features the bin is not the feature's most frequent one.
+    """Write, for rows start:stop, in how many features the bin is not the feature's most frequent bin.
 
     bins               : uint8[m, n], in
     most_frequent_bins : uint8[m], in
@@ -130,7 +130,7 @@ def list_other_bins(
     stop: int,
     other_bins: UInt16Array | UInt32Array,
 ) -> None:
-    """Write, row by row, bin_offsets[f] + bin of every feature f whose bin is not its most frequent one.
+    """Write, row by row, bin_offsets[f] + bin of every feature f whose bin is not its most frequent bin.
 
     bins               : uint8[m, n], in
     most_frequent_bins : uint8[m], in

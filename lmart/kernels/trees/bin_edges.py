@@ -80,9 +80,9 @@ def gather_cells(
 
 @kernel
 def edge_between(low: float, high: float) -> float:
-    """Return a finite edge with low <= edge < high: the middle where it differs from both; nan if there is none.
+    """Return a finite edge with low <= edge < high: the middle where it differs from both; nan without such an edge.
 
-    low, high : float64, low < high; infinite ones included
+    low, high : float64, low < high, may be infinite
     """
     middle = low + (high - low) / 2.0 if low < 0.0 < high and high - low < LARGEST else low / 2.0 + high / 2.0
     if low < middle < high and np.isfinite(middle):
@@ -151,9 +151,9 @@ def cut_range(
 
     A bin is filled until it has the mean count of the bins that are left, or half of that when a heavy value follows. A
     heavy value, which `mark_heavy_values` marks, always ends a bin. When the values before it are too few for a bin,
-    they join the bin before, unless that ends with a heavy value too: then they share the bin of the next one.
+    they join the bin before, unless that ends with a heavy value too: then they share the bin of the next.
     Source: GreedyFindBin of LightGBM. Differs: there, heavy values are marked once, by the mean of all values, and
-    values too few for a bin always share that of the heavy one.
+    values too few for a bin always share the bin of the heavy value.
     Example: the values 1 2 3 4 5 6 7 of the counts 3 3 1 9 1 2 2, in 4 bins. 4 is heavy, as 9 >= 21 / 4; the mean of
     the other 3 bins is 12 / 3 = 4. 1 and 2 reach it and fill a bin. 3 does not reach half of it before 4, so it joins
     them. 4 has a bin. 5 and 6 reach the mean of the 2 bins left after the first, 6 / 2; 7 is the rest:

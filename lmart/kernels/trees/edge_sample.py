@@ -13,7 +13,7 @@ from lmart.kernels.row_arrays import RowArrays, SharedColumnRows
 
 
 class SampleSlices(NamedTuple):
-    """Where the chosen rows of one block of rows are written in a sample; n rows.
+    """Where the n chosen rows of a block are written in a sample.
 
     row_numbers   : int64[n], number of each row in the data
     ends          : int64[n], where the cells of each row end in the sample
@@ -93,7 +93,7 @@ def choose_rows(
 
 @kernel
 def copy_chosen(rows: RowArrays, chosen: Int64Array, first_row: int, out: SampleSlices) -> None:
-    """Write the chosen rows of a block; a row with the columns of the one before shares them.
+    """Write the chosen rows of a block; a row with the columns of the row before it shares them.
 
     rows      : RowArrays, the block, in
     chosen    : int64[n], places in the block, ascending, in
@@ -106,13 +106,13 @@ def copy_chosen(rows: RowArrays, chosen: Int64Array, first_row: int, out: Sample
     out_columns, out_values = out.columns, out.values
     n_cells = 0
     n_columns = 0
-    before = -1
+    previous = -1
     for j in range(len(chosen)):
         i = chosen[j]
         start = offsets[i]
         length = offsets[i + 1] - start
-        shared = before >= 0 and offsets[before + 1] - offsets[before] == length
-        if shared and same_columns(columns, offsets[before], start, length):
+        shared = previous >= 0 and offsets[previous + 1] - offsets[previous] == length
+        if shared and same_columns(columns, offsets[previous], start, length):
             out.column_starts[j] = out.first_column + n_columns - length
         else:
             out.column_starts[j] = out.first_column + n_columns
@@ -124,7 +124,7 @@ def copy_chosen(rows: RowArrays, chosen: Int64Array, first_row: int, out: Sample
         n_cells += length
         out.row_numbers[j] = first_row + i
         out.ends[j] = out.first_cell + n_cells
-        before = i
+        previous = i
 
 
 @kernel
@@ -140,23 +140,23 @@ def thin_rows(row_numbers: Int64Array, rows: SharedColumnRows, key: np.uint64, h
     count = 0
     n_cells = 0
     n_columns = 0
-    before = -1
-    length_before = -1
+    previous = -1
+    previous_length = -1
     start = offsets[0]
     for i in range(len(row_numbers)):
         stop = offsets[i + 1]
         if is_chosen(row_numbers[i], key, halvings):
             length = stop - start
             source = column_starts[i]
-            shared = length == length_before and (
-                source == before or same_columns(columns, n_columns - length, source, length)
+            shared = length == previous_length and (
+                source == previous or same_columns(columns, n_columns - length, source, length)
             )
             if not shared:  # columns only move to the front, so those at `source` are still there
                 for k in range(length):
                     columns[np.uint64(n_columns + k)] = columns[np.uint64(source + k)]
                 n_columns += length
-            before = source
-            length_before = length
+            previous = source
+            previous_length = length
             for k in range(length):
                 values[np.uint64(n_cells + k)] = values[np.uint64(start + k)]
             n_cells += length

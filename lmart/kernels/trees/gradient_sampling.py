@@ -72,7 +72,7 @@ def threshold_for(sorted_sizes: Float64Array, sampling_rate: float) -> float:
     Source: Ibragimov and Gusev 2019, equation 6.
     """
     n = len(sorted_sizes)
-    below = 0.0  # added up from the smallest size: what is left of a sum without its large ones has lost the small ones
+    below = 0.0  # added up from the smallest size: a large sum less its large terms has lost the small terms
     # mu between sizes i-1 and i: below_i / mu + (n - i) = sampling_rate * n
     for i in range(n):
         expected = sampling_rate * n - (n - i)
@@ -114,7 +114,7 @@ def draw_rows(
         h = hessians[row]
         size = gradient_size(g, h)
         uniform = np.float64(mix_bits((first_row + np.uint64(row)) ^ key) >> np.uint64(11)) * 2.0**-53
-        # Without a branch, which could not be predicted: the row is written to both, and overwritten in one of them.
+        # Without a branch, which could not be predicted: the row is written to both, and one of the two is overwritten.
         drawn = uniform * threshold < size
         sampled[first + n_sampled] = row
         unsampled[row - n_sampled] = row

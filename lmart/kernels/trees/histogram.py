@@ -16,7 +16,7 @@ from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array, U
 from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
 from lmart.kernels.numba_support.intrinsics import prefetch
 
-# How many documents ahead of the one that is added its bins are fetched, and where these start.
+# How far ahead of the document that is added bins are fetched, and where these start, in documents.
 BINS_AHEAD = 8
 OFFSETS_AHEAD = 16
 
@@ -79,7 +79,7 @@ def add_documents(
     start: int,
     stop: int,
 ) -> int:
-    """Add documents[start:stop] to a histogram, in all bins but the most frequent one of each feature.
+    """Add documents[start:stop] to a histogram, in all bins but the most frequent of each feature.
 
     Returns the packed sum of these documents.
     histogram   : int64[n_bins], packed sums, the bins of all features end to end, in and out
@@ -90,7 +90,7 @@ def add_documents(
     other_bins  : uint16 or uint32[...], places in `histogram`, as BinnedFeatures has them, in
     start, stop : int64, the documents of this call
 
-    Parallel: each worker has a histogram of its own. Cost: one addition a cell that is not in a most frequent bin.
+    Parallel: each worker has a histogram of its own. Cost: an addition a cell that is not in a most frequent bin.
     """
     total = 0
     last = len(documents) - 1
@@ -141,7 +141,7 @@ def narrow_rows(
     other_bins   : uint16 or uint32[...], in
     allowed_bins : bool[n_bins], whether a bin is copied, in
     start, stop  : int64, the documents of this call
-    narrowed     : out for these rows, whose bins follow each other from where those of the first one were
+    narrowed     : out for these rows, whose bins follow each other from where those of the first row were
 
     Parallel: the caller runs ranges of documents side by side. Cost: O(other bins of these rows), without branches.
     """

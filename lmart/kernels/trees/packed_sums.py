@@ -18,7 +18,7 @@ BLOCK_SUMS = 256  # sums that are looked at together for those that need more bi
 def list_long_sums(
     sums: Int64Array, first: int, last: int, long_places: Int32Array, long_sums: Int64Array, n_long: int
 ) -> int:
-    """Add the sums first:last that need more than 5 bytes to a list; return its length, or -1 if there is no room.
+    """Add the sums first:last that need more than 5 bytes to a list; return its length, or -1 if the list is full.
 
     sums        : int64[n], packed sums, in
     first, last : int64, the places to look at
@@ -40,7 +40,7 @@ def list_long_sums(
 def shorten_sums(
     sums: Int64Array, low: UInt32Array, high: UInt8Array, long_places: Int32Array, long_sums: Int64Array
 ) -> int:
-    """Write sums in 5 bytes each, and list those that need more; return how many these are, or -1 if there is no room.
+    """Write sums in 5 bytes each, and list those that need more; return their number, or -1 if the list is full.
 
     sums        : int64[n], packed sums, in
     low         : uint32[n], lowest 16 bits of gradient and of hessian, out

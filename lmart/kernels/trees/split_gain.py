@@ -25,7 +25,7 @@ ROUNDING = 1e-13  # a split gain below this share of its terms is a rounding err
 class Split(NamedTuple):
     """A split of a leaf: documents with bins up to `bin` of the feature go left, the others right.
 
-    split_gain   : float64, -inf when there is no split
+    split_gain   : float64, -inf without a split
     feature      : int64, binned feature
     bin          : int64
     missing_left : bool, whether missing values go left
@@ -60,7 +60,7 @@ class SplitSearch(NamedTuple):
     has_missing        : bool[m], the last bin of the feature is that of missing values
     all_finite         : bool[m], no value is infinite; only then can a split send all numbers left, nan right
     allowed            : bool[m], the features to split on
-    directions         : int8[m], 1: the left child's value may not be above the right one's; -1: not below; 0: either
+    directions         : int8[m], 1: the left child's value may not be above the right child's; -1: not below; 0: either
     constrained        : bool, whether `directions` and bounds of leaf values hold
     l2                 : float64, added to sums of hessians, in units of hessians
     min_hessian        : float64, least sum of hessians of a child, in units of hessians

@@ -84,7 +84,7 @@ def best_split(
     low: float,
     high: float,
 ) -> Split:
-    """Return one feature's best split that leaves min_documents on each side; its gain is -inf when there is none.
+    """Return one feature's best split that leaves min_documents on each side; its gain is -inf without a split.
 
     histogram     : int64[n_bins], packed sums, complete, in
     counts        : int64[>= bins of the feature], documents of the leaf in each bin, in; not read if min_documents is 0
@@ -131,7 +131,7 @@ def best_of_features(
     last: int,
     split_gains: Float64Array,
 ) -> Split:
-    """Return the split of the feature with the highest gain; its gain is -inf when there is none.
+    """Return the split of the feature with the highest gain; its gain is -inf without a split.
 
     histogram   : int64[n_bins], packed sums, complete, in
     total       : int64, packed sum of the leaf
@@ -195,7 +195,7 @@ def find_best_splits_of_children(
     smaller_total : int64, packed sum of the smaller child
     search        : SplitSearch without constraints, in
     first, last   : int64, the features of this call
-    split_gains   : float64[2, m], in units, -inf without a split: of the larger child, then of the smaller one, out
+    split_gains   : float64[2, m], in units, -inf without a split: of the larger child, then of the smaller, out
 
     All is done while the bins of a feature are in the cache. Documents are not counted. Parallel: the caller runs
     ranges of features side by side. Cost: O(bins).
@@ -319,7 +319,7 @@ def add_split_gains(
     min_documents : int64, 0 when there is more than one feature
     first, last   : int64, the features of this call
     split_gains   : float64[2, n_bins], in units, by the bin that a split is behind, in and out: [0] missing values go
-                    right, [1] left; untouched where there is no split
+                    right, [1] left; untouched without a split
 
     Parallel: the caller runs ranges of features side by side. Cost: O(bins).
     """

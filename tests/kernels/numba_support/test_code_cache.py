@@ -34,7 +34,7 @@ from numba.core.errors import TypingError
 from lmart.kernels import Messages
 from lmart.kernels.numba_support import code_cache as compiler
 from lmart.kernels.numba_support import code_files, compile_ahead, compiling_processes, numba_internals, source_files
-from lmart.kernels.numba_support.signatures import Signature
+from lmart.kernels.numba_support.compile_ahead import Signature
 
 TOY = """
 from lmart.kernels.numba_support.code_cache import inner_kernel, kernel

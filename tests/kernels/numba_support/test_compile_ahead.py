@@ -14,8 +14,7 @@ from helpers.commands import PROGRAM
 from helpers.paths import SAMPLE, TESTS
 
 from lmart.kernels.numba_support import code_cache
-from lmart.kernels.numba_support.compile_ahead import _planned
-from lmart.kernels.numba_support.signatures import describe, known_signatures, parse
+from lmart.kernels.numba_support.compile_ahead import _planned, describe, known_signatures, parse
 
 pytestmark = pytest.mark.skipif(bool(code_cache.config.DISABLE_JIT), reason="nothing is compiled")
 # Kernels that commands do not call: other kernels or tests do.
