@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
-from lmart.array_types import Float64Array, Int64Array
-from lmart.data.dataset import RankingDataset, rows_of
+from lmart.array_types import Float64Array, Int32Array, Int64Array
+from lmart.binning.binned_features import bin_dataset
+from lmart.binning.validation_set import code_dataset
+from lmart.data.dataset import RankingDataset, rows_of, select_queries
 from lmart.data.metadata import NO_METADATA, Metadata
+from lmart.errors import DataError, counted
 from lmart.measures import Evaluator
 from lmart.measures.intervals import interval_of_mean, mean_of, standard_error, weighted_standard_error
 from lmart.measures.measured_queries import scaled_weights
-from lmart.settings.resolved import ResolvedSettings
+from lmart.scoring.ensemble import Ensemble, Tree
+from lmart.scoring.scorer import Scorer
+from lmart.settings.resolved import ResolvedSettings, resolve
 from lmart.threads import WorkerPool
+from lmart.training.boosting import TrainingRun, without_trees
 from lmart.training.early_stopping import EarlyStopping
-from lmart.training.fold_training import FoldTraining
-from lmart.training.folds import assign_folds
-from lmart.training.rankers import RoundReport
+from lmart.training.rankers import RoundReport, ranker_weights, weighted
 
 LEVEL = 0.95  # of the interval
 
@@ -82,6 +87,174 @@ class CrossValidation:
         return self.rounds * self.n_rankers
 
 
+def assign_folds(dataset: RankingDataset, n_folds: int, seed: int, weights: Float64Array | None = None) -> Int64Array:
+    """Return the fold of each query, int64[n_queries], from 0.
+
+    dataset : whose queries are assigned
+    n_folds : number of folds
+    seed    : of the hash
+    weights : one a query, or one a document; None: all 1
+    Queries are assigned to folds in turn: first those with a relevant document, then those without, last those of
+    weight 0, each ordered by a hash of query id and seed. So the folds differ by at most 1 in the number of queries, of
+    queries with weight, and of those with weight and a relevant document; the order of the data does not matter.
+    DataError when there are more folds than queries.
+    """
+    n = dataset.n_queries
+    if n_folds > n:
+        queries = counted(n, "query", "queries")
+        raise DataError(f"has {queries}, too few for {n_folds:,} folds; use fewer --folds or more data", dataset.source)
+    key = seed.to_bytes(8, "little")
+    marks = [
+        hashlib.blake2b(query_id.encode("utf-8", "surrogatepass"), digest_size=16, key=key).digest()
+        for query_id in dataset.query_ids
+    ]
+    relevant_before = np.concatenate([np.zeros(1, np.int64), np.cumsum(dataset.labels > 0)])
+    without_relevant = np.diff(relevant_before[dataset.query_offsets]) == 0
+    weightless = np.zeros(n, np.bool_)
+    if weights is not None:
+        weightless = scaled_weights(weights, dataset.query_offsets).per_query == 0
+    order = sorted(range(n), key=lambda q: (bool(weightless[q]), bool(without_relevant[q]), marks[q], q))
+    folds = np.empty(n, np.int64)
+    folds[order] = np.arange(n) % n_folds
+    return folds
+
+
+class FoldTraining:
+    """The training of one fold: all trees of its rankers, and the held-out measure before and after each round.
+
+    A round is one tree of every ranker; the measure is that of their mean.
+
+    held_out  : int64[n_held_out], indices of the queries that are measured
+    trees     : of each ranker, as grown
+    start     : the measure before the first round; may_start : whether there are initial scores
+    curve     : the measure after each round, nan when no query counts
+    warnings  : about the data of the fold
+    """
+
+    def __init__(
+        self,
+        dataset: RankingDataset,
+        metadata: Metadata,
+        held_out: Int64Array,
+        settings: ResolvedSettings,
+        pool: WorkerPool,
+    ) -> None:
+        """Prepare to train on all queries but those held out.
+
+        dataset  : all queries
+        metadata : of all queries
+        held_out : int64[n_held_out], indices of the queries that are measured
+        settings : of the whole run; no fold stops early by itself
+        pool     : the workers
+        """
+        seen = np.setdiff1d(np.arange(dataset.n_queries), held_out)
+        self._seen, self._measured = (select_queries(dataset, queries) for queries in (seen, held_out))
+        own, others = (metadata.of_queries(dataset.query_offsets, queries) for queries in (seen, held_out))
+        facts = settings.facts._replace(n_documents=self._seen.n_documents)
+        of_fold = resolve(replace(settings.recorded, early_stop=0), facts)
+        given = of_fold.recorded
+        binned = bin_dataset(self._seen, given.max_bins, given.absent, given.seed, pool)
+        self.empty = without_trees(binned, given)
+        coded = code_dataset(self._measured, self.empty, binned.features.edges, pool)
+        self._runs = [
+            TrainingRun(
+                binned,
+                [coded],
+                replace(of_fold, rankers=(replace(ranker, trees=of_fold.rounds),)),
+                pool,
+                own,
+                [others],
+            )
+            for ranker in of_fold.rankers
+        ]
+        first = self._runs[0]
+        self._pool, self._measure = pool, str(settings.measure)
+        fixed = (self._measured.labels, self._measured.query_offsets, [settings.measure], pool, others.weights)
+        self._evaluator = Evaluator(*fixed, of_fold.largest_label)
+        self.held_out = held_out
+        self.warnings = list(first.warnings)
+        if not any(run.can_learn for run in self._runs):
+            with_weight = "" if metadata.weights is None else " with a weight above 0"
+            what = f"no query{with_weight} has two documents of different relevance"
+            self.warnings.append(f"nothing to learn from the other folds: {what}")
+        self.trees: list[list[Tree]] = [[] for _ in self._runs]
+        self.may_start = first.start is not None
+        self.start = _number(first.measure_validation()[0])
+        self._init_scores = np.zeros(len(self._measured.labels)) if others.init_scores is None else others.init_scores
+        self.curve: list[float] = []
+        self._rounds: list[Iterator[RoundReport]] = [run.rounds() for run in self._runs]
+
+    def grow(self) -> RoundReport | None:
+        """Grow one more tree of each ranker; return a report with the measure of their mean.
+
+        None when no ranker has a split left, or all have all of their trees.
+        """
+        latest = None
+        for trees, rounds in zip(self.trees, self._rounds, strict=True):
+            report = next(rounds, None)
+            if report is not None:
+                trees.append(report.tree)
+                latest = report
+        if latest is None:
+            return None
+        if len(self._runs) > 1:
+            runs = [run for run, trees in zip(self._runs, self.trees, strict=True) if trees]
+            weights = self._weights([run.training_scores for run in runs])
+            scores = sum(weight * run.validation_scores for weight, run in zip(weights, runs, strict=True))
+            latest = replace(latest, round=len(self.curve) + 1, validation=(self._evaluate(np.asarray(scores)),))
+        self.curve.append(_number(latest.validation[0]))
+        return latest
+
+    def forget(self) -> None:
+        """Release the data in bins; no more trees can be grown."""
+        self._rounds, self._runs = [], []
+
+    def measure(self, rounds: int) -> float:
+        """Return the measure after this number of rounds, or after all if there are fewer."""
+        return [self.start, *self.curve][min(rounds, len(self.curve))]
+
+    def held_out_scores(self, rounds: int) -> tuple[Float64Array, float]:
+        """Return the scores of the fold's documents by the model of this many rounds, and the measure of them.
+
+        The scores include initial scores. Those of several rankers are added up as in a model, so that their measure
+        differs from that of the curve by rounding.
+        """
+        kept = [trees[:rounds] for trees in self.trees if trees[:rounds]]
+        columns = np.arange(self._seen.n_features, dtype=np.int32)
+        several = len(kept) > 1
+        if several:
+            weights = self._weights([self._score(trees, self._seen, columns) for trees in kept])
+            kept = [[weighted(tree, w) for tree in trees] for trees, w in zip(kept, weights, strict=True)]
+        scores = self._score([tree for trees in kept for tree in trees], self._measured, columns)
+        scores += self._init_scores
+        return scores, _number(self._evaluate(scores)) if several else self.measure(rounds)
+
+    def result(self, rounds: int, measure: float) -> Fold:
+        """Return the result of the fold with the number of rounds that all folds have, and the measure at it."""
+        measures = [self.start, *self.curve]
+        measures[min(rounds, len(self.curve))] = measure
+        fewest = 0 if self.may_start or not self.curve else 1
+        best = fewest + int(np.argmax(measures[fewest:]))
+        return Fold(
+            n_queries=len(self.held_out),
+            n_documents=self._measured.n_documents,
+            measure=measure,
+            best_round=best,
+            best=measures[best],
+            rounds=len(self.curve),
+        )
+
+    def _score(self, trees: list[Tree], dataset: RankingDataset, columns: Int32Array) -> Float64Array:
+        ensemble: Ensemble = replace(self.empty, trees=tuple(trees))
+        return Scorer(ensemble).score(dataset.features, columns, self._pool)
+
+    def _weights(self, training_scores: list[Float64Array]) -> list[float]:
+        return ranker_weights(training_scores, self._seen.query_offsets, self.may_start)
+
+    def _evaluate(self, scores: Float64Array) -> float | None:
+        return self._evaluator.evaluate(scores).values[self._measure]
+
+
 def cross_validate(
     dataset: RankingDataset,
     n_folds: int,
@@ -114,42 +287,36 @@ def cross_validate(
         stopped, folds = False, _grow_one_by_one(unprepared, on_round)
     rounds, mean_curve, start = _best_of_mean(folds)
     kind = settings.measure.kind
-    scores = np.empty(dataset.n_documents)
+    scores, measures = np.empty(dataset.n_documents), []
     for fold in folds:
-        scores[rows_of(dataset.query_offsets, fold.held_out)] = fold.held_out_scores(rounds)
+        rows = rows_of(dataset.query_offsets, fold.held_out)
+        scores[rows], measure = fold.held_out_scores(rounds)
+        measures.append(measure)
     return CrossValidation(
-        fold_of_query,
-        len(settings.rankers),
-        rounds,
-        mean_curve,
-        start,
-        _mean_of(folds, rounds),
-        interval_of_mean([fold.measure(rounds) for fold in folds], LEVEL, kind.at_most_1, kind.lowest),
-        _error_over_queries(dataset, scores, settings, pool, metadata.weights),
-        stopped,
-        tuple(_result(fold, dataset, rounds) for fold in folds),
-        scores,
-        tuple(f"fold {number}: {text}" for number, fold in enumerate(folds, 1) for text in fold.warnings),
+        fold_of_query=fold_of_query,
+        n_rankers=len(settings.rankers),
+        rounds=rounds,
+        curve=mean_curve,
+        start=start,
+        mean=_mean_of(measures),
+        interval=interval_of_mean(measures, LEVEL, kind.at_most_1, kind.lowest),
+        standard_error=_error_over_queries(dataset, scores, settings, pool, metadata.weights),
+        stopped=stopped,
+        folds=tuple(fold.result(rounds, measure) for fold, measure in zip(folds, measures, strict=True)),
+        scores=scores,
+        warnings=tuple(f"fold {number}: {text}" for number, fold in enumerate(folds, 1) for text in fold.warnings),
     )
 
 
 def _best_of_mean(folds: Sequence[FoldTraining]) -> tuple[int, Float64Array, float | None]:
     """Return `rounds`, `curve` and `start` of a CrossValidation."""
     length = max(1, *(len(fold.curve) for fold in folds))
-    mean_curve = np.array([_mean_of(folds, trees) for trees in range(1, length + 1)])
-    start = _mean_of(folds, 0) if any(fold.may_start for fold in folds) else None
+    mean_curve = np.array([_mean_after(folds, trees) for trees in range(1, length + 1)])
+    start = _mean_after(folds, 0) if any(fold.may_start for fold in folds) else None
     trees = int(np.argmax(mean_curve)) + 1
     if start is not None and not mean_curve[trees - 1] > start:
         trees = 0
     return trees, mean_curve, start
-
-
-def _result(fold: FoldTraining, dataset: RankingDataset, rounds: int) -> Fold:
-    """Return the result of a fold when all folds have `rounds` trees of each ranker."""
-    best = fold.best_round()
-    sizes = np.diff(dataset.query_offsets)[fold.held_out]
-    measures = fold.measure(rounds), best, fold.measure(best)
-    return Fold(len(fold.held_out), int(sizes.sum()), *measures, len(fold.curve))
 
 
 def _grow_one_by_one(
@@ -173,7 +340,7 @@ def _grow_side_by_side(
     False when no fold could grow a further tree.
     """
     may_start = any(fold.may_start for fold in folds)
-    stopping = EarlyStopping(settings.patience, _mean_of(folds, 0) if may_start else None)
+    stopping = EarlyStopping(settings.patience, _mean_after(folds, 0) if may_start else None)
     for number in range(1, settings.rounds + 1):
         grew = False
         for number_of_fold, fold in enumerate(folds):
@@ -183,14 +350,19 @@ def _grow_side_by_side(
                 on_round(number_of_fold, report)
         if not grew:
             return False
-        if stopping.update(number, _mean_of(folds, number)):
+        if stopping.update(number, _mean_after(folds, number)):
             return True
     return False
 
 
-def _mean_of(folds: Sequence[FoldTraining], trees: int) -> float:
-    """Return the mean measure, over the folds that have one, with this number of trees or all if a fold has fewer."""
-    return mean_of([value for value in (fold.measure(trees) for fold in folds) if not math.isnan(value)])
+def _mean_after(folds: Sequence[FoldTraining], trees: int) -> float:
+    """Return the mean measure of the folds with this number of trees, or with all if a fold has fewer."""
+    return _mean_of([fold.measure(trees) for fold in folds])
+
+
+def _mean_of(measures: Sequence[float]) -> float:
+    """Return the mean of the measures of folds in which a query counts."""
+    return mean_of([value for value in measures if not math.isnan(value)])
 
 
 def _error_over_queries(
@@ -209,3 +381,8 @@ def _error_over_queries(
         return standard_error(values.tolist())
     counts = scaled_weights(weights, dataset.query_offsets).per_query
     return weighted_standard_error(values, counts, report.values[str(measure)] or 0.0)
+
+
+def _number(measure: float | None) -> float:
+    """Return the measure, nan for None."""
+    return math.nan if measure is None else measure

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from lmart.cli.terminal import table
 from lmart.data.dataset import RankingDataset, SparseRows, select_queries
-from lmart.training.folds import assign_folds
+from lmart.training.cross_validation import assign_folds
 
 DATA = learnable(5, n_queries=23)
 FOLDS = ("--folds", "3", "--oof", "oof")
