@@ -19,8 +19,8 @@ from lmart.constraints import MonotoneConstraints, is_list
 from lmart.errors import quote
 from lmart.formats.read_options import ReadOptions
 from lmart.settings import TrainSettings
-from lmart.settings.idle import idle_options
 from lmart.settings.recipe import check_rankers
+from lmart.settings.train_settings import idle_options
 
 if TYPE_CHECKING:
     from lmart.scoring.ensemble import Ensemble
@@ -178,10 +178,12 @@ class TrainRequest:
         if path is None:
             return self
         model = read_model(path, tell=console.notice)
-        model, settings, remarks = prepare(model, path, self.settings, given_on_command_line("absent"))
-        for one in remarks:
-            (console.warning if one.is_warning else console.notice)(one.text)
-        return replace(self, settings=settings, model=model)
+        prepared = prepare(model, path, self.settings, given_on_command_line("absent"))
+        for text in prepared.notices:
+            console.notice(text)
+        for text in prepared.warnings:
+            console.warning(text)
+        return replace(self, settings=prepared.settings, model=prepared.model)
 
     def with_messages_to(self, console: Console) -> TrainRequest:
         """Return the request with what readers report going to the console; warn of settings without effect."""

@@ -14,8 +14,8 @@ from lmart.errors import SettingsError, shown
 from lmart.foreign_names import perhaps
 from lmart.gains import Gain
 from lmart.settings import AUTO, RECORDED, TrainSettings, options, setting
-from lmart.settings.idle import idle_options
 from lmart.settings.recipe import check_rankers
+from lmart.settings.train_settings import idle_options
 from lmart.training.rankers import RoundReport
 
 

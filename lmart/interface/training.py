@@ -78,9 +78,9 @@ def train(
     told = check_together(chosen, names, bool(sets), training_metadata(train_set).positions is not None)
     with safe_interrupts(), WorkerPool(threads_to_use(run.threads)) as pool:
         if previous is not None:
-            model, chosen, remarked = prepare(*previous, chosen, "absent" in names)
-            told += [one.text for one in remarked if one.is_warning]
-            previous = model, previous[1]
+            prepared = prepare(*previous, chosen, "absent" in names)
+            told += prepared.warnings
+            chosen, previous = prepared.settings, (prepared.model, previous[1])
         ensemble, more = _fit(_Given(train_set, sets, previous), chosen, run, pool)
     for text in (*told, *more):
         warnings.warn(text, UserWarning, stacklevel=2)

@@ -15,7 +15,6 @@ from lmart.scoring.ensemble import Ensemble, Tree
 from lmart.scoring.feature_matching import FeatureMatcher
 from lmart.settings import OBJECTIVES, TrainSettings
 from lmart.training.rankers import LARGEST_SCORE
-from lmart.training.remarks import Remark
 
 NOT_OF_TREES = ("early_stop", "metric")  # settings that change how many trees there are, not which
 
@@ -35,13 +34,15 @@ class Prepared(NamedTuple):
     """A model that a run may go on from, with the settings of that run.
 
     model    : the sum of its trees in float64
-    settings : with what the model says of them
-    remarks  : what of the model the run does not keep
+    settings : with the objective and the meaning of absent cells of the model, where you give none
+    notices  : lines about settings that are taken from the model
+    warnings : lines about what the run does not keep of the model
     """
 
     model: Ensemble
     settings: TrainSettings
-    remarks: list[Remark]
+    notices: list[str]
+    warnings: list[str]
 
 
 def prepare(model: Ensemble, path: str, settings: TrainSettings, gives_absent: bool) -> Prepared:
@@ -54,7 +55,8 @@ def prepare(model: Ensemble, path: str, settings: TrainSettings, gives_absent: b
 
     ModelError when no tree can be added; SettingsError when `absent` contradicts the model.
     """
-    told: list[Remark] = []
+    notices: list[str] = []
+    warnings: list[str] = []
     if model.average:
         what = "the model is an average, to which no tree can be added"
         raise ModelError(f"{what}; write its scores with 'lmart predict' and give them with --init-scores", path)
@@ -62,17 +64,17 @@ def prepare(model: Ensemble, path: str, settings: TrainSettings, gives_absent: b
         if gives_absent:
             what = f"--absent {settings.absent} does not go with a model that says {quote(model.absent)}"
             raise SettingsError(f"{what}; leave it out")
-        told.append(Remark(f"an index that is not in the row means {quote(model.absent)}, as in {input_name(path)}"))
+        notices.append(f"an index that is not in the row means {quote(model.absent)}, as in {input_name(path)}")
         settings = replace(settings, absent=model.absent)
     if settings.objective is None and not model.rankers and model.settings.get("objective") in OBJECTIVES:
         settings = replace(settings, objective=model.settings["objective"])  # as one run of all trees would have
     if model.sums == "float32":
         what = "it adds up in float32 and the new model in float64, so the scores of its trees differ by rounding"
-        told.append(Remark(f"{input_name(path)}: {what}", True))
+        warnings.append(f"{input_name(path)}: {what}")
     if settings.monotone and settings.monotone != model.settings.get("monotone"):
         what = "--monotone holds for the new trees only"
-        told.append(Remark(f"{what}: {input_name(path)} does not record the same", True))
-    return Prepared(replace(model, sums="float64"), settings, told)
+        warnings.append(f"{what}: {input_name(path)} does not record the same")
+    return Prepared(replace(model, sums="float64"), settings, notices, warnings)
 
 
 @dataclass(frozen=True, eq=False)

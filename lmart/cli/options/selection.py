@@ -17,7 +17,7 @@ from lmart.cli.options.settings_file import given_by_file
 from lmart.cli.options.types import Real, Whole
 from lmart.settings import TrainSettings
 from lmart.settings import options as setting_fields
-from lmart.settings.idle import without_meaning
+from lmart.settings.train_settings import without_meaning
 
 if TYPE_CHECKING:
     from lmart.training.search_space import Dimension
