@@ -18,8 +18,8 @@ from lmart.settings.kinds import OBJECTIVES
 from lmart.settings.train_settings import TrainSettings, setting
 
 AUTOMATIC = 4  # most rankers of `--rankers auto`
-SIZE_OF_EFFORT = 350.0  # a ranker needs trees x learning rate of one for so large a mean of queries and documents,
-LEAST_EFFORT = 2.0  # and at least this
+SIZE_OF_EFFORT = 350.0  # queries and documents, their geometric mean, that trees x learning rate of 1 fit
+LEAST_EFFORT = 2.0  # trees x learning rate that any ranker needs
 OBLIVIOUS_LEAVES = 64  # of an oblivious tree whose leaves are chosen automatically: six splits
 _SEED_STEP = 0x9E3779B97F4A7C15  # 2^64 / golden ratio, so that seeds near each other share no ranker's seed
 
@@ -56,72 +56,64 @@ VARIATIONS = (
 PLAIN = Variation("lambdamart", "leafwise", 1.0)  # of `--rankers 1`, and where there are few trees for any data
 
 
-def count_rankers(settings: TrainSettings, facts: DataFacts) -> int:
-    """Return how many rankers a run has, at most one for each tree; the automatic number is from 1 to AUTOMATIC.
+class Plan(NamedTuple):
+    """The rankers of a run, worked out once from the settings and the data.
 
-    settings : as given; `rankers` None: as many as objectives are named, else automatic
-    facts    : of the data; with a bias of positions the automatic number is 1
-
-    The mean of rankers is better than one only when each has enough trees to fit the data. With early stopping the
-    trees of the rankers before say how many that is, and this is the largest number; without, it is estimated: a ranker
-    needs trees x learning rate of one for each SIZE_OF_EFFORT of the geometric mean of queries and documents.
+    table        : the variations that the settings allow, each once
+    most         : the largest number of rankers that all differ
+    n_rankers    : rankers of the run, at most one for each tree
+    shares_trees : early stopping decides how many rankers there are. Each ranker may grow all trees that the rankers
+                   before it left, and another begins while at least as many trees are left as the largest ranker holds
     """
-    most = max(1, settings.trees)
+
+    table: tuple[Variation, ...]
+    most: int
+    n_rankers: int
+    shares_trees: bool
+
+    def variations(self) -> tuple[Variation, ...]:
+        """Return how each ranker differs; SettingsError when two of them would be the same.
+
+        With more rankers than the table has, it starts again; rankers then differ by their seeds alone.
+        """
+        n_rankers, distinct = self.n_rankers, len(self.table)
+        if n_rankers > self.most:
+            differ = "1 differs" if distinct == 1 else f"{distinct} differ"
+            what = f"rankers is {n_rankers}, but with the other settings only {differ}"
+            raise SettingsError(f"{what}; use fewer, or --features below 1")
+        return tuple(self.table[k % distinct] for k in range(n_rankers))
+
+
+def plan_rankers(settings: TrainSettings, facts: DataFacts) -> Plan:
+    """Return the rankers that a run on this data trains.
+
+    settings : an objective, form of tree or share of features that is given holds for all rankers; several objectives
+               are taken in turn. `rankers` None: as many as there are objectives, else from 1 to AUTOMATIC
+    facts    : of the data; with a bias of positions, only objectives that learn it are taken, and the automatic number
+               is 1
+
+    The mean of rankers is better than a single ranker only when each has enough trees to fit the data. With early
+    stopping, the trees of the rankers before show how many that is. Without, it is estimated: a ranker needs
+    trees x learning rate of 1 for each SIZE_OF_EFFORT of the geometric mean of queries and documents.
+    """
+    table = _distinct(settings, facts.with_positions)
+    by_seed = all(_has_chance(variation, settings) for variation in table)
+    most = int(setting("rankers").metadata["high"]) if by_seed else len(table)
+    shares_trees = False
     if settings.rankers is not None:
-        return min(settings.rankers, most)
-    if settings.objective is not None:
-        return min(len(settings.objectives), most)
-    if facts.with_positions:
-        return 1
-    most = min(AUTOMATIC, most, most_rankers(settings, facts.with_positions))
-    if shares_trees(settings, facts):
-        return most
-    needed = max(LEAST_EFFORT, math.sqrt(facts.n_queries * facts.n_documents) / SIZE_OF_EFFORT)
-    return max(1, int(min(most, settings.trees * settings.learning_rate / needed)))
-
-
-def shares_trees(settings: TrainSettings, facts: DataFacts) -> bool:
-    """Return whether rankers share the trees of a run, so that early stopping decides how many rankers there are.
-
-    settings : as given; so with automatic rankers and early stopping
-    facts    : of the data
-
-    Then each ranker may grow all trees that those before it left, and another ranker begins while at least as many
-    trees are left as the largest ranker so far holds.
-    """
-    is_automatic = settings.rankers is None and settings.objective is None and not facts.with_positions
-    stops = settings.early_stop > 0 and facts.with_validation
-    return is_automatic and stops and not _is_plain(settings) and most_rankers(settings, facts.with_positions) > 1
-
-
-def variations(settings: TrainSettings, n_rankers: int, with_positions: bool) -> tuple[Variation, ...]:
-    """Return how each of the rankers differs: the table, where settings do not say otherwise.
-
-    settings       : an objective, form of tree or share of features that is given holds for all rankers; several
-                     objectives are taken in turn
-    n_rankers      : number of rankers
-    with_positions : the run learns a bias of positions: only objectives that can are taken
-
-    With more rankers than the table has, it starts again; rankers then differ by their seeds alone.
-    SettingsError when two rankers would be the same.
-    """
-    distinct = _distinct(settings, with_positions)
-    if n_rankers > most_rankers(settings, with_positions):
-        differ = "1 differs" if len(distinct) == 1 else f"{len(distinct)} differ"
-        what = f"rankers is {n_rankers}, but with the other settings only {differ}"
-        raise SettingsError(f"{what}; use fewer, or --features below 1")
-    return tuple(distinct[k % len(distinct)] for k in range(n_rankers))
-
-
-def most_rankers(settings: TrainSettings, with_positions: bool) -> int:
-    """Return the largest number of rankers of which no two are the same.
-
-    settings       : as given
-    with_positions : the run learns a bias of positions
-    """
-    distinct = _distinct(settings, with_positions)
-    by_seed = all(_has_chance(one, settings) for one in distinct)
-    return int(setting("rankers").metadata["high"]) if by_seed else len(distinct)
+        n_rankers = settings.rankers
+    elif settings.objective is not None:
+        n_rankers = len(settings.objectives)
+    elif facts.with_positions:
+        n_rankers = 1
+    else:
+        n_rankers = min(AUTOMATIC, most)
+        stops = settings.early_stop > 0 and facts.with_validation
+        shares_trees = stops and not _is_plain(settings) and most > 1
+        if not shares_trees:
+            needed = max(LEAST_EFFORT, math.sqrt(facts.n_queries * facts.n_documents) / SIZE_OF_EFFORT)
+            n_rankers = max(1, int(min(n_rankers, settings.trees * settings.learning_rate / needed)))
+    return Plan(tuple(table), most, min(n_rankers, max(1, settings.trees)), shares_trees)
 
 
 def check_rankers(settings: TrainSettings, with_positions: bool) -> None:
@@ -137,7 +129,7 @@ def check_rankers(settings: TrainSettings, with_positions: bool) -> None:
         raise SettingsError(
             f"objective names {named}, and rankers is {settings.rankers}; give as many rankers, or more"
         )
-    variations(settings, count_rankers(settings, DataFacts(0, 0, with_positions=with_positions)), with_positions)
+    plan_rankers(settings, DataFacts(0, 0, with_positions=with_positions)).variations()
 
 
 def _distinct(settings: TrainSettings, with_positions: bool) -> list[Variation]:

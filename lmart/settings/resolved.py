@@ -10,7 +10,7 @@ from lmart.gains import SMALLEST_GRADE_SCALE, Gain
 from lmart.measures.values import Measure
 from lmart.settings.data_facts import DataFacts
 from lmart.settings.kinds import OBJECTIVES, TREE_FORMS, ObjectiveKind, TreeForm
-from lmart.settings.recipe import OBLIVIOUS_LEAVES, Variation, count_rankers, ranker_seed, shares_trees, variations
+from lmart.settings.recipe import OBLIVIOUS_LEAVES, Variation, plan_rankers, ranker_seed
 from lmart.settings.train_settings import TrainSettings
 
 EVERY_RANK = 2**63 - 1  # as a truncation: all pairs count
@@ -146,8 +146,9 @@ def resolve(settings: TrainSettings, facts: DataFacts) -> ResolvedSettings:
 
     SettingsError when the measure or the monotone constraints cannot be parsed.
     """
-    n_rankers, shared = count_rankers(settings, facts), shares_trees(settings, facts)
-    varied = variations(settings, n_rankers, facts.with_positions)
+    plan = plan_rankers(settings, facts)
+    varied, n_rankers = plan.variations(), plan.n_rankers
+    trees, further = (settings.trees, 0) if plan.shares_trees else divmod(settings.trees, n_rankers)
     measure, kinds = settings.measure, tuple(OBJECTIVES[one.objective] for one in varied)
     given = largest = None
     if _uses_label_scale(measure, kinds):
@@ -166,11 +167,11 @@ def resolve(settings: TrainSettings, facts: DataFacts) -> ResolvedSettings:
             sampling_rate=settings.sample or _automatic_sampling_rate(facts.n_documents),
             feature_rate=one.feature_rate,
             seed=ranker_seed(settings.seed, number),
-            trees=settings.trees if shared else settings.trees // n_rankers + (number < settings.trees % n_rankers),
+            trees=trees + (number < further),
         )
         for number, (one, kind) in enumerate(zip(varied, kinds, strict=True))
     )
-    recorded = replace(settings, rankers=None if shared else n_rankers, largest_label=largest)
+    recorded = replace(settings, rankers=None if plan.shares_trees else n_rankers, largest_label=largest)
     if n_rankers == 1:
         recorded = _of_one_ranker(recorded, varied[0], facts)
     return ResolvedSettings(
@@ -181,7 +182,7 @@ def resolve(settings: TrainSettings, facts: DataFacts) -> ResolvedSettings:
         patience=settings.early_stop or None,
         measure=measure,
         constraints=MonotoneConstraints.parse(settings.monotone),
-        shares_trees=shared,
+        shares_trees=plan.shares_trees,
     )
 
 

@@ -313,14 +313,14 @@ class TrainingRun(BoostingRun):
         directions = feature_directions(settings.constraints, train_set, edges)
         setup = GrowingSetup(binned, pool, Histograms(edges.n_bins), directions, RowNarrowing(binned))
         learner = Learner(
-            [LocalFitting(one, setup, self._scored) for one in prepared],
-            self._scored,
-            self._sets,
-            edges.n_features,
-            min(one.n_queries_without_pairs() for one in prepared),
-            any(one.can_learn() for one in prepared),
-            tuple(text for one in self._sets for text in one.warnings),
-            given_start,
+            fittings=[LocalFitting(one, setup, self._scored) for one in prepared],
+            training=self._scored,
+            validation_sets=self._sets,
+            n_features=edges.n_features,
+            n_idle_queries=min(one.n_queries_without_pairs() for one in prepared),
+            can_learn=any(one.can_learn() for one in prepared),
+            warnings=tuple(text for one in self._sets for text in one.warnings),
+            given_start=given_start,
         )
         super().__init__(settings, empty, learner, began, continuation)
 

@@ -21,7 +21,8 @@ from lmart.data.dataset import RankingDataset
 from lmart.data.metadata import NO_METADATA, Metadata
 from lmart.errors import DataError, LmartError, load_package, quote
 from lmart.settings import TrainSettings
-from lmart.settings.recipe import most_rankers
+from lmart.settings.data_facts import DataFacts
+from lmart.settings.recipe import plan_rankers
 from lmart.settings.resolved import ResolvedSettings, resolve
 from lmart.threads import WorkerPool
 from lmart.training.boosting import TrainingRun
@@ -227,21 +228,24 @@ def propose(
             kind = kinds.IntDistribution if dimension.whole else kinds.FloatDistribution
             ranges[dimension.name] = kind(dimension.low, dimension.high, log=dimension.log)
     tried = [trial.values for trial in trials]
+    facts = DataFacts(0, 0, with_positions=with_positions)
+    study = optuna.create_study(direction="maximize")
+    for trial in trials:
+        if any(trial.values[one.name] is None for one in space if not one.choices):
+            continue  # the estimator knows only numbers
+        # The first trial may lie outside the ranges.
+        places = {dimension.name: dimension.nearest(trial.values[dimension.name]) for dimension in space}
+        state = optuna.trial.TrialState.FAIL if trial.measure is None else optuna.trial.TrialState.COMPLETE
+        study.add_trial(
+            optuna.trial.create_trial(state=state, value=trial.measure, params=places, distributions=ranges)
+        )
     for draw in range(DRAWS):
-        study = optuna.create_study(direction="maximize", sampler=_sampler(optuna, base.seed, len(trials), draw))
-        for trial in trials:
-            if any(trial.values[one.name] is None for one in space if not one.choices):
-                continue  # the estimator knows only numbers
-            # The first trial may lie outside the ranges.
-            places = {dimension.name: dimension.nearest(trial.values[dimension.name]) for dimension in space}
-            state = optuna.trial.TrialState.FAIL if trial.measure is None else optuna.trial.TrialState.COMPLETE
-            study.add_trial(
-                optuna.trial.create_trial(state=state, value=trial.measure, params=places, distributions=ranges)
-            )
+        # A sampler of its own for each draw: the seed and the trials alone decide on it, as a resumed search needs.
+        study.sampler = _sampler(optuna, base.seed, len(trials), draw)
         drawn = study.ask(ranges).params
         values: dict[str, Any] = {dimension.name: _rounded(drawn[dimension.name]) for dimension in space}
         proposed = replace(base, **values)
-        most = most_rankers(proposed, with_positions)
+        most = plan_rankers(proposed, facts).most
         if "rankers" in values:
             values["rankers"] = min(values["rankers"], most)
         elif (proposed.rankers or 1) > most:

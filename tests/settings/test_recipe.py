@@ -15,10 +15,8 @@ from lmart.settings.recipe import (
     AUTOMATIC,
     VARIATIONS,
     check_rankers,
-    count_rankers,
+    plan_rankers,
     ranker_seed,
-    shares_trees,
-    variations,
 )
 from lmart.settings.resolved import resolve
 
@@ -31,8 +29,12 @@ FIRST_FOUR = [
 
 
 def of(n: int = 4, with_positions: bool = False, **given: Any) -> list[tuple[str, str, float]]:
-    settings = TrainSettings(rankers=n, **given)
-    return [(one.objective, one.tree, one.feature_rate) for one in variations(settings, n, with_positions)]
+    plan = plan_rankers(TrainSettings(rankers=n, **given), DataFacts(0, 0, with_positions=with_positions))
+    return [(one.objective, one.tree, one.feature_rate) for one in plan.variations()]
+
+
+def count_rankers(settings: TrainSettings, facts: DataFacts) -> int:
+    return plan_rankers(settings, facts).n_rankers
 
 
 def test_the_first_rankers_are_those_of_the_table() -> None:
@@ -170,7 +172,7 @@ def test_rankers_share_the_trees_evenly(trees: int, shares: list[int]) -> None:
 def test_rankers_share_the_trees_where_their_number_is_automatic_and_early_stopping_has_a_validation_set() -> None:
     validated = DataFacts(2000, 240_000, with_validation=True)
     stopping = TrainSettings(early_stop=10)
-    assert shares_trees(stopping, validated) and count_rankers(stopping, validated) == AUTOMATIC
+    assert plan_rankers(stopping, validated)[2:] == (AUTOMATIC, True)
     resolved = resolve(stopping, validated)
     assert resolved.shares_trees and [one.trees for one in resolved.rankers] == [300] * AUTOMATIC
     assert resolved.recorded.rankers is None  # so that what is recorded trains the same again
@@ -185,4 +187,4 @@ def test_rankers_share_the_trees_where_their_number_is_automatic_and_early_stopp
         (TrainSettings(early_stop=10, trees=30), validated),
         (stopping, validated._replace(with_positions=True)),
     ):
-        assert not shares_trees(given, facts) and not resolve(given, facts).shares_trees
+        assert not plan_rankers(given, facts).shares_trees and not resolve(given, facts).shares_trees

@@ -52,14 +52,14 @@ class DistributedRun(BoostingRun):
         setup = _Setup(sets, pool, Histograms(edges.n_bins), directions)
         training = ShardedScores(shards, 0)
         learner = Learner(
-            [_ShardedFitting(setup, number, one, training) for number, one in enumerate(settings.rankers)],
-            training,
-            [ShardedScores(shards, 1 + number) for number in range(len(sets.validation_sets))],
-            edges.n_features,
-            min(map(sum, zip(*(idle for idle, _ in prepared), strict=True))),
-            any(can_learn for _, can_learn in prepared),
-            tuple(warnings),
-            sets.has_start,
+            fittings=[_ShardedFitting(setup, number, one, training) for number, one in enumerate(settings.rankers)],
+            training=training,
+            validation_sets=[ShardedScores(shards, 1 + number) for number in range(len(sets.validation_sets))],
+            n_features=edges.n_features,
+            n_idle_queries=min(map(sum, zip(*(idle for idle, _ in prepared), strict=True))),
+            can_learn=any(can_learn for _, can_learn in prepared),
+            warnings=tuple(warnings),
+            given_start=sets.has_start,
         )
         super().__init__(settings, without_trees(train_set, settings.recorded), learner, began)
 
