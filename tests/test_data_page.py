@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 
 from helpers.commands import run
-from helpers.paths import ROOT
+from helpers.manual import plain
 
 from lmart.data.feature_names import DOCUMENT_NAMES, LABEL_NAMES, QUERY_NAMES
 from lmart.formats.documents.letor_diagnostics import LARGEST_INDEX
 from lmart.formats.registry import FORMATS
 
-PAGE = (ROOT / "man" / "lmart-data.5").read_text()
-PLAIN = re.sub(r"\\f.", "", PAGE.replace("\\-", "-"))
+PLAIN = plain("lmart-data.5")
 
 
 def test_the_two_examples_are_the_same_data() -> None:

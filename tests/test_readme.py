@@ -14,12 +14,13 @@ from typing import Any
 
 import pytest
 from helpers.commands import HAS_DASK, run, run_lines
+from helpers.manual import plain, section
 from helpers.paths import ROOT, SAMPLE
 
 from lmart.settings import OBJECTIVES
 
 TEXT = (ROOT / "README.md").read_text("ascii")
-PAGES = {name: (ROOT / "man" / f"lmart-{name}.7").read_text("ascii") for name in ("tutorial", "python", "cluster")}
+PAGES = ("tutorial", "python", "cluster")
 
 
 def blocks(kind: str) -> list[str]:
@@ -29,10 +30,7 @@ def blocks(kind: str) -> list[str]:
 
 def page_blocks(page: str) -> list[str]:
     """The blocks of a manual page that are not filled, as they are read."""
-    found = re.findall(r"^\.nf\n(.*?)^\.fi$", PAGES[page], re.MULTILINE | re.DOTALL)
-    for escape, shown in ((r"\-", "-"), (r"\(aq", "'"), (r"\(ga", "`"), (r"\e", "\\")):
-        found = [block.replace(escape, shown) for block in found]
-    return found
+    return re.findall(r"^\.nf\n(.*?)^\.fi$", plain(f"lmart-{page}.7"), re.MULTILINE | re.DOTALL)
 
 
 def lines_of(found: list[str]) -> Iterator[str]:
@@ -167,5 +165,5 @@ def test_ci_can_be_run() -> None:
 
 
 def test_every_objective_is_explained() -> None:
-    section = PAGES["tutorial"].partition(".SH OBJECTIVES")[2].partition("\n.SH ")[0]
-    assert re.findall(r"^\.TP\n\.B ([a-z]+)$", section, re.MULTILINE) == list(OBJECTIVES)
+    explained = section("lmart-tutorial.7", "OBJECTIVES")
+    assert re.findall(r"^\.TP\n\.B ([a-z]+)$", explained, re.MULTILINE) == list(OBJECTIVES)

@@ -21,15 +21,7 @@ from lmart.formats.format_records import DataReader, DataWriter, Format
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import DATA_FORMATS, FORMATS, MODEL_FORMATS, OWN, AnyFormat, format_of_name
 
-HELP = """Convert SRC to DST: data to data, or a model to a model; '-' is standard input or output.
-
-\f
-Numbers are written in the shortest form that reads back equal. Labels, query ids and document ids are kept where
-SRC has them. LETOR text has numbers for features, not names: columns with names get the numbers from 1 up.
-TREC qrels have labels and ids alone.
-A model keeps its features by index or name, and every comparison exactly where the format allows it; what could
-differ is told as a warning (lmart-convert(1) has the table). Converting a model to its own format checks and
-normalises it."""
+HELP = """Convert SRC to DST: data to data, or a model to a model; '-' is standard input or output."""
 
 EPILOG = """\b
 Examples:

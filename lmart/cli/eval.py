@@ -9,9 +9,9 @@ import click
 from lmart.cli.compiling import compile_ahead
 from lmart.cli.eval_request import EvalInputs, EvalOutput, MeasureOptions, check_usage
 from lmart.cli.options.choice import Choice
-from lmart.cli.options.cluster import CLUSTER_NEEDS, ClusterOptions, cluster_options
+from lmart.cli.options.cluster import ClusterOptions, cluster_options
 from lmart.cli.options.common import definitions, quiet_option, strict_option, thread_count, threads_option
-from lmart.cli.options.conventions import WITHOUT_EMPTY, convention_options
+from lmart.cli.options.conventions import convention_options
 from lmart.cli.options.data import data_options
 from lmart.cli.options.packed import packed
 from lmart.cli.options.statistics import StatisticsOptions, statistics_options
@@ -26,35 +26,12 @@ DEFAULT_METRICS = "ndcg@1,ndcg@3,ndcg@5,ndcg@10,map,mrr"
 
 HELP = """Measure how well models, scores from elsewhere or TREC runs rank judged queries.
 
-The report goes to standard output: the mean of each measure over the queries, with the conventions it depends on.
-Higher scores rank first; a document is relevant when its label is above 0; ranks count from 1. The measures, in which k
-is any number from 1; without [@k] the whole list counts:
+The report goes to standard output: the mean of each measure over the queries, and the conventions that it depends on.
+Higher scores rank first; a document is relevant if its label is above 0; ranks count from 1. In these measures k is a
+number from 1; without [@k] the whole list counts:
 
 \b
-{measures}
-
-\f
-Several models and files of scores, or several runs, are measured side by side, over data that is read once. Queries and
-documents of runs are found by their ids; documents of equal score then stand by document id, the last first, unless
---ties or --like says otherwise.
-
-A level of relevance goes in brackets, as in p@5(rel=2) and map(rel=2). Queries without a relevant document count as
---empty says in every measure but {without_empty}. Equations, sources and the conventions of other tools (--like) are in
-lmart-measures(7).
-
-Each mean has a bootstrap interval. Of several systems the first is what the others are compared with, query by query:
-the difference of the means with its interval, wins and losses, p values of paired tests, and the queries that gained
-and lost most; lmart-measures(7) says how. The same --seed gives the same digits for any number of threads.
-
-With --dask the workers of a Dask cluster measure the queries (pip install distributed): dask scheduler and dask
-worker start one, local:N is one for the time of the command. The output has the bytes of one process over the same
-files in the same order, whatever the number of workers. Workers read the files from storage that they share, at the
-same path for all of them. Names may be patterns in quotes, and a worker looks for the files. The files of a pattern are
-taken in the order of their names, character by character. The files of --data are parts of one data set, each read by
-one thread of a worker, which keeps labels and scores of the part but no features; rows of a query are in one file.
---scores and --weights are patterns too: one file with each part. Models and --by are read by this process, which gets
-the measures of each query, and no rows. {cluster_needs} --qrels, --run, --query-sizes, --group-by-qid and standard
-input for what workers read do not go with --dask."""
+{measures}"""
 
 EPILOG = """\b
 Examples:
@@ -88,7 +65,7 @@ def _names(kind: type[EvalInputs | MeasureOptions | EvalOutput]) -> list[str]:
     "eval",
     cls=SystemsCommand,
     many=("--data", "--model", "-m", "--scores", "--run"),
-    help=HELP.format(cluster_needs=CLUSTER_NEEDS, measures=_measures_help(), without_empty=WITHOUT_EMPTY),
+    help=HELP.format(measures=_measures_help()),
     epilog=EPILOG,
     short_help="Measure rankings.",
 )

@@ -11,7 +11,7 @@ import click
 from lmart.cli.compiling import compile_ahead
 from lmart.cli.help.command import HelpfulCommand
 from lmart.cli.options.choice import Choice
-from lmart.cli.options.cluster import CLUSTER_NEEDS, ClusterOptions, cluster_options
+from lmart.cli.options.cluster import ClusterOptions, cluster_options
 from lmart.cli.options.common import quiet_option, strict_option, thread_count, threads_option
 from lmart.cli.options.data import data_options, refuse_two_standard_inputs
 from lmart.cli.options.packed import packed
@@ -31,30 +31,8 @@ if TYPE_CHECKING:
 
 HELP = """Score each row of --data with a model, in the order of the rows.
 
-Scores are unbounded numbers, and only comparable within a query: higher ranks first, and rows with equal scores
-keep their order. Labels and query ids may be missing.
-\f
-Rows are read, scored and written block by block, so that
-the data may be larger than memory or come from a pipe; every format but scores holds the rows of one query, or
-with --group-by-qid all of them. A feature that a row does not name counts as it did in training (--absent);
-a column of the model that a table lacks counts so too, with a warning. Features that the model does not know are
-left out, with a warning; of tables only the model's columns and the ids are looked at. Labels are not judged: they
-may be empty, -1, ? or nan.
-
---explain and --why take scores apart: each feature's contribution is its Shapley value (exact path-dependent
-TreeSHAP), and base is the mean score of the documents that the model was trained on.
-
-With --dask the workers of a Dask cluster score (pip install distributed), and write one file of scores for each file
-of data. --data may be a pattern in quotes, found where the workers are, which need storage they share at the same
-path; the * of --out stands for the name of each file without .gz or .zst and the ending of its format (part-03 of
-part-03.svm.gz). Each file has the bytes that this process alone would write for that part. A worker reads and writes
-one part for each of its threads at a time, block by block, so the data may be much larger than the memory of all
-workers; this process reads the model, and of the data it holds one number a query. All files appear together when the
-last part is scored; when a worker is lost, a part is damaged or the work is interrupted, nothing is written; only a
-command that is killed outright (SIGKILL) leaves finished parts as hidden files .NAME.*.tmp, until the workers end.
-Rows of a query are in one file: a query in two of them is refused, unless --group-by-qid is given with --format
-scores. Warnings are about all parts together: a column that some part has is not missing. {cluster_needs} --why,
---query-sizes and standard input and output do not go with --dask."""
+Scores are unbounded numbers, and comparable only within a query: higher ranks first, and rows of equal score keep
+their order. Labels and query ids may be missing."""
 
 EPILOG = """\b
 Examples:
@@ -77,7 +55,7 @@ def _tag(context: click.Context, parameter: click.Parameter, value: str) -> str:
     "predict",
     cls=HelpfulCommand,
     short_help="Score rows with a model.",
-    help=HELP.format(cluster_needs=CLUSTER_NEEDS),
+    help=HELP,
     epilog=EPILOG,
 )
 @click.option(

@@ -106,20 +106,20 @@ class ShowRequest:
 @quiet_option
 @packed("request", ShowRequest, [one.name for one in fields(ShowRequest)])
 def command(request: ShowRequest, read_options: ReadOptions, threads: int | None, quiet: int) -> None:
-    """Show what is in a model of any format that lmart reads, or how the run went that a --report tells of.
+    """Show what is in a model of any format that lmart reads, or how a training run with --report went.
 
-    Of a model: its rankers, trees, leaves and depth, the features that trees split on, the settings that differ from
-    the defaults, and the importance of features. Gain is the share of the split gain that a feature has, within each
-    ranker, as a mean over the rankers (gains of objectives have different scales); splits are the nodes that split on
-    it. With --data it is also the mean absolute contribution of the feature to the scores of those rows, which all
-    features can be compared by; contributions are those of lmart predict --explain. A model that does not say what its
-    splits gained, as those of RankLib and others, has counts only.
+    For a model it prints rankers, trees, leaves and depth, the features that trees split on, the settings that differ
+    from the defaults, and the importance of features: splits is the number of nodes that split on a feature; gain is
+    its share of the split gain, as a mean over the rankers (gains of objectives have different scales). A model that
+    does not record its split gains, such as those of RankLib, has only splits. With --data you also see the mean
+    absolute contribution of each feature to the scores of those rows, as in lmart predict --explain; you can compare
+    all features by it.
 
-    Of a report of lmart train: the data, the measures, the settings, seconds and warnings, the learning curve of each
-    ranker on each data set, and the importance of features.
+    For a report of lmart train it prints the data, the measures, the settings, seconds and warnings, the learning curve
+    of each ranker on each data set, and the importance of features.
 
-    On a terminal the text is as wide as the terminal: names are shortened, never numbers. Through a pipe it is the same
-    anywhere, and nothing is shortened.
+    On a terminal the text is as wide as the terminal: names are shortened, never numbers. Through a pipe it is always
+    the same, and nothing is shortened.
     """
     request.check_usage(read_options)
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.commands import run
+from helpers.manual import keys
 from helpers.paths import SAMPLE
 
-from lmart.cli.show_keys import KEYS
 from lmart.cli.terminal import eval_report, layout
 from lmart.formats.models.model_files import read_model, write_model
 from lmart.model import load
@@ -204,12 +204,13 @@ def paths(value: object, at: str = "") -> set[str]:
 
 
 def test_every_key_is_documented(folder: Path, tmp_path: Path) -> None:
-    model, data = folder / "model.json", SAMPLE / "test.svm"
-    assert paths(as_json(model, "--data", data)) - {"kind", "file"} == set(KEYS["model"])
-    assert paths(as_json(model, "--tree", "1")) - {"kind", "file"} == set(KEYS["tree"]) - {"nodes[].bounds"}
+    model, data, documented = folder / "model.json", SAMPLE / "test.svm", keys("lmart-show.1", "JSON")
+    assert paths(as_json(model, "--data", data)) - {"kind", "file"} == set(documented["Keys of a model"])
+    of_tree = set(documented["Keys of a tree"]) - {"nodes[].bounds"}
+    assert paths(as_json(model, "--tree", "1")) - {"kind", "file"} == of_tree
     report = json.loads((folder / "run.json").read_text())
     (tmp_path / "run.json").write_text(json.dumps({**report, "cross_validation": {}, "tuning": {}}))
-    assert paths(as_json(tmp_path / "run.json")) - {"kind", "file"} == set(KEYS["report"])
+    assert paths(as_json(tmp_path / "run.json")) - {"kind", "file"} == set(documented["Keys of a report"])
 
 
 @pytest.mark.parametrize(

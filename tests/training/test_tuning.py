@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 from helpers.commands import run, start
+from helpers.manual import plain
 from helpers.training_runs import fit, learnable, refused
 
-from lmart.manpages import pages
 from lmart.settings import TrainSettings
 from lmart.training.search_space import DIMENSIONS, dimensions
 from lmart.training.tuning import Trial, best_of, propose
@@ -307,7 +307,7 @@ def test_ranges_are_inside_those_of_the_settings() -> None:
 
 
 def test_the_manual_names_all_that_is_searched() -> None:
-    page = " ".join(pages()["lmart-train.1"].replace("\\-", "-").split())
+    page = " ".join(plain("lmart-train.1").split())
     told = page.partition("--tune searches ")[2].partition(", as far")[0]
     assert told.replace(" and ", ", ").split(", ") == [one.name.replace("_", "-") for one in DIMENSIONS]
 

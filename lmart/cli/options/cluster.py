@@ -14,10 +14,6 @@ from lmart.distributed.addresses import Address
 from lmart.errors import quote
 
 MOST_PROCESSES = 1024
-CLUSTER_NEEDS = """Workers and their scheduler need the versions of lmart, numba and numpy of this process, workers
-the very code of its lmart too, and connections from it. Messages name files as workers see them. A worker that is lost
-ends the command, with nothing written. Whoever reaches a scheduler can run programs on it: protect it with TLS
-(--dask-security) or a network of its own; that of local:N listens on 127.0.0.1."""
 _SCHEDULER = re.compile(r"(tcp|tls|ws|wss)://[^/\s]+:\d+/?")
 
 

@@ -6,16 +6,30 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
-from helpers.commands import run
+from helpers.commands import run, run_lines
+from helpers.manual import keys, section
 from helpers.paths import SAMPLE
 
-from lmart.cli.terminal.report_keys import KEYS
+from lmart.manpages import example_lines
 from lmart.settings import options
 
-DOCUMENTED = {key.path: key for key in KEYS}
+
+class Key(NamedTuple):
+    """One key as the page has it: in some reports, or in every report."""
+
+    holds: str
+    meaning: str
+    everywhere: bool
+
+
+DOCUMENTED = {
+    term.split(maxsplit=1)[0]: Key(term.partition("(")[2].removesuffix(")"), meaning, title == "In every report")
+    for title, entries in keys("lmart-report.5", "KEYS").items()
+    for term, meaning in entries.items()
+}
 FREE = ("settings.", "importance.", "position_bias.", "tuning.trials[].values.")  # whose keys are names of something
 
 
@@ -73,11 +87,9 @@ def test_every_key_is_documented_and_every_documented_key_occurs(reports: list[d
 
 
 def test_keys_of_all_reports_are_in_all(reports: list[dict[str, Any]]) -> None:
-    for key in KEYS:
-        if not key.when:
-            assert all(key.path in dict(paths(report)) for report in reports if report["rounds"]), key.path
-        else:
-            assert not all(key.path in dict(paths(report)) for report in reports), key.path
+    for path, key in DOCUMENTED.items():
+        found = [path in dict(paths(report)) for report in reports if report["rounds"]]
+        assert all(found) == key.everywhere, path
 
 
 KINDS = {
@@ -108,15 +120,13 @@ def test_settings_are_the_options(reports: list[dict[str, Any]]) -> None:
 
 
 def test_options_that_are_named_exist() -> None:
-    known = set(re.findall(r"--[a-z-]+", run("train", "--help").stdout)) | {"-qq"}
-    for key in KEYS:
-        assert set(re.findall(r"--[a-z-]+", key.meaning + key.when)) <= known, key.path
+    known = set(re.findall(r"--[a-z-]+", run("train", "--help").stdout))
+    assert set(re.findall(r"--[a-z-]+", section("lmart-report.5", "KEYS"))) <= known
 
 
 def test_every_meaning_is_a_sentence() -> None:
-    for key in KEYS:
-        assert key.meaning.endswith(".") and key.meaning[0].isupper(), key.path
-    assert len(DOCUMENTED) == len(KEYS)
+    for path, key in DOCUMENTED.items():
+        assert key.meaning.endswith(".") and key.meaning[0].isupper(), path
 
 
 def test_the_report_file_is_where_the_page_says(tmp_path: Path) -> None:
@@ -124,3 +134,9 @@ def test_the_report_file_is_where_the_page_says(tmp_path: Path) -> None:
         "train", "--data", SAMPLE / "train.svm", "--trees", "1", "-o", tmp_path / "m", "--report", tmp_path / "r", "-qq"
     )
     assert json.loads((tmp_path / "r").read_text())["metric"] == "ndcg@10"
+
+
+@pytest.mark.slow
+def test_the_examples_run(tmp_path: Path) -> None:
+    run_lines(example_lines(section("lmart-report.5", "EXAMPLES")), tmp_path)
+    assert (tmp_path / "model.json").read_bytes() == (tmp_path / "again.json").read_bytes()
