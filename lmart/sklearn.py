@@ -215,10 +215,11 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         self, X: object, qid: object = None, group: object = None, needed: bool = True
     ) -> tuple[Any, object]:
         """Return X without the column of queries, and the queries that it or the caller gives."""
-        column, columns = self.query_column, getattr(X, "columns", None)
+        column = self.query_column
         if column is None:
             return X, qid
-        if columns is None or column not in list(columns):
+        columns = column_labels(X, "X")
+        if columns is None or column not in columns:
             if not needed or qid is not None or group is not None:
                 return X, qid
             if columns is None:
@@ -227,14 +228,16 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             raise ArrayError(no_such_column(column, "for the query", [*map(str, columns)], QUERY_NAMES), "X")
         if qid is not None or group is not None:
             raise ArrayError("query_column says the queries already; leave out qid and group")
-        frame = cast(Any, X)
+        if columns.count(column) > 1:
+            raise ArrayError(f"two columns of X are named {quote(column)}, as that of the queries is; rename one")
+        frame, kept = cast(Any, X), [one for one in columns if one != column]
+        scoring = "leave the column out of X and give scoring=lambda ranker, X, y: ranker.score(X, y, qid=qid)"
         try:
-            offsets_of_ids(frame[column], len(frame))
+            offsets_of_ids(frame[column], len(frame), f"sort X and y by it; for permutation_importance {scoring}")
         except ArrayError as fault:
-            what = f"{fault.message.partition('; ')[0]}, in column {quote(column)} of X"
-            scoring = "leave the column out of X and give scoring=lambda ranker, X, y: ranker.score(X, y, qid=qid)"
-            raise ArrayError(f"{what}; sort X and y by it; for permutation_importance {scoring}") from None
-        return frame[[one for one in columns if one != column]], frame[column]
+            what, *advice = fault.message.split("; ", 1)
+            raise ArrayError("; ".join([f"{what}, in column {quote(column)} of X", *advice])) from None
+        return frame.select(kept) if hasattr(frame, "select") else frame[kept], frame[column]
 
     def _validated(self, X: Any, y: object = None) -> tuple[Any, Sequence[str] | None, Any]:
         """Return X, labels of its columns if it says others, and, in `fit`, y, as scikit-learn checks them.

@@ -159,6 +159,24 @@ def test_a_column_of_queries_that_is_not_there() -> None:
         make_pipeline(StandardScaler(), LambdaMARTRanker(**FEW, query_column="q__qid")).fit(frame, Y)
 
 
+def test_a_column_of_queries_in_any_table() -> None:
+    pd, pa, pl = map(pytest.importorskip, ("pandas", "pyarrow", "polars"))
+    frame = pd.DataFrame(X[:, :2], columns=["a", "b"]).assign(query=QID)
+    ranker = LambdaMARTRanker(**FEW, query_column="query")
+    scores = ranker.fit(frame, Y).predict(frame).tolist()
+    for table in (pa.Table.from_pandas(frame), pl.DataFrame(frame)):
+        assert ranker.fit(table, Y).predict(table).tolist() == scores
+    with pytest.raises(ValueError, match="the columns are 'a', 'b', 'query'"):
+        LambdaMARTRanker(query_column="session").fit(pa.Table.from_pandas(frame), Y)
+    with pytest.raises(ValueError, match="X is a LazyFrame, not computed yet"):
+        ranker.fit(pl.DataFrame(frame).lazy(), Y)
+    with pytest.raises(ValueError, match="two columns of X are named 'query'"):
+        ranker.fit(pd.concat([frame, frame[["query"]]], axis=1), Y)
+    missing = frame.assign(query=[*QID[:-1].astype(object), None])
+    with pytest.raises(ValueError, match=r"is missing, in column 'query' of X; give every row the id of its query$"):
+        ranker.fit(missing, Y)
+
+
 def test_permutation_importance_needs_queries_that_are_not_shuffled() -> None:
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(X[:, :2], columns=["a", "b"]).assign(qid=QID)

@@ -57,7 +57,8 @@ def features_of(features: Any, what: str = "X", feature_names: Sequence[object] 
     refuse_path(features, what)
     own = column_labels(features, what)
     labels: Sequence[object] | None = own
-    features = _as_sparse(features)
+    if own is not None:
+        features = _as_sparse(features)
     if _is_sparse(features):
         rows, m = _sparse_rows(features, what)
         read: Callable[[Int64Array], Rows] = partial(_take_columns, rows, m)
@@ -193,7 +194,7 @@ def _reader_of_frame(frame: Any, labels: Sequence[Hashable], what: str) -> Calla
     @cache
     def column(place: int) -> Callable[[int, int], npt.NDArray[Any]]:
         name = f"column {quote(str(labels[place]))}"
-        found = _numbers_of_column(frame[labels[place]], name)
+        found = _numbers_of_column(_column_at(frame, labels, place), name)
         if found.shape != (n,):
             raise ArrayError(f"{name} of {what} has the shape {found.shape}; give one number for each row")
         if isinstance(found, np.ndarray):
@@ -212,6 +213,15 @@ def _reader_of_frame(frame: Any, labels: Sequence[Hashable], what: str) -> Calla
         return DensePieces(n, len(columns), numbers)
 
     return read
+
+
+def _column_at(frame: Any, labels: Sequence[Hashable], place: int) -> Any:
+    """Return a column of a DataFrame by its place where that can be asked for: a label may repeat, or be a function."""
+    if hasattr(frame, "iloc"):  # pandas
+        return frame.iloc[:, place]
+    if hasattr(frame, "column"):  # pyarrow
+        return frame.column(place)
+    return frame[labels[place]]
 
 
 def _numbers_of_column(column: Any, what: str) -> Any:
@@ -237,6 +247,8 @@ def _as_sparse(features: Any) -> Any:
     types = list(getattr(features, "dtypes", ()))
     if not types or any(getattr(dtype, "fill_value", None) != 0 for dtype in types):
         return features
+    if len(set(types)) > 1:  # of which pandas may make objects, which SciPy does not take
+        features = features.astype(type(types[0])(np.float64, 0.0))
     return features.sparse.to_coo()
 
 

@@ -36,6 +36,8 @@ def array_of(values: Any, what: str) -> npt.NDArray[Any]:
             values = values.to_numpy()
         except ValueError:  # an Array of pyarrow with texts, nulls or bools
             values = values.to_numpy(zero_copy_only=False)
+        except Exception as fault:  # of polars, by classes of its own
+            raise ArrayError(f"{what} cannot be an array: {fault}") from None
     try:
         if isinstance(values, list | tuple) and is_masked(values):  # NumPy loses the mask of a part
             parts = [np.ma.getdata(part) if isinstance(part, np.ma.MaskedArray) else part for part in values]

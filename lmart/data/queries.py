@@ -13,14 +13,16 @@ from lmart.array_types import Int64Array
 from lmart.data.python_values import cells_of
 from lmart.errors import ArrayError, counted, quote
 
+_SORT = "rows of a query must be adjacent: sort everything by qid, order = numpy.argsort(qid, kind='stable')"
 _MISSING = ("NoneType", "NAType", "NaTType", "MaskedConstant")  # types of what stands for no id
 
 
-def offsets_of_ids(qid: object, n: int) -> tuple[Int64Array, list[str]]:
+def offsets_of_ids(qid: object, n: int, how_to_sort: str = _SORT) -> tuple[Int64Array, list[str]]:
     """Return where the rows of each query start, and the end, int64[n_queries + 1], and the query ids as text.
 
-    qid : n ids, equal for rows of one query, which must be adjacent: numbers, texts or anything that can be hashed
-    n   : number of rows
+    qid         : n ids, equal for rows of one query, which must be adjacent: numbers, texts or what can be hashed
+    n           : number of rows
+    how_to_sort : the advice when a query comes back
 
     ArrayError names the rows when there are others than n, one is missing, or a query comes back.
     """
@@ -44,8 +46,7 @@ def offsets_of_ids(qid: object, n: int) -> tuple[Int64Array, list[str]]:
             raise ArrayError(f"qid of row {start} (from 0) is missing; give every row the id of its query")
         if before != start:
             what = f"query {quote(str(one))} begins in row {before} and comes back in row {start} (from 0)"
-            advice = "order = numpy.argsort(qid, kind='stable')"
-            raise ArrayError(f"{what}; rows of a query must be adjacent: sort everything by qid, {advice}")
+            raise ArrayError(f"{what}; {how_to_sort}")
     return np.concatenate([starts, [n]]).astype(np.int64), [str(one) for one in first_rows]
 
 
@@ -79,7 +80,8 @@ def offsets_of_sizes(group: object, n: int) -> Int64Array:
     """
     sizes = cells_of(group, "group")
     if len(sizes) and sizes.dtype.kind not in "iu":
-        raise ArrayError(f"group holds {quote(str(sizes[0]))}; give the number of rows of each query as whole numbers")
+        wrong = next((one for one in sizes.tolist() if type(one) is not int), sizes[0])
+        raise ArrayError(f"group holds {quote(str(wrong))}; give the number of rows of each query as whole numbers")
     if len(sizes) and sizes.min() < 1:
         at = int(np.argmax(sizes < 1))
         raise ArrayError(f"entry {at} (from 0) of group is {sizes[at]}; a query has at least one row")

@@ -18,7 +18,7 @@ from lmart.strict_json import NotStrict, strict_json
 MODEL = "lmart"  # "format" of a model file
 LARGEST = 1 << 30  # bytes; models hold their trees besides
 COMMAND = ["lmart", "train"]
-GIVE = 'give a model, a --report, a --tune-file, or JSON such as {"trees": 300}'
+GIVE = "give a model, a --report, a --tune-file, a command line 'lmart train ...', or JSON such as {\"trees\": 300}"
 
 
 @dataclass(frozen=True)

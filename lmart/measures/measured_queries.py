@@ -195,7 +195,7 @@ def scaled_weights(weights: Float64Array, query_offsets: Int64Array) -> ScaledWe
     if bad.any():
         i = int(np.argmax(bad))
         raise DataError(f"weight {i + 1} is {float(weights[i])!r}; use finite numbers from 0 up")
-    exponent = -int(np.frexp(weights.max(initial=0.0))[1])
+    exponent = min(1023, -int(np.frexp(weights.max(initial=0.0))[1]))  # 2.0**1024 is inf
     scaled, one = np.ldexp(weights, exponent), float(np.ldexp(1.0, exponent))
     if len(weights) != n_queries:
         scaled = query_sums(scaled, query_offsets) / np.maximum(np.diff(query_offsets), 1)

@@ -84,3 +84,30 @@ def test_a_matrix_of_scipy_is_checked_before_scipy_converts_it(kind: str) -> Non
             part[1] = 10**6
         with pytest.raises(ArrayError, match="no sound sparse matrix"):
             features_of(matrix)
+
+
+def test_columns_of_a_frame_are_read_by_their_places() -> None:
+    pd, pa = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    rows = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    odd = pd.Index([slice(0, 1), len, "c"], dtype=object)
+    twice = pa.Table.from_arrays(list(map(pa.array, rows.T)), names=["a", "a", "b"])
+    frames = [(pd.DataFrame(rows, columns=odd), None), (pd.DataFrame(rows, columns=list("aab")), ["x", "y", "z"])]
+    for frame, names in [*frames, (twice, ["x", "y", "z"]), (twice.to_batches()[0], ["x", "y", "z"])]:
+        read = features_of(frame, feature_names=names).read(np.array([1, 2])).between(0, 2)
+        assert read.values.tolist() == [2.0, 3.0, 5.0, 6.0]
+
+
+def test_sparse_frames_of_several_types_are_one_matrix() -> None:
+    pd = pytest.importorskip("pandas")
+    cells = {"a": np.array([0, 3]), "b": np.array([True, False]), "c": np.array([0.0, 0.5])}
+    frame = pd.DataFrame(
+        {name: pd.arrays.SparseArray(some, fill_value=some.dtype.type()) for name, some in cells.items()}
+    )
+    read = features_of(frame).read(np.arange(3)).between(0, 2)
+    assert (read.offsets.tolist(), read.columns.tolist(), read.values.tolist()) == ([0, 1, 3], [1, 0, 2], [1, 3, 0.5])
+
+
+def test_a_series_is_no_frame() -> None:
+    pd = pytest.importorskip("pandas")
+    with pytest.raises(ArrayError, match="X has 1 dimension; give rows x columns"):
+        features_of(pd.Series([1.0, 2.0]))

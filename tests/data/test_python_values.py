@@ -70,3 +70,9 @@ def test_everything_beside_x_refuses_masked_entries(name: str) -> None:
     hidden: Any = np.ma.array(given[name], mask=[True, *[False] * (len(given[name]) - 1)])
     with pytest.raises(ArrayError, match=rf"entry 0 \(from 0\) of {name} is masked"):
         lmart.Dataset([[1.0], [2.0], [3.0]], **given | {name: hidden})
+
+
+def test_columns_that_numpy_has_no_type_for_are_refused() -> None:
+    pl = pytest.importorskip("polars")
+    with pytest.raises(ArrayError, match="y cannot be an array: cannot convert i128"):
+        as_floats(pl.Series([1, 2], dtype=pl.Int128), "y")

@@ -56,6 +56,7 @@ def test_sizes() -> None:
         ([3, 0], r"entry 1 \(from 0\) of group is 0; a query has at least one row"),
         ([1.5, 1.5], "group holds '1.5'; give the number of rows"),
         (["a"], "group holds 'a'"),
+        (np.array([2, None], object), "group holds 'None'"),
         ([2**62, 2**62, 2**62, 2**62 + 3], "group adds up to 18,446,744,073,709,551,619 rows"),
         (np.array([2**64 - 1, 4], np.uint64), "group adds up to 18,446,744,073,709,551,619 rows"),
         (np.array([-1, 4], np.int8), r"entry 0 \(from 0\) of group is -1"),

@@ -74,3 +74,8 @@ def test_a_weight_of_one_is_scaled_as_the_others_are() -> None:
     by_row = scaled_weights(np.array([1.0, 3.0, 2.0]), np.array([0, 2, 3]))
     assert by_row.per_query.tolist() == [0.5, 0.5]
     assert math.isclose(by_row.one, 0.25)
+
+
+def test_the_smallest_weights_are_scaled_to_finite_ones() -> None:
+    scaled = scaled_weights(np.full(2, 5e-324), np.array([0, 1, 2]))
+    assert scaled.per_query.tolist() == [2.0**-51] * 2 and scaled.one == 2.0**1023

@@ -109,6 +109,7 @@ def test_wrong_settings_are_one_line_with_file_and_key(tmp_path: Path, content: 
         (b'{"trees": 3, "trees": 4}', ": is JSON that cannot be read: the key 'trees' is given twice; give a model"),
         (b'{"learning_rate": NaN}', ": is JSON that cannot be read: 'NaN' is no JSON number; give a model"),
         (b'{"seed": ' + b"9" * 5000 + b"}", ": is JSON that cannot be read: a number is too long; give a model"),
+        (b"--trees 5\n", ":1: is no JSON (expecting value); give a model, a --report, a --tune-file, a command line"),
         (
             b"lmart train --trees '5",
             ": the command line 'lmart train --trees '5' cannot be read: no closing",
