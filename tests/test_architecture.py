@@ -106,7 +106,7 @@ def test_names_of_measures_objectives_and_trees_are_in_their_records() -> None:
     from lmart.settings import OBJECTIVES, TREE_FORMS
 
     keys = {("measures/measured_queries.py", "err"), ("cli/terminal/train_report.py", "err")}
-    label = ("cli/terminal/eval_report.py", "err")
+    label = ("cli/terminal/eval.py", "err")
     of_ranklib = {("formats/models/ranklib.py", name) for name in ("lambdamart", "ranknet")}  # its names of its rankers
     records = {"settings/kinds.py", "measures/kinds.py"}
     records |= {"settings/recipe.py", "training/search_space.py"}  # tables of combinations

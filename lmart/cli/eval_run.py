@@ -13,8 +13,7 @@ from lmart.cli.eval_systems import EvalJob, evaluate_data
 from lmart.cli.options.cluster import ClusterOptions
 from lmart.cli.options.statistics import StatisticsOptions
 from lmart.cli.signals import flush_output
-from lmart.cli.terminal.comparison_table import print_comparisons
-from lmart.cli.terminal.eval_report import print_result
+from lmart.cli.terminal.eval import print_comparisons, print_result
 from lmart.formats.results.query_measures import per_query_lines
 from lmart.measures.system_evaluation import EvaluationResult
 from lmart.measures.system_statistics import SystemStatistics, statistics_of

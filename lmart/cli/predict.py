@@ -217,7 +217,7 @@ def _predict(
     compile_ahead("predict", count)
     with WorkerPool(count) as pool, open_rows(data, read_options, pool) as reader:
         if output.why is not None and explainer is not None:
-            from lmart.cli.terminal.explain_report import print_why
+            from lmart.cli.terminal.explain import print_why
 
             print_why(output.why, scorer, explainer, matcher, reader, pool, read_options.group_by_qid, strict)
         else:

@@ -15,7 +15,7 @@ from helpers.evaluation import call, close, measured, refused, strict, write
 from helpers.paths import ROOT, SAMPLE, TESTS
 
 from lmart.cli.main import main
-from lmart.cli.terminal import eval_report
+from lmart.cli.terminal import layout
 
 GOLDEN = TESTS / "golden"
 
@@ -110,7 +110,7 @@ def test_per_query_output_is_checked_first_and_appears_whole() -> None:
 
 @pytest.mark.parametrize("columns", [30, 40, 80])
 def test_a_terminal_gets_lines_that_fit(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
-    monkeypatch.setattr(eval_report, "is_terminal", lambda: True)
+    monkeypatch.setattr(layout, "is_terminal", lambda: True)
     monkeypatch.setenv("COLUMNS", str(columns))
     shown = click.unstyle(call(*write("0 1 / 0 0"), "--metric", "ndcg@10,mrr").stdout)
     assert {"queries", "measure", "mean", "interval", "ndcg@10", "0.315465", "0.0000..0.6309"} <= set(shown.split())
@@ -125,9 +125,9 @@ def test_a_terminal_that_wants_no_colour_gets_plain_lines(
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    assert eval_report.is_terminal()
+    assert layout.is_terminal()
     monkeypatch.setenv(name, value)
-    assert not eval_report.is_terminal()
+    assert not layout.is_terminal()
 
 
 # ---- inputs

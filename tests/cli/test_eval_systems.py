@@ -12,7 +12,7 @@ import pytest
 from helpers.commands import run
 from helpers.evaluation import call, close, measured, refused, strict, write
 
-from lmart.cli.terminal import eval_report
+from lmart.cli.terminal import layout
 
 pytestmark = pytest.mark.usefixtures("in_folder")
 
@@ -97,7 +97,7 @@ def test_a_pipe_gets_a_column_a_system_whatever_the_width(monkeypatch: pytest.Mo
 def test_a_terminal_gets_a_table_that_fits_and_whole_numbers(
     n: int, width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(eval_report, "is_terminal", lambda: True)
+    monkeypatch.setattr(layout, "is_terminal", lambda: True)
     monkeypatch.setenv("COLUMNS", str(width))
     given = write("2 0 1 / 1 0", [3.0, 2.0, 1.0, 2.0, 1.0])[:2]
     for i in range(n):

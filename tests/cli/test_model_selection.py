@@ -14,7 +14,8 @@ from helpers.training_runs import SMALL, Run, evaluated, fit, learnable, refused
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmart.cli.terminal import table
+from lmart.cli.terminal.layout import Sheet
+from lmart.cli.terminal.model_selection_report import table_lines
 from lmart.data.dataset import RankingDataset, SparseRows, select_queries
 from lmart.training.cross_validation import assign_folds
 
@@ -139,25 +140,17 @@ def test_results_go_beside_an_output_on_standard_output() -> None:
     assert run("train", "--data", "d.svm", *SMALL, "--folds", "2", "--oof", "-", "-q").stderr == ""
 
 
-def test_a_narrow_terminal_cuts_no_number(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(table, "is_terminal", lambda: True)
-    monkeypatch.setenv("COLUMNS", "20")
+def test_a_narrow_terminal_cuts_no_number() -> None:
     numbers = [f"0.12345678{digit}" for digit in range(5)]
-    table.print_table(["measure"] * 5, [numbers])
-    shown = capsys.readouterr().out
-    assert all(number in shown for number in numbers)
-    assert max(map(len, shown.splitlines())) <= 27  # two columns are the fewest
+    lines = table_lines(["fold", *["measure"] * 5], [["1", *numbers]], Sheet(20))
+    assert all(number in "\n".join(lines) for number in numbers)
+    assert max(map(len, lines)) <= 20
 
 
-def test_a_table_that_is_too_wide_stands_in_blocks(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(table, "is_terminal", lambda: True)
-    monkeypatch.setenv("COLUMNS", "40")
+def test_a_table_that_is_too_wide_stands_in_blocks() -> None:
     names = ["trial", "ndcg@10", "learning-rate", "leaves", "truncation", "l2"]
     rows = [["1", "0.123456", "0.05", "31", "30", "0.0"], ["* 2", "0.223456", "0.15", "8", "10", "86.3"]]
-    table.print_table(names, rows)
-    lines = capsys.readouterr().out.splitlines()
+    lines = table_lines(names, rows, Sheet(40))
     assert max(map(len, lines)) <= 40
     words = " ".join(lines).split()
     assert all(word in words for word in (*names, *rows[0], "0.223456", "86.3"))

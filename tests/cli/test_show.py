@@ -13,7 +13,7 @@ from helpers.commands import run
 from helpers.manual import keys
 from helpers.paths import SAMPLE
 
-from lmart.cli.terminal import eval_report, layout
+from lmart.cli.terminal import layout
 from lmart.formats.models.model_files import read_model, write_model
 from lmart.model import load
 from lmart.scoring.ensemble import Ensemble, Tree
@@ -324,7 +324,7 @@ def test_narrow_terminals_shorten_names_and_no_number(
     write_model(long_names(), str(path))
     asked: list[list[str | Path]] = [[folder / "model.json"], [folder / "run.json"], [path], [path, "--tree", "1"]]
     plain = [shown(*one) for one in asked]
-    monkeypatch.setattr(eval_report, "is_terminal", lambda: True)
+    monkeypatch.setattr(layout, "is_terminal", lambda: True)
     monkeypatch.setenv("COLUMNS", str(columns))
     for arguments, whole in zip(asked, plain, strict=True):
         text = re.sub(r"\x1b\[\d+m", "", shown(*arguments))

@@ -1,4 +1,4 @@
-"""Laying out text for standard output: facts, tables, bars and curves, as wide as the terminal.
+"""Text for standard output: facts, tables, bars and curves, as wide as the terminal.
 
 Names are shortened, numbers never. Off a terminal the text is the same anywhere: ASCII, and nothing is shortened.
 """
@@ -10,13 +10,14 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import click
 
-from lmart.cli.terminal import eval_report
+from lmart.cli.terminal.console import takes_colours
 
+NOT_DEFINED = "n/a"
 GAP = 2  # blanks between columns
 SHORTEST_NAME = 10  # to which names are cut on a narrow terminal
 LONGEST_BAR, SHORTEST_BAR = 24, 4
@@ -25,6 +26,7 @@ BAR = ("#", "█")
 PARTS_OF_BAR = "▏▎▍▌▋▊▉"
 NUMBER = re.compile(r"[-+]?[0-9.,e+-]+[;:]?")
 LEVELS = (".:-=+*%#", "▁▂▃▄▅▆▇█")
+CUT = ".."  # stands in a name for the characters that are left out
 
 
 @dataclass(frozen=True)
@@ -48,22 +50,34 @@ class Sheet:
         """Return the text faint, where that can be shown."""
         return click.style(text, dim=True) if self.styled else text
 
+    def style(self, text: str, style: str | None) -> str:
+        """Return the text in a style of `Table`, where that can be shown; None: as it is."""
+        if style is None or not self.styled:
+            return text
+        return click.style(text, bold=True) if style == "bold" else click.style(text, fg=style)
+
+
+def is_terminal() -> bool:
+    """Return whether standard output may get colours."""
+    return takes_colours(sys.stdout)
+
 
 def standard_output() -> Sheet:
     """Return the sheet of standard output: a terminal, or a file or pipe, to which the same bytes go anywhere."""
-    if not eval_report.is_terminal():
+    if not is_terminal():
         return Sheet()
     encoding = (getattr(sys.stdout, "encoding", None) or "ascii").lower().replace("-", "")
     return Sheet(max(20, shutil.get_terminal_size().columns), encoding.startswith("utf"), True)
 
 
-def facts(entries: Sequence[tuple[str, str]], sheet: Sheet) -> list[str]:
-    """Return names with their values beside them; a value that is too long goes on below itself.
+def facts(entries: Sequence[tuple[str, str]], sheet: Sheet, least: int = 0) -> list[str]:
+    """Return names with their values beside them; a value that is too long continues below itself.
 
     entries : names and values
-    sheet   : what they are written on
+    sheet   : the output
+    least   : the least width of the names, in columns
     """
-    column = max(map(cells, (name for name, _ in entries)), default=0) + GAP
+    column = max(least, *map(cells, (name for name, _ in entries)), 0) + GAP
     lines = []
     for name, value in entries:
         first, *others = paragraph(value, sheet, column)
@@ -86,31 +100,73 @@ def paragraph(text: str, sheet: Sheet, used: int = 0) -> list[str]:
     return lines or [""]
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]], sheet: Sheet, bars: Sequence[float] = ()) -> list[str]:
-    """Return aligned lines, a header first: names to the left, numbers to the right, and bars where there is room.
+@dataclass(frozen=True)
+class Table:
+    """Cells: names on the left of the first column, numbers on the right of the others.
 
-    header : of the columns, the first one of names
-    rows   : cells
-    sheet  : what they are written on
-    bars   : from 0 to 1, one a row; (): none
+    header : names of the columns; (): there are none
+    rows   : cells, as many in each
+    styles : of cells, by row and column: "bold", "green" or "red", which only a terminal shows
     """
-    widths = [max(map(cells, column)) for column in zip(header, *rows, strict=True)]
-    numbers = sum(widths[1:]) + GAP * (len(widths) - 1)
-    if sheet.width is not None:
-        widths[0] = min(widths[0], max(sheet.width - numbers, SHORTEST_NAME))
-    room = LONGEST_BAR if sheet.width is None else sheet.width - numbers - widths[0] - GAP
-    drawn = [""] * len(rows)
-    if bars and room >= SHORTEST_BAR:
-        drawn = ["  " + bar(share, min(room, LONGEST_BAR), sheet) for share in bars]
-    lines = [sheet.bold(_row(header, widths))]
-    lines += [(_row(row, widths) + end).rstrip() for row, end in zip(rows, drawn, strict=True)]
-    return lines
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    styles: Mapping[tuple[int, int], str] = field(default_factory=dict)
+
+    def widths(self) -> list[int]:
+        """Return how many columns of a terminal each column takes."""
+        lines = [self.header, *self.rows] if self.header else self.rows
+        return [max(map(cells, column)) for column in zip(*lines, strict=True)]
+
+    def lines(self, sheet: Sheet, bars: Sequence[float] = (), least: int = 0) -> list[str]:
+        """Return aligned lines, the header first: names are shortened to fit, and bars follow where there is room.
+
+        sheet : the output
+        bars  : from 0 to 1, one for each row; (): none
+        least : the least width of the first column
+        """
+        widths = self.widths()
+        numbers = sum(widths[1:]) + GAP * (len(widths) - 1)
+        widths[0] = max(widths[0], least)
+        if sheet.width is not None:
+            widths[0] = min(widths[0], max(sheet.width - numbers, SHORTEST_NAME))
+        room = LONGEST_BAR if sheet.width is None else sheet.width - numbers - widths[0] - GAP
+        lines = [sheet.bold(_joined(_aligned(self.header, widths)))] if self.header else []
+        for i, row in enumerate(self.rows):
+            styled = [sheet.style(cell, self.styles.get((i, j))) for j, cell in enumerate(_aligned(row, widths))]
+            if bars and room >= SHORTEST_BAR:
+                styled.append(bar(bars[i], min(room, LONGEST_BAR), sheet))
+            lines.append(_joined(styled))
+        return lines
+
+    def in_width(self, width: int | None) -> list[Table]:
+        """Return tables, each with the first column and as many others as fit.
+
+        width : in columns of a terminal; None: one table as wide as it needs
+        """
+        first, *widths = self.widths()
+        tables: list[Table] = []
+        start = 0
+        while start < len(widths):
+            stop, used = start + 1, first + GAP + widths[start]
+            while stop < len(widths) and (width is None or used + GAP + widths[stop] <= width):
+                used += GAP + widths[stop]
+                stop += 1
+            header, *rows = [[*row[:1], *row[start + 1 : stop + 1]] for row in (self.header, *self.rows)]
+            styles = {(i, j - start): style for (i, j), style in self.styles.items() if start < j <= stop}
+            tables.append(Table(header, rows, styles))
+            start = stop
+        return tables
 
 
-def _row(row: Sequence[str], widths: Sequence[int]) -> str:
-    first = padded(shortened(row[0], widths[0]), widths[0])
+def _aligned(row: Sequence[str], widths: Sequence[int]) -> list[str]:
+    """Return the cells of a row, each as wide as its column."""
     others = (" " * (width - cells(cell)) + cell for cell, width in zip(row[1:], widths[1:], strict=True))
-    return (" " * GAP).join([first, *others])
+    return [padded(shortened(row[0], widths[0]), widths[0]), *others]
+
+
+def _joined(row: Sequence[str]) -> str:
+    return (" " * GAP).join(row).rstrip()
 
 
 def bar(share: float, length: int, sheet: Sheet) -> str:
@@ -191,7 +247,14 @@ def shortened(name: str, room: int) -> str:
     room : in columns
     """
     first, last = name, ""
-    while cells(first) + cells(last) + (3 if len(first) + len(last) < len(name) else 0) > room:
+    while cells(first) + cells(last) + (len(CUT) if len(first) + len(last) < len(name) else 0) > room:
         kept = len(first) + len(last) - 1
         first, last = name[: (kept + 1) // 2], name[len(name) - kept // 2 :]
-    return name if first == name else f"{first}...{last}"
+    return name if first == name else f"{first}{CUT}{last}"
+
+
+def shown(value: float | None) -> str:
+    """Return the mean of a measure as tables show it; None: no query counts."""
+    if value is None:
+        return NOT_DEFINED
+    return f"{value:.6f}" if abs(value) < 1e9 else f"{value:.9g}"

@@ -16,6 +16,7 @@ from lmart.cli.model_selection import SelectedSettings
 from lmart.cli.options.packed import given_on_command_line
 from lmart.cli.options.settings_file import PARAMETER, given_by_file
 from lmart.cli.terminal.console import Console
+from lmart.cli.terminal.layout import Sheet, Table, standard_output
 from lmart.errors import counted
 from lmart.settings import AUTO, TrainSettings, setting
 
@@ -108,14 +109,10 @@ def write_out_of_fold(crossed: CrossValidation, dataset: RankingDataset, out: At
 
 def print_results(selected: SelectedSettings, console: Console, to_output: bool) -> None:
     """Print the tables and the winner's command line: to standard output, or, when that is taken, as notices."""
-    from lmart.cli.terminal.table import print_table, table_lines
 
     def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Print a table."""
-        if to_output:
-            print_table(columns, rows)
-        else:
-            lines(table_lines(columns, rows))
+        lines(table_lines(columns, rows, standard_output() if to_output else Sheet()))
 
     def lines(texts: Sequence[str]) -> None:
         """Print lines."""
@@ -146,6 +143,21 @@ def print_results(selected: SelectedSettings, console: Console, to_output: bool)
             lines(["", f"in all trials: {told}"])
         none_needed = "no settings are better than the initial scores alone"
         lines(["", command_line(selected) if selected.winner.trees else none_needed])
+
+
+def table_lines(columns: Sequence[str], rows: Sequence[Sequence[str]], sheet: Sheet) -> list[str]:
+    """Return a table of numbers, in several blocks where the terminal is narrow.
+
+    columns : their names
+    rows    : cells
+    sheet   : the output
+    """
+    width = max(len(row[0]) for row in (columns, *rows))
+    header, *cells = [[f"{row[0]:>{width}}", *row[1:]] for row in (columns, *rows)]
+    lines: list[str] = []
+    for block in Table(header, cells).in_width(sheet.width):
+        lines += [*([""] if lines else []), *block.lines(sheet)]
+    return lines
 
 
 def _interval(crossed: CrossValidation) -> str:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from lmart.cli.terminal.eval_report import NOT_DEFINED, shown
-from lmart.cli.terminal.layout import Sheet, cells, facts, paragraph, table
+from lmart.cli.terminal.layout import NOT_DEFINED, Sheet, Table, cells, facts, paragraph, shown
 from lmart.errors import counted, input_name, visible
 from lmart.formats.number_text import shortest
 from lmart.formats.registry import OWN
@@ -128,8 +127,9 @@ def _ranker_table(rankers: Sequence[RankerFacts], sheet: Sheet) -> list[str]:
         rows.append(
             [kind, f"{one.trees:,}", numbers, _span(one.fewest, one.most), f"{one.depth:,}", f"{one.split_features:,}"]
         )
-    lines = table(header, rows, sheet)
-    if sheet.width is None or max(map(cells, table(header, rows, Sheet()))) <= sheet.width:
+    table = Table(header, rows)
+    lines = table.lines(sheet)
+    if sheet.width is None or max(map(cells, table.lines(Sheet()))) <= sheet.width:
         return lines
     told = []
     for row in rows:
@@ -159,7 +159,7 @@ def importance_lines(features: Sequence[FeatureImportance], top: int | None, she
         rows.append([visible(one.feature), *adds, *share, f"{one.splits:,}"])
     values = [_bar_value(one) for one in listed]
     largest = max(values)
-    lines = ["", *table(header, rows, sheet, [value / largest if largest > 0 else 0.0 for value in values])]
+    lines = ["", *Table(header, rows).lines(sheet, [value / largest if largest > 0 else 0.0 for value in values])]
     notes = []
     if len(listed) < len(used):
         rest = used[len(listed) :]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from lmart.cli.terminal.eval_report import NOT_DEFINED, shown
 from lmart.cli.terminal.layout import (
     GAP,
     LONGEST_CURVE,
+    NOT_DEFINED,
     SHORTEST_CURVE,
     SHORTEST_NAME,
     Sheet,
@@ -18,6 +18,7 @@ from lmart.cli.terminal.layout import (
     padded,
     paragraph,
     shortened,
+    shown,
     spans,
 )
 from lmart.cli.terminal.model_view import importance_lines, settings_text

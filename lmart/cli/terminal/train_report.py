@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lmart.cli.terminal.console import Console
-from lmart.cli.terminal.eval_report import shown
+from lmart.cli.terminal.layout import shown
 from lmart.errors import counted, input_name
 from lmart.settings import TrainSettings
 from lmart.settings.recipe import PLAIN

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from lmart.cli.terminal.layout import Sheet, bar, cells, curve, facts, paragraph, spans, table
+from lmart.cli.terminal.layout import Sheet, Table, bar, cells, curve, facts, paragraph, shortened, spans
 
 NARROW = Sheet(40, True)
 ROWS = [["title_anchor_bm25_normalised_by_length", "0.123456", "99.99%"], ["x", "-1.000000", "0.01%"]]
 
 
 def test_off_a_terminal_nothing_is_shortened() -> None:
-    assert table(["feature", "adds", "gain"], ROWS, Sheet(), [1.0, 0.01]) == [
+    assert Table(["feature", "adds", "gain"], ROWS).lines(Sheet(), [1.0, 0.01]) == [
         "feature                                      adds    gain",
         "title_anchor_bm25_normalised_by_length   0.123456  99.99%  ########################",
         "x                                       -1.000000   0.01%  #",
@@ -19,15 +19,15 @@ def test_off_a_terminal_nothing_is_shortened() -> None:
 
 
 def test_on_a_narrow_terminal_names_are_shortened_and_bars_left_out() -> None:
-    lines = table(["feature", "adds", "gain"], ROWS, NARROW, [1.0, 0.01])
-    assert lines[1] == "title_anc...by_length   0.123456  99.99%"
+    lines = Table(["feature", "adds", "gain"], ROWS).lines(NARROW, [1.0, 0.01])
+    assert lines[1] == "title_anch..by_length   0.123456  99.99%"
     assert max(map(cells, lines)) <= 40
-    lines = table(["feature", "adds", "gain"], ROWS, Sheet(12), [1.0, 0.01])
-    assert lines[1] == "titl...gth   0.123456  99.99%"
+    lines = Table(["feature", "adds", "gain"], ROWS).lines(Sheet(12), [1.0, 0.01])
+    assert lines[1] == "titl..ngth   0.123456  99.99%"
 
 
 def test_wide_characters_take_two_columns() -> None:
-    lines = table(["feature", "n"], [["\u6587" * 30, "1"], ["x", "2"]], NARROW)
+    lines = Table(["feature", "n"], [["\u6587" * 30, "1"], ["x", "2"]]).lines(NARROW)
     assert {cells(line) for line in lines} == {40}
 
 
@@ -72,9 +72,15 @@ def test_facts_go_on_below_themselves() -> None:
 
 def test_long_names_are_shortened_in_a_paragraph_but_numbers_are_not() -> None:
     lines = paragraph("/data/2026/some/where/model.json -0.0035245174332949581234", Sheet(20))
-    assert lines == ["/data/202...del.json", "-0.0035245174332949581234"]
+    assert lines == ["/data/202..odel.json", "-0.0035245174332949581234"]
 
 
 @pytest.mark.parametrize("values", [[1e308, -1e308], [-1e308, 0.5, 0.6, 0.7], [1e308] * 99, [5e-324, -5e-324]])
 def test_curves_of_the_largest_numbers(values: list[float]) -> None:
     assert 1 <= len(curve(values, 9, Sheet())) <= 9
+
+
+def test_names_are_shortened_in_the_middle() -> None:
+    assert shortened("title_anchor_bm25", 17) == "title_anchor_bm25"
+    assert shortened("title_anchor_bm25", 12) == "title.._bm25"
+    assert shortened("\u6587" * 9, 12) == "\u6587\u6587\u6587..\u6587\u6587"

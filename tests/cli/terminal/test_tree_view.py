@@ -75,7 +75,7 @@ def test_ranges_of_further_bounds() -> None:
 def test_on_a_narrow_terminal_names_are_shortened_and_remarks_stand_below() -> None:
     long = replace(model(), feature_names=("title_anchor_bm25_normalised_by_length", "clicks"))
     lines = list(tree_lines(long, 1, Sheet(40)))
-    assert lines[3:5] == ["if title_an..._length <= 0.1 or missing:", "  # 1,320 documents, gain 66.7787"]
+    assert lines[3:5] == ["if title_an..y_length <= 0.1 or missing:", "  # 1,320 documents, gain 66.7787"]
     assert max(map(cells, lines)) <= 40
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import click
 import numpy as np
 
 from lmart.array_types import Float64Array, Int32Array
-from lmart.cli.terminal import eval_report, layout
-from lmart.cli.terminal.layout import shortened
+from lmart.cli.terminal.layout import GAP, SHORTEST_NAME, Sheet, Table, facts, shown, standard_output
 from lmart.data.dataset import SparseRows, join_rows, take_rows
 from lmart.errors import DataError, quote, visible
 from lmart.formats.documents.row_blocks import RowReader
@@ -22,8 +21,6 @@ from lmart.scoring.scorer import Scorer
 from lmart.threads import WorkerPool
 
 NAMED = 3  # documents named in a message
-SHORTEST_NAME = 12  # to which a feature's name is cut on a narrow terminal; numbers are never cut
-BETWEEN = 3  # blanks between columns on a terminal
 HEADER = ("feature", "value of A", "value of B", "adds to A", "adds to B", "A - B")
 
 
@@ -67,8 +64,9 @@ def print_why(
     rows = take_rows(query.rows, pair)
     contributions = explainer.explain(rows, column_map)
     table = _feature_rows(contributions, rows, column_map, scorer.ensemble)
-    facts = _facts(query_id, query, pair.tolist(), scores, scorer.ensemble.n_features - len(table))
-    _print(facts, table, _sums(contributions, explainer.base, scores[pair].tolist()))
+    entries = _facts(query_id, query, pair.tolist(), scores, scorer.ensemble.n_features - len(table))
+    sums = _sums(contributions, explainer.base, scores[pair].tolist())
+    click.echo("\n".join(why_lines(entries, table, sums, standard_output())))
 
 
 def _feature_rows(
@@ -121,15 +119,15 @@ def _facts(
     """
     ranks = np.empty(len(scores), np.int64)
     ranks[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
-    facts = [("query", visible(query_id))]
+    entries = [("query", visible(query_id))]
     for letter, index in zip("AB", pair, strict=True):
         name = visible(query.document_ids[index]) or f"number {index + 1}"
-        facts.append((f"document {letter}", f"{name} (rank {ranks[index]} of {len(scores)})"))
+        entries.append((f"document {letter}", f"{name} (rank {ranks[index]} of {len(scores)})"))
     if n_not_shown:
         one = n_not_shown == 1
         features = f"{n_not_shown} feature{'' if one else 's'} that add{'s' if one else ''}"
-        facts.append(("not shown", f"{features} as much to A as to B"))
-    return facts
+        entries.append(("not shown", f"{features} as much to A as to B"))
+    return entries
 
 
 def _read_query(reader: RowReader, query_id: str, scattered: bool) -> _Query:
@@ -196,87 +194,39 @@ def _shown_value(value: float) -> str:
 
 
 def _shown(value: float) -> str:
-    text = f"{value:.6f}" if abs(value) < 1e9 else f"{value:.9g}"
+    text = shown(value)
     return text.lstrip("-") if float(text) == 0.0 else text
 
 
-def _print(
-    facts: Sequence[tuple[str, str]], rows: Sequence[tuple[str, ...]], closing: Sequence[tuple[str, ...]]
-) -> None:
-    if eval_report.is_terminal():
-        _print_on_terminal(facts, rows, closing)
-    else:
-        click.echo(format_why(facts, rows, closing), nl=False)
+def why_lines(
+    entries: Sequence[tuple[str, str]],
+    rows: Sequence[tuple[str, ...]],
+    closing: Sequence[tuple[str, ...]],
+    sheet: Sheet,
+) -> list[str]:
+    """Return the facts, the features and the sums, with empty lines between.
 
-
-def format_why(
-    facts: Sequence[tuple[str, str]], rows: Sequence[tuple[str, ...]], closing: Sequence[tuple[str, ...]]
-) -> str:
-    """Return aligned lines, never wrapped: the facts, the features, and the sums, with empty lines between."""
-    table = (HEADER, *rows, *closing)
-    widths = [max(len(row[i]) for row in table) for i in range(len(HEADER))]
-
-    def line(row: tuple[str, ...]) -> str:
-        """Return one row of the table, aligned."""
-        others = [f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True)]
-        return "  ".join([f"{row[0]:<{widths[0]}}", *others])
-
-    width = max(len(name) for name, _ in facts)
-    lines = [f"{name:<{width}}  {value}" for name, value in facts]
-    return "\n".join([*lines, "", line(HEADER), *map(line, rows), "", *map(line, closing)]) + "\n"
-
-
-def _folded(rows: Sequence[tuple[str, ...]], closing: Sequence[tuple[str, ...]], width: int) -> Iterator[str]:
-    """Yield the table for a narrow terminal: a column for each document, and three lines for each feature.
-
+    entries : the facts, as names and values
     rows    : of the features
     closing : the sums
-    width   : of the terminal
+    sheet   : the output
     """
-    numbers = max(len(cell) for row in (*rows, *closing) for cell in row[1:])
-    room = max(width - 2 * (numbers + layout.GAP), SHORTEST_NAME)
+    signs = {(i, len(HEADER) - 1): "green" if float(row[-1]) > 0 else "red" for i, row in enumerate(rows)}
+    sums = {(i, j): "bold" for i in range(len(rows), len(rows) + len(closing)) for j in range(len(HEADER))}
+    table = Table(HEADER, [*rows, *closing], signs | sums)
+    _, *widths = table.widths()
+    lines = [*facts(entries, sheet), ""]
+    if sheet.width is not None and sheet.width - sum(widths) - GAP * len(widths) < SHORTEST_NAME:
+        return [*lines, *_folded(rows, closing).lines(sheet)]
+    head, *others = table.lines(sheet)
+    return [*lines, head, *others[: len(rows)], "", *others[len(rows) :]]
 
-    def line(name: str, a: str, b: str) -> str:
-        """Return a line."""
-        first = layout.padded(shortened(name, room), room)
-        return f"{first}{' ' * layout.GAP}{a:>{numbers}}{' ' * layout.GAP}{b:>{numbers}}".rstrip()
 
-    yield line("", "A", "B")
+def _folded(rows: Sequence[tuple[str, ...]], closing: Sequence[tuple[str, ...]]) -> Table:
+    """Return the table for a narrow terminal: a column for each document, and three lines for each feature."""
+    lines = []
     for name, value_a, value_b, adds_a, adds_b, difference in (*rows, *closing):
         if value_a:
-            yield line(name, value_a, value_b)
-        yield line("  adds" if value_a else name, adds_a, adds_b)
-        yield line("  A - B", difference, "")
-
-
-def _print_on_terminal(
-    facts: Sequence[tuple[str, str]], rows: Sequence[tuple[str, ...]], closing: Sequence[tuple[str, ...]]
-) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    console = Console(highlight=False)
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    numbers = list(zip(*((HEADER, *rows, *closing)), strict=True))[1:]
-    room = console.width - 2 - sum(max(map(len, cells)) + BETWEEN for cells in numbers)
-    if room < SHORTEST_NAME:
-        told = layout.facts(facts, layout.Sheet(console.width, styled=True))
-        click.echo("\n".join([*told, "", *_folded(rows, closing, console.width)]))
-        return
-    table.add_column(HEADER[0], no_wrap=True)
-    for name in HEADER[1:]:
-        table.add_column(name, justify="right", no_wrap=True)
-    for row in rows:
-        style = "green" if float(row[-1]) > 0 else "red"
-        feature = shortened(row[0], max(room, SHORTEST_NAME))
-        table.add_row(Text(feature), *map(Text, row[1:-1]), Text(row[-1], style=style))
-    table.add_section()
-    for row in closing:
-        table.add_row(*(Text(cell, style="bold") for cell in row))
-    width = max(len(name) for name, _ in facts)
-    for name, value in facts:
-        console.print(Text.assemble((f"{name:<{width}}  ", "dim"), value), soft_wrap=True)
-    # As wide as it needs: rich would cut numbers.
-    Console(highlight=False, width=10_000).print(table, soft_wrap=True)
+            lines.append((name, value_a, value_b))
+        lines += [("  adds" if value_a else name, adds_a, adds_b), ("  A - B", difference, "")]
+    return Table(("", "A", "B"), lines)

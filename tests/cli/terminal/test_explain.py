@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from helpers.commands import run
 
-from lmart.cli.terminal import eval_report
-from lmart.cli.terminal.layout import shortened
+from lmart.cli.terminal import layout
 from lmart.formats.models.model_files import write_model
 from lmart.scoring.ensemble import Ensemble, Tree
 
@@ -129,7 +128,7 @@ def test_the_table_of_two_documents(model: str) -> None:
 
 
 def test_the_table_on_a_terminal(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(eval_report, "is_terminal", lambda: True)
+    monkeypatch.setattr(layout, "is_terminal", lambda: True)
     shown = predict(model, "--why", "a", "x", "2")
     for words in ("document A", "value of A", "4.000000", "-1.000000", "score"):
         assert words in shown
@@ -211,7 +210,7 @@ def test_a_narrow_terminal_cuts_names_but_no_number(
     run("train", "--data", data, "--out", model, "--min-docs", "1", "--trees", "9", "-q")
     arguments = ("predict", "--model", model, "--data", data, "--why", "1", "1", "2")
     wanted = [line.split() for line in run(*arguments).stdout.splitlines()]
-    monkeypatch.setattr(eval_report, "is_terminal", lambda: True)
+    monkeypatch.setattr(layout, "is_terminal", lambda: True)
     monkeypatch.setenv("COLUMNS", str(columns))
     shown = run(*arguments).stdout
     assert long in shown or columns < 200
@@ -224,9 +223,3 @@ def test_a_narrow_terminal_cuts_names_but_no_number(
     for row in filter(None, wanted[5:]):
         first = "title" if row[0] == long else row[0]
         assert any(line[:1] and line[0].startswith(first) and line[-3:] == row[-3:] for line in found), row
-
-
-def test_names_are_shortened_in_the_middle() -> None:
-    assert shortened("title_anchor_bm25", 17) == "title_anchor_bm25"
-    assert shortened("title_anchor_bm25", 12) == "title...bm25"
-    assert shortened("\u6587" * 9, 12) == "\u6587\u6587...\u6587\u6587"
