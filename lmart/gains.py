@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from lmart.decimals import decimal
-from lmart.errors import DataError, SettingsError, counted, quote
+from lmart.errors import DataError, SettingsError, counted, quote, shown
 from lmart.foreign_names import perhaps
 
 # NumPy is imported where numbers are worked out: `lmart --help` needs only the names of gains, in half the time.
@@ -50,6 +50,18 @@ class Gain:
             hint = perhaps("gain", text, ("exp2", "linear"))
             raise SettingsError(f"gain {quote(text)} is not 'exp2', 'linear' or numbers such as '0,1,3,7,15'{hint}")
         return cls.of_table([gain for gain in table if gain is not None])
+
+    @classmethod
+    def of(cls, value: object) -> Gain:
+        """Return the gain that a program gives: a Gain, its text, or the entries of a table, by label."""
+        if isinstance(value, Gain | str):
+            return value if isinstance(value, Gain) else cls.parse(value)
+        try:
+            table = [float(one) for one in value]  # type: ignore[attr-defined]
+        except (TypeError, ValueError, OverflowError):
+            what = f"gain is {shown(value)}, which is not 'exp2', 'linear' or numbers such as [0, 1, 3, 7, 15]"
+            raise SettingsError(what) from None
+        return cls.of_table(table)
 
     @classmethod
     def of_table(cls, table: Sequence[float]) -> Gain:

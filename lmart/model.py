@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from lmart.array_types import Float64Array, Int64Array
-from lmart.data.dataset import pieces
+from lmart.array_types import Float64Array, Int32Array, Int64Array
+from lmart.data.dataset import Rows, pieces
 from lmart.data.python_dataset import Dataset, unbinned, validation_metadata
 from lmart.errors import ArrayError, ModelError, SettingsError, counted, either, quote
 from lmart.foreign_names import perhaps, with_hints
@@ -24,9 +24,9 @@ from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import MODEL_FORMATS, OWN, format_of_name
 from lmart.gains import Gain
 from lmart.interrupts import safe_interrupts
-from lmart.measures import Evaluator
-from lmart.measures.conventions import Conventions
-from lmart.measures.values import parse_measures
+from lmart.measures import Conventions, Measure, parse_measures
+from lmart.measures.evaluation import MeasuredDocuments, Measurement, warn_of_large_labels, with_gain_of
+from lmart.measures.presets import conventions_like
 from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.explain import CHUNK as EXPLAINED
 from lmart.scoring.explain import Explainer, Explanation
@@ -267,51 +267,79 @@ class Model:
         y: object = None,
         qid: object = None,
         metric: str | Sequence[str] = "ndcg@10",
-        empty: str = "zero",
-        ties: str = "input",
+        empty: str | None = None,
+        ties: str | None = None,
         threads: int | None = None,
+        *,
+        like: str | None = None,
+        gain: str | Sequence[float] | Gain | None = None,
+        discount: str | None = None,
+        relevant: float | None = None,
+        short: str | None = None,
+        p_divisor: str | None = None,
+        map_divisor: str | None = None,
+        precision: str | None = None,
     ) -> dict[str, float | None]:
         """Return measures of the ranking of judged documents, as `lmart eval` does.
 
-        The gain is that of the model, or exp2 where the model does not say.
-
         X       : features, or a `lmart.Dataset`, whose weights count in the means
-        y       : labels, one a row; none beside a Dataset
-        qid     : the id of each row's query; none beside a Dataset
+        y, qid  : label and query id of each row; none beside a Dataset
         metric  : one measure, or several in a list or with commas, as `lmart eval --metric` takes them
-        empty   : value of a query without a relevant document: 'zero', 'one' or 'skip' (it does not count)
-        ties    : documents of equal score in the order of the 'input', in 'reverse', or the 'average' over all their
-                  orders
+        empty   : what a query without a relevant document counts: 'zero', 'one' or 'skip' (it is left out)
+        ties    : order of equal scores: that of the 'input', its 'reverse', or the 'average' over all orders
         threads : as in `predict`
+        like    : tool whose conventions replace the defaults, as `lmart eval --like` takes it
+        gain    : 'exp2', 'linear' or a table such as [0, 1, 3, 7]; None: as `like` has it, else that of the model, or
+                  exp2 where the model does not say
+        discount, relevant, short, p_divisor, map_divisor, precision : as the options of `lmart eval`
 
         None stands for a measure when no query counts. The errors are those of Dataset and `predict`; SettingsError
-        when there is no such measure, or no such value of `empty` or `ties`.
+        when there is no such measure or convention.
 
         >>> import lmart
         >>> model = lmart.train(lmart.read("data/sample/train.svm"), trees=30)
         >>> model.evaluate(lmart.read("data/sample/test.svm"), metric="ndcg@10,map").keys()
         dict_keys(['ndcg@10', 'map'])
         """
-        gain = Gain() if self.ensemble.gain is None else Gain.parse(self.ensemble.gain)
-        conventions = Conventions(gain, empty, ties)
-        if ties == "docid":
-            raise SettingsError("ties='docid' is for `lmart eval` alone; use 'input', 'reverse' or 'average'")
-        measures = parse_measures(metric if isinstance(metric, str) else ",".join(metric), conventions)
+        conventions = conventions_like(
+            like,
+            gain=None if gain is None else Gain.of(gain),
+            empty=empty,
+            ties=ties,
+            discount=discount,
+            relevant=relevant,
+            short=short,
+            p_divisor=p_divisor,
+            map_divisor=map_divisor,
+            precision=precision,
+        )
+        measures = _measures(metric, conventions)
+        if gain is None and like is None:
+            measures = with_gain_of({"the model": self.ensemble}, measures, None, lambda remark: None)
         if isinstance(X, Dataset) and not (y is None and qid is None):
             raise ArrayError("a Dataset has its own y and qid; leave them out")
         rows, column_map = match_columns(self.ensemble, X)
         data = X if isinstance(X, Dataset) else Dataset(np.zeros((len(rows), 0)), y, qid)
+        return self._measure(measures, data, rows, column_map, threads)
+
+    def _measure(
+        self, measures: tuple[Measure, ...], data: Dataset, rows: Rows, column_map: Int32Array, threads: int | None
+    ) -> dict[str, float | None]:
+        """Score and measure documents, whose features are rows."""
+
+        def warn(remark: str) -> None:
+            """Warn of a remark, at the line that evaluates."""
+            warnings.warn(remark, UserWarning, stacklevel=6)
+
         judged, weights = unbinned(data, "X", True), validation_metadata(data).weights
-        remark = conventions.gain.remark(data.labels.max(initial=0.0))
-        if remark is not None and any(one.kind.uses_gain for one in measures):
-            warnings.warn(remark, UserWarning, stacklevel=3)
-        scale = self.ensemble.settings.get("largest_label")
-        if type(scale) is int and data.labels.max(initial=0.0) > scale >= 1:
-            scale = None
+        models = {"the model": self.ensemble}
         with safe_interrupts(), WorkerPool(threads_to_use(threads)) as pool:
-            scores = self._scorer.score_pieces(rows, column_map, pool)
-            evaluator = Evaluator(judged.labels, judged.query_offsets, measures, pool, weights, scale)
-            return evaluator.evaluate(scores).values
+            measurement = Measurement.over(measures, judged.labels, judged.input_rows, models, pool, weights, warn)
+            evaluator = measurement.evaluator(MeasuredDocuments(judged.labels, judged.query_offsets))
+            queries = evaluator.measure(self._scorer.score_pieces(rows, column_map, pool))
+            values = measurement.report(queries).values
+        warn_of_large_labels(measures, judged.labels, warn)
+        return values
 
     def predict_letor(
         self, path: str | os.PathLike[str], threads: int | None = None, strict: bool = False
@@ -340,6 +368,15 @@ class Model:
         for text in matcher.warnings(name):
             warnings.warn(text, UserWarning, stacklevel=3)
         return np.concatenate(parts)
+
+
+def _measures(metric: str | Sequence[str], conventions: Conventions) -> tuple[Measure, ...]:
+    """Parse measures; SettingsError when documents of equal score stand by ids, which a Dataset need not have."""
+    if conventions.ties == "docid":
+        what = "ties='docid'" if conventions.like is None else f"like={conventions.like!r}"
+        how = "by document id, as only `lmart eval` can; give ties='input' or 'average'"
+        raise SettingsError(f"{what} orders documents of equal score {how}")
+    return parse_measures(metric if isinstance(metric, str) else ",".join(metric), conventions)
 
 
 @contextmanager

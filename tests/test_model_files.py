@@ -10,12 +10,13 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from helpers.commands import run
 from helpers.paths import SAMPLE
 
 import lmart
-from lmart.errors import ArrayError, ModelError, OutputError, SettingsError
+from lmart.errors import ArrayError, DataError, ModelError, OutputError, SettingsError
 from lmart.formats.registry import MODEL_FORMATS
 
 DATA, TEST = lmart.read(SAMPLE / "train.svm"), lmart.read(SAMPLE / "test.svm")
@@ -84,7 +85,46 @@ def test_measures_are_those_of_eval(options: tuple[str, ...], tmp_path: Path) ->
     assert MODEL.evaluate(TEST.to_numpy(), TEST.labels, TEST.qid, metric, **given) == expected
 
 
-@pytest.mark.parametrize("given", [{"ties": "docid"}, {"ties": "first"}, {"empty": "two"}, {"metric": "best"}])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"like": "xgboost", "relevant": 2, "precision": "double"},
+        {"like": "sklearn", "gain": [0.0, 1.0, 2.0, 5.0, 9.0]},
+        {"like": "trec_eval", "ties": "reverse"},
+        {"gain": "linear", "discount": "letor", "short": "zero", "p_divisor": "length", "map_divisor": "k"},
+    ],
+)
+def test_conventions_are_those_of_eval(given: dict[str, Any], tmp_path: Path) -> None:
+    MODEL.save(tmp_path / "m.json")
+    metric = "ndcg@3,ndcg@10,map@10,p@10,dcg"
+    options: list[str] = []
+    for name, value in given.items():
+        text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+        options += ["--" + name.replace("_", "-"), text]
+    arguments = ("--data", str(SAMPLE / "test.svm"), "--metric", metric, "--json", *options)
+    expected = json.loads(run("eval", "-m", tmp_path / "m.json", *arguments).stdout)["metrics"]
+    assert MODEL.evaluate(TEST, metric=metric, **given) == expected != MODEL.evaluate(TEST, metric=metric)
+
+
+def test_messages_are_those_of_eval(tmp_path: Path) -> None:
+    """Rows count as in the file, where those of a query need not stand together."""
+    (tmp_path / "apart.svm").write_text("1 qid:1 1:1\n0 qid:2 1:2\n7 qid:1 1:0\n9 qid:2 1:1\n")
+    apart = lmart.read(tmp_path / "apart.svm", group_by_qid=True)
+    with pytest.raises(DataError, match=r"row 3 has the label 7, above the largest label 5 of err"):
+        MODEL.evaluate(apart, metric="err(max=5)")
+    limited = lmart.train(DATA, trees=3, metric="err(max=6)")
+    with pytest.warns(UserWarning, match="the data has labels above 6, the largest of err in training") as told:
+        limited.evaluate(apart, metric="err")
+    assert told[0].filename == __file__
+    high = np.array([0.0, 40.0])
+    with pytest.warns(UserWarning, match="labels go up to 40") as told:
+        MODEL.evaluate(np.zeros((2, MODEL.ensemble.n_features)), high, [1, 1])
+    assert told[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    "given", [{"ties": "docid"}, {"like": "trec_eval"}, {"ties": "first"}, {"empty": "two"}, {"metric": "best"}]
+)
 def test_measures_that_there_are_not_are_refused(given: dict[str, str]) -> None:
     with pytest.raises(SettingsError, match=next(iter(given.values()))):
         MODEL.evaluate(TEST, **given)  # type: ignore[arg-type]

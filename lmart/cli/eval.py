@@ -211,7 +211,7 @@ def command(
         compile_ahead("eval", count)
     with WorkerPool(count) as pool:
         computed = measures if page is None else page.computed
-        job = EvalJob(inputs, computed, measure_options.gain_given, read_options, pool, console)
+        job = EvalJob(inputs, computed, measure_options.gain_given_by, read_options, pool, console)
         result = whole = eval_run.evaluate(job, cluster, output.paths)
         if page is not None:
             result = page.without_cutoffs(whole)

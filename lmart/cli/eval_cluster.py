@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from lmart.cli.cluster_files import as_given, one_for_each
-from lmart.cli.eval_models import matched, named_label_scale, with_gain_of
-from lmart.cli.eval_systems import EvalJob, JudgedData, QueriesOf, evaluate_systems, judged_options
+from lmart.cli.eval_systems import EvalJob, JudgedData, QueriesOf, evaluate_systems, judged_options, matched
 from lmart.cli.options.systems import GivenSystem
 from lmart.distributed.cluster import Cluster
 from lmart.distributed.evaluated_parts import EvaluatedParts
@@ -16,7 +15,7 @@ from lmart.distributed.evaluation import MeasuredPart, PartInputs, PartPlan, mea
 from lmart.distributed.joined_set import pass_on, warn_of_never_met
 from lmart.distributed.parts import find_parts
 from lmart.formats.models.model_files import read_model
-from lmart.measures.measured_documents import Measurement
+from lmart.measures.evaluation import Measurement, label_scale, with_gain_of
 from lmart.measures.measured_queries import MeasuredQueries
 from lmart.measures.system_evaluation import EvaluationResult
 from lmart.scoring.ensemble import Ensemble
@@ -33,7 +32,7 @@ def evaluate_parts(job: EvalJob, cluster: Cluster, outputs: Sequence[str]) -> Ev
     """
     inputs = job.inputs
     models = {one.path: read_model(one.path, tell=job.console.notice) for one in inputs.systems if one.kind == "model"}
-    job = replace(job, measures=with_gain_of(models, job.measures, job.is_gain_given, job.console))
+    job = replace(job, measures=with_gain_of(models, job.measures, job.gain_given_by, job.console.notice))
     files, names = find_files(job, cluster)
     for path in outputs:
         check_output(path, [one for own in files for one in (own.path, *own.scores, own.weights) if one is not None])
@@ -116,7 +115,7 @@ def _measured(
     by_document = job.measures[0].conventions.ties == "docid"
     options = judged_options(job, list(models.values()), keep_document_ids=by_document)
     kinds = tuple(one.kind for one in job.inputs.systems)
-    plan = PartPlan(job.measures, options, kinds, named_label_scale(models, job.measures))
+    plan = PartPlan(job.measures, options, kinds, label_scale(models, job.measures))
 
     def measure(calls: Sequence[tuple[PartInputs, PartPlan]]) -> Iterable[MeasuredPart]:
         """Measure parts by their plans on the workers.

@@ -123,9 +123,11 @@ class MeasureOptions:
     precision: str | None
 
     @property
-    def gain_given(self) -> bool:
-        """Whether the gain is not to be the model's."""
-        return self.gain is not None or self.like is not None
+    def gain_given_by(self) -> str | None:
+        """The option that gives the gain; None: the gain is that of the model."""
+        if self.gain is not None:
+            return "--gain"
+        return None if self.like is None else f"--like {self.like}"
 
     def measures(self, with_page: bool) -> tuple[Measure, ...]:
         """Return the measures; SettingsError when there is no such measure, a usage error when an option is idle.

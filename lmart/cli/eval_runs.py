@@ -11,10 +11,7 @@ from lmart.cli.eval_systems import (
     EvalJob,
     as_groups,
     find_groups,
-    grade_scale_of,
     read_judged,
-    refuse_large_labels,
-    warn_of_large_labels,
     weights_of,
     with_path,
 )
@@ -22,8 +19,8 @@ from lmart.data.named_documents import JudgedDocuments, Run, judgments_of
 from lmart.errors import DataError, counted, input_name, quote
 from lmart.formats.metadata_files import Weights
 from lmart.formats.results.trec import read_qrels, read_run
+from lmart.measures.evaluation import Measurement, warn_of_large_labels
 from lmart.measures.judgments import query_sums
-from lmart.measures.measured_documents import Measurement
 from lmart.measures.measured_queries import EvaluationReport
 from lmart.measures.run_alignment import AlignedRun, align_run
 from lmart.measures.system_evaluation import EvaluationResult, SystemEvaluation, distinct_names
@@ -41,15 +38,12 @@ def evaluate_runs(job: EvalJob) -> EvaluationResult:
         judgments = read_qrels(inputs.qrels)
     groups = find_groups(job, judgments.query_ids, judgments.source)
     labels = np.maximum(judgments.labels, 0.0)
-    scale = grade_scale_of(labels, None)
+    per_query = None if weights is None else weights.per_query
+    places, warn = tuple(groups.values()), job.console.warning
     try:
-        refuse_large_labels(labels, job.measures, judgments.rows)
-        if any(one.kind.uses_gain for one in job.measures):
-            job.measures[0].conventions.gain.check_labels(labels)
+        measurement = Measurement.over(job.measures, labels, judgments.rows, {}, job.pool, per_query, warn, places)
     except DataError as fault:
         raise with_path(fault, judgments.source) from None
-    per_query = None if weights is None else weights.per_query
-    measurement = Measurement(job.measures, job.pool, per_query, scale, tuple(groups.values()))
     counting = np.full(len(judgments.query_ids), job.measures[0].conventions.missing == "zero")
     systems, by_group = [], []
     for name, given in zip(distinct_names([one.path for one in inputs.systems]), inputs.systems, strict=True):
@@ -64,7 +58,7 @@ def evaluate_runs(job: EvalJob) -> EvaluationResult:
             raise with_path(fault, judgments.source) from None
         counting |= aligned.found
         systems.append(SystemEvaluation(name, "run", given.path, report, _counts(aligned)))
-    warn_of_large_labels(job.measures, labels, job.console)
+    warn_of_large_labels(job.measures, labels, warn)
     n_judged = query_sums((judgments.labels >= 0).astype(np.float64), judgments.query_offsets)
 
     def counted_in(report: EvaluationReport, queries: Int64Array) -> EvaluationReport:

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from lmart.array_types import Float64Array, Int64Array
-from lmart.cli.eval_models import label_scale, score, with_gain_of
 from lmart.cli.eval_request import EvalInputs
 from lmart.cli.options.systems import GivenSystem
 from lmart.cli.terminal.console import Console
-from lmart.data.dataset import DataSize, RankingDataset
+from lmart.data.dataset import DataSize, RankingDataset, TableColumns
 from lmart.data.named_documents import document_names
 from lmart.errors import DataError, counted, input_name, quote
 from lmart.formats.documents.reading import for_models, read_dataset
@@ -20,10 +19,9 @@ from lmart.formats.models.model_files import read_model
 from lmart.formats.query_groups import NO_GROUP, grouped_queries, read_query_groups
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.results.scores import read_scores
-from lmart.gains import grade_scale, refuse_labels_above
 from lmart.measures import Measure
+from lmart.measures.evaluation import MeasuredDocuments, Measurement, warn_of_large_labels, with_gain_of
 from lmart.measures.judgments import docid_order
-from lmart.measures.measured_documents import MeasuredDocuments, Measurement
 from lmart.measures.measured_queries import EvaluationReport, MeasuredQueries
 from lmart.measures.system_evaluation import (
     EvaluationResult,
@@ -33,6 +31,8 @@ from lmart.measures.system_evaluation import (
     distinct_names,
 )
 from lmart.scoring.ensemble import Ensemble
+from lmart.scoring.feature_matching import FeatureMatcher, match_dataset
+from lmart.scoring.scorer import Scorer
 from lmart.threads import WorkerPool
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class EvalJob:
 
     inputs        : what is measured
     measures      : to be computed
-    is_gain_given : whether --gain or --like says the gain, so that no model's takes its place
+    gain_given_by : the option that gives the gain, so that no model's takes its place; None: there is none
     read_options  : how files are read
     pool          : the workers
     console       : where notices and warnings go
@@ -53,7 +53,7 @@ class EvalJob:
 
     inputs: EvalInputs
     measures: tuple[Measure, ...]
-    is_gain_given: bool
+    gain_given_by: str | None
     read_options: ReadOptions
     pool: WorkerPool
     console: Console
@@ -94,7 +94,7 @@ def evaluate_data(job: EvalJob) -> EvaluationResult:
     """
     inputs = job.inputs
     models = {one.path: read_model(one.path, tell=job.console.notice) for one in inputs.systems if one.kind == "model"}
-    job = replace(job, measures=with_gain_of(models, job.measures, job.is_gain_given, job.console))
+    job = replace(job, measures=with_gain_of(models, job.measures, job.gain_given_by, job.console.notice))
     by_document = job.measures[0].conventions.ties == "docid"
     dataset = read_judged(job, list(models.values()), keep_document_ids=by_document)
     labels, offsets = dataset.labels, dataset.query_offsets
@@ -145,12 +145,13 @@ def evaluate_systems(job: EvalJob, models: dict[str, Ensemble], data: JudgedData
     weights = data.weights()
     per_query = None if weights is None else weights.per_query
     groups = find_groups(job, data.query_ids, data.source)
-    scale = grade_scale_of(data.labels, label_scale(models, measures, data.labels, console))
-    measurement = Measurement(measures, job.pool, per_query, scale, tuple(groups.values()))
     names = distinct_names([one.path for one in inputs.systems])
     systems, by_group = [], []
     try:
-        refuse_large_labels(data.labels, measures, data.rows)
+        places = tuple(groups.values())
+        measurement = Measurement.over(
+            measures, data.labels, data.rows, models, job.pool, per_query, console.warning, places
+        )
         queries_of = data.prepare(measurement)
         for number, (name, given) in enumerate(zip(names, inputs.systems, strict=True)):
             queries = queries_of(number, given, telling_of(given.path if len(models) > 1 else "", console))
@@ -159,7 +160,7 @@ def evaluate_systems(job: EvalJob, models: dict[str, Ensemble], data: JudgedData
             systems.append(SystemEvaluation(name, cast(SystemKind, given.kind), given.path, report))
     except DataError as fault:
         raise with_path(fault, data.source) from None
-    warn_of_large_labels(measures, data.labels, console)
+    warn_of_large_labels(measures, data.labels, console.warning)
     return EvaluationResult(
         data.query_ids,
         tuple(systems),
@@ -265,42 +266,43 @@ def warn_of_single_documents(dataset: DataSize, console: Console) -> None:
         )
 
 
-def warn_of_large_labels(measures: Sequence[Measure], labels: Float64Array, console: Console) -> None:
-    """Warn when labels are too large for the gain of a measure.
-
-    measures : to be computed
-    labels   : float64, of what is measured
-    console  : where the warning goes
-    """
-    remark = measures[0].conventions.gain.remark(labels.max(initial=0.0))
-    if remark is not None and any(one.kind.uses_gain for one in measures):
-        console.warning(remark)
-
-
-def grade_scale_of(labels: Float64Array, of_models: int | None) -> int:
-    """Return the largest label of err, also for groups of queries that lack the largest label of all.
-
-    labels    : float64[n_documents], of all documents
-    of_models : the largest label in training; None: not known
-    """
-    return of_models or grade_scale(labels)
-
-
-def refuse_large_labels(labels: Float64Array, measures: tuple[Measure, ...], rows: Int64Array | None) -> None:
-    """Raise DataError when a label is above the largest one that a measure names.
-
-    labels   : float64[n_documents]
-    measures : to be computed
-    rows     : int64[n_documents], rows of the input; None: as they stand
-    """
-    for one in measures:
-        if one.largest_label is not None:
-            refuse_labels_above(labels, one.largest_label, rows)
-
-
 def with_path(fault: DataError, path: str) -> DataError:
     """Return the fault as one of a file, unless it names one."""
     return fault if fault.path is not None else DataError(fault.message, path, fault.line, fault.more)
+
+
+def score(
+    ensemble: Ensemble, dataset: RankingDataset, pool: WorkerPool, tell: Callable[[str], None], strict: bool
+) -> Float64Array:
+    """Return the scores of the model, with warnings of features that only one of data and model has.
+
+    ensemble : the model
+    dataset  : what is scored
+    pool     : the workers
+    tell     : called with each warning
+    strict   : refuse data whose features are not those of the model
+    """
+    matcher = matched(ensemble, dataset, dataset.source, tell, strict)
+    return Scorer(ensemble).score(dataset.features, matcher.known_columns, pool)
+
+
+def matched(
+    ensemble: Ensemble, data: TableColumns, source: str, tell: Callable[[str], None], strict: bool
+) -> FeatureMatcher:
+    """Return the matcher of data to a model, with warnings of features that only one of both has.
+
+    ensemble : the model
+    data     : what is scored
+    source   : what to call it
+    tell     : called with each warning
+    strict   : refuse data whose features are not those of the model
+    DataError when the data does not belong to the model.
+    """
+    matcher = match_dataset(ensemble, data)
+    matcher.refuse(source, strict)
+    for text in matcher.warnings(source):
+        tell(text)
+    return matcher
 
 
 def scores_of_file(path: str, dataset: RankingDataset) -> Float64Array:

@@ -22,8 +22,8 @@ from lmart.formats.documents.dataset_builder import LabelAndIdBuilder
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.results.scores import read_scores
 from lmart.gains import grade_scale
+from lmart.measures.evaluation import MeasuredDocuments, Measurement
 from lmart.measures.judgments import docid_order
-from lmart.measures.measured_documents import MeasuredDocuments, Measurement
 from lmart.measures.measured_queries import MeasuredQueries
 from lmart.measures.values import Measure
 from lmart.scoring.feature_matching import FeatureMatcher

@@ -113,21 +113,11 @@ def _value(name: str, value: Any) -> Any:
         value = value.tolist()
     if isinstance(value, str) and value == AUTO and setting(name).default is None:
         return None
-    if name == "gain" and not isinstance(value, Gain):
-        return Gain.parse(value) if isinstance(value, str) else _gain_of_table(value)
+    if name == "gain":
+        return Gain.of(value)
     if name == "monotone" and isinstance(value, Mapping):
         return ",".join(f"{_feature(one)}:{_direction(one, way)}" for one, way in value.items() if way)
     return value
-
-
-def _gain_of_table(entries: Any) -> Gain:
-    """Return the gain with the entries of a list or array, by label; SettingsError when they are no numbers."""
-    try:
-        table = [float(one) for one in entries]
-    except (TypeError, ValueError, OverflowError):
-        what = f"gain is {shown(entries)}, which is not 'exp2', 'linear' or numbers such as [0, 1, 3, 7, 15]"
-        raise SettingsError(what) from None
-    return Gain.of_table(table)
 
 
 def _feature(name: object) -> str:

@@ -1,18 +1,25 @@
-"""Evaluator: prepared once for a set of judged queries, then computes their measures for any scores."""
+"""How well scores rank judged queries: measures of one ranking, and of several over the same queries."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
 from lmart.array_types import BoolArray, Float64Array, Int64Array
-from lmart.errors import DataError
-from lmart.gains import grade_scale, refuse_labels_above
+from lmart.errors import DataError, ModelError, SettingsError, input_name
+from lmart.gains import Gain, grade_scale, refuse_labels_above
 from lmart.measures.judgments import Judgments, query_sums
 from lmart.measures.kinds import Relevance
-from lmart.measures.measured_queries import EvaluationReport, MeasuredQueries, label_scales, scaled_weights
+from lmart.measures.measured_queries import (
+    EvaluationReport,
+    MeasuredQueries,
+    ScaledWeights,
+    label_scales,
+    scaled_weights,
+)
 from lmart.measures.query_kernels import IdealRanking, QueryKernels, RankedBy, document_relevance, rank_discounts
 from lmart.measures.values import LARGEST_CUTOFF, Measure
 from lmart.threads import WorkerPool
@@ -211,3 +218,193 @@ class Evaluator:
     def _largest_label(self, query: int) -> float:
         """Return the largest label of a query, by its place."""
         return float(self.labels[self.query_offsets[query] : self.query_offsets[query + 1]].max())
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredDocuments:
+    """The documents of queries; every array but `query_offsets` has one entry a document.
+
+    labels        : float64[n_documents], 0 where a document is not judged
+    query_offsets : int64[n_queries + 1]
+    judged        : bool[n_documents]; None: all are
+    retrieved     : bool[n_documents], whether the ranking has the document; None: all are
+    tie_order     : int64[n_documents], place among documents of the query with the same score; None: as they stand
+    """
+
+    labels: Float64Array
+    query_offsets: Int64Array
+    judged: BoolArray | None = None
+    retrieved: BoolArray | None = None
+    tie_order: Int64Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """How documents are measured: over all queries, and over each of some groups of queries.
+
+    measures : all with the same conventions
+    pool     : the workers
+    weights  : float64[n_queries], for the means; None: all 1
+    scale    : L of a measure of err that names none itself
+    groups   : int64 places of the queries of each group
+    """
+
+    measures: tuple[Measure, ...]
+    pool: WorkerPool
+    weights: Float64Array | None
+    scale: int
+    groups: Sequence[Int64Array] = ()
+
+    @classmethod
+    def over(
+        cls,
+        measures: tuple[Measure, ...],
+        labels: Float64Array,
+        rows: Int64Array | None,
+        models: Mapping[str, Trained],
+        pool: WorkerPool,
+        weights: Float64Array | None,
+        warn: Callable[[str], None],
+        groups: Sequence[Int64Array] = (),
+    ) -> Measurement:
+        """Return how documents with these labels are measured, with one largest label of err for all systems.
+
+        measures : as `with_gain_of` gives them
+        labels   : float64, of all documents, or only those that are above all labels before them
+        rows     : int64, their rows of the input; None: as they stand
+        models   : that are measured, by what messages call them
+        pool     : the workers
+        weights  : float64[n_queries], for the means; None: all 1
+        warn     : called with a warning
+        groups   : int64 places of the queries of each group
+        DataError when a label is above the largest one that a measure names or has no gain, ModelError when models
+        disagree.
+        """
+        scale = label_scale(models, measures)
+        largest = labels.max(initial=0.0)
+        if scale is not None and largest > scale:
+            warn(f"the data has labels above {scale}, the largest of err in training; err goes by those of the data")
+            scale = None
+        for one in measures:
+            if one.largest_label is not None:
+                refuse_labels_above(labels, one.largest_label, rows)
+        if any(one.kind.uses_gain for one in measures):
+            measures[0].conventions.gain.check_labels(labels)
+        return cls(measures, pool, weights, scale or grade_scale(labels), groups)
+
+    def evaluator(self, documents: MeasuredDocuments) -> Evaluator:
+        """Return what measures each query; DataError as `Evaluator`.
+
+        documents : of all queries
+        """
+        return Evaluator(
+            documents.labels,
+            documents.query_offsets,
+            self.measures,
+            self.pool,
+            scale=self.scale,
+            judged=documents.judged,
+            retrieved=documents.retrieved,
+            tie_order=documents.tie_order,
+        )
+
+    def report(self, queries: MeasuredQueries) -> EvaluationReport:
+        """Return the means over all queries; DataError when a DCG is too large for a number.
+
+        queries : all of them, measured
+        """
+        return queries.report(self.measures, self._scaled(queries, self.weights), self.scale)
+
+    def by_group(self, queries: MeasuredQueries) -> tuple[EvaluationReport, ...]:
+        """Return the means over each group of queries alone; DataError when a DCG is too large for a number.
+
+        queries : all of them, measured
+        """
+        found = []
+        for places in self.groups:
+            own = queries.taken(places)
+            weights = None if self.weights is None else self.weights[places]
+            found.append(own.report(self.measures, self._scaled(own, weights), self.scale))
+        return tuple(found)
+
+    def _scaled(self, queries: MeasuredQueries, weights: Float64Array | None) -> ScaledWeights | None:
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(queries.sizes)])
+        return None if weights is None else scaled_weights(weights, offsets)
+
+
+class Trained(Protocol):
+    """A model, as far as measures depend on its training."""
+
+    @property
+    def gain(self) -> str | None:
+        """The gain, as text; None when the model does not say."""
+
+    @property
+    def largest_label(self) -> int | None:
+        """The largest label of err; None when the model does not say."""
+
+
+def with_gain_of(
+    models: Mapping[str, Trained], measures: tuple[Measure, ...], given_by: str | None, notice: Callable[[str], None]
+) -> tuple[Measure, ...]:
+    """Return the measures with the gain of the models, or as they are when the user gave a gain.
+
+    A notice says which models do not know their gain, or were trained with another gain than the user's.
+
+    models   : by what messages call them
+    measures : to be computed
+    given_by : the option that gives a gain; None: there is none
+    notice   : called with a notice
+    ModelError when models of different gains leave open which one counts.
+    """
+    gains: dict[str, Gain] = {}
+    for name, model in models.items():
+        try:
+            if model.gain is not None:
+                gains[name] = Gain.parse(model.gain)
+        except SettingsError as fault:
+            raise ModelError(f"{fault.message}; give --gain", name) from None
+    used = measures[0].conventions.gain
+    if given_by is not None:
+        for name, gain in gains.items():
+            if used.simplest() != gain.simplest():
+                which = "the model" if len(models) == 1 else name
+                notice(f"measuring with the gain {used}, as {given_by} says; {which} was trained with {gain}")
+        return measures
+    uses_gain = any(one.kind.uses_gain for one in measures)
+    first, gain = next(iter(gains.items()), ("", used))
+    for name in models:
+        if name not in gains and uses_gain:
+            what = f"{input_name(name)} does not say with which gain it was trained"
+            notice(f"{what}; measuring with {gain} (--gain says another)")
+    for name, other in gains.items():
+        if other.simplest() != gain.simplest() and uses_gain:
+            what = f"was trained with the gain {other}, and {input_name(first)} with {gain}"
+            raise ModelError(f"{what}; say with --gain which one to measure with", name)
+    return tuple(replace(one, conventions=replace(one.conventions, gain=gain)) for one in measures)
+
+
+def label_scale(models: Mapping[str, Trained], measures: tuple[Measure, ...]) -> int | None:
+    """Return the largest label of err that the models were trained with; None when they name none.
+
+    models   : by what messages call them
+    measures : to be computed
+    ModelError when the models name different ones.
+    """
+    naming_none = [one for one in measures if one.kind.uses_label_scale and one.largest_label is None]
+    scales = {name: model.largest_label for name, model in models.items() if model.largest_label is not None}
+    if not scales or not naming_none:
+        return None
+    first, scale = next(iter(scales.items()))
+    for name, other in scales.items():
+        if other != scale:
+            what = f"was trained with labels up to {other}, and {input_name(first)} with labels up to {scale}"
+            raise ModelError(f"{what}; say which in the measure, as in err@10(max={max(scale, other)})", name)
+    return scale
+
+
+def warn_of_large_labels(measures: Sequence[Measure], labels: Float64Array, warn: Callable[[str], None]) -> None:
+    """Warn when labels are too large for the gain of a measure."""
+    remark = measures[0].conventions.gain.remark(labels.max(initial=0.0))
+    if remark is not None and any(one.kind.uses_gain for one in measures):
+        warn(remark)

@@ -11,7 +11,7 @@ from lmart.array_types import BoolArray, Float64Array, Int64Array
 from lmart.data.dataset import rows_of
 from lmart.data.named_documents import JudgedDocuments, Run
 from lmart.errors import DataError, input_name, quote
-from lmart.measures.measured_documents import MeasuredDocuments
+from lmart.measures.evaluation import MeasuredDocuments
 
 
 @dataclass(frozen=True, eq=False)

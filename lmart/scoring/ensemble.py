@@ -107,6 +107,12 @@ class Ensemble:
         """The number of features."""
         return len(self.feature_ids)
 
+    @property
+    def largest_label(self) -> int | None:
+        """The largest label of err in training; None when the model does not say."""
+        largest = self.settings.get("largest_label")
+        return largest if type(largest) is int and largest >= 1 else None
+
     def feature_name(self, column: int) -> str:
         """Return what the user calls the feature of a column: its name, else its index as written."""
         return self.feature_names[column] if self.feature_names is not None else str(int(self.feature_ids[column]))

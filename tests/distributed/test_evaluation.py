@@ -28,8 +28,8 @@ from lmart.formats.metadata_files import read_weights
 from lmart.formats.read_options import ReadOptions
 from lmart.gains import grade_scale
 from lmart.measures import parse_measures
+from lmart.measures.evaluation import MeasuredDocuments, Measurement
 from lmart.measures.judgments import docid_order
-from lmart.measures.measured_documents import MeasuredDocuments, Measurement
 from lmart.measures.presets import conventions_like
 from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.feature_matching import match_dataset

@@ -13,7 +13,7 @@ from lmart.errors import DataError
 from lmart.gains import Gain
 from lmart.measures import parse_measures
 from lmart.measures.conventions import Conventions
-from lmart.measures.measured_documents import Measurement
+from lmart.measures.evaluation import Measurement
 from lmart.measures.presets import conventions_like
 from lmart.measures.run_alignment import AlignedRun, align_run
 from lmart.threads import WorkerPool
