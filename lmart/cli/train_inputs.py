@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lmart.array_types import Float64Array
 from lmart.binning.binned_features import BinnedDataset
-from lmart.binning.streaming import read_training_set, read_validation_set
+from lmart.binning.two_passes import read_training_set, read_validation_set
 from lmart.binning.validation_set import CodedDataset
 from lmart.cli.options.metadata import reading_validation
 from lmart.cli.terminal.console import Console

@@ -7,16 +7,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from lmart.array_types import Float64Array, Int32Array, Int64Array, UInt8Array
-from lmart.binning.binned_features import BinnedFeatures, Coder, RowsToCode, count_bins, lay_out, row_arrays
+from lmart.binning.binned_features import BinnedFeatures, Coder, RowsToCode, count_bins, lay_out
 from lmart.binning.edge_sample import ColumnCounts, RowSample
 from lmart.binning.edges import BinEdges, count_sample, gather_cells
+from lmart.binning.two_passes import code_batches, read_again
 from lmart.binning.validation_set import CodedDataset, ValidationCoder
 from lmart.distributed.part_reading import PartsFound, PartsReader
-from lmart.errors import DataError
 from lmart.formats.documents.dataset_builder import LabelAndIdBuilder
 from lmart.formats.documents.reading import Batch
 from lmart.scoring.ensemble import Ensemble
-from lmart.streams import changed_while_read
 
 
 class TrainingParts(PartsReader):
@@ -54,7 +53,7 @@ class TrainingParts(PartsReader):
         self._places = places
         if self._sample is None:
             self._sample, row = RowSample(self._seed, halvings), first_row
-            for _, blocks, _ in self._second(len(self.table)):
+            for _, blocks, _ in self._again():
                 parts = [block.features for block in blocks]
                 self._sample.add(parts, row, self._pool)
                 self._sample.expect(len(self.labels) >> halvings)
@@ -96,13 +95,7 @@ class TrainingParts(PartsReader):
             coder.code([RowsToCode(self._sample.rows, 0, n, 0, self._bins)])
         else:
             self._sample = None
-            row = 0
-            for _, blocks, _ in self._second(len(self.table)):
-                pieces = []
-                for block in blocks:
-                    pieces.append(RowsToCode(row_arrays(block.features), 0, len(block), row, self._bins))
-                    row += len(block)
-                coder.code(pieces)
+            code_batches(self._again(), coder, self._bins)
         self._sample = None
         return count_bins(self._bins, self._pool)
 
@@ -115,24 +108,9 @@ class TrainingParts(PartsReader):
         del self._bins
         return lay_out(self._edges, bins, self._pool, counts_of_all)
 
-    def _second(self, n_columns: int) -> Iterator[Batch]:
+    def _again(self) -> Iterator[Batch]:
         """Yield all rows once more; DataError when they are not those of the first pass."""
-        self.refuse_changed()
-        row = 0
-        try:
-            for batch in self.batches():
-                for block in batch.blocks:
-                    before, row = row, row + len(block)
-                    own = np.zeros(len(block)) if block.labels is None else block.labels
-                    if len(self.table) > n_columns or not np.array_equal(self.labels[before:row], own):
-                        raise changed_while_read(batch.path)
-                yield batch
-        except DataError:
-            self.refuse_changed()
-            raise
-        self.refuse_changed()
-        if row < len(self.labels):
-            raise changed_while_read(self.paths[-1])
+        return read_again(self.batches(), self.labels, self.table, self.refuse_changed, self.paths)
 
 
 class ValidationParts(PartsReader):

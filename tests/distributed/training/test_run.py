@@ -11,7 +11,7 @@ import pytest
 from helpers.shards import Measured, bytes_of, fit_in_shards, learnable, measured, write_parts
 
 from lmart.binning import edge_sample
-from lmart.binning.streaming import read_training_set, read_validation_set
+from lmart.binning.two_passes import read_training_set, read_validation_set
 from lmart.data.metadata import NO_METADATA, Metadata
 from lmart.distributed.training import inputs, run
 from lmart.distributed.training.inputs import ValidationParts

@@ -19,7 +19,7 @@ from helpers.commands import run
 from helpers.datasets import random_dataset
 from helpers.score_data import score_dataset
 
-from lmart.binning import streaming
+from lmart.binning import two_passes
 from lmart.binning.edges import choose_bin_edges
 from lmart.data.metadata import Metadata
 from lmart.errors import DataError
@@ -88,9 +88,9 @@ def both_ways(
     settings = replace(SETTINGS, **changed)
     whole = read_dataset(paths, options, pool)
     expected = train(whole, [read_dataset([path], options, pool) for path in valid], settings, pool)
-    binned = streaming.read_training_set(paths, options, settings, pool)
+    binned = two_passes.read_training_set(paths, options, settings, pool)
     model, edges = without_trees(binned, settings), binned.features.edges
-    coded = [streaming.read_validation_set(path, options, model, edges, pool) for path in valid]
+    coded = [two_passes.read_validation_set(path, options, model, edges, pool) for path in valid]
     found = train(binned, coded, settings, pool)
     assert len(found.ensemble.trees) == settings.trees
     assert model_to_json(found.ensemble) == model_to_json(expected.ensemble)
@@ -169,7 +169,7 @@ def test_queries_by_size(pool: WorkerPool, passes: str) -> None:
     both_ways(pool, ["a", "b"], [], options)
     Path("sizes").write_text("3\n")
     with pytest.raises(DataError, match="sum to 3, but a has more than 3 rows"):
-        streaming.read_training_set(["a", "b"], options, SETTINGS, pool)
+        two_passes.read_training_set(["a", "b"], options, SETTINGS, pool)
 
 
 def test_sizes_that_can_be_read_only_once_are_enough(passes: str, in_folder: Path) -> None:
@@ -281,13 +281,13 @@ def test_a_file_that_changes_between_the_passes_is_refused(
     Path("b").write_text(letor(11, 5, first=50))
     choose = choose_bin_edges
     if not noticed:
-        monkeypatch.setattr(streaming, "state_of", lambda path: None)
+        monkeypatch.setattr(two_passes, "state_of", lambda path: None)
 
     def choose_and_change(*arguments: Any) -> Any:
         Path("a").write_text(change(Path("a").read_text()))
         return choose(*arguments)
 
-    monkeypatch.setattr(streaming, "choose_bin_edges", choose_and_change)
+    monkeypatch.setattr(two_passes, "choose_bin_edges", choose_and_change)
     said = run("train", "--data", "a", "b", "--out", "m.json", status=1).stderr.splitlines()
     assert len(said) == 1
     if change is damaged and not noticed:
@@ -364,8 +364,8 @@ def test_infinity_goes_with_what_lies_above_where_training_saw_none(pool: Worker
     Path("v").write_text("0 qid:1 4:5\n1 qid:1 4:inf\n0 qid:2 4:7\n1 qid:2 4:nan\n2 qid:3 4:inf\n1 qid:3 4:3\n")
     options = ReadOptions(allow_infinite=True)
     both_ways(pool, ["a"], ["v"], options, absent="missing")
-    binned = streaming.read_training_set(["a"], options, SETTINGS, pool)
-    coded = streaming.read_validation_set("v", options, without_trees(binned, SETTINGS), binned.features.edges, pool)
+    binned = two_passes.read_training_set(["a"], options, SETTINGS, pool)
+    coded = two_passes.read_validation_set("v", options, without_trees(binned, SETTINGS), binned.features.edges, pool)
     found = train(binned, [coded], SETTINGS, pool)
     scored = score_dataset(found.ensemble, read_dataset(["v"], options, pool), pool)
     assert scored[1] == scored[3] == scored[4] > scored[0] == scored[2] == scored[5]
@@ -378,16 +378,16 @@ def test_ignoring_features_of_letor_text_is_training_without_them(passes: str, p
     Path("without").write_text(" ".join(word for word in text.split(" ") if word[:2] not in ("2:", "1:")))
     models = []
     for path, ignored in (("d", ("2", "1")), ("without", ())):
-        data = streaming.read_training_set([path], ReadOptions(ignore_columns=ignored), SETTINGS, pool)
+        data = two_passes.read_training_set([path], ReadOptions(ignore_columns=ignored), SETTINGS, pool)
         assert data.feature_ids.tolist() == [4, 9, 30]
         model, options = without_trees(data, SETTINGS), ReadOptions(ignore_columns=(*ignored, "77"), beside_others=True)
-        valid = streaming.read_validation_set(path, options, model, data.features.edges, pool)
+        valid = two_passes.read_validation_set(path, options, model, data.features.edges, pool)
         assert not valid.warnings
         models.append(model_to_json(train(data, [valid], SETTINGS, pool).ensemble))
     assert models[0] == models[1]
     warned: list[str] = []
     options = ReadOptions(ignore_columns=("5",)).telling(lambda text: None, warned.append)
-    streaming.read_training_set(["d"], options, SETTINGS, pool)
+    two_passes.read_training_set(["d"], options, SETTINGS, pool)
     assert warned == ["d: no row has the feature to ignore '5'; check --ignore-columns"]
 
 

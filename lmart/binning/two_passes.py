@@ -6,7 +6,7 @@ for the bins, unless the sample holds every row. The result is that of binning t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 
 import numpy as np
@@ -19,7 +19,7 @@ from lmart.binning.validation_set import CodedDataset, ValidationCoder, code_dat
 from lmart.errors import DataError
 from lmart.formats.documents.dataset_builder import LabelAndIdBuilder
 from lmart.formats.documents.feature_table import FeatureTable
-from lmart.formats.documents.reading import for_models, read_batches, read_dataset, source_name
+from lmart.formats.documents.reading import Batch, for_models, read_batches, read_dataset, source_name
 from lmart.formats.read_options import ReadOptions
 from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.model_scores import ModelScores
@@ -93,6 +93,55 @@ def read_validation_set(
     return coder.finish(*labels_and_ids.finish_labels(), path, table.of_tables, strict=strict)
 
 
+def read_again(
+    batches: Iterable[Batch],
+    labels: Float64Array,
+    table: FeatureTable,
+    refuse_changed: Callable[[], None],
+    paths: Sequence[str],
+) -> Iterator[Batch]:
+    """Yield all rows once more; DataError when they are not those of the first pass.
+
+    batches        : the rows, not read yet
+    labels         : float64[n_documents], of the first pass
+    table          : the features that the first pass met
+    refuse_changed : raises DataError when a file is no longer what it was at first
+    paths          : the files; the last one is too short when rows are missing at the end
+    """
+    refuse_changed()
+    row, n_columns = 0, len(table)
+    try:
+        for batch in batches:
+            for block in batch.blocks:
+                first, row = row, row + len(block)
+                again = np.zeros(len(block)) if block.labels is None else block.labels
+                if len(table) > n_columns or not np.array_equal(labels[first:row], again):
+                    raise changed_while_read(batch.path)
+            yield batch
+    except DataError:
+        refuse_changed()
+        raise
+    refuse_changed()
+    if row < len(labels):
+        raise changed_while_read(paths[-1])
+
+
+def code_batches(batches: Iterable[Batch], coder: Coder, bins: UInt8Array) -> None:
+    """Find the bins of all rows of a data set.
+
+    batches : the rows, in order
+    coder   : knows the bin edges
+    bins    : uint8[m, n_documents], out
+    """
+    row = 0
+    for batch in batches:
+        pieces = []
+        for block in batch.blocks:
+            pieces.append(RowsToCode(row_arrays(block.features), 0, len(block), row, bins))
+            row += len(block)
+        coder.code(pieces)
+
+
 class _TwoPasses:
     """Reads one training set into bins, in two passes."""
 
@@ -150,30 +199,12 @@ class _TwoPasses:
 
     def _second_pass(self, edges: BinEdges, labels: Float64Array) -> UInt8Array:
         """Return the bins of all rows, uint8[m, n]."""
-        self._refuse_changed()
         for spool in filter(None, self._spools):
             spool.rewind()
-        n, n_columns = len(labels), len(self._table)
-        bins = np.empty((edges.n_features, n), np.uint8)
+        bins = np.empty((edges.n_features, len(labels)), np.uint8)
         coder = Coder(edges, self._table.ascending()[1], self._pool)
-        row = 0
-        try:
-            for path, blocks, _ in read_batches(self._paths, self._options, self._pool, self._table, self._spools):
-                pieces = []
-                for block in blocks:
-                    stop = row + len(block)
-                    own = np.zeros(len(block)) if block.labels is None else block.labels
-                    if len(self._table) > n_columns or not np.array_equal(labels[row:stop], own):
-                        raise changed_while_read(path)
-                    pieces.append(RowsToCode(row_arrays(block.features), 0, len(block), row, bins))
-                    row = stop
-                coder.code(pieces)
-        except DataError:
-            self._refuse_changed()
-            raise
-        self._refuse_changed()
-        if row < n:
-            raise changed_while_read(self._paths[-1])
+        batches = read_batches(self._paths, self._options, self._pool, self._table, self._spools)
+        code_batches(read_again(batches, labels, self._table, self._refuse_changed, self._paths), coder, bins)
         return bins
 
     def _refuse_changed(self) -> None:
