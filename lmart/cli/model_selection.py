@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from lmart.cli.options.selection import SelectionOptions, searched
 from lmart.cli.terminal.console import Console
-from lmart.cli.terminal.selection_progress import FoldProgress, TrialProgress, of_each_ranker
+from lmart.cli.terminal.training_progress import FoldProgress, TrialProgress, of_each_ranker
 from lmart.errors import counted
 from lmart.settings.resolved import ResolvedSettings, resolve
 from lmart.settings.train_settings import TrainSettings

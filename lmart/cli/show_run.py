@@ -14,9 +14,7 @@ from lmart.cli.show import ShowRequest
 from lmart.cli.signals import flush_output
 from lmart.cli.terminal.console import Console
 from lmart.cli.terminal.layout import standard_output
-from lmart.cli.terminal.model_view import Explained, importance_table, model_lines
-from lmart.cli.terminal.run_view import curve_table, run_lines
-from lmart.cli.terminal.tree_view import tree_lines
+from lmart.cli.terminal.model import Explained, curve_table, importance_table, model_lines, run_lines, tree_lines
 from lmart.errors import DataError, ModelError, counted, quote
 from lmart.formats.detection import data_format, refuse_known
 from lmart.formats.documents.reading import for_models, open_rows

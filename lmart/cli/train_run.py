@@ -11,7 +11,7 @@ from lmart.cli.model_selection import SelectedSettings, select_settings, selecti
 from lmart.cli.signals import flush_output
 from lmart.cli.terminal import model_selection_report, train_report
 from lmart.cli.terminal.console import Console
-from lmart.cli.terminal.round_progress import RoundProgress
+from lmart.cli.terminal.training_progress import RoundProgress
 from lmart.cli.train_inputs import TrainingInputs
 from lmart.cli.train_request import TrainRequest
 from lmart.distributed.joined_set import JoinedSet

@@ -12,8 +12,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, ClassVar, TextIO
 
 import lmart.kernels
-from lmart.cli.terminal.progress import NoProgress, PlainProgress, Progress, TerminalProgress
-from lmart.cli.terminal.reading_progress import ReadingProgress
+from lmart.cli.terminal.progress import NoProgress, PlainProgress, Progress, ReadingProgress, TerminalProgress
 from lmart.errors import visible
 
 if TYPE_CHECKING:

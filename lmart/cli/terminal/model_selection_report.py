@@ -16,7 +16,7 @@ from lmart.cli.model_selection import SelectedSettings
 from lmart.cli.options.packed import given_on_command_line
 from lmart.cli.options.settings_file import PARAMETER, given_by_file
 from lmart.cli.terminal.console import Console
-from lmart.cli.terminal.layout import Sheet, Table, standard_output
+from lmart.cli.terminal.layout import Sheet, Table, shown, standard_output
 from lmart.errors import counted
 from lmart.settings import AUTO, TrainSettings, setting
 
@@ -170,18 +170,14 @@ def _interval(crossed: CrossValidation) -> str:
     return f"{low:.6f} to {high:.6f} ({LEVEL:.0%}, Student's t over folds{caution})"
 
 
-def _shown(value: float) -> str:
-    return "n/a" if math.isnan(value) else f"{value:.6f}"
-
-
 def _fold_table(crossed: CrossValidation, metric: str) -> tuple[list[str], list[list[str]]]:
     rows = [
         [
             str(n),
             str(one.n_queries),
             str(one.n_documents),
-            _shown(one.measure),
-            _shown(one.best),
+            shown(_or_none(one.measure)),
+            shown(_or_none(one.best)),
             str(one.best_round * crossed.n_rankers),
         ]
         for n, one in enumerate(crossed.folds, 1)

@@ -9,7 +9,7 @@ import numpy as np
 from helpers.trees import grow
 
 from lmart.cli.terminal.layout import Sheet, cells
-from lmart.cli.terminal.tree_view import tree_lines
+from lmart.cli.terminal.model import tree_lines
 from lmart.scoring.ensemble import Ensemble, RankerPart, Tree
 
 

@@ -1,14 +1,24 @@
-"""The line at the bottom of a terminal, and progress of reading."""
+"""The line at the bottom of a terminal: the time and the numbers are never cut, words are; and progress of reading."""
 
 from __future__ import annotations
 
+import fcntl
+import os
+import pty
+import re
+import shlex
+import struct
+import sys
+import termios
 import time
+from pathlib import Path
 
 import pytest
+from helpers.paths import SAMPLE
 
-from lmart.cli.terminal import reading_progress
-from lmart.cli.terminal.line import Shown, TimeLeft, composed
-from lmart.cli.terminal.reading_progress import ReadingProgress
+from lmart.cli.terminal import progress
+from lmart.cli.terminal.progress import LONGEST_BAR, SHORTEST_BAR, ReadingProgress, Shown, TimeLeft, composed
+from lmart.cli.terminal.training_progress import BestSoFar
 from lmart.formats.read_options import ReadState
 
 
@@ -31,7 +41,7 @@ class TestLine:
         assert as_text(SHOWN, "ndcg@10 0.652802 on big.svm", 40) == "162/300 trees 0:12 ndcg@10 0.652802 on…"
         assert as_text(SHOWN, "ndcg@10 0.652802 on big.svm", 20) == "162/300 trees 0:12…"
 
-    @pytest.mark.parametrize("width", range(19, 130))
+    @pytest.mark.parametrize("width", [19, 20, 40, 60, 80, 129])
     @pytest.mark.parametrize("text", ["", "ndcg@10 0.652802 on big.svm, 0.5 on another.svm", "x" * 300])
     def test_time_and_count_are_there_at_any_width(self, width: int, text: str) -> None:
         line = as_text(SHOWN, text, width)
@@ -98,7 +108,7 @@ class TestReading:
         now = [100.0]
         lines.clear()
         monkeypatch.setattr(time, "monotonic", lambda: now[0])
-        monkeypatch.setattr(reading_progress, "TerminalLine", FakeLine)
+        monkeypatch.setattr(progress, "TerminalLine", FakeLine)
         return now
 
     def test_nothing_is_shown_in_the_first_second(self, clock: list[float]) -> None:
@@ -132,3 +142,80 @@ class TestReading:
         reading(ReadState("b", 0.2, 2, 2, False))
         reading.close()
         assert not lines[0].running and not reading.print_above("x")
+
+
+FORMS = ("ranker 1 of 4, ndcg@10 0.770139 on vali.svm, best 0.770612 at 150, 12 since", "ndcg@10 0.770139", "0.770139")
+
+
+SHORT = SHOWN._replace(short="162/300")
+
+
+@pytest.mark.parametrize("width", [28, 30, 40, 60, 80, 159])
+def test_the_line_fits(width: int) -> None:
+    parts = composed(SHORT, FORMS, width)
+    assert len(parts.done) + parts.bar + len(parts.rest) + 2 <= width
+    assert parts.rest.startswith("0:12 ") and parts.rest.count("0.770139") == 1 and "162/300" in parts.done
+    assert SHORTEST_BAR <= parts.bar <= LONGEST_BAR or width < 30
+
+
+def test_words_go_before_numbers() -> None:
+    assert composed(SHORT, FORMS, 120).rest == f"0:12 {FORMS[0]}"
+    assert composed(SHORT, FORMS, 80) == (SHORT.done, LONGEST_BAR, 16, f"0:12 {FORMS[1]}")
+    assert composed(SHORT, FORMS, 40) == (SHORT.short, 10, 5, f"0:12 {FORMS[1]}")
+    assert composed(SHORT, FORMS, 30) == (SHORT.short, 8, 4, f"0:12 {FORMS[2]}")
+
+
+def test_best_so_far() -> None:
+    best = BestSoFar()
+    best.update(1, None)
+    assert best.told(1) == ""
+    best.update(2, 0.5)
+    best.update(3, 0.5)
+    assert best.told(2) == "" and best.told(3) == ", best 0.500000 at 2, 1 since"
+    assert best.told(1_234, where=False) == ", best 0.500000, 1,232 since"
+    best.update(4, 0.6)
+    assert best.told(4) == ""
+    assert BestSoFar(0.7).told(3) == ", best 0.700000 at 0, 3 since"
+
+
+def on_terminal(width: int, *arguments: str, folder: Path) -> str:
+    """Return all that a command writes to a terminal of this width, as lines."""
+    process, terminal = pty.fork()
+    if not process:
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
+        os.chdir(folder)
+        environment = {**os.environ, "TERM": "xterm"}
+        environment.pop("COLUMNS", None)
+        os.execve(sys.executable, [sys.executable, "-m", "lmart", *arguments], environment)
+    shown = b""
+    try:
+        while piece := os.read(terminal, 65536):
+            shown += piece
+    except OSError:  # the end
+        pass
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 0, shown
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode()).replace("\r", "\n")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [40, 80])
+@pytest.mark.parametrize(
+    "options",
+    [
+        "--valid {0}/vali.svm {0}/test.svm --early-stop 30 --trees 60",
+        "--trees 20 --rankers 2",
+        "--folds 2 --trees 20",
+        "--folds 2 --trees 20 --early-stop 10",
+    ],
+)
+def test_bars_on_a_terminal_are_whole(width: int, options: str, tmp_path: Path) -> None:
+    line = f"train --data {SAMPLE / 'train.svm'} -o m.json {options.format(SAMPLE)}"
+    shown = on_terminal(width, *shlex.split(line), folder=tmp_path)
+    bars = [row for row in shown.splitlines() if re.match(r"\d+/\d+", row)]
+    assert bars and "\u2026" not in shown
+    for row in bars:
+        assert len(row.rstrip()) <= width
+        assert re.search(r" (-:--|\d+:\d\d(:\d\d)?) ", f"{row} "), row
+    assert any(re.search(r"0\.\d{6}", row) for row in bars)
+    assert str(SAMPLE) not in "".join(bars)

@@ -1,0 +1,520 @@
+"""What `lmart show` prints: a model with its rankers and features, one tree as conditions, a run with its curves."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from lmart.cli.terminal.layout import (
+    GAP,
+    LONGEST_CURVE,
+    NOT_DEFINED,
+    SHORTEST_CURVE,
+    SHORTEST_NAME,
+    Sheet,
+    Table,
+    cells,
+    curve,
+    facts,
+    padded,
+    paragraph,
+    shortened,
+    shown,
+    spans,
+)
+from lmart.errors import counted, input_name, visible
+from lmart.formats.number_text import shortest
+from lmart.formats.registry import OWN
+from lmart.reports.model_summary import FeatureImportance, ModelSummary, RankerFacts, node_bounds, ranker_of_tree
+from lmart.reports.run_report import Curve, RankerRun, RunReport
+from lmart.reports.tree_shapes import Step, depths, node_documents, steps
+from lmart.scoring.ensemble import Ensemble, Tree
+
+INDENT = 2  # blanks for each level
+DEEPEST = 24  # levels that are indented further; below that the level is written in front
+STOPPED = {
+    "trees": "all of its trees grown",
+    "early": "stopped early",
+    "split": "stopped, as no split was left",
+}
+
+
+class Explained(NamedTuple):
+    """The data whose scores were explained.
+
+    path : of the data
+    rows : number of its rows
+    """
+
+    path: str
+    rows: int
+
+
+def model_lines(
+    summary: ModelSummary, path: str, top: int | None, sheet: Sheet, explained: Explained | None = None
+) -> list[str]:
+    """Return the lines that tell what is in a model.
+
+    summary   : of the model
+    path      : of its file
+    top       : features to list; None: all
+    sheet     : what they are written on
+    explained : the data of the contributions; None: there is none
+    """
+    lines = facts(_facts(summary, path, explained), sheet)
+    if len(summary.rankers) > 1:
+        lines += ["", *_ranker_table(summary.rankers, sheet)]
+    return [*lines, *importance_lines(summary.importance, top, sheet, len(summary.rankers))]
+
+
+def _facts(summary: ModelSummary, path: str, explained: Explained | None) -> list[tuple[str, str]]:
+    model, rankers = summary.ensemble, summary.rankers
+    n_leaves = sum(one.leaves for one in rankers)
+    found = [("model", f"{visible(input_name(path))} ({summary.format})")]
+    several = f"; the mean of {len(rankers)} rankers" if len(rankers) > 1 else ""
+    average = "; a score is their mean" if model.average else ""
+    found.append(("trees", f"{len(model.trees):,}{several}{average}"))
+    if len(rankers) == 1 and rankers[0].objective is not None:
+        one = rankers[0]
+        found.append(("ranker", ", ".join(visible(word) for word in (one.objective, one.tree) if word)))
+    if model.trees:
+        sizes = [tree.n_leaves for tree in model.trees]
+        span = _span(min(sizes), max(sizes))
+        found.append(("leaves", f"{n_leaves:,}; {span} a tree, {n_leaves / len(sizes):.1f} on average"))
+        levels = depths(model.trees)
+        found.append(("depth", f"{_span(int(levels.min()), int(levels.max()))}, {levels.mean():.1f} on average"))
+    if summary.documents is not None and summary.leaf_documents is not None:
+        fewest, median, most = summary.leaf_documents
+        leaf = f"{_span(fewest, most)} in a leaf, half of the leaves up to {median:,}"
+        found.append(("documents", f"{summary.documents:,}; {leaf}"))
+    unused = summary.unused
+    found.append(("features", f"{model.n_features - len(unused):,} of {model.n_features:,} are split on"))
+    if unused:
+        found.append(("no split on", _listed(unused)))
+    absent = "0" if model.absent == "zero" else "missing"
+    base = "" if model.base_score == 0 else f"start at {shortest(float(model.base_score))}; "
+    sums = "; summed in single precision" if model.sums == "float32" else ""
+    found.append(("scores", f"{base}a feature that a row does not name is {absent}{sums}"))
+    metric = model.settings.get("metric")
+    if summary.format == OWN and isinstance(metric, str):
+        stopped = " chose how many trees each ranker has" if model.settings.get("early_stop") else ""
+        found.append(("measure", f"{visible(metric)}{stopped}"))
+    if not model.settings:
+        pass  # nothing is told
+    elif summary.format == OWN:
+        found.append(("settings", settings_text(summary.changed)))
+    else:
+        found.append(("the file says", _named_values(summary.changed)))
+    if explained is not None:
+        found.append(
+            ("contributions", f"to {counted(explained.rows, 'score')} of {visible(input_name(explained.path))}")
+        )
+    return found
+
+
+def settings_text(changed: Mapping[str, Any]) -> str:
+    """Return the settings that differ from the defaults, as text.
+
+    changed : values by name
+    """
+    if not changed:
+        return "the defaults"
+    return f"{_named_values(changed)}; others are the defaults"
+
+
+def _named_values(values: Mapping[str, Any]) -> str:
+    words = (f"{visible(name.replace('_', '-'))} {visible(_setting(value))}" for name, value in values.items())
+    return ", ".join(words)
+
+
+def _setting(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value) if value != "" else "none"
+
+
+def _span(low: int, high: int) -> str:
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def _listed(names: Sequence[str], most: int = 10) -> str:
+    more = f", and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(map(visible, names[:most])) + more
+
+
+def _ranker_table(rankers: Sequence[RankerFacts], sheet: Sheet) -> list[str]:
+    """Return the table of the rankers: one a line, or, where that is too wide, with what it is on a line of its own."""
+    header = ["ranker", "trees", "numbers", "leaves", "depth", "features"]
+    rows = []
+    for number, one in enumerate(rankers, 1):
+        share = "" if one.features in (None, 1.0) else f", {one.features:g} of the features a tree"
+        kind = f"{number}  {visible(one.objective or NOT_DEFINED)}, {visible(one.tree or NOT_DEFINED)}{share}"
+        numbers = "none" if one.first_tree is None else f"{one.first_tree:,}-{one.first_tree + one.trees - 1:,}"
+        rows.append(
+            [kind, f"{one.trees:,}", numbers, _span(one.fewest, one.most), f"{one.depth:,}", f"{one.split_features:,}"]
+        )
+    table = Table(header, rows)
+    lines = table.lines(sheet)
+    if sheet.width is None or max(map(cells, table.lines(Sheet()))) <= sheet.width:
+        return lines
+    told = []
+    for row in rows:
+        first, what = row[0].split("  ", 1)
+        told.append((first, f"{what}: {row[1]} trees ({row[2]}), leaves {row[3]}, depth {row[4]}, {row[5]} features"))
+    return [sheet.bold("rankers"), *facts(told, sheet)]
+
+
+def importance_lines(features: Sequence[FeatureImportance], top: int | None, sheet: Sheet, n_rankers: int) -> list[str]:
+    """Return an empty line and the table of features, the most important first; nothing when there is none.
+
+    features  : in their order; those without a split are left out
+    top       : features to list; None: all
+    sheet     : what they are written on
+    n_rankers : number of rankers of the model
+    """
+    used = [one for one in features if one.splits]
+    if not used:
+        return []
+    has_gain, has_contribution = used[0].gain_share is not None, used[0].contribution is not None
+    header = ["feature", *["adds"] * has_contribution, *["gain"] * has_gain, "splits"]
+    listed = used[:top]
+    rows = []
+    for one in listed:
+        adds = [] if one.contribution is None else [shown(one.contribution)]
+        share = [] if one.gain_share is None else [f"{one.gain_share:.2%}"]
+        rows.append([visible(one.feature), *adds, *share, f"{one.splits:,}"])
+    values = [_bar_value(one) for one in listed]
+    largest = max(values)
+    lines = ["", *Table(header, rows).lines(sheet, [value / largest if largest > 0 else 0.0 for value in values])]
+    notes = []
+    if len(listed) < len(used):
+        rest = used[len(listed) :]
+        share_left = sum(one.gain_share or 0.0 for one in rest)
+        gain = f" with {share_left:.2%} of the gain" if has_gain else ""
+        notes.append(f"{counted(len(rest), 'more feature')}{gain}: --top {len(used)} shows all.")
+    if has_contribution:
+        notes.append("adds: mean absolute contribution to a score.")
+    if has_gain:
+        mean = ", the mean over rankers" if n_rankers > 1 else ""
+        notes.append(f"gain: share of the split gain{mean}. splits: nodes that split on it.")
+    else:
+        notes.append("The file does not say what splits gained: splits are the nodes that split on it.")
+    return [*lines, *[sheet.faint(line) for text in notes for line in paragraph(text, sheet)]]
+
+
+def _bar_value(one: FeatureImportance) -> float:
+    """Return what a feature's bar shows: what the features are ordered by."""
+    known = (value for value in (one.contribution, one.gain_share) if value is not None)
+    return next(known, float(one.splits))
+
+
+def importance_table(features: Sequence[FeatureImportance]) -> Iterator[str]:
+    """Yield the lines of a table of all features, tab-separated, every digit, for other programs.
+
+    features : in their order
+    """
+    has_gain = any(one.gain_share is not None for one in features)
+    has_contribution = any(one.contribution is not None for one in features)
+    columns = ["feature", *["contribution"] * has_contribution, *["gain_share"] * has_gain, "splits"]
+    yield "\t".join(columns) + "\n"
+    for one in features:
+        numbers = [repr(value) for value in (one.contribution, one.gain_share) if value is not None]
+        yield "\t".join([visible(one.feature), *numbers, str(one.splits)]) + "\n"
+
+
+def tree_lines(ensemble: Ensemble, number: int, sheet: Sheet) -> Iterator[str]:
+    """Yield the lines of one tree: thresholds and leaf values in the shortest form that reads back equal.
+
+    ensemble : the model
+    number   : of the tree, from 1
+    sheet    : what they are written on
+    """
+    tree = ensemble.trees[number - 1]
+    title = f"tree {number:,} of {len(ensemble.trees):,}"
+    if ensemble.rankers:
+        ranker = ranker_of_tree(ensemble, number)
+        part = ensemble.rankers[ranker - 1]
+        title += f", of ranker {ranker} ({visible(part.objective)}, {visible(part.tree)})"
+    size = f"{counted(tree.n_leaves, 'leaf', 'leaves')}, depth {int(depths([tree])[0])}"
+    yield from (sheet.bold(line) for line in paragraph(f"{title}: {size}", sheet))
+    yield ""
+    documents = node_documents(tree)
+    for step in steps(tree):
+        indent = " " * (INDENT * min(step.depth, DEEPEST)) + (f"[{step.depth}] " if step.depth > DEEPEST else "")
+        if step.kind == "if":
+            room = None if sheet.width is None else sheet.width - len(indent)
+            text = _condition(ensemble, tree, step.number, room)
+        elif step.kind == "else":
+            text = "else:" if tree.missing_left[step.number] else "else (or missing):"
+        else:
+            value = shortest(float(tree.leaf_values[step.number]))
+            text = f"score {value}" if value.startswith("-") else f"score +{value}"
+        yield from _line(indent, text, _remark(tree, documents, step), sheet)
+
+
+def _remark(tree: Tree, documents: Sequence[int] | None, step: Step) -> str:
+    """Return what is known of a node or leaf: its training documents, and what its split gained."""
+    k = step.number
+    known = []
+    if step.kind == "if" and documents is not None:
+        known.append(counted(documents[k], "document"))
+    if step.kind == "if" and tree.split_gains is not None:
+        known.append(f"gain {float(tree.split_gains[k]):.6g}")
+    if step.kind == "leaf" and tree.leaf_documents is not None:
+        known.append(counted(int(tree.leaf_documents[k]), "document"))
+    return "# " + ", ".join(known) if known else ""
+
+
+def _condition(ensemble: Ensemble, tree: Tree, node: int, room: int | None) -> str:
+    """Return the condition under which a document goes left, with the name of the feature shortened to fit.
+
+    ensemble : the model
+    tree     : of the node
+    node     : its number, from 0
+    room     : columns; None: any number
+    """
+    column = int(tree.split_columns[node])
+    name = visible(ensemble.feature_name(column))
+    bounds, missing_left = node_bounds(tree, node), bool(tree.missing_left[node])
+    if ensemble.feature_names is None:  # a bare index would look like a number, and is not to be shortened
+        return _written(f"feature {name}", bounds, missing_left)
+    text = _written(name, bounds, missing_left)
+    over = 0 if room is None else cells(text) - room
+    return (
+        text if over <= 0 else _written(shortened(name, max(SHORTEST_NAME, cells(name) - over)), bounds, missing_left)
+    )
+
+
+def _written(name: str, bounds: Sequence[float], missing_left: bool) -> str:
+    """Return a condition: an even number of the bounds are below the values that go left.
+
+    name         : of the feature
+    bounds       : threshold and further bounds, ascending
+    missing_left : a missing value goes left
+    """
+    texts = [shortest(bound) for bound in bounds]
+    ranges = [f"{name} <= {texts[0]}"]
+    ranges += [f"{low} < {name} <= {high}" for low, high in zip(texts[1::2], texts[2::2], strict=False)]
+    ranges += [f"{name} > {texts[-1]}"] if len(texts) % 2 == 0 else []
+    return "if " + " or ".join([*ranges, *["missing"] * missing_left]) + ":"
+
+
+def _line(indent: str, text: str, remark: str, sheet: Sheet) -> Iterator[str]:
+    """Yield a line with its remark beside it, or below where there is no room; conditions too long go on below.
+
+    indent : what stands in front
+    text   : condition or leaf
+    remark : '' for none
+    sheet  : what it is written on
+    """
+    width = sheet.width
+    if width is None or len(indent) + cells(text) + (GAP + len(remark) if remark else 0) <= width:
+        yield indent + text + (" " * GAP + sheet.faint(remark) if remark else "")
+        return
+    further = " " * (len(indent) + 2 * INDENT)
+    yield from textwrap.wrap(
+        text,
+        max(width, len(further) + SHORTEST_NAME),
+        initial_indent=indent,
+        subsequent_indent=further,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    if remark:
+        yield further[INDENT:] + sheet.faint(remark)
+
+
+def run_lines(report: RunReport, path: str, top: int | None, sheet: Sheet) -> list[str]:
+    """Return the lines that tell how a run went.
+
+    report : of the run
+    path   : of its file
+    top    : features to list; None: all
+    sheet  : what they are written on
+    """
+    lines = facts(_run_facts(report, path), sheet)
+    for number, one in enumerate(report.rankers, 1):
+        lines += ["", *_ranker_lines(number, one, report, sheet)]
+    if any(each.best is not None and len(each.values) > 1 for one in report.rankers for each in one.curves):
+        what = "Each curve has its highest value at the top; a steep rise at its beginning is cut. ^: last round kept."
+        lines += ["", *(sheet.faint(line) for line in paragraph(what, sheet))]
+    if report.importance is None:
+        return lines
+    return [*lines, *importance_lines(report.importance, top, sheet, len(report.rankers))]
+
+
+def _run_facts(report: RunReport, path: str) -> list[tuple[str, str]]:
+    content = report.content
+    files = _object(content.get("files"))
+    found = [("report", f"{visible(input_name(path))} (of lmart train)")]
+    size = _object(content.get("data"))
+    counts = [
+        counted(size[key], one, many)
+        for key, one, many in (
+            ("documents", "document", None),
+            ("queries", "query", "queries"),
+            ("features", "feature", None),
+        )
+        if isinstance(size.get(key), int)
+    ]
+    found.append(("data", "; ".join(filter(None, (_files(files.get("data")), ", ".join(counts))))))
+    if files.get("validation"):
+        found.append(("validation", _files(files["validation"])))
+    grown, kept = sum(len(one.rounds) for one in report.rankers), sum(one.trees for one in report.rankers)
+    several = f" of {len(report.rankers)} rankers" if len(report.rankers) > 1 else ""
+    found.append(("trees", f"{kept:,}{several}; {counted(grown, 'round')}"))
+    continued = _object(content.get("continued_from"))
+    if isinstance(continued.get("trees"), int):
+        found.append(
+            ("continued", f"from {counted(continued['trees'], 'tree')} of {visible(str(continued.get('model')))}")
+        )
+    found += [(report.metric if k == 0 else "", text) for k, text in enumerate(_measures(report.measures))]
+    found += _selection(content, report.metric)
+    found.append(("settings", settings_text(report.changed)))
+    seconds = _object(content.get("seconds"))
+    spent = [f"{visible(stage)} {one:.1f}" for stage, one in seconds.items() if isinstance(one, int | float)]
+    found.append(("seconds", ", ".join(spent) or NOT_DEFINED))
+    warnings = content.get("warnings")
+    told = [visible(str(one)) for one in warnings] if isinstance(warnings, list) else []
+    return [*found, *(("warning", text) for text in told)]
+
+
+def _selection(content: Mapping[str, Any], metric: str) -> list[tuple[str, str]]:
+    """Return what the report says of folds and of tuning."""
+    found = []
+    folds = _object(content.get("cross_validation"))
+    if isinstance(folds.get("mean"), int | float) and isinstance(folds.get("folds"), list):
+        match folds.get("interval"):
+            case [int() | float() as low, int() | float() as high]:
+                between = f", {low:.6f} to {high:.6f}"
+            case _:
+                between = ""
+        found.append(("folds", f"{metric} {folds['mean']:.6f}{between} over {len(folds['folds'])} folds"))
+    tuning = _object(content.get("tuning"))
+    if isinstance(tuning.get("trials"), list):
+        best = tuning.get("best")
+        number = str(best) if isinstance(best, int) else "none"
+        found.append(("tuning", f"{counted(len(tuning['trials']), 'trial')}; the best is {number}"))
+    return found
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _files(names: object) -> str:
+    return ", ".join(visible(input_name(str(name))) for name in names) if isinstance(names, list) else ""
+
+
+def _measures(measures: Sequence[tuple[str, float | None]]) -> list[str]:
+    return [f"{shown(value)} on {visible(input_name(name))}" for name, value in measures]
+
+
+def _ranker_lines(number: int, one: RankerRun, report: RunReport, sheet: Sheet) -> Iterator[str]:
+    """Yield the title and the curves of a ranker."""
+    share = "" if one.features == 1 else f", {one.features:g} of the features"
+    ranker = f"ranker {number} of {len(report.rankers)}: " if len(report.rankers) > 1 else ""
+    grown = len(one.rounds)
+    kept = f"{one.trees:,} of {counted(grown, 'round')} kept" if one.trees < grown else counted(grown, "round")
+    ending = STOPPED.get(one.stopped, visible(one.stopped))
+    title = (
+        f"{ranker}{visible(one.objective)}, {visible(one.tree)} trees of {one.leaves:,} leaves{share}; {kept}, {ending}"
+    )
+    yield from (sheet.bold(line) for line in paragraph(title, sheet))
+    defined = [each for each in one.curves if any(value is not None for value in each.values)]
+    if not defined:
+        return
+    rows = [_CurveRow.of(each, one.rounds) for each in defined]
+    columns = _CurveColumns.of(rows, min(grown, LONGEST_CURVE), sheet)
+    yield columns.line(HEADER, "")
+    for row, each in zip(rows, defined, strict=True):
+        yield columns.line(row, curve(each.values, columns.length, sheet))
+    if one.trees:
+        place = next(k for k, (_, stop) in enumerate(spans(grown, columns.length)) if stop >= one.trees)
+        yield columns.mark(place, f"{one.rounds[one.trees - 1]:,}")
+
+
+class _CurveRow(NamedTuple):
+    """The cells beside a curve: the data set, the first value, the best one, and its round."""
+
+    name: str
+    first: str
+    best: str
+    round: str
+
+    @classmethod
+    def of(cls, one: Curve, rounds: Sequence[int]) -> _CurveRow:
+        """Return the cells of a curve with a value.
+
+        one    : the curve
+        rounds : numbers of its rounds
+        """
+        first = next((value for value in one.values if value is not None), None)
+        best = one.best or 0
+        return cls(visible(input_name(one.name)), shown(first), shown(one.values[best]), f"{rounds[best]:,}")
+
+
+HEADER = _CurveRow("", "first", "best", "round")
+
+
+class _CurveColumns(NamedTuple):
+    """How wide the columns of a table of curves are; `first` 0: left out, as there is no room."""
+
+    name: int
+    first: int
+    length: int
+    best: int
+    round: int
+
+    @classmethod
+    def of(cls, rows: Sequence[_CurveRow], length: int, sheet: Sheet) -> _CurveColumns:
+        """Return columns that fit.
+
+        rows   : to be written
+        length : of the longest curve that is drawn
+        sheet  : what they are written on
+        """
+        name, first, best, last = (max(map(cells, column)) for column in zip(HEADER, *rows, strict=True))
+        if sheet.width is None:
+            return cls(name, first, length, best, last)
+        room = sheet.width - best - last - 3 * GAP
+        if room - first - GAP < SHORTEST_NAME + 2 * SHORTEST_CURVE:
+            first = 0
+        else:
+            room -= first + GAP
+        name = min(name, max(SHORTEST_NAME, room - max(length, SHORTEST_CURVE), room // 2))
+        return cls(name, first, min(length, max(room - name, SHORTEST_CURVE)), best, last)
+
+    def line(self, row: _CurveRow, drawn: str) -> str:
+        """Return a line of the table.
+
+        row   : its cells
+        drawn : the curve
+        """
+        first = [f"{row.first:>{self.first}}"] if self.first else []
+        ends = [f"{row.best:>{self.best}}", f"{row.round:>{self.round}}"]
+        parts = [padded(shortened(row.name, self.name), self.name), *first, drawn.ljust(self.length), *ends]
+        return (" " * GAP).join(parts).rstrip()
+
+    def mark(self, place: int, text: str) -> str:
+        """Return the line below the curves that marks a place.
+
+        place : character of the curves, from 0
+        text  : beside the mark
+        """
+        before = self.name + GAP + (self.first + GAP if self.first else 0)
+        if place + GAP + len(text) <= self.length + GAP:
+            return " " * (before + place) + f"^ {text}"
+        return f"{text} ^".rjust(before + place + 1)
+
+
+def curve_table(report: RunReport) -> Iterator[str]:
+    """Yield the lines of the table of all curves, tab-separated, every digit, for other programs.
+
+    report : of the run
+    """
+    header, rows = report.table()
+    yield "\t".join(map(visible, header)) + "\n"
+    for row in rows:
+        yield "\t".join(NOT_DEFINED if cell is None else repr(cell) for cell in row) + "\n"
