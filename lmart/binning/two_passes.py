@@ -22,7 +22,7 @@ from lmart.formats.documents.feature_table import FeatureTable
 from lmart.formats.documents.reading import Batch, for_models, read_batches, read_dataset, source_name
 from lmart.formats.read_options import ReadOptions
 from lmart.scoring.ensemble import Ensemble
-from lmart.scoring.model_scores import ModelScores
+from lmart.scoring.scorer import ModelScores
 from lmart.settings import TrainSettings
 from lmart.streams import Spool, can_be_reread, can_spool, changed_while_read, state_of
 from lmart.threads import WorkerPool

@@ -19,7 +19,7 @@ from lmart.errors import DataError
 from lmart.formats.documents.reading import for_models, read_dataset
 from lmart.formats.read_options import ReadOptions
 from lmart.scoring.feature_matching import match_dataset, missing_columns
-from lmart.scoring.model_scores import ModelScores
+from lmart.scoring.scorer import ModelScores
 from lmart.threads import WorkerPool
 from lmart.training.boosting import without_trees
 from lmart.training.continuation import Continuation

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,21 +19,23 @@ from lmart.data.from_python import refuse_path
 from lmart.data.python_dataset import Dataset, training_metadata, unbinned, validation_metadata
 from lmart.errors import ArrayError, DataError, input_name
 from lmart.interface.arguments import Run, TrainArguments, check_together, of_one_ranker, run_of, settings_of
-from lmart.interface.progress import VerboseProgress
 from lmart.interrupts import safe_interrupts
 from lmart.model import Model, load
 from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.feature_matching import missing_columns
-from lmart.scoring.model_scores import ModelScores
+from lmart.scoring.scorer import ModelScores
 from lmart.settings import RECORDED, TrainSettings
+from lmart.settings.resolved import ResolvedSettings
 from lmart.threads import WorkerPool, chunks, threads_to_use
 from lmart.training import remarks
 from lmart.training.boosting import TrainingRun, without_trees
 from lmart.training.continuation import Continuation, prepare
+from lmart.training.rankers import RoundReport
 from lmart.training.resolving import resolve_for
 
 _METADATA = ("weights", "init_scores", "positions")
 _OF_ARRAYS = ("group", "feature_names")
+PROGRESS_SECONDS = 1.0  # between lines of progress
 
 
 def train(
@@ -225,3 +229,31 @@ def _columns_not_everywhere(judged: Unbinned, settings: TrainSettings, strict: b
         if strict:
             raise DataError(f"{fault}; give the files the same columns, or do without strict=True", path)
         yield f"{input_name(path)}: {fault}; counted as {counted_as}"
+
+
+class VerboseProgress:
+    """Writes a line to standard error about once a second, and after the last round of each ranker.
+
+    settings : of the run
+    """
+
+    def __init__(self, settings: ResolvedSettings) -> None:
+        self._settings = settings
+        self._shown = time.monotonic()
+
+    def __call__(self, one: RoundReport) -> None:
+        """Show a round, if the last one shown is old enough.
+
+        one : the round
+        """
+        settings = self._settings
+        total = settings.rankers[one.ranker - 1].trees
+        now = time.monotonic()
+        if now - self._shown < PROGRESS_SECONDS and one.round < total:
+            return
+        self._shown = now
+        several = f"ranker {one.ranker} of {len(settings.rankers)}, " if len(settings.rankers) > 1 else ""
+        measured = one.validation or (one.measure_training(),)
+        values = ", ".join("n/a" if value is None else f"{value:.6f}" for value in measured)
+        where = "valid" if one.validation else "training"
+        print(f"lmart: {several}{one.round}/{total} trees, {settings.measure} {values} on {where}", file=sys.stderr)

@@ -7,6 +7,7 @@ records), for any number of threads.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from lmart.errors import ModelError
 from lmart.kernels.row_arrays import contiguous_rows
 from lmart.kernels.scoring import bit_vectors as kernels
 from lmart.scoring.ensemble import Ensemble, FlatTrees, flatten
+from lmart.scoring.feature_matching import FeatureMatcher
 from lmart.threads import WorkerPool, chunks
 
 LARGEST_TABLES = 1 << 28  # bytes, of all conditions with several bounds
@@ -294,3 +296,40 @@ class Scorer:
         for start, stop, piece in pieces(rows, len(column_map)):
             scores[start:stop] = self.score(piece, column_map, pool)
         return scores
+
+
+class ModelScores:
+    """The scores that a model gives a data set, collected while its rows are read block by block.
+
+    model   : which scores them
+    pool    : the workers
+    matcher : finds the model's feature of each column, and knows those that only one side has
+    """
+
+    def __init__(self, model: Ensemble, pool: WorkerPool) -> None:
+        self.matcher = FeatureMatcher(model)
+        self.model = model
+        self._scorer = Scorer(model)
+        self._pool = pool
+        self._parts: list[Float64Array] = [np.zeros(0)]
+
+    def add(self, parts: Sequence[SparseRows], feature_ids: Int64Array, feature_names: Sequence[str] | None) -> None:
+        """Score the next rows; there may be more columns than before.
+
+        parts         : the rows, in blocks
+        feature_ids   : int64[n_columns], of their columns
+        feature_names : of the columns; None: they have numbers only
+        """
+        columns = self.matcher.column_map(feature_ids, feature_names)
+        self._parts += [self._scorer.score(rows, columns, self._pool) for rows in parts]
+
+    def finish(self, source: str, tables: Mapping[str, Int64Array], strict: bool = False) -> Float64Array:
+        """Return the score of each row, float64[n]; DataError as `FeatureMatcher.refuse`.
+
+        source : what to call the data in messages
+        tables : as `RankingDataset.table_features`
+        strict : refuse features that only the data or only the model has
+        """
+        self.matcher.tables = tables
+        self.matcher.refuse(source, strict)
+        return np.concatenate(self._parts)

@@ -35,8 +35,8 @@ from lmart.training.rankers import (
     weighted,
     weights_of_spreads,
 )
-from lmart.training.resolving import Trainable, naming, resolve_for
-from lmart.training.score_tracking import MeasuredScores, Training, TrainingScores, Validation
+from lmart.training.resolving import Trainable, resolve_for, source_named
+from lmart.training.scores import LocalTrainingScores, LocalValidationScores, MeasuredScores, TrainingScores
 from lmart.training.train_result import RankerSummary, Start, TrainResult
 from lmart.training.tree_round import GrowingSetup
 
@@ -297,7 +297,7 @@ class TrainingRun(BoostingRun):
         if settings.trees == 0 and not given_start and continuation is None:
             raise SettingsError("trees is 0, which needs initial scores; use a number from 1 up")
         given = settings.recorded
-        with naming(train_set.source):
+        with source_named(train_set.source):
             prepared = [
                 objectives.prepare(train_set, one, pool, metadata.weights, metadata.positions)
                 for one in settings.rankers
@@ -306,10 +306,10 @@ class TrainingRun(BoostingRun):
         edges = binned.edges
         empty = without_trees(train_set, given)
         self._sets = [
-            Validation(_coded(one, empty, edges, pool), empty, edges, settings, pool, extra)
+            LocalValidationScores(_coded(one, empty, edges, pool), empty, edges, settings, pool, extra)
             for one, extra in zip(validation_sets, of_sets, strict=True)
         ]
-        self._scored = Training(train_set, binned, settings, pool, metadata)
+        self._scored = LocalTrainingScores(train_set, binned, settings, pool, metadata)
         directions = feature_directions(settings.constraints, train_set, edges)
         setup = GrowingSetup(binned, pool, Histograms(edges.n_bins), directions, RowNarrowing(binned))
         learner = Learner(

@@ -15,7 +15,7 @@ from lmart.settings.resolved import RankerSettings
 from lmart.training.early_stopping import EarlyStopping
 from lmart.training.grower import GrownTree
 from lmart.training.objectives import Objective
-from lmart.training.score_tracking import KeptScores, MeasuredScores, Training, TrainingScores, spread
+from lmart.training.scores import KeptScores, LocalTrainingScores, MeasuredScores, TrainingScores, spread
 from lmart.training.tree_round import GrowingSetup, grow_round
 
 LARGEST_SCORE = 1e300  # so that differences of scores are numbers too
@@ -93,7 +93,7 @@ class LocalFitting:
     training  : the training set
     """
 
-    def __init__(self, objective: Objective, setup: GrowingSetup, training: Training) -> None:
+    def __init__(self, objective: Objective, setup: GrowingSetup, training: LocalTrainingScores) -> None:
         self._objective, self._setup, self._training = objective, setup, training
 
     @property
@@ -111,11 +111,7 @@ class LocalFitting:
         self._objective.position_bias = bias
 
     def fit(self, settings: RankerSettings, round_number: int) -> tuple[GrownTree | None, Float64Array]:
-        """Add a tree to the scores of the training set; return it and the bias of positions after it.
-
-        settings     : of the ranker, perhaps without sampling
-        round_number : of the seed's random numbers
-        """
+        """Grow a tree on this process's documents."""
         scores = self._training.scores
         gradients = self._objective.compute_gradients(scores, round_number)
         bias = self._objective.next_position_bias(gradients)  # growing changes the gradients
@@ -154,7 +150,7 @@ class RankerTraining:
         self._keep(tuple(one.measure() for one in validation_sets), np.zeros_like(fitting.position_bias))
 
     def rounds(self, most: int) -> Iterator[RoundReport]:
-        """Grow one tree at a time, at most so many, and yield a report of it before the next."""
+        """Grow at most this many trees, and yield a report of each before the next."""
         fitting, training = self._fitting, self._training
         largest = 0.0  # bound of the sum of leaf values over all trees
         for number in range(1, most + 1):
@@ -188,13 +184,13 @@ class RankerTraining:
     def result(self) -> TrainedRanker:
         """Return the ranker after its last round."""
         return TrainedRanker(
-            self._fitting.settings,
-            len(self._trees),
-            tuple(self._trees[: self._kept]),
-            self._stopped,
-            self._measures,
-            self._kept_scores,
-            self._position_bias,
+            settings=self._fitting.settings,
+            rounds=len(self._trees),
+            trees=tuple(self._trees[: self._kept]),
+            stopped=self._stopped,
+            validation=self._measures,
+            scores=self._kept_scores,
+            position_bias=self._position_bias,
         )
 
     def _grow(self, round_number: int) -> tuple[GrownTree | None, Float64Array]:

@@ -18,7 +18,7 @@ Trainable = RankingDataset | BinnedDataset
 
 
 @contextmanager
-def naming(source: str) -> Iterator[None]:
+def source_named(source: str) -> Iterator[None]:
     """Add the source of the data to a DataError that names no file."""
     try:
         yield
@@ -58,5 +58,5 @@ def refuse_above_largest(
     """
     if settings.uses_label_scale:
         for source, labels, rows in sets:
-            with naming(source):
+            with source_named(source):
                 refuse_labels_above(labels, settings.largest_label, rows)

@@ -23,7 +23,7 @@ from lmart.threads import WorkerPool
 from lmart.training.boosting import BoostingRun, Learner, feature_directions, without_trees
 from lmart.training.grower import GrownTree, GrowParams, Histograms, Units
 from lmart.training.objectives import Gradients
-from lmart.training.score_tracking import SPREAD_SCALES, KeptScores, spread_of_squares
+from lmart.training.scores import SPREAD_SCALES, KeptScores, spread_of_squares
 from lmart.training.tree_round import draw_features, join_magnitudes, scale_for, sum_magnitudes, threshold_of
 
 ROUNDING = 1e-10  # relative, far above what sums of 32,768 numbers are rounded by

@@ -33,8 +33,8 @@ from lmart.training.grower import GrownTree
 from lmart.training.grower.leaves import LocalLeaves, RowNarrowing
 from lmart.training.grower.tree import run_by_size
 from lmart.training.objectives import Gradients, Objective
-from lmart.training.resolving import naming
-from lmart.training.score_tracking import Training, Validation, Watched
+from lmart.training.resolving import source_named
+from lmart.training.scores import LocalScores, LocalTrainingScores, LocalValidationScores
 
 
 class EdgeMagnitudes(NamedTuple):
@@ -62,7 +62,7 @@ class Shard(LinkedActor):
         self._run, self._pool = run, WorkerPool(threads)
         self._valid: list[ValidationParts] = []
         self._kept: dict[int, Float64Array] = {}
-        self._watched: list[Watched] = []
+        self._watched: list[LocalScores] = []
 
     def close(self) -> None:
         """End the threads."""
@@ -181,14 +181,14 @@ class Shard(LinkedActor):
         sets: list[tuple[Judged, Metadata]] = [(self._judged(), metadata[None])]
         sets += [(one.coded, metadata[number]) for number, one in enumerate(self._valid)]
         train_set, own = sets[0]
-        with naming(parts.source):
+        with source_named(parts.source):
             self._objectives: list[Objective] = [
                 objectives.prepare(train_set, one, self._pool, own.weights, None, self._first_row)
                 for one in settings.rankers
             ]
-        self._training = Training(train_set, self._binned, settings, self._pool, own)
+        self._training = LocalTrainingScores(train_set, self._binned, settings, self._pool, own)
         self._validation = [
-            Validation(one.coded, self._model, self._edges, settings, self._pool, metadata[number])
+            LocalValidationScores(one.coded, self._model, self._edges, settings, self._pool, metadata[number])
             for number, one in enumerate(self._valid)
         ]
         self._watched = [self._training, *self._validation]
@@ -217,7 +217,7 @@ class Shard(LinkedActor):
         shift  : values are multiplied by 2^shift
         """
         watched = self._watched[number]
-        with naming(watched.source):
+        with source_named(watched.source):
             return measure_sums(watched, watched.evaluator, self._measure, self._exponents[number], shift)
 
     def restart(self, number: int) -> None:

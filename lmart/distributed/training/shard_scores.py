@@ -9,7 +9,7 @@ import numpy as np
 from lmart.array_types import Float64Array
 from lmart.measures import Evaluator
 from lmart.measures.exact_sums import exact_sum
-from lmart.training.score_tracking import Watched
+from lmart.training.scores import LocalScores
 
 OVERFLOW_SHIFT = -64  # power of two that values are multiplied by when their sum is too large for a number
 
@@ -45,7 +45,7 @@ def weight_exponent(weights: Float64Array | None) -> int:
 
 
 def measure_sums(
-    watched: Watched, evaluator: Evaluator, measure: str, exponents: tuple[int, int], shift: int
+    watched: LocalScores, evaluator: Evaluator, measure: str, exponents: tuple[int, int], shift: int
 ) -> MeasureSums:
     """Return the sums behind the mean of a measure over the queries of a shard.
 

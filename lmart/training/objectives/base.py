@@ -11,11 +11,12 @@ import numpy as np
 from lmart.array_types import Float64Array, Int64Array
 from lmart.data.dataset import query_ranges
 from lmart.data.metadata import Positions
+from lmart.kernels.exact import bit_mixing
 from lmart.kernels.ranking.gradient_arrays import Gradients
 from lmart.settings.resolved import RankerSettings
 from lmart.threads import WorkerPool
 
-__all__ = ["Gradients", "Objective", "Task", "improved_bias"]
+__all__ = ["Gradients", "Objective", "Task", "improved_bias", "round_key"]
 
 
 @dataclass(frozen=True)
@@ -157,3 +158,12 @@ def improved_bias(
     with np.errstate(over="ignore", invalid="ignore"):
         result: Float64Array = bias + learning_rate * (-slopes - pull * bias) / (curvatures + pull + 0.001)
     return result
+
+
+def round_key(seed: int, round_number: int) -> np.uint64:
+    """Return the 64-bit key of a round's random numbers, which differs from that of the row sample of its tree.
+
+    seed         : of the ranker
+    round_number : from 1
+    """
+    return np.uint64(bit_mixing.mix_bits(np.uint64(bit_mixing.round_key(seed, round_number))))

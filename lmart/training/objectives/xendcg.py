@@ -6,8 +6,7 @@ import numpy as np
 
 from lmart.array_types import Float64Array
 from lmart.kernels.ranking import listwise
-from lmart.training.objectives.base import Gradients, Objective, Task
-from lmart.training.objectives.random_keys import round_key
+from lmart.training.objectives.base import Gradients, Objective, Task, round_key
 
 
 class CrossEntropy(Objective):

@@ -7,9 +7,8 @@ import numpy as np
 from lmart.array_types import Float64Array
 from lmart.kernels.ranking import listwise, neighbour_pairs
 from lmart.kernels.ranking.gradient_arrays import RankedQueries
-from lmart.training.objectives.base import Gradients, Objective, Task
+from lmart.training.objectives.base import Gradients, Objective, Task, round_key
 from lmart.training.objectives.pairs import pair_settings
-from lmart.training.objectives.random_keys import round_key
 
 ORDERS = 10  # drawn a query and round
 FADING = 0.85  # factor of a pair's weight for each rank

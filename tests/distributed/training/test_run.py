@@ -22,7 +22,7 @@ from lmart.formats.documents.reading import read_dataset
 from lmart.formats.read_options import ReadOptions, ReadState
 from lmart.settings import OBJECTIVES, TrainSettings
 from lmart.threads import WorkerPool
-from lmart.training import score_tracking, tree_round
+from lmart.training import scores, tree_round
 from lmart.training.boosting import train, without_trees
 from lmart.training.resolving import resolve_for
 from lmart.training.train_result import TrainResult
@@ -145,7 +145,7 @@ def test_units_next_to_a_step_are_those_of_one_process(tmp_path: Path, monkeypat
     """Sums by piece in place of quick ones: taken everywhere, and with pieces that end within shards."""
     monkeypatch.setattr(run, "ROUNDING", 0.9)
     monkeypatch.setattr(tree_round, "CHUNK", 7)
-    monkeypatch.setattr(score_tracking, "CHUNK", 7)
+    monkeypatch.setattr(scores, "CHUNK", 7)
     exact: list[float] = []
     monkeypatch.setattr(run, "join_magnitudes", lambda pieces: recorded(exact, tree_round.join_magnitudes(pieces)))
     parts = write_parts(learnable(), 6, tmp_path)

@@ -23,8 +23,7 @@ from lmart.kernels.ranking.gradient_arrays import PairSettings, RankedQueries
 from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool
 from lmart.training.boosting import train
-from lmart.training.objectives.base import Gradients
-from lmart.training.objectives.random_keys import round_key
+from lmart.training.objectives.base import Gradients, round_key
 
 POOL = WorkerPool(1)
 BOTH = pytest.mark.parametrize("name", ["xendcg", "yetirank"])

@@ -23,7 +23,7 @@ from lmart.scoring.scorer import Scorer
 from lmart.settings.resolved import ResolvedSettings
 from lmart.threads import WorkerPool, chunks
 from lmart.training.grower import GrownTree
-from lmart.training.resolving import naming
+from lmart.training.resolving import source_named
 from lmart.training.tree_round import CHUNK
 
 SPREAD_SCALES = (1.0, 2.0**-520, 2.0**520)  # at the first of them where squares are numbers, scores are compared
@@ -58,7 +58,7 @@ class TrainingScores(MeasuredScores, Protocol):
         """Return the current scores.
 
         number : of the ranker, whose former kept scores are no longer needed
-        copied : they stay as they are while trees are added; else nobody needs that
+        copied : return a copy; else the scores may change when the next tree is added
         """
         ...
 
@@ -77,7 +77,7 @@ class TrainingScores(MeasuredScores, Protocol):
         ...
 
 
-class Watched:
+class LocalScores:
     """A data set whose scores are updated with each tree, and its measure.
 
     dataset  : labels, queries and source
@@ -91,7 +91,7 @@ class Watched:
     ) -> None:
         """Start from the initial scores of `metadata`; measures are weighted by its weights."""
         self._measure = settings.measure
-        with naming(dataset.source):
+        with source_named(dataset.source):
             self.evaluator = Evaluator(
                 dataset.labels,
                 dataset.query_offsets,
@@ -114,11 +114,11 @@ class Watched:
 
     def measure(self) -> float | None:
         """Return the measure of the data set at its current scores; None when no query counts."""
-        with naming(self.source):
+        with source_named(self.source):
             return self.evaluator.evaluate(self.scores).values[str(self._measure)]
 
 
-class Training(Watched):
+class LocalTrainingScores(LocalScores):
     """The training set.
 
     Growing a tree updates its scores from the leaf of each document; `add` is needed only to rebuild them.
@@ -143,39 +143,26 @@ class Training(Watched):
         self._query_offsets = dataset.query_offsets
 
     def keep(self, number: int, copied: bool) -> KeptScores:
-        """Return the current scores, float64[n_documents].
-
-        number : of the ranker
-        copied : they stay as they are while trees are added; else nobody needs that
-        """
+        """Return the current scores, float64[n_documents]."""
         return self.scores.copy() if copied else self.scores
 
     def put_back(self, kept: KeptScores) -> None:
-        """Set the scores to those that were kept.
-
-        kept : as `keep` returned them
-        """
+        """Set the scores to those that were kept."""
         assert not isinstance(kept, int)
         self.scores = kept
 
     def spreads(self, kept: Sequence[KeptScores]) -> list[float]:
-        """Return how far scores are apart within queries, as `spread`.
-
-        kept : of each ranker, as `keep` returned them
-        """
+        """Return how far scores are apart within queries, as `spread`."""
         return [spread(one, self._query_offsets) for one in kept if not isinstance(one, int)]
 
     def add(self, grown: GrownTree) -> None:
-        """Add the leaf values of a tree to the scores of its documents.
-
-        grown : the tree
-        """
+        """Add the leaf values of a tree to the scores of its documents."""
         tree = _binned_tree(grown, self._binned.edges)
         pieces = chunks(len(self.scores), CHUNK)
         self._pool.run(walk_bins, [(self._binned.bins, tree, a, b, self.scores) for a, b in pieces])
 
 
-class Validation(Watched):
+class LocalValidationScores(LocalScores):
     """A validation set in the training set's bins.
 
     dataset  : the set in bins
@@ -208,10 +195,7 @@ class Validation(Watched):
         self._pool = pool
 
     def add(self, grown: GrownTree) -> None:
-        """Add the leaf values of a tree to the scores of its documents.
-
-        grown : the tree
-        """
+        """Add the leaf values of a tree to the scores of its documents."""
         tree, coded = grown.tree, self._set
         exact = self.scores[coded.infinite_docs]
         binned_tree = _binned_tree(grown, self._edges)
