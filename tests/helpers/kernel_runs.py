@@ -169,7 +169,7 @@ def send_sums() -> None:
     pickle.loads(pickle.dumps(sums))
 
 
-def asked_by(line: str) -> list[tuple[str, str]]:
+def requests_of(line: str) -> list[tuple[str, str]]:
     """Run a command line in a fork; return the kernels and signatures that it asks for."""
     reader, writer = os.pipe()
     child = os.fork()
@@ -179,7 +179,7 @@ def asked_by(line: str) -> list[tuple[str, str]]:
             content = file.read()
         os.waitpid(child, 0)
         assert content, f"failed: {line}"
-        found: list[tuple[str, str]] = [(one[0], one[1]) for one in json.loads(content)]
+        found: list[tuple[str, str]] = [(kernel, text) for kernel, text in json.loads(content)]
         return found
     try:
         found = _run_and_record(line)
@@ -224,17 +224,17 @@ def record(folder: Path) -> tuple[dict[tuple[str, str], set[str]], dict[str, lis
     write_files(folder)
     needed: dict[tuple[str, str], set[str]] = {}
     with contextlib.chdir(folder):
-        setup = {line: asked_by(line) for line in SETUP.strip().splitlines()}
-        plain = {name: asked_by(line) for name, line in PLAIN.items()}
-        others = {line: asked_by(line) for line in command_lines()}
+        setup = {line: requests_of(line) for line in SETUP.strip().splitlines()}
+        plain = {name: requests_of(line) for name, line in PLAIN.items()}
+        others = {line: requests_of(line) for line in command_lines()}
     for name, found in plain.items():
         for kernel, text in found:
             needed.setdefault((kernel, text), set()).add(name)
     for found in (*setup.values(), *others.values()):
         for kernel, text in found:
             needed.setdefault((kernel, text), set())
-    asks = {line: [(kernel, text) for kernel, text in found] for line, found in others.items()}
-    return needed, asks
+    requests = {line: [(kernel, text) for kernel, text in found] for line, found in others.items()}
+    return needed, requests
 
 
 HEADER = """# Signatures of the kernels that commands call: kernel, seconds to compile it, commands that need it in
@@ -253,11 +253,10 @@ def seconds_of(needed: list[tuple[str, str]]) -> dict[tuple[str, str], float]:
     with tempfile.TemporaryDirectory() as folder:
         code_cache.config.CACHE_DIR = folder
         for kernel, text in needed:
-            began = time.thread_time()
+            start = time.thread_time()
             code_cache.called_by_python[kernel].compile(parse(text))
-            found[kernel, text] = round(
-                max(time.thread_time() - began, 0.05), 1 if time.thread_time() - began > 1 else 2
-            )
+            seconds = time.thread_time() - start
+            found[kernel, text] = round(max(seconds, 0.05), 1 if seconds > 1 else 2)
     return found
 
 
@@ -282,15 +281,15 @@ def compare() -> None:
 
     load_kernels()
     with tempfile.TemporaryDirectory() as folder:
-        needed, asked = record(Path(folder))
-    known = {(one.kernel, one.text): one.commands for one in known_signatures()}
-    for one in needed.keys() - known.keys():
-        print("missing:", *one, [line for line, found in asked.items() if one in found][:2])
-    for one in known.keys() - needed.keys():
-        print("in vain:", *one)
-    for one in known.keys() & needed.keys():
-        if known[one] != needed[one]:
-            print("commands:", *one, sorted(needed[one]))
+        needed, requests = record(Path(folder))
+    table = {(signature.kernel, signature.text): signature.commands for signature in known_signatures()}
+    for request in needed.keys() - table.keys():
+        print("missing:", *request, [line for line, found in requests.items() if request in found][:2])
+    for request in table.keys() - needed.keys():
+        print("in vain:", *request)
+    for request in table.keys() & needed.keys():
+        if table[request] != needed[request]:
+            print("commands:", *request, sorted(needed[request]))
 
 
 if __name__ == "__main__":

@@ -76,8 +76,8 @@ def swap_weights(
     def weigh(order: list[int], better: int, other: int) -> float:
         swapped = list(order)
         swapped[better], swapped[other] = swapped[other], swapped[better]
-        before, after = (measure([relevance[row] for row in rows], len(rows)) for rows in (order, swapped))
-        return abs(after - before)
+        unchanged, changed = (measure([relevance[row] for row in rows], len(rows)) for rows in (order, swapped))
+        return abs(changed - unchanged)
 
     return weigh
 

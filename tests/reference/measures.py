@@ -1,6 +1,6 @@
 """Measures of one query, from the definitions.
 
-Each takes a value of each document in ranked order, best first, such as its gain; `measure_of_query`, documents.
+Each takes a value of each doc in ranked order, best first, such as its gain; `measure_of_query`, documents.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ def ranked_rows(scores: Sequence[float]) -> list[int]:
 
 
 def tied_orders(scores: Sequence[float]) -> list[list[int]]:
-    """Every order of the rows in which no higher score stands below a lower one."""
-    groups = [[row for row in range(len(scores)) if scores[row] == one] for one in sorted(set(scores), reverse=True)]
+    """Every order of the rows in which no higher score stands below a lower score."""
+    levels = sorted(set(scores), reverse=True)
+    groups = [[row for row in range(len(scores)) if scores[row] == level] for level in levels]
     choices = product(*(permutations(group) for group in groups))
     return [[row for group in choice for row in group] for choice in choices]
 
@@ -38,18 +39,18 @@ def discounted_sums(values: Sequence[float], cutoff: int, discount: Callable[[in
 
 
 def precision_sums(relevant: Sequence[float], cutoff: int) -> float:
-    """Sum of the precision at each relevant document."""
+    """Sum of the precision at each relevant doc."""
     return fsum(sum(relevant[: rank + 1]) / (rank + 1) for rank in range(min(cutoff, len(relevant))) if relevant[rank])
 
 
 def average_precision(relevant: Sequence[float], cutoff: int) -> float:
-    """Mean of the precision at each relevant document."""
+    """Mean of the precision at each relevant doc."""
     return precision_sums(relevant, cutoff) / max(sum(relevant), 1)
 
 
 def reciprocal_ranks(relevant: Sequence[float], cutoff: int) -> float:
-    """1 / rank of the first relevant document."""
-    return next((1 / (rank + 1) for rank, one in enumerate(relevant[:cutoff]) if one), 0.0)
+    """1 / rank of the first relevant doc."""
+    return next((1 / (rank + 1) for rank, hit in enumerate(relevant[:cutoff]) if hit), 0.0)
 
 
 def expected_reciprocal_ranks(stops: Sequence[float], cutoff: int) -> float:
@@ -64,8 +65,8 @@ def expected_reciprocal_ranks(stops: Sequence[float], cutoff: int) -> float:
 def preference_sums(preferences: Sequence[float], n_relevant: float, n_others: float) -> float:
     """Sum of bpref: 1 for relevant, 0 for judged otherwise, -1 for unjudged documents."""
     total = 0.0
-    for rank, one in enumerate(preferences):
-        if one == 1:
+    for rank, preference in enumerate(preferences):
+        if preference == 1:
             above = sum(1 for other in preferences[:rank] if other == 0)
             total += 1 - (min(above, n_relevant) / min(n_relevant, n_others) if n_others else 0)
     return total
@@ -108,67 +109,68 @@ class Question:
     p_by_length: bool = False
     map_divisor: str = "relevant"
 
-    def is_relevant(self, one: Document) -> bool:
-        return one.label is not None and (one.label > 0 if self.level is None else one.label >= self.level)
+    def is_relevant(self, doc: Document) -> bool:
+        return doc.label is not None and (doc.label > 0 if self.level is None else doc.label >= self.level)
 
-    def gain_of(self, one: Document) -> float:
-        return 0.0 if one.label is None else self.gain(one.label)
+    def gain_of(self, doc: Document) -> float:
+        return 0.0 if doc.label is None else self.gain(doc.label)
 
     def dcg(self, ranked: Sequence[Document]) -> float:
         discounts = [1 / log2(rank + 2) for rank in range(len(ranked))]
         if self.letor:
             discounts = [1 if rank < 2 else 1 / log2(rank + 1) for rank in range(len(ranked))]
-        return fsum(self.gain_of(one) * by for one, by in list(zip(ranked, discounts, strict=True))[: self.cutoff])
+        return fsum(self.gain_of(doc) * by for doc, by in list(zip(ranked, discounts, strict=True))[: self.cutoff])
 
 
-def measure_of_query(asked: Question, documents: Sequence[Document], average: bool = False) -> float | None:
+def measure_of_query(question: Question, documents: Sequence[Document], average: bool = False) -> float | None:
     """A measure of one query; None where it is undefined. Equal scores as given, or the mean of all orders."""
-    retrieved = [one for one in documents if one.score is not None]
-    scores = [one.score for one in retrieved if one.score is not None]
+    retrieved = [doc for doc in documents if doc.score is not None]
+    scores = [doc.score for doc in retrieved if doc.score is not None]
     orders = tied_orders(scores) if average else [ranked_rows(scores)]
-    values = [_measure_of_order(asked, [retrieved[row] for row in order], documents) for order in orders]
+    values = [_measure_of_order(question, [retrieved[row] for row in order], documents) for order in orders]
     if any(value is None for value in values):
         return None
     return fsum(value for value in values if value is not None) / len(values)
 
 
-def _measure_of_order(asked: Question, ranked: Sequence[Document], documents: Sequence[Document]) -> float | None:
-    cutoff = asked.cutoff or 10**9
+def _measure_of_order(question: Question, ranked: Sequence[Document], documents: Sequence[Document]) -> float | None:
+    cutoff = question.cutoff or 10**9
     looked_at = ranked[:cutoff]
-    n_relevant = sum(map(asked.is_relevant, documents))
-    hits = [float(asked.is_relevant(one)) for one in ranked]
-    if asked.name == "dcg":
-        return asked.dcg(ranked)
-    if asked.name == "judged":
-        return sum(one.label is not None for one in looked_at) / max(len(looked_at), 1)
-    if asked.name == "kendall":
-        judged = [(one.score or 0.0, one.label) for one in ranked if one.label is not None]
+    n_relevant = sum(map(question.is_relevant, documents))
+    hits = [float(question.is_relevant(doc)) for doc in ranked]
+    if question.name == "dcg":
+        return question.dcg(ranked)
+    if question.name == "judged":
+        return sum(doc.label is not None for doc in looked_at) / max(len(looked_at), 1)
+    if question.name == "kendall":
+        judged = [(doc.score or 0.0, doc.label) for doc in ranked if doc.label is not None]
         return rank_correlation([score for score, _ in judged], [label for _, label in judged])
-    if asked.name == "ndcg":
-        ideal = asked.dcg(sorted(documents, key=asked.gain_of, reverse=True))
-        if ideal == 0 or not any((one.label or 0) > 0 for one in documents):
+    if question.name == "ndcg":
+        ideal = question.dcg(sorted(documents, key=question.gain_of, reverse=True))
+        if ideal == 0 or not any((doc.label or 0) > 0 for doc in documents):
             return None
-        return 0.0 if asked.short_is_zero and asked.cutoff and len(ranked) < cutoff else asked.dcg(ranked) / ideal
-    if asked.name == "err":
-        if not any((one.label or 0) > 0 for one in documents):
+        is_short = len(ranked) < (question.cutoff or 0)
+        return 0.0 if question.short_is_zero and is_short else question.dcg(ranked) / ideal
+    if question.name == "err":
+        if not any((doc.label or 0) > 0 for doc in documents):
             return None
-        return expected_reciprocal_ranks([(2 ** (one.label or 0) - 1) / 2**asked.scale for one in ranked], cutoff)
+        return expected_reciprocal_ranks([(2 ** (doc.label or 0) - 1) / 2**question.scale for doc in ranked], cutoff)
     if n_relevant == 0:
         return None
-    if asked.name == "map":
-        limit = {"relevant": n_relevant, "k": cutoff, "length": len(looked_at)}[asked.map_divisor]
+    if question.name == "map":
+        limit = {"relevant": n_relevant, "k": cutoff, "length": len(looked_at)}[question.map_divisor]
         return precision_sums(hits, cutoff) / max(min(n_relevant, limit), 1)
-    if asked.name == "mrr":
+    if question.name == "mrr":
         return reciprocal_ranks(hits, cutoff)
-    if asked.name == "p":
-        return sum(hits[:cutoff]) / max(len(looked_at) if asked.p_by_length else cutoff, 1)
-    if asked.name == "recall":
+    if question.name == "p":
+        return sum(hits[:cutoff]) / max(len(looked_at) if question.p_by_length else cutoff, 1)
+    if question.name == "recall":
         return sum(hits[:cutoff]) / n_relevant
-    if asked.name == "rbp":
-        return (1 - asked.persistence) * discounted_sums(hits, cutoff, lambda rank: asked.persistence**rank)
-    assert asked.name == "bpref", asked.name
-    n_others = sum(one.label is not None for one in documents) - n_relevant
-    preferences = [-1.0 if one.label is None else float(asked.is_relevant(one)) for one in ranked]
+    if question.name == "rbp":
+        return (1 - question.persistence) * discounted_sums(hits, cutoff, lambda rank: question.persistence**rank)
+    assert question.name == "bpref", question.name
+    n_others = sum(doc.label is not None for doc in documents) - n_relevant
+    preferences = [-1.0 if doc.label is None else float(question.is_relevant(doc)) for doc in ranked]
     return preference_sums(preferences, n_relevant, n_others) / n_relevant
 
 
@@ -178,6 +180,6 @@ def swapped_ndcg_change(gains: Sequence[float], order: Sequence[int], first: int
     ideal = sum(g / log2(r + 2) for r, g in enumerate(sorted(gains, reverse=True)[: cutoff or n]))
     swapped = list(order)
     swapped[first], swapped[second] = swapped[second], swapped[first]
-    before = sum(gains[row] / log2(r + 2) for r, row in enumerate(order))
+    unswapped = sum(gains[row] / log2(r + 2) for r, row in enumerate(order))
     after = sum(gains[row] / log2(r + 2) for r, row in enumerate(swapped))
-    return abs(after - before) / ideal
+    return abs(after - unswapped) / ideal

@@ -311,10 +311,8 @@ def preference_sums(
             n_preferred = 0.0
             n_in_group = 0
             for i in range(a, b):
-                if preference[order[i]] > 0.0:
-                    n_preferred += 1.0
-                elif preference[order[i]] == 0.0:
-                    n_in_group += 1
+                n_preferred += preference[order[i]] > 0.0
+                n_in_group += preference[order[i]] == 0.0
             if n_preferred > 0.0:
                 lost = mean_limited(n_above, n_in_group, largest) / limit if limit > 0.0 else 0.0
                 total += n_preferred * (1.0 - lost)

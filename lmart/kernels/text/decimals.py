@@ -20,6 +20,12 @@ import numpy as np
 from lmart.array_types import Float64Array, Int64Array, UInt8Array, UInt64Array
 from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
 
+# How a number ended: its value is there; Python's float() has to decide the last bit; it is no number.
+EXACT, HARD, WRONG = 0, 1, 2
+LOWEST_POWER, HIGHEST_POWER = -342, 308
+_POWERS_OF_TEN = 10.0 ** np.arange(23)  # exact
+_MASK32 = np.uint64(0xFFFFFFFF)
+_ALL_ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 DIGIT_ZEROS = np.uint64(0x3030303030303030)  # '0' in each byte
 _ZERO, _ONE, _THREE, _SEVEN, _EIGHT = np.uint64(0), np.uint64(1), np.uint64(3), np.uint64(7), np.uint64(8)
 _NINE, _LOW_BYTE = np.uint64(9), np.uint64(255)
@@ -153,15 +159,6 @@ def read_long_decimals(
     """
     for i in range(n):
         numbers[i], slow[i] = long_decimal(words[i], lasts[i], stops[i] - starts[i])
-
-
-# How a number ended: its value is there; Python's float() has to decide the last bit; it is none.
-EXACT, HARD, WRONG = 0, 1, 2
-
-LOWEST_POWER, HIGHEST_POWER = -342, 308
-_POWERS_OF_TEN = 10.0 ** np.arange(23)  # exact
-_MASK32 = np.uint64(0xFFFFFFFF)
-_ALL_ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 def powers_of_five() -> UInt64Array:

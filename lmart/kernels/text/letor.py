@@ -36,6 +36,8 @@ N_COUNTS = 7
 # Columns of `KnownFeatures.patterns`.
 PATTERN, MASK, LENGTH, ID, COLUMN = 0, 1, 2, 3, 4
 N_PATTERN_COLUMNS = 5
+_ZERO, _ONE, _TWO, _THREE, _FOUR = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+_EIGHT, _ALL_BITS = np.uint64(8), np.uint64(64)
 
 
 class RowLayout(NamedTuple):
@@ -121,9 +123,6 @@ class RowProgress(NamedTuple):
     matched: np.uint64
     previous: np.uint64
     ascending: bool
-
-
-_ZERO, _ONE, _THREE, _EIGHT, _ALL_BITS = np.uint64(0), np.uint64(1), np.uint64(3), np.uint64(8), np.uint64(64)
 
 
 @inner_kernel
@@ -312,10 +311,6 @@ def read_cells(
         last = batch.ends[n_ends - _ONE]
         if wrong or (text[last] != 32 and text[last] != 9):
             return min(p, last), cell, progress.ascending, wrong
-
-
-_ZERO, _ONE, _TWO, _THREE, _FOUR = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
-_EIGHT, _ALL_BITS = np.uint64(8), np.uint64(64)
 
 
 @kernel

@@ -146,7 +146,7 @@ def test_the_twin_of_the_rank_correlation_agrees(queries: list[tuple[list[float]
     query_measures.rank_correlations(ranked, 0, len(queries), out)
     for query, found in zip(queries, out.tolist(), strict=True):
         judged = [(score, label) for score, label in zip(*query, strict=True) if label == label]  # noqa: PLR0124
-        wanted = reference.measures.rank_correlation([one[0] for one in judged], [one[1] for one in judged])
+        wanted = reference.measures.rank_correlation([score for score, _ in judged], [label for _, label in judged])
         assert (wanted is None and found != found) or found == pytest.approx(wanted, rel=1e-14)  # noqa: PLR0124
 
 

@@ -33,11 +33,12 @@ NOT_ASKED = {
 
 def test_each_signature_is_one_of_a_kernel_and_its_text_reads_back() -> None:
     kernel_runs.load_kernels()
-    known = known_signatures()
-    assert len(known) == len({(one.kernel, one.text) for one in known}) == len(_planned(known))
-    for one in known:
-        assert describe(parse(one.text)) == one.text
-        assert one.seconds > 0 and one.commands <= set(kernel_runs.PLAIN)
+    signatures = known_signatures()
+    distinct = {(signature.kernel, signature.text) for signature in signatures}
+    assert len(signatures) == len(distinct) == len(_planned(signatures))
+    for signature in signatures:
+        assert describe(parse(signature.text)) == signature.text
+        assert signature.seconds > 0 and signature.commands <= set(kernel_runs.PLAIN)
 
 
 def test_every_kernel_has_a_signature() -> None:
@@ -47,9 +48,9 @@ def test_every_kernel_has_a_signature() -> None:
         module = ".".join(path.relative_to(code_cache.KERNELS).with_suffix("").parts)
         for node in ast.walk(ast.parse(path.read_text())):
             decorators = getattr(node, "decorator_list", [])
-            if any(isinstance(one, ast.Name) and one.id == "kernel" for one in decorators):
+            if any(isinstance(name, ast.Name) and name.id == "kernel" for name in decorators):
                 called.add(f"{module}.{node.name}")  # type: ignore[attr-defined]
-    assert called - {one.kernel for one in known_signatures()} <= NOT_ASKED
+    assert called - {signature.kernel for signature in known_signatures()} <= NOT_ASKED
 
 
 @pytest.mark.slow
@@ -83,7 +84,7 @@ class TestGenericCode:
     def test_serves_this_processor_with_the_same_bytes(self, generic: Path, tmp_path: Path) -> None:
         before = files(generic)
         kernels = {name.partition("-")[0] for name in before}
-        assert kernels >= {one.kernel for one in known_signatures()}
+        assert kernels >= {signature.kernel for signature in known_signatures()}
         command = ("train", "--data", SAMPLE / "train.svm", "--trees", "8", "--rankers", "4", "--out")
         lmart(*command, tmp_path / "generic.json", NUMBA_CACHE_DIR=str(generic))
         assert files(generic) == before

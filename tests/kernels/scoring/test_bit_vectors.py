@@ -30,13 +30,13 @@ def code(
     The first feature of the data is one that the model does not have.
     """
     n_features = len(thresholds)
-    bits = [len(one).bit_length() for one in thresholds.values()]
-    sizes = [2**one - 1 for one in bits]
+    bits = [len(edges).bit_length() for edges in thresholds.values()]
+    sizes = [2**n_bits - 1 for n_bits in bits]
     starts = np.concatenate([[0], np.cumsum(sizes)])[:n_features]
     grid = np.full(1 + sum(sizes), np.inf)
-    for feature, one in thresholds.items():
-        grid[1 + starts[feature] : 1 + starts[feature] + len(one)] = one
-    features = [one[0] for one in coded]
+    for feature, edges in thresholds.items():
+        grid[1 + starts[feature] : 1 + starts[feature] + len(edges)] = edges
+    features = [column[0] for column in coded]
     absent_codes = reference.scoring.code_rows([{}], thresholds, coded, absent)[0]
     missing_codes = reference.scoring.code_rows([{}], thresholds, coded, math.nan)[0]
     cells = sparse([{n_features: 5.0} | {n_features - 1 - column: x for column, x in row.items()} for row in rows])
@@ -47,7 +47,7 @@ def code(
         np.array(bits, np.uint8),
         grid,
         np.searchsorted(features, np.arange(n_features + 1)).astype(np.uint32),
-        np.array([one[1] for one in coded], np.uint32),
+        np.array([column[1] for column in coded], np.uint32),
         np.array(missing_codes, np.uint8),
         np.array(absent_codes, np.uint8),
         np.full(len(coded), -1, np.int64),
@@ -119,7 +119,7 @@ def add(trees: list[tuple[list[tuple[int, int, bool, int, int]], list[float]]], 
     n_bytes = -(-most // 8)
     masked = bit_vectors.MaskedTrees(
         np.cumsum([0, *(len(masks) for masks, _ in trees)]).astype(np.uint64),
-        np.array([mask_word(*one) for masks, _ in trees for one in masks], np.uint64),
+        np.array([mask_word(*mask) for masks, _ in trees for mask in masks], np.uint64),
         np.cumsum([0, *(len(values) for _, values in trees)]).astype(np.uint64),
         np.array([value for _, values in trees for value in values]),
         LOWEST_BITS,

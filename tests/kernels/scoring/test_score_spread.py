@@ -18,8 +18,8 @@ def test_squares_of_planted_scores() -> None:
 def test_a_sum_that_goes_on_has_the_bits_of_one_sum() -> None:
     scores = np.random.default_rng(2).normal(size=60)
     offsets = np.array([0, 7, 30, 41, 60])
-    whole = sum_query_squares(scores, offsets, 0.0)
-    before = sum_query_squares(scores[:30], offsets[:3], 0.0)
-    assert sum_query_squares(scores[30:], offsets[2:] - 30, before) == whole
+    expected = sum_query_squares(scores, offsets, 0.0)
+    sum_so_far = sum_query_squares(scores[:30], offsets[:3], 0.0)
+    assert sum_query_squares(scores[30:], offsets[2:] - 30, sum_so_far) == expected
     means = [scores[a:b].mean() for a, b in pairwise(offsets)]
-    assert whole == pytest.approx(((scores - np.repeat(means, np.diff(offsets))) ** 2).sum())
+    assert expected == pytest.approx(((scores - np.repeat(means, np.diff(offsets))) ** 2).sum())

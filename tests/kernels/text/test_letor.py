@@ -76,7 +76,7 @@ def test_any_decimal_has_the_bits_of_float(number: object, ending: int) -> None:
 def test_few_numbers_are_left_to_python() -> None:
     tokens = [repr(random.Random(7).random() * 10.0**e).encode() for e in range(-300, 300)]
     text = [np.frombuffer(token + b"\n", np.uint8) for token in tokens]
-    assert all(decimals.parse_number(one, 0, POWERS, 10)[0] == decimals.EXACT for one in text)
+    assert all(decimals.parse_number(number, 0, POWERS, 10)[0] == decimals.EXACT for number in text)
 
 
 def test_the_delimiter_ends_a_number() -> None:
@@ -88,11 +88,11 @@ def test_the_delimiter_ends_a_number() -> None:
 @given(st.lists(st.integers(0, 2**63 - 1) | st.integers(0, 20), max_size=60))
 def test_ids_get_columns_in_the_order_of_their_first_appearance(ids: list[int]) -> None:
     keys, columns = np.full(256, -1, np.int64), np.zeros(256, np.int32)
-    known, out = np.empty(64, np.int64), np.empty(len(ids), np.int32)
-    count = feature_ids.register_ids(np.array(ids, np.int64), keys, columns, known, 0, out)
+    first_ids, out = np.empty(64, np.int64), np.empty(len(ids), np.int32)
+    count = feature_ids.register_ids(np.array(ids, np.int64), keys, columns, first_ids, 0, out)
     first = list(dict.fromkeys(ids))
-    assert known[:count].tolist() == first
-    assert out.tolist() == [first.index(one) for one in ids]
+    assert first_ids[:count].tolist() == first
+    assert out.tolist() == [first.index(feature_id) for feature_id in ids]
 
 
 def test_ids_with_equal_low_or_high_bits_do_not_pile_up() -> None:

@@ -75,8 +75,9 @@ def test_letor_rows(
     sizes, queries = queries_of(len(rows), draw)
     block = block_of(rows, sizes, queries if has_queries else None, has_labels, has_documents)
     taken = rows_of(block, texts_of(block.query_ids), texts_of(block.document_ids))
-    words = np.frombuffer(b"".join(f"{one}:".encode().ljust(24, b"\0") for one in IDS), "<u8").reshape(-1, 3).copy()
-    lengths = np.array([len(str(one)) + 1 for one in IDS], np.uint64)
+    names = b"".join(f"{feature_id}:".encode().ljust(24, b"\0") for feature_id in IDS)
+    words = np.frombuffer(names, "<u8").reshape(-1, 3).copy()
+    lengths = np.array([len(str(feature_id)) + 1 for feature_id in IDS], np.uint64)
     text = written(
         lambda start, stop, out: row_text.write_letor_rows(taken, start, stop, words, lengths, powers(), out),
         len(rows),

@@ -74,7 +74,7 @@ def test_a_part_of_the_rows_is_drawn_as_in_the_whole() -> None:
         draw = RowDraw(0.8, np.uint64(11), a)
         k = gradient_sampling.draw_rows(own_g, own_h, draw, 0, n, taken, rest)
         drawn.append((a + taken[:k], own_g, own_h))
-    whole, *parts = drawn
-    assert 20 < len(whole[0]) < 180
+    at_once, *parts = drawn
+    assert 20 < len(at_once[0]) < 180
     for k in range(3):
-        np.testing.assert_array_equal(np.concatenate([part[k] for part in parts]), whole[k])
+        np.testing.assert_array_equal(np.concatenate([part[k] for part in parts]), at_once[k])

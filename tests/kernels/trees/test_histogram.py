@@ -81,5 +81,5 @@ def test_narrowed_rows_have_the_other_bins_of_allowed_features(n: int, seed: int
     for start, stop in ((middle, len(documents)), (0, middle)):
         histogram.narrow_rows(documents, row_offsets, other_bins, allowed, start, stop, rows)
     for row in documents:
-        whole = other_bins[row_offsets[row] : row_offsets[row + 1]]
-        assert bins[starts[row] : stops[row]].tolist() == whole[allowed[whole]].tolist()
+        of_row = other_bins[row_offsets[row] : row_offsets[row + 1]]
+        assert bins[starts[row] : stops[row]].tolist() == of_row[allowed[of_row]].tolist()

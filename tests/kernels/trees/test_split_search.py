@@ -68,7 +68,7 @@ def split_of(
     packed = pack(g, h)
     widths = [max(own) + 1 if lost is None else lost + 1 for own, lost in zip(codes, missing, strict=True)]
     bins = np.array(reference.trees.bin_sums(codes, packed.tolist(), range(n), widths), np.int64)
-    whole = bins.copy()
+    unchanged = bins.copy()
     has_missing = [lost is not None for lost in missing]
     search = searching(widths, l2, limit, [own[0] for own in codes], has_missing)
     bins[search.bin_offsets[:-1] + search.most_frequent_bins] = 0
@@ -76,7 +76,7 @@ def split_of(
     gains, bests = np.empty(m), []
     for a, b in ((0, 1), (1, m)):
         bests.append(Split(*split_search.find_best_split(bins, total, search, a, b, gains)))
-    assert (bins == whole).all()
+    assert (bins == unchanged).all()
     found = []
     for split, (a, b) in zip(bests, ((0, 1), (1, m)), strict=True):
         assert split.split_gain == max(gains[a:b])
