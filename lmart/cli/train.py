@@ -130,7 +130,7 @@ def command(
 
     # Only now, as these load numpy and numba.
     from lmart.cli import train_run
-    from lmart.cli.terminal.train_report import warn_after_training
+    from lmart.cli.terminal.training import warn_after_training
     from lmart.cli.train_inputs import read_inputs
     from lmart.threads import WorkerPool
 

@@ -7,24 +7,31 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from lmart.cli.model_selection import SelectedSettings, select_settings, selection_data, trial_patience
 from lmart.cli.signals import flush_output
-from lmart.cli.terminal import model_selection_report, train_report
+from lmart.cli.terminal import training
 from lmart.cli.terminal.console import Console
 from lmart.cli.terminal.training_progress import RoundProgress
 from lmart.cli.train_inputs import TrainingInputs
 from lmart.cli.train_request import TrainRequest
+from lmart.data.dataset import RankingDataset
 from lmart.distributed.joined_set import JoinedSet
 from lmart.distributed.training.inputs import resolve_sharded
 from lmart.distributed.training.run import DistributedRun
 from lmart.formats.models.lmart_json import model_to_json
+from lmart.formats.results.scores import write_scores
+from lmart.reports import run_report
 from lmart.settings.resolved import ResolvedSettings
-from lmart.streams import AtomicOutputs
+from lmart.streams import AtomicOutput, AtomicOutputs
 from lmart.threads import WorkerPool
 from lmart.training.boosting import BoostingRun, TrainingRun
+from lmart.training.cross_validation import LEVEL, CrossValidation
 from lmart.training.rankers import RoundReport
 from lmart.training.resolving import resolve_for
 from lmart.training.train_result import TrainResult
+from lmart.training.tuning import best_of
 
 
 @dataclass
@@ -99,10 +106,10 @@ def report_inputs(request: TrainRequest, inputs: TrainingInputs, settings: Resol
     console  : where messages go
     """
     train_set, positions = inputs.train_set, inputs.metadata.positions
-    console.notice(train_report.describe(train_set, settings.sampling_rate))
-    train_report.report_automatic(request.settings, settings, request.selection.tunes, console)
+    console.notice(training.describe(train_set, settings.sampling_rate))
+    training.report_automatic(request.settings, settings, request.selection.tunes, console)
     if settings.recorded.largest_label is not None:
-        console.notice(f"err stops with probability {train_report.stopping_probability(settings)} in all of the data")
+        console.notice(f"err stops with probability {run_report.stopping_probability(settings)} in all of the data")
     if positions is not None and len(positions.names) == 1:
         console.warning("every row has the same position, so there is no bias to learn")
 
@@ -154,13 +161,13 @@ def fit(
     valid = request.files.valid
     run = _start(inputs, settings, pool)
     if run.continuation is not None:
-        console.notice(train_report.continuing(run.continuation, run.differences))
+        console.notice(training.continuing(run.continuation, run.differences))
     for text in run.warnings:
         if text not in inputs.warnings:
             console.warning(text)
-    train_report.warn_before_training(run, inputs.train_set, request.metadata_files.weights is not None, console)
+    training.warn_before_training(run, inputs.train_set, request.metadata_files.weights is not None, console)
     if run.start is not None:
-        measures = train_report.measures_by_set(run.start.training, run.start.validation, valid)
+        measures = training.measures_by_set(run.start.training, run.start.validation, valid)
         given = {"the model": run.continuation, "the initial scores": request.metadata_files.init_scores}
         started = " and ".join(what for what, one in given.items() if one is not None)
         console.notice(f"{started} alone: {settings.measure} {measures}")
@@ -211,14 +218,26 @@ def write_outputs(
     with AtomicOutputs() as files:
         if report is not None:
             content = _report(request, inputs, fitted, record, console)
-            content |= model_selection_report.report(selected)
-            files.open(report).write(model_selection_report.json_text(content))
+            if selected.trials:
+                content["tuning"] = run_report.tuning_entry(selected.space, selected.trials, best_of(selected.trials))
+            if selected.cross_validation is not None:
+                content["cross_validation"] = run_report.folds_entry(selected.cross_validation, LEVEL)
+            files.open(report).write(run_report.json_text(content))
         folds, sets = selected.cross_validation, inputs.in_memory
         if oof is not None and folds is not None and sets is not None:
-            model_selection_report.write_out_of_fold(folds, sets.train_set, files.open(oof))
+            _write_out_of_fold(folds, sets.train_set, files.open(oof))
         files.open(request.files.out).write(model_to_json(fitted.result.ensemble))
-        model_selection_report.print_results(selected, console, to_output="-" not in request.outputs.values())
+        training.print_results(selected, console, to_output="-" not in request.outputs.values())
         flush_output()
+
+
+def _write_out_of_fold(crossed: CrossValidation, dataset: RankingDataset, out: AtomicOutput) -> None:
+    """Write the scores of the folds' models, one a row, in input order."""
+    scores = crossed.scores
+    if dataset.input_rows is not None:
+        scores = np.empty_like(scores)
+        scores[dataset.input_rows] = crossed.scores
+    write_scores(scores, out)
 
 
 def report_result(
@@ -233,7 +252,7 @@ def report_result(
     console : where messages go
     """
     files = request.files
-    console.notice(train_report.summary(fitted.result, fitted.settings, files.valid, files.out, seconds))
+    console.notice(training.summary(fitted.result, fitted.settings, files.valid, files.out, seconds))
     if request.metadata_files.init_scores is not None:
         console.notice("measures are of the initial scores and the trees together; the model holds the trees alone")
 
@@ -243,9 +262,7 @@ def _report(
 ) -> dict[str, object]:
     """Return what --report writes, without the entries of the selection."""
     result, files, positions = fitted.result, request.files, inputs.metadata.positions
-    content = train_report.settings_and_data(result, fitted.settings, inputs.train_set)
-    content |= train_report.measures_of_run(result, record.rounds, record.training)
-    content |= train_report.importance(result)
+    content = run_report.run_entries(result, fitted.settings, inputs.train_set, record.rounds, record.training)
     content["files"] = {
         "data": list(files.data),
         "validation": list(files.valid),
@@ -258,7 +275,7 @@ def _report(
             "differences": list(fitted.differences),
         }
     content["seconds"] = record.seconds | result.seconds
-    content |= train_report.optional_entries(result, fitted.settings)
+    content |= run_report.optional_entries(result, fitted.settings)
     content["warnings"] = console.warnings
     if positions is not None:
         content["position_bias"] = dict(zip(positions.names, result.position_bias.tolist(), strict=True))

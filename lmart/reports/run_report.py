@@ -1,21 +1,192 @@
-"""RunReport: what `train --report` wrote, read back and checked as far as it is shown."""
+"""The report of a run: the entries that `train --report` writes, and RunReport, which reads and checks them."""
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lmart.errors import DataError, quote, visible
 from lmart.measures.system_evaluation import numbered
 from lmart.reports.model_summary import FeatureImportance, changed_settings
+from lmart.scoring.importance import importance_by_name, split_importance
 from lmart.streams import read_all
 from lmart.strict_json import NotStrict, check_numbers, strict_json
 
+if TYPE_CHECKING:
+    from lmart.data.dataset import DataSize
+    from lmart.settings.resolved import ResolvedSettings
+    from lmart.training.cross_validation import CrossValidation
+    from lmart.training.rankers import RoundReport
+    from lmart.training.search_space import Dimension
+    from lmart.training.train_result import TrainResult
+    from lmart.training.tuning import Trial
+
 KEYS = ("settings", "rounds", "rankers", "metric")
 """What a report holds and no other file of lmart does."""
+SURROGATE = re.compile("[\ud800-\udfff]")
 ROUNDING = 1e-9  # by which a share may be above 1
+
+
+# ---- what train writes
+
+
+def run_entries(
+    result: TrainResult,
+    settings: ResolvedSettings,
+    dataset: DataSize,
+    rounds: Sequence[RoundReport],
+    training: Sequence[float | None],
+) -> dict[str, Any]:
+    """Return the first entries of a report: settings, data, rounds, rankers, measures and features.
+
+    result   : of the run
+    settings : of the run
+    dataset  : the training set
+    rounds   : in their order
+    training : measure of the training set after each round
+    """
+    return {
+        "settings": settings.recorded.to_json(),
+        "data": {
+            "documents": dataset.n_documents,
+            "queries": dataset.n_queries,
+            "features": dataset.n_features,
+            "idle_queries": result.n_idle_queries,
+            "split_features": result.n_features_split,
+        },
+        "metric": str(settings.measure),
+        "sample": result.sampling_rate,
+        "rounds": [
+            {"ranker": one.ranker, "round": one.round, "training": value, "validation": list(one.validation)}
+            for one, value in zip(rounds, training, strict=True)
+        ],
+        "stopped": result.stopped,
+        "best_round": result.n_trees,
+        "rankers": _rankers_of(result),
+        "training": result.training,
+        "validation": list(result.validation),
+        "importance": importance_by_name(result.ensemble, split_importance(result.ensemble)),
+    }
+
+
+def _rankers_of(result: TrainResult) -> list[dict[str, Any]]:
+    """Return which trees belong to which ranker: first_tree from 1, null when it has none."""
+    rankers: list[dict[str, Any]] = []
+    first = 1 + (result.continued_from or 0)
+    for one in result.rankers:
+        rankers.append(
+            {
+                "objective": one.objective,
+                "tree": one.tree,
+                "leaves": one.leaves,
+                "features": one.features,
+                "seed": one.seed,
+                "first_tree": first if one.trees else None,
+                "trees": one.trees,
+                "rounds": one.rounds,
+                "stopped": one.stopped,
+                "validation": list(one.validation),
+            }
+        )
+        first += one.trees
+    return rankers
+
+
+def stopping_probability(settings: ResolvedSettings) -> str:
+    """Return the equation of the probability with which a reader stops, in expected reciprocal rank.
+
+    settings : with the largest label
+    """
+    return f"(2^label - 1) / 2^{settings.largest_label}"
+
+
+def optional_entries(result: TrainResult, settings: ResolvedSettings) -> dict[str, Any]:
+    """Return the entries of --report that only some runs have: initial scores, expected reciprocal rank.
+
+    result   : of the run
+    settings : of the run
+    """
+    entries: dict[str, Any] = {}
+    if result.start is not None:
+        entries["start"] = {"training": result.start.training, "validation": list(result.start.validation)}
+    if settings.uses_label_scale:
+        entries["err"] = stopping_probability(settings)
+    return entries
+
+
+def tuning_entry(space: Sequence[Dimension], trials: Sequence[Trial], best: int | None) -> dict[str, Any]:
+    """Return the entry of a search for settings.
+
+    space  : the settings that were searched
+    trials : in their order
+    best   : index of the best trial; None: none has a measure
+    """
+    return {
+        "searched": [one.name for one in space],
+        "trials": [one.to_json() for one in trials],
+        "best": None if best is None else best + 1,
+    }
+
+
+def folds_entry(crossed: CrossValidation, level: float) -> dict[str, Any]:
+    """Return the entry of cross-validation.
+
+    crossed : its results
+    level   : of the interval of the mean, from 0 to 1
+    """
+    return {
+        "trees": crossed.trees,
+        "rankers": crossed.n_rankers,
+        "mean": crossed.mean,
+        **({} if crossed.start is None else {"start": crossed.start}),
+        "interval": None if crossed.interval is None else list(crossed.interval),
+        "interval_is": f"of the mean, {level:.0%}, by Student's t over the folds, cut to what the measure can be",
+        "standard_error_over_queries": crossed.standard_error,
+        "folds": [
+            {
+                "fold": number,
+                "queries": fold.n_queries,
+                "documents": fold.n_documents,
+                "measure": _or_none(fold.measure),
+                "best_round": fold.best_round,
+                "best": _or_none(fold.best),
+                "rounds": fold.rounds,
+            }
+            for number, fold in enumerate(crossed.folds, 1)
+        ],
+        "curve": crossed.curve.tolist(),
+        "fold_of_query": (crossed.fold_of_query + 1).tolist(),
+        "warnings": list(crossed.warnings),
+    }
+
+
+def json_text(content: Mapping[str, object]) -> str:
+    """Return the report as strict JSON; bytes of a name that are no UTF-8 stand in it escaped, as in messages."""
+    text = json.dumps(content, indent=1, allow_nan=False)
+    if "\\ud" in text:  # perhaps a lone surrogate, which is what Python makes of such bytes
+        text = json.dumps(_without_surrogates(content), indent=1, allow_nan=False)
+    return text + "\n"
+
+
+def _without_surrogates(value: object) -> object:
+    if isinstance(value, str):
+        return SURROGATE.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), value)
+    if isinstance(value, dict):
+        return {_without_surrogates(key): _without_surrogates(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_surrogates(one) for one in value]
+    return value
+
+
+def _or_none(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+# ---- what is read back
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmart.cli.terminal.layout import Sheet
-from lmart.cli.terminal.model_selection_report import table_lines
+from lmart.cli.terminal.training import table_lines
 from lmart.data.dataset import RankingDataset, SparseRows, select_queries
 from lmart.training.cross_validation import assign_folds
 

@@ -352,7 +352,7 @@ def here(frame, event): return False
         assert (done.returncode, done.stderr) == (142, said)
 
     def test_a_result_that_stands_is_not_denied(self, model: Path, tmp_path: Path) -> None:
-        body = at_call(signal.SIGINT, "summary", "train_report.py")
+        body = at_call(signal.SIGINT, "summary", "training.py")
         arguments = ("--data", TRAIN, "--trees", "2", "-o", "m", "--report", "r")
         done = planted(body, "train", "-q", *arguments, folder=tmp_path)
         said = b"lmart: interrupted after 2 of 2 trees; wrote r and m\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lmart.cli.terminal.console import Console
-from lmart.cli.terminal.train_report import report_automatic
+from lmart.cli.terminal.training import report_automatic
 from lmart.settings import TrainSettings
 from lmart.settings.data_facts import DataFacts
 from lmart.settings.resolved import resolve

@@ -1,12 +1,10 @@
-"""What `lmart train` reports of a selection by folds or trials: tables, the winner's command line, files."""
+"""What `lmart train` prints: notices, warnings, the tables of folds and trials, and the winner's command line."""
 
 from __future__ import annotations
 
-import json
 import math
-import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -17,94 +15,150 @@ from lmart.cli.options.packed import given_on_command_line
 from lmart.cli.options.settings_file import PARAMETER, given_by_file
 from lmart.cli.terminal.console import Console
 from lmart.cli.terminal.layout import Sheet, Table, shown, standard_output
-from lmart.errors import counted
+from lmart.errors import counted, input_name
 from lmart.settings import AUTO, TrainSettings, setting
+from lmart.settings.recipe import PLAIN
+from lmart.training import remarks
 
 if TYPE_CHECKING:
-    from lmart.data.dataset import RankingDataset
-    from lmart.streams import AtomicOutput
+    from lmart.data.dataset import DataSize
+    from lmart.settings.resolved import RankerSettings, ResolvedSettings
+    from lmart.training.boosting import BoostingRun
+    from lmart.training.continuation import Continuation, Difference
     from lmart.training.cross_validation import CrossValidation
+    from lmart.training.remarks import Remark
+    from lmart.training.train_result import TrainResult
 
 NOT_OF_THE_MODEL = ("folds", "oof", "tune", "tune_trials", "tune_file", "report", "threads", "quiet", PARAMETER)
-SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def report(selected: SelectedSettings) -> dict[str, object]:
-    """Return what --report says of the selection."""
-    content: dict[str, object] = {}
-    if selected.trials:
-        from lmart.training.tuning import best_of
+def describe(dataset: DataSize, share: float) -> str:
+    """Return how large the training set is, and which `share` of its rows each tree is grown from.
 
-        best = best_of(selected.trials)
-        content["tuning"] = {
-            "searched": [one.name for one in selected.space],
-            "trials": [one.to_json() for one in selected.trials],
-            "best": None if best is None else best + 1,
-        }
-    if selected.cross_validation is not None:
-        from lmart.training.cross_validation import LEVEL
-
-        one = selected.cross_validation
-        content["cross_validation"] = {
-            "trees": one.trees,
-            "rankers": one.n_rankers,
-            "mean": one.mean,
-            **({} if one.start is None else {"start": one.start}),
-            "interval": None if one.interval is None else list(one.interval),
-            "interval_is": f"of the mean, {LEVEL:.0%}, by Student's t over the folds, cut to what the measure can be",
-            "standard_error_over_queries": one.standard_error,
-            "folds": [
-                {
-                    "fold": number,
-                    "queries": fold.n_queries,
-                    "documents": fold.n_documents,
-                    "measure": _or_none(fold.measure),
-                    "best_round": fold.best_round,
-                    "best": _or_none(fold.best),
-                    "rounds": fold.rounds,
-                }
-                for number, fold in enumerate(one.folds, 1)
-            ],
-            "curve": one.curve.tolist(),
-            "fold_of_query": (one.fold_of_query + 1).tolist(),
-            "warnings": list(one.warnings),
-        }
-    return content
+    dataset : the training set
+    share   : of its rows that each tree is grown from
+    """
+    documents, features = counted(dataset.n_documents, "document"), counted(dataset.n_features, "feature")
+    sampled = f"; each tree is grown from {share:.0%} of the documents (--sample)" if share < 1 else ""
+    return f"read {documents} of {counted(dataset.n_queries, 'query', 'queries')} with {features}{sampled}"
 
 
-def json_text(content: Mapping[str, object]) -> str:
-    """Return the report as strict JSON; bytes of a name that are no UTF-8 stand in it escaped, as in messages."""
-    text = json.dumps(content, indent=1, allow_nan=False)
-    if "\\ud" in text:  # perhaps a lone surrogate, which is what Python makes of such bytes
-        text = json.dumps(_without_surrogates(content), indent=1, allow_nan=False)
-    return text + "\n"
+def report_automatic(requested: TrainSettings, settings: ResolvedSettings, tunes: bool, console: Console) -> None:
+    """Report the rankers of the model, and which settings of theirs were chosen automatically.
+
+    requested : the settings as given
+    settings  : those of the run
+    tunes     : settings are searched
+    console   : where it is reported
+    """
+    automatic = (requested.objective, requested.leaves)
+    if tunes or (None not in automatic and len(settings.rankers) == 1):
+        return
+    described = [_describe_ranker(one) for one in settings.rankers]
+    why = f"auto: {counted(settings.facts.n_queries, 'query', 'queries')}, {counted(settings.trees, 'tree')}"
+    is_default = requested.rankers is None and requested.objective is None
+    instead = f"; --rankers 1 trains {PLAIN.objective} alone"
+    if len(described) == 1:
+        is_plain = settings.rankers[0].objective.name == PLAIN.objective
+        console.notice(f"{described[0]} ({why}){instead if is_default and not is_plain else ''}")
+    else:
+        most = f"{'up to ' if settings.shares_trees else ''}{len(described)} rankers"
+        if is_default:
+            better = "which ranks better than one of as many trees on public data"
+            console.notice(f"by default trains {most} and averages them, {better}{instead}")
+        chosen = f" ({why})" if None in automatic else ""
+        console.notice(f"the mean of {most}{chosen}: {'; '.join(described)}")
 
 
-def _without_surrogates(value: object) -> object:
-    if isinstance(value, str):
-        return SURROGATE.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), value)
-    if isinstance(value, dict):
-        return {_without_surrogates(key): _without_surrogates(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_surrogates(one) for one in value]
-    return value
+def _describe_ranker(settings: RankerSettings) -> str:
+    """Describe a ranker in a few words."""
+    tree = settings.tree
+    form = "" if tree.form.is_usual else f"{tree.form.name} trees of "
+    features = f" and {settings.feature_rate:.3g} of the features" if settings.feature_rate < 1 else ""
+    return f"{settings.objective.name} with {form}{counted(tree.max_leaves, 'leaf', 'leaves')}{features}"
 
 
-def _or_none(value: float) -> float | None:
-    return None if math.isnan(value) else value
+def measures_by_set(training: float | None, validation: Sequence[float | None], valid: Sequence[str]) -> str:
+    """Return the measure of the training set and of each validation set.
+
+    training   : of the training set
+    validation : of each validation set
+    valid      : their files
+    """
+    sets = [("training", training), *zip(valid, validation, strict=True)]
+    return ", ".join(f"{shown(value)} on {name}" for name, value in sets)
 
 
-def write_out_of_fold(crossed: CrossValidation, dataset: RankingDataset, out: AtomicOutput) -> None:
-    """Write the scores of the folds' models, one a row, in input order."""
-    import numpy as np
+def summary(result: TrainResult, settings: ResolvedSettings, valid: Sequence[str], out: str, seconds: float) -> str:
+    """Return how many trees were written, how long it took, and their measures.
 
-    from lmart.formats.results.scores import write_scores
+    result   : of the run
+    settings : of the run
+    valid    : the validation files
+    out      : the file of the model
+    seconds  : since the command began
+    """
+    measures = measures_by_set(result.training, result.validation, valid)
+    trees = counted(len(result.ensemble.trees), "tree")
+    best = f" (best of {result.rounds} rounds)" if result.n_trees < result.rounds else ""
+    if len(result.rankers) > 1:
+        best = f" of {len(result.rankers)} rankers" + (best and f" (of {result.rounds} grown)")
+    if result.continued_from is not None:
+        best = f", {result.n_trees:,} of them new{best}"
+    return f"wrote {trees}{best} to {out} in {duration(seconds)}; {settings.measure} {measures}"
 
-    scores = crossed.scores
-    if dataset.input_rows is not None:
-        scores = np.empty_like(scores)
-        scores[dataset.input_rows] = crossed.scores
-    write_scores(scores, out)
+
+def duration(seconds: float) -> str:
+    """Return a time as it is told, such as `12.3 s`, `5 min 7 s` or `2 h 0 min`.
+
+    seconds : of it
+    """
+    if seconds < 99.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def continuing(continuation: Continuation, differences: Sequence[Difference]) -> str:
+    """Return what the run goes on from, and why one run of all rounds would not give the same model.
+
+    continuation : the model
+    differences  : as the run has them
+    """
+    what = f"going on from {input_name(continuation.path)} with {counted(continuation.n_trees, 'tree')}"
+    if not differences:
+        return what
+    return f"{what}; one run of all rounds would not give the same: {'; '.join(one.text for one in differences)}"
+
+
+def warn_before_training(run: BoostingRun, dataset: DataSize, weighted: bool, console: Console) -> None:
+    """Report how many queries have no pair of documents to learn from.
+
+    run      : which is ready to start
+    dataset  : the training set
+    weighted : it has weights
+    console  : where it is reported
+    """
+    _report(remarks.before_training(run, dataset, weighted), console)
+
+
+def warn_after_training(
+    result: TrainResult, settings: ResolvedSettings, n_features: int, can_learn: bool, console: Console
+) -> None:
+    """Report what kept the run from learning, or from learning more.
+
+    result     : of the run
+    settings   : of the run
+    n_features : of the data
+    can_learn  : whether there was anything to learn
+    console    : where it is reported
+    """
+    _report(remarks.after_training(result, settings, n_features, can_learn), console)
+
+
+def _report(found: Iterable[Remark], console: Console) -> None:
+    for one in found:
+        (console.warning if one.is_warning else console.notice)(one.text)
 
 
 def print_results(selected: SelectedSettings, console: Console, to_output: bool) -> None:
@@ -176,8 +230,8 @@ def _fold_table(crossed: CrossValidation, metric: str) -> tuple[list[str], list[
             str(n),
             str(one.n_queries),
             str(one.n_documents),
-            shown(_or_none(one.measure)),
-            shown(_or_none(one.best)),
+            shown(None if math.isnan(one.measure) else one.measure),
+            shown(None if math.isnan(one.best) else one.best),
             str(one.best_round * crossed.n_rankers),
         ]
         for n, one in enumerate(crossed.folds, 1)
