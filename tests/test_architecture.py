@@ -105,7 +105,7 @@ def test_names_of_measures_objectives_and_trees_are_in_their_records() -> None:
     from lmart.measures import KINDS
     from lmart.settings import OBJECTIVES, TREE_FORMS
 
-    keys = {("measures/measured_queries.py", "err"), ("reports/run_report.py", "err")}
+    keys = {("measures/results.py", "err"), ("reports/run_report.py", "err")}
     label = ("cli/terminal/eval.py", "err")
     of_ranklib = {("formats/models/ranklib.py", name) for name in ("lambdamart", "ranknet")}  # its names of its rankers
     records = {"settings/kinds.py", "measures/kinds.py"}

@@ -16,8 +16,7 @@ from lmart.distributed.joined_set import pass_on, warn_of_never_met
 from lmart.distributed.parts import find_parts
 from lmart.formats.models.model_files import read_model
 from lmart.measures.evaluation import Measurement, label_scale, with_gain_of
-from lmart.measures.measured_queries import MeasuredQueries
-from lmart.measures.system_evaluation import EvaluationResult
+from lmart.measures.results import EvaluationResult, MeasuredQueries
 from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.scorer import Scorer
 from lmart.streams import check_output

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lmart import __version__
-from lmart.measures.system_evaluation import EvaluationResult
-from lmart.measures.system_statistics import SystemStatistics, statistics_of
+from lmart.measures.comparing import SystemStatistics, statistics_of
+from lmart.measures.results import EvaluationResult
 from lmart.measures.values import Measure
 from lmart.reports.charts import require_matplotlib
 from lmart.reports.page import render_page

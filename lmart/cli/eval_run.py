@@ -15,8 +15,8 @@ from lmart.cli.options.statistics import StatisticsOptions
 from lmart.cli.signals import flush_output
 from lmart.cli.terminal.eval import print_comparisons, print_result
 from lmart.formats.results.query_measures import per_query_lines
-from lmart.measures.system_evaluation import EvaluationResult
-from lmart.measures.system_statistics import SystemStatistics, statistics_of
+from lmart.measures.comparing import SystemStatistics, statistics_of
+from lmart.measures.results import EvaluationResult
 from lmart.streams import AtomicOutputs
 from lmart.threads import WorkerPool
 

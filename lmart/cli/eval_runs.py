@@ -21,9 +21,8 @@ from lmart.formats.metadata_files import Weights
 from lmart.formats.results.trec import read_qrels, read_run
 from lmart.measures.evaluation import Measurement, warn_of_large_labels
 from lmart.measures.judgments import query_sums
-from lmart.measures.measured_queries import EvaluationReport
-from lmart.measures.run_alignment import AlignedRun, align_run
-from lmart.measures.system_evaluation import EvaluationResult, SystemEvaluation, distinct_names
+from lmart.measures.rankings import AlignedRun, align_run
+from lmart.measures.results import EvaluationReport, EvaluationResult, SystemEvaluation, distinct_names
 
 
 def evaluate_runs(job: EvalJob) -> EvaluationResult:

@@ -22,9 +22,10 @@ from lmart.formats.results.scores import read_scores
 from lmart.measures import Measure
 from lmart.measures.evaluation import MeasuredDocuments, Measurement, warn_of_large_labels, with_gain_of
 from lmart.measures.judgments import docid_order
-from lmart.measures.measured_queries import EvaluationReport, MeasuredQueries
-from lmart.measures.system_evaluation import (
+from lmart.measures.results import (
+    EvaluationReport,
     EvaluationResult,
+    MeasuredQueries,
     QueryGroup,
     SystemEvaluation,
     SystemKind,

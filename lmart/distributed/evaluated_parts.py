@@ -15,7 +15,7 @@ from lmart.distributed.part_weights import joined_weights, refuse_unfit
 from lmart.distributed.query_places import places_of, refuse_repeated, repeated_codes
 from lmart.errors import DataError
 from lmart.formats.documents.reading import source_name
-from lmart.measures.measured_queries import MeasuredQueries, joined_queries
+from lmart.measures.results import MeasuredQueries, joined_queries
 from lmart.streams import changed_while_read
 
 MeasureParts: TypeAlias = Callable[[Sequence[tuple[PartInputs, PartPlan]]], Iterable[MeasuredPart]]

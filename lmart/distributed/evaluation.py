@@ -24,7 +24,7 @@ from lmart.formats.results.scores import read_scores
 from lmart.gains import grade_scale
 from lmart.measures.evaluation import MeasuredDocuments, Measurement
 from lmart.measures.judgments import docid_order
-from lmart.measures.measured_queries import MeasuredQueries
+from lmart.measures.results import MeasuredQueries
 from lmart.measures.values import Measure
 from lmart.scoring.feature_matching import FeatureMatcher
 from lmart.scoring.scorer import Scorer

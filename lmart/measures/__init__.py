@@ -13,7 +13,7 @@ from lmart.measures.values import SYNTAX, Measure, parse_measure, parse_measures
 
 if TYPE_CHECKING:
     from lmart.measures.evaluation import Evaluator
-    from lmart.measures.measured_queries import EvaluationReport
+    from lmart.measures.results import EvaluationReport
 
 __all__ = [
     "CHOICES",
@@ -32,7 +32,7 @@ __all__ = [
 def __getattr__(name: str) -> type[Evaluator] | type[EvaluationReport]:
     # Evaluation needs NumPy, which takes longer to import than all else that `lmart --help` does.
     if name in ("EvaluationReport", "Evaluator"):
-        from lmart.measures import evaluation, measured_queries
+        from lmart.measures import evaluation, results
 
-        return evaluation.Evaluator if name == "Evaluator" else measured_queries.EvaluationReport
+        return evaluation.Evaluator if name == "Evaluator" else results.EvaluationReport
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

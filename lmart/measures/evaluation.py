@@ -13,14 +13,14 @@ from lmart.errors import DataError, ModelError, SettingsError, input_name
 from lmart.gains import Gain, grade_scale, refuse_labels_above
 from lmart.measures.judgments import Judgments, query_sums
 from lmart.measures.kinds import Relevance
-from lmart.measures.measured_queries import (
+from lmart.measures.query_kernels import IdealRanking, QueryKernels, RankedBy, document_relevance, rank_discounts
+from lmart.measures.results import (
     EvaluationReport,
     MeasuredQueries,
     ScaledWeights,
     label_scales,
     scaled_weights,
 )
-from lmart.measures.query_kernels import IdealRanking, QueryKernels, RankedBy, document_relevance, rank_discounts
 from lmart.measures.values import LARGEST_CUTOFF, Measure
 from lmart.threads import WorkerPool
 

@@ -8,7 +8,7 @@ from typing import Any
 from lmart.errors import counted
 from lmart.gains import GAIN_MEANINGS
 from lmart.measures.conventions import CHOICES
-from lmart.measures.system_evaluation import best_places
+from lmart.measures.results import best_places
 from lmart.reports.charts import MOST_BANDS, Chart, cutoff_chart, distribution_chart
 from lmart.reports.html_parts import embedded, facts, folded, interval, number, section, table, text
 from lmart.reports.page_content import Distribution, PageContent

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lmart.array_types import Float64Array
-from lmart.measures.measured_queries import EvaluationReport
+from lmart.measures.comparing import SystemStatistics
+from lmart.measures.results import EvaluationReport, EvaluationResult, QueryGroup, SystemEvaluation
 from lmart.measures.summary import counted_values, histogram, value_range
-from lmart.measures.system_evaluation import EvaluationResult, QueryGroup, SystemEvaluation
-from lmart.measures.system_statistics import SystemStatistics
 from lmart.measures.values import Measure, parse_measure
 from lmart.reports.run_report import RunReport
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lmart.errors import DataError, quote, visible
-from lmart.measures.system_evaluation import numbered
+from lmart.measures.results import numbered
 from lmart.reports.model_summary import FeatureImportance, changed_settings
 from lmart.scoring.importance import importance_by_name, split_importance
 from lmart.streams import read_all

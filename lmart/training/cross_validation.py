@@ -17,8 +17,8 @@ from lmart.data.dataset import RankingDataset, rows_of, select_queries
 from lmart.data.metadata import NO_METADATA, Metadata
 from lmart.errors import DataError, counted
 from lmart.measures import Evaluator
-from lmart.measures.intervals import interval_of_mean, mean_of, standard_error, weighted_standard_error
-from lmart.measures.measured_queries import scaled_weights
+from lmart.measures.results import scaled_weights
+from lmart.measures.student import interval_of_mean, mean_of, standard_error, weighted_standard_error
 from lmart.scoring.ensemble import Ensemble, Tree
 from lmart.scoring.scorer import Scorer
 from lmart.settings.resolved import ResolvedSettings, resolve

@@ -84,8 +84,7 @@ def statistics(data: Data) -> Callable[..., None]:
     """Return what makes the intervals or comparisons of lmart."""
     from lmart.cli.eval import DEFAULT_METRICS
     from lmart.measures import Evaluator, parse_measures
-    from lmart.measures.comparison import System, compare
-    from lmart.measures.randomization import randomization_test
+    from lmart.measures.comparing import System, compare, randomization_test
     from lmart.measures.resampling import Resampling
     from lmart.measures.summary import summarize
     from lmart.threads import WorkerPool

@@ -11,7 +11,7 @@ import pytest
 from helpers.evaluation import call, refused, strict
 from helpers.paths import SAMPLE, TESTS
 
-from lmart.measures.comparison import System, compare
+from lmart.measures.comparing import System, compare
 from lmart.measures.resampling import Resampling
 from lmart.threads import WorkerPool
 

@@ -7,9 +7,9 @@ import json
 import numpy as np
 
 from lmart.measures import Evaluator, parse_measures
+from lmart.measures.comparing import statistics_of
 from lmart.measures.resampling import Resampling
-from lmart.measures.system_evaluation import EvaluationResult, QueryGroup, SystemEvaluation
-from lmart.measures.system_statistics import statistics_of
+from lmart.measures.results import EvaluationResult, QueryGroup, SystemEvaluation
 from lmart.reports.page_content import BINS, CUTOFFS, cutoff_names, narrowed, page_content, with_cutoffs
 from lmart.threads import WorkerPool
 

@@ -29,15 +29,14 @@ from lmart.cli.terminal.layout import (
 from lmart.errors import counted, input_name, visible
 from lmart.gains import GAIN_MEANINGS
 from lmart.measures.conventions import CHOICES, Conventions, level_text
+from lmart.measures.results import best_places
 from lmart.measures.summary import counted_values, histogram, value_range
-from lmart.measures.system_evaluation import best_places
 
 if TYPE_CHECKING:
     from lmart.measures import EvaluationReport
-    from lmart.measures.comparison import Comparison, QueryDifference
+    from lmart.measures.comparing import Comparison, QueryDifference, SystemStatistics
+    from lmart.measures.results import EvaluationResult, SystemEvaluation
     from lmart.measures.summary import Summary
-    from lmart.measures.system_evaluation import EvaluationResult, SystemEvaluation
-    from lmart.measures.system_statistics import SystemStatistics
 
 FILES_NAMED = 3  # of the data, in a line of the report
 SHORTEST_NAME = 8  # of a system with a line of its own

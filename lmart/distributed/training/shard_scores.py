@@ -8,7 +8,7 @@ import numpy as np
 
 from lmart.array_types import Float64Array
 from lmart.measures import Evaluator
-from lmart.measures.exact_sums import exact_sum
+from lmart.measures.results import exact_sum
 from lmart.training.scores import LocalScores
 
 OVERFLOW_SHIFT = -64  # power of two that values are multiplied by when their sum is too large for a number

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Iterator
 
-from lmart.measures.system_evaluation import EvaluationResult
+from lmart.measures.results import EvaluationResult
 from lmart.streams.common import name_ending
 
 NOT_DEFINED = "n/a"

@@ -1,8 +1,9 @@
-"""Queries measured in parts are those measured at once, and so are their means."""
+"""Values of queries joined out of parts, their means, exact sums, and names of systems."""
 
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -12,8 +13,16 @@ from hypothesis import strategies as st
 
 from lmart.errors import DataError
 from lmart.measures import Evaluator, parse_measures
-from lmart.measures.measured_queries import EvaluationReport, MeasuredQueries, joined_queries, scaled_weights
 from lmart.measures.presets import conventions_like
+from lmart.measures.results import (
+    EvaluationReport,
+    MeasuredQueries,
+    best_places,
+    distinct_names,
+    exact_sum,
+    joined_queries,
+    scaled_weights,
+)
 
 ALL = "ndcg@2,ndcg,dcg,map,mrr,p@2,recall@2,err@3,err(max=9),rbp,bpref,kendall,judged@2"
 rows = st.tuples(st.sampled_from([0.0, 0.0, 1.0, 2.0, 7.0]), st.sampled_from([-1.0, 0.0, 0.5]))
@@ -79,3 +88,50 @@ def test_a_weight_of_one_is_scaled_as_the_others_are() -> None:
 def test_the_smallest_weights_are_scaled_to_finite_ones() -> None:
     scaled = scaled_weights(np.full(2, 5e-324), np.array([0, 1, 2]))
     assert scaled.per_query.tolist() == [2.0**-51] * 2 and scaled.one == 2.0**1023
+
+
+@pytest.mark.parametrize(
+    ("paths", "names"),
+    [
+        (["run.txt"], ["run.txt"]),
+        (["/a/b/run.txt", "c/other.txt"], ["run.txt", "other.txt"]),
+        (["a/x/run.txt", "b/x/run.txt"], ["a/x/run.txt", "b/x/run.txt"]),
+        (["a/x/run.txt", "a/y/run.txt", "other.txt"], ["x/run.txt", "y/run.txt", "other.txt"]),
+        (["run.txt", "a/run.txt"], ["run.txt", "a/run.txt"]),
+        (["a/run.txt", "a/run.txt", "a/run.txt"], ["run.txt", "run.txt#2", "run.txt#3"]),
+        (["a/run.txt", "b/run.txt", "b/run.txt"], ["a/run.txt", "b/run.txt", "b/run.txt#2"]),
+        (["-", "a.txt"], ["-", "a.txt"]),
+        (["sc", "sc", "sc#2"], ["sc", "sc#3", "sc#2"]),
+        (["sc#2", "sc", "sc", "sc#2"], ["sc#2", "sc", "sc#3", "sc#2#2"]),
+        (["sc", "sc", "sc", "x/sc#2"], ["sc", "sc#3", "sc#4", "sc#2"]),
+    ],
+)
+def test_names_are_base_names_made_distinct(paths: list[str], names: list[str]) -> None:
+    assert distinct_names(paths) == names
+    assert len(set(names)) == len(names)
+
+
+def test_the_best_stand_out_only_among_others() -> None:
+    assert best_places([0.1, None, 0.3, 0.3]) == [2, 3]
+    assert best_places([0.2, 0.2, None]) == best_places([None]) == best_places([]) == []
+
+
+NUMBERS = st.lists(st.floats(-1e300, 1e300), max_size=8)
+
+
+@given(st.lists(NUMBERS, max_size=4))
+def test_any_grouping_gives_the_same_sum(groups: list[list[float]]) -> None:
+    parts = [part for group in groups for part in exact_sum(group)]
+    values = [value for group in groups for value in group]
+    assert sum(map(Fraction, parts)) == sum(map(Fraction, values))
+    assert math.fsum(parts) == math.fsum(values)
+
+
+def test_what_rounds_away_is_kept() -> None:
+    assert exact_sum([1.0, 2.0**-80, 2.0**-160]) == [1.0, 2.0**-80, 2.0**-160]
+    assert exact_sum([]) == exact_sum([1.0, -1.0]) == []
+
+
+def test_a_sum_that_is_no_number_is_refused() -> None:
+    with pytest.raises(OverflowError):
+        exact_sum([1e308] * 20)

@@ -1,9 +1,10 @@
-"""Comparisons of systems: worked values, Holm, properties, queries that gained and lost."""
+"""Comparisons of systems and their tests, against definitions and by hand."""
 
 from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,20 @@ import reference.resampling
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmart.measures.comparison import Comparison, System, compare, holm, paired_t
-from lmart.measures.randomization import RandomizationTest
+from lmart.measures import Evaluator, parse_measures
+from lmart.measures.comparing import (
+    Comparison,
+    RandomizationTest,
+    System,
+    compare,
+    holm,
+    paired_t,
+    randomization_test,
+    statistics_of,
+)
 from lmart.measures.resampling import Resampling
+from lmart.measures.results import EvaluationResult, SystemEvaluation
+from lmart.measures.summary import summarize
 from lmart.threads import WorkerPool
 
 ONE = WorkerPool(1)
@@ -195,3 +207,129 @@ def test_t_is_that_of_scipy() -> None:
         a, b = rng.random(n), rng.random(n)
         theirs = stats.ttest_rel(a, b)
         assert paired_t(a - b, None) == pytest.approx((theirs.statistic, theirs.pvalue), rel=1e-10)
+
+
+DIFFERENCES = np.array(A) - np.array(B)
+TENTHS = st.integers(-10, 10).map(lambda k: k / 10)
+
+
+def test_worked_value() -> None:
+    assert randomization_test(DIFFERENCES, Resampling(), ONE) == (30 / 1024, 1024, True)
+
+
+@settings(max_examples=60)
+@given(st.lists(TENTHS | st.floats(-1, 1), max_size=9))
+def test_p_of_all_sign_vectors_is_that_of_the_twin(differences: list[float]) -> None:
+    assert randomization_test(np.array(differences), Resampling(), ONE).p == reference.resampling.exact_p(differences)
+
+
+@given(st.lists(TENTHS, max_size=30), st.integers(0, 5))
+def test_neither_the_sign_nor_ties_nor_the_unit_change_p(differences: list[float], seed: int) -> None:
+    resampling = Resampling(seed, flips=300)
+    d = np.array(differences)
+    found = randomization_test(d, resampling, ONE)
+    assert 0 < found.p <= 1
+    assert randomization_test(-d, resampling, ONE) == found
+    assert randomization_test(np.concatenate([[0.0], d, [0.0, 0.0]]), resampling, ONE) == found
+    assert randomization_test(np.ldexp(d, 1000), resampling, ONE) == found
+    assert randomization_test(np.ldexp(d, -900), resampling, ONE) == found
+
+
+def test_no_difference_is_no_evidence() -> None:
+    assert randomization_test(np.zeros(30), Resampling(), ONE).p == 1.0
+    # In floating point 0.1 + 0.2 - 0.3 is above 0.
+    assert randomization_test(np.array([0.1, 0.2, -0.3]), Resampling(), ONE).p == 1.0
+    assert randomization_test(np.array([0.1, 0.2, -0.3] * 10), Resampling(), ONE).p == 1.0
+
+
+def test_all_sign_vectors_up_to_twenty_that_differ() -> None:
+    assert randomization_test(np.full(20, 0.1), Resampling(), ONE) == (2 / 2**20, 2**20, True)
+    assert randomization_test(np.full(21, 0.1), Resampling(flips=99), ONE) == (1 / 100, 99, False)
+
+
+def test_drawn_signs_come_near_to_all_of_them() -> None:
+    d = np.random.default_rng(0).normal(0.2, 1, 26)
+    every = randomization_test(d[:20], Resampling(), ONE).p
+    # Six pairs of tiny opposite differences make the test draw, and change the sums by nothing that counts.
+    drawn = randomization_test(np.concatenate([d[:20], [1e-9] * 6]), Resampling(flips=200_000), ONE)
+    assert not drawn.exact
+    assert drawn.p == pytest.approx(every, abs=5 * np.sqrt(every / 200_000))
+
+
+def test_a_planted_difference_is_found_and_chance_is_not() -> None:
+    noise = np.random.default_rng(1).normal(0, 1, 500)
+    assert randomization_test(noise - noise.mean() + 0.2, Resampling(flips=9999), ONE).p < 0.001
+    assert randomization_test(noise - noise.mean() + 0.02, Resampling(flips=9999), ONE).p > 0.3
+
+
+def test_any_number_of_threads_gives_the_same_p() -> None:
+    d = np.random.default_rng(2).normal(0.05, 1, 777)
+    found = set()
+    for threads in (1, 2, 3, 7):
+        with WorkerPool(threads) as pool:
+            found.add(randomization_test(d, Resampling(4, flips=20_001), pool))
+    assert len(found) == 1
+    assert found != {randomization_test(d, Resampling(5, flips=20_001), ONE)}
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("n", [3, 8, 12])
+def test_p_of_all_sign_vectors_is_that_of_scipy(n: int) -> None:
+    stats = pytest.importorskip("scipy.stats")
+    rng = np.random.default_rng(n)
+    a, b = rng.random(n), rng.random(n)
+    test = stats.permutation_test(
+        (a, b), lambda x, y: np.mean(x - y), permutation_type="samples", n_resamples=np.inf, vectorized=False
+    )
+    assert randomization_test(a - b, Resampling(), ONE).p == pytest.approx(test.pvalue, rel=1e-12)
+
+
+FEWER = Resampling(3, 0.9, 100, 200)
+
+
+def evaluated(n_systems: int, weights: np.typing.NDArray[np.float64] | None = None) -> EvaluationResult:
+    rng = np.random.default_rng(0)
+    offsets = np.arange(0, 241, 8)
+    labels = rng.integers(0, 3, 240).astype(np.float64)
+    evaluator = Evaluator(labels, offsets, parse_measures("ndcg@5,map"), weights=weights)
+    reports = [evaluator.evaluate(labels + rng.normal(0, 2, 240)) for _ in range(n_systems)]
+    systems = tuple(SystemEvaluation(f"s{i}", "scores", f"s{i}.txt", one) for i, one in enumerate(reports))
+    return EvaluationResult([f"q{q}" for q in range(30)], systems, ("d.svm",), weights=weights)
+
+
+def test_one_system_has_a_summary_and_no_comparison() -> None:
+    result = evaluated(1)
+    found = statistics_of(result, FEWER, ONE)
+    report = result.systems[0].report
+    assert found.summaries == (summarize(report.per_query, report.values, None, FEWER, ONE),)
+    assert found.comparisons == ()
+    content = result.to_json()
+    found.add_to(content, result)
+    assert content["resampling"] == {"seed": 3, "level": 0.9, "resamples": 100}
+    assert "comparisons" not in content
+    assert content["systems"][0]["summary"]["map"] == found.summaries[0]["map"].to_json()
+
+
+def test_several_systems_are_compared_unless_not_asked_for() -> None:
+    result = evaluated(3)
+    systems = [System(one.name, one.report.per_query) for one in result.systems]
+    found = statistics_of(result, FEWER, ONE)
+    assert found.comparisons == compare(systems, None, FEWER, ONE)
+    content = result.to_json()
+    found.add_to(content, result)
+    assert content["resampling"]["flips"] == 200
+    assert [one["system"] for one in content["comparisons"]] == ["s1", "s2", "s1", "s2"]
+    assert all(one["qid"].startswith("q") for one in content["comparisons"][0]["gained"])
+    assert statistics_of(result, FEWER, ONE, compared=False).comparisons == ()
+    assert len(statistics_of(result, FEWER, ONE, all_pairs=True).comparisons) == 6
+
+
+def test_the_size_of_weights_does_not_count() -> None:
+    weights = np.random.default_rng(1).random(30)
+    result = evaluated(2, weights)
+    found = statistics_of(result, FEWER, ONE)
+    large = statistics_of(replace(result, weights=weights * 2.0**900), FEWER, ONE)
+    assert large == found
+    plain = statistics_of(evaluated(2), FEWER, ONE)
+    assert found.comparisons[0].difference != pytest.approx(plain.comparisons[0].difference, abs=1e-6)
+    assert found.summaries[0]["map"].mean == result.systems[0].report.values["map"]

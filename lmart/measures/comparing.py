@@ -10,13 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lmart.array_types import BoolArray, Float64Array
-from lmart.measures.bootstrap import Interval
-from lmart.measures.intervals import student_p, weighted_standard_error
-from lmart.measures.randomization import RandomizationTest, randomization_test
-from lmart.measures.resampling import Resampling
-from lmart.measures.summary import intervals_of_means
-from lmart.threads import WorkerPool
+from lmart.array_types import BoolArray, Float64Array, Int64Array
+from lmart.measures.resampling import EXACT_UP_TO, Resampling
+from lmart.measures.results import EvaluationResult
+from lmart.measures.student import student_p, weighted_standard_error
+from lmart.measures.summary import Interval, Summary, intervals_of_means, summarize, whole_numbers
+from lmart.threads import WorkerPool, chunks
 
 LISTED = 5
 """How many queries that gained, and that lost, are listed."""
@@ -238,3 +237,122 @@ def _furthest(differences: Float64Array, counts: BoolArray, sign: float) -> tupl
     signed = np.where(counts, differences * sign, 0.0)
     first = np.argsort(-signed, kind="stable")[:LISTED]
     return tuple(QueryDifference(int(q), float(differences[q])) for q in first if signed[q] > 0)
+
+
+FLIPS_A_CALL = 2048
+TOLERANCE = 1e-12
+
+
+class RandomizationTest(NamedTuple):
+    """What a randomization test found.
+
+    p     : how likely a difference of means is as large, in either direction, when the systems do not differ
+    flips : the sign vectors that were tried
+    exact : whether these are all there are
+    """
+
+    p: float
+    flips: int
+    exact: bool
+
+
+def randomization_test(differences: Float64Array, resampling: Resampling, pool: WorkerPool) -> RandomizationTest:
+    """Test whether the mean of paired differences is 0; two-sided.
+
+    differences : float64[n_queries], finite; where they have weights, times these
+    resampling  : how many sign vectors are drawn, and from which seed
+    pool        : its threads draw in parallel; p does not depend on it
+
+    When the systems do not differ, the sign of each query's difference is as likely the other one. p is the share of
+    sign vectors under which the absolute sum of the differences is at least the one there is, less a tolerance of
+    1e-12 of the sum of absolute differences. Queries without a difference change nothing. Where at most 20 differ,
+    all sign vectors are tried; else p = (count + 1) / (flips + 1). Source: Fisher 1935, section 21; Smucker, Allan and
+    Carterette 2007.
+    """
+    differing = differences[differences != 0]
+    n = len(differing)
+    exact = n <= EXACT_UP_TO
+    n_flips = 2**n if exact else resampling.flips
+    whole, _ = whole_numbers(differing, bound_sum=True)
+    # Each was rounded by up to a half, in the sum there is and in that of a sign vector.
+    tolerance = max(n, int(TOLERANCE * float(np.abs(whole).sum())))
+    bound = abs(int(whole.sum())) - tolerance
+    count = n_flips if bound <= 0 else _count_extreme(whole, bound, resampling.seed, (n_flips, exact), pool)
+    return RandomizationTest(count / n_flips if exact else (count + 1) / (n_flips + 1), n_flips, exact)
+
+
+def _count_extreme(whole: Int64Array, bound: int, seed: int, flips: tuple[int, bool], pool: WorkerPool) -> int:
+    """Count the sign vectors under which the sum is at least `bound`; flips: how many, and whether they are all."""
+    # numba is loaded only when something is drawn: usage errors must come quickly
+    from lmart.kernels.exact.bit_mixing import mix_bits
+    from lmart.kernels.measures import resampling as kernels
+
+    n_flips, exact = flips
+    ranges = chunks(n_flips, FLIPS_A_CALL)
+    buffers = [
+        kernels.FlipBuffers(
+            np.empty(kernels.TABLES * kernels.TABLE, np.int64),
+            np.empty(FLIPS_A_CALL, np.uint64),
+            np.empty(FLIPS_A_CALL, np.int64),
+        )
+        for _ in range(min(pool.threads, len(ranges)))
+    ]
+    # Other draws than those of the bootstrap.
+    key = np.uint64(mix_bits(np.uint64(mix_bits(np.uint64(seed)))))
+    calls = [(whole, bound, key, exact, a, b) for a, b in ranges]
+    return sum(pool.run(kernels.count_extreme_flips, calls, own=buffers))
+
+
+@dataclass(frozen=True)
+class SystemStatistics:
+    """Summaries and comparisons of an evaluation.
+
+    resampling  : how they were drawn
+    resamples   : of the bootstrap, as many as were drawn of all queries
+    summaries   : one a system, by measure
+    comparisons : those of a measure together; empty for one system, or when none were asked for
+    all_pairs   : whether each system is compared with each one before it, not with the first only
+    """
+
+    resampling: Resampling
+    resamples: int
+    summaries: tuple[dict[str, Summary], ...]
+    comparisons: tuple[Comparison, ...] = ()
+    all_pairs: bool = False
+
+    def add_to(self, content: dict[str, Any], result: EvaluationResult) -> None:
+        """Add the statistics to an evaluation as plain JSON values.
+
+        content : what `EvaluationResult.to_json` gave, in and out
+        result  : the evaluation
+        """
+        drawn = {"seed": self.resampling.seed, "level": self.resampling.level, "resamples": self.resamples}
+        content["resampling"] = drawn | ({"flips": self.resampling.flips} if self.comparisons else {})
+        for system, summary in zip(content["systems"], self.summaries, strict=True):
+            system["summary"] = {name: one.to_json() for name, one in summary.items()}
+        if self.comparisons:
+            content["comparisons"] = [one.to_json(result.query_ids) for one in self.comparisons]
+
+
+def statistics_of(
+    result: EvaluationResult, resampling: Resampling, pool: WorkerPool, compared: bool = True, all_pairs: bool = False
+) -> SystemStatistics:
+    """Return the summaries of each system, and the comparisons of several.
+
+    result     : the evaluation
+    resampling : how intervals and tests are drawn
+    pool       : its threads draw in parallel; no value depends on it
+    compared   : whether systems are compared at all
+    all_pairs  : compare each system with each one before it, not with the first only
+    """
+    weights = result.weights
+    if weights is not None:  # squares of large ones would be beyond the numbers; a power of two changes no mean
+        weights = np.ldexp(weights, -int(np.frexp(weights.max(initial=0.0))[1]))
+    reports = [system.report for system in result.systems]
+    summaries = [summarize(one.per_query, one.values, weights, resampling, pool) for one in reports]
+    comparisons: tuple[Comparison, ...] = ()
+    if compared and len(result.systems) > 1:
+        systems = [System(one.name, one.report.per_query) for one in result.systems]
+        comparisons = compare(systems, weights, resampling, pool, all_pairs)
+    resamples = resampling.resamples_of(len(result.query_ids))
+    return SystemStatistics(resampling, resamples, tuple(summaries), comparisons, all_pairs)

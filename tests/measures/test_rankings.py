@@ -15,7 +15,7 @@ from lmart.measures import parse_measures
 from lmart.measures.conventions import Conventions
 from lmart.measures.evaluation import Measurement
 from lmart.measures.presets import conventions_like
-from lmart.measures.run_alignment import AlignedRun, align_run
+from lmart.measures.rankings import AlignedRun, align_run
 from lmart.threads import WorkerPool
 
 Lists = dict[str, dict[str, float]]

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from lmart.measures.intervals import (
+from lmart.measures.student import (
     _gamma_ratio,
     interval_of_mean,
     standard_error,
