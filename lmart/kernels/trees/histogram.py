@@ -16,7 +16,7 @@ from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array, U
 from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
 from lmart.kernels.numba_support.intrinsics import prefetch
 
-# How far ahead of the document that is added bins are fetched, and where these start, in documents.
+# How many documents ahead bins are prefetched, and, earlier still, the offsets of bins.
 BINS_AHEAD = 8
 OFFSETS_AHEAD = 16
 

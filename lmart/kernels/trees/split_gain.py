@@ -1,7 +1,7 @@
 """The gain of a split, with or without monotone constraints, and the highest gain of a feature.
 
 Sums are packed (see `histogram`). G and H are the sums of gradients and hessians of a leaf, in units of the high and
-the low half; GL and HL are those of the left child of a split, GR and HR those of the right one. Split gains are in
+the low half; GL and HL are those of the left child of a split, GR and HR those of the right child. Split gains are in
 units too, so that no setting makes them overflow.
 
 Equation: GL^2/(HL + l2) + GR^2/(HR + l2) - G^2/(H + l2). Source: Chen and Guestrin 2016, equation 7, without the 1/2.
