@@ -39,7 +39,7 @@ class _ChosenRows(NamedTuple):
 
 
 def least_halvings(n_rows: int) -> int:
-    """Return how often a sample is halved at least, with certainty for practical purposes.
+    """Return a number of halvings that is practically certain to happen.
 
     n_rows : rows that it is drawn from
 

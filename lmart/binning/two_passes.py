@@ -41,7 +41,7 @@ def read_training_set(
     options  : how they are read
     settings : of the bins
     pool     : the workers
-    scores   : gets each row once, in the order of the set; None: nothing does
+    scores   : scores each row as it is read, to continue a model; None: there is no model
     """
     once = [not can_be_reread(path) for path in paths]
     sizes_once = options.query_sizes is not None and not can_be_reread(options.query_sizes)
@@ -74,7 +74,7 @@ def read_validation_set(
     edges   : the bins of the training set
     pool    : the workers
     strict  : refuse features that only one of both has
-    scores  : gets each row once, in the order of the set; None: nothing does
+    scores  : scores each row as it is read, to continue a model; None: there is no model
     """
     options = for_models(options, [model] if scores is None else [model, scores.model])
     if options.group_by_qid:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Unpack
 
 from lmart.array_types import Float64Array
-from lmart.binning.binned_features import BinnedDataset, bin_dataset
+from lmart.binning.binned_features import bin_dataset
 from lmart.binning.edge_sample import CHUNK
-from lmart.binning.validation_set import CodedDataset, code_dataset
+from lmart.binning.validation_set import code_dataset
 from lmart.data.dataset import Unbinned
 from lmart.data.from_python import refuse_path
 from lmart.data.python_dataset import Dataset, training_metadata, unbinned, validation_metadata
@@ -79,14 +79,14 @@ def train(
     previous = _model_before(run.continue_from)
     if previous is not None:
         chosen = of_one_ranker(chosen, training_metadata(train_set).positions is not None)
-    told = check_together(chosen, names, bool(sets), training_metadata(train_set).positions is not None)
+    messages = check_together(chosen, names, bool(sets), training_metadata(train_set).positions is not None)
     with safe_interrupts(), WorkerPool(threads_to_use(run.threads)) as pool:
         if previous is not None:
             prepared = prepare(*previous, chosen, "absent" in names)
-            told += prepared.warnings
+            messages += prepared.warnings
             chosen, previous = prepared.settings, (prepared.model, previous[1])
         ensemble, more = _fit(_Given(train_set, sets, previous), chosen, run, pool)
-    for text in (*told, *more):
+    for text in (*messages, *more):
         warnings.warn(text, UserWarning, stacklevel=2)
     return Model(ensemble)
 
@@ -155,7 +155,7 @@ def _fit(given: _Given, settings: TrainSettings, run: Run, pool: WorkerPool) -> 
     judged = unbinned(train_set, "X", run.allow_inf)
     if not len(judged.labels):
         raise ArrayError("X has no rows; give documents to learn from")
-    told = list(_columns_not_everywhere(judged, settings, run.strict))
+    messages = list(_columns_not_everywhere(judged, settings, run.strict))
     binned = bin_dataset(judged, settings.max_bins, settings.absent, settings.seed, pool)
     model = without_trees(binned, settings)
     every, coded = [judged], []
@@ -164,13 +164,21 @@ def _fit(given: _Given, settings: TrainSettings, run: Run, pool: WorkerPool) -> 
         rows = unbinned(one, source, run.allow_inf, judged)
         coded.append(code_dataset(rows, model, binned.features.edges, pool, run.strict))
         every.append(rows)
-    told += [text for one in coded for text in one.warnings]
-    continuation = None if given.previous is None else _continuation(*given.previous, every, run, pool, told)
-    return _boost(_Sets(train_set, binned, sets, coded), settings, run, pool, told, continuation)
+    messages += [text for one in coded for text in one.warnings]
+    continuation = None if given.previous is None else _continuation(*given.previous, every, run, pool, messages)
+    metadata = training_metadata(train_set)
+    resolved = resolve_for(settings, binned, coded, metadata.positions is not None)
+    of_valid = [validation_metadata(one) for one in sets]
+    training = TrainingRun(binned, coded, resolved, pool, metadata, of_valid, continuation)
+    messages += [text for text in training.warnings if text not in messages]
+    before = remarks.before_training(training, binned, metadata.weights is not None)
+    messages += [one.text for one in before if one.is_warning]
+    ensemble, more = _boost(training, binned.n_features, run)
+    return ensemble, [*messages, *more]
 
 
 def _continuation(
-    model: Ensemble, name: str, sets: Sequence[Unbinned], run: Run, pool: WorkerPool, told: list[str]
+    model: Ensemble, name: str, sets: Sequence[Unbinned], run: Run, pool: WorkerPool, messages: list[str]
 ) -> Continuation:
     """Return the model to go on from with its scores of all sets, the training set first."""
     scores: list[Float64Array] = []
@@ -181,45 +189,23 @@ def _continuation(
         is_training = not scores
         scores.append(scorer.finish(one.source, one.table_features if is_training else {}, run.strict and is_training))
         if is_training:
-            told += scorer.matcher.warnings(one.source, "only new trees can split on them")
+            messages += scorer.matcher.warnings(one.source, "only new trees can split on them")
     made = Continuation(model, name, scores[0], tuple(scores[1:]))
     made.check_scores()
     return made
 
 
-@dataclass(frozen=True, eq=False)
-class _Sets:
-    """The data of a run, as given and in bins."""
-
-    given: Dataset
-    binned: BinnedDataset
-    given_valid: Sequence[Dataset]
-    coded: Sequence[CodedDataset]
-
-
-def _boost(
-    sets: _Sets,
-    settings: TrainSettings,
-    run: Run,
-    pool: WorkerPool,
-    told: list[str],
-    continuation: Continuation | None,
-) -> tuple[Ensemble, list[str]]:
-    metadata = training_metadata(sets.given)
-    of_valid = [validation_metadata(one) for one in sets.given_valid]
-    resolved = resolve_for(settings, sets.binned, sets.coded, metadata.positions is not None)
-    training = TrainingRun(sets.binned, sets.coded, resolved, pool, metadata, of_valid, continuation)
-    told += [text for text in training.warnings if text not in told]
-    weighted = metadata.weights is not None
-    told += [one.text for one in remarks.before_training(training, sets.binned, weighted) if one.is_warning]
-    verbose = VerboseProgress(resolved) if run.verbose else None
+def _boost(training: TrainingRun, n_features: int, run: Run) -> tuple[Ensemble, list[str]]:
+    """Grow all trees; return the model and what to warn of."""
+    settings = training.settings
+    verbose = VerboseProgress(settings) if run.verbose else None
     for report in training.rounds():
         for listener in (run.callback, verbose):
             if listener is not None:
                 listener(report)
     result = training.finish()
-    after = remarks.after_training(result, resolved, sets.binned.n_features, training.can_learn)
-    return result.ensemble, [*told, *(one.text for one in after if one.is_warning)]
+    after = remarks.after_training(result, settings, n_features, training.can_learn)
+    return result.ensemble, [one.text for one in after if one.is_warning]
 
 
 def _columns_not_everywhere(judged: Unbinned, settings: TrainSettings, strict: bool) -> Iterator[str]:

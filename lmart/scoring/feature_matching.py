@@ -35,7 +35,7 @@ class FeatureMatcher:
         # By input that is a table: the ids of the features it has a column for.
         self.tables: Mapping[str, Int64Array] = {}
         self.unknown: list[str] = []
-        self.half_named: str | None = None  # 'data' or 'model' when only that one has names, so that numbers decide
+        self.half_named: str | None = None  # which side has names when the other has none: numbers then decide
         self.how_to_leave_out = " (--ignore-columns)"
 
     def column_map(

@@ -1,4 +1,4 @@
-"""Which rankers a model is the mean of: the one table of how they differ, and what of it holds for given settings.
+"""The rankers whose mean is the model: the table of how they differ, and the part of it that settings allow.
 
 The mean of rankers that err differently ranks better than one ranker of as many trees, as long as each has enough of
 them. The order was chosen by cross-validation within the

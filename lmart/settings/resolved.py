@@ -139,7 +139,7 @@ class ResolvedSettings:
 
 
 def resolve(settings: TrainSettings, facts: DataFacts) -> ResolvedSettings:
-    """Return the settings of a run on data of which these facts are known.
+    """Return the settings of a run on data with these facts.
 
     settings : as given; `resolve` of settings that are `recorded` already changes nothing but what `facts` change
     facts    : of the data
@@ -217,7 +217,7 @@ def _automatic_sampling_rate(n_documents: int) -> float:
 
 
 def _tree_settings(settings: TrainSettings, form: TreeForm, n_queries: int) -> TreeSettings:
-    """Return how trees are grown; oblivious ones have only levels that can be full with so many leaves."""
+    """Return how trees are grown; oblivious trees have only levels that their leaves can fill."""
     leaves = settings.leaves or automatic_leaves(n_queries, form)
     depth = leaves.bit_length() - 1 if form.oblivious else leaves - 1
     if settings.max_depth:

@@ -43,8 +43,8 @@ def _setting(
     more      : further sentences for the manual page
     low, high : smallest and largest number, allowed themselves; without `high` numbers are bounded as all are
     above     : a number that all are above
-    choices   : all words that are allowed
-    joined    : several of the choices may be named, with + between
+    choices   : the words that are allowed
+    joined    : several choices may be joined with +
     option    : it is an option of `lmart train`; else it follows from the data or from another setting
     """
     known = {
@@ -64,16 +64,16 @@ def _setting(
 class TrainSettings:
     """How to train; raises SettingsError when a value is of another type or outside its range."""
 
-    trees: int = _setting(300, "Most trees, of all rankers together.", more="One is grown a round.", low=1)
+    trees: int = _setting(300, "Most trees, of all rankers together.", more="Each round adds a tree.", low=1)
     rankers: int | None = _setting(
         None,
         "Rankers that the model is the mean of; 1: a plain one.",
         more="Each has an even share of --trees. They differ in objective, "
-        "form of tree, drawn features and seed, as far as these are not given. auto: up to 4. With --early-stop and "
-        "--valid, another one begins while as many trees are left as the largest one holds; else each has "
-        "enough trees for the data: its trees x learning rate is at least 2, and the square root of queries x "
-        "documents, divided by 350. As many as there are objectives where --objective is given; 1 with --positions. "
-        "Above 8 only where all draw something by chance, as with --features below 1.",
+        "form of tree, drawn features and seed, as far as you do not give these. auto: up to 4. With --early-stop and "
+        "--valid, another ranker begins while at least as many trees are left as the largest ranker holds; otherwise "
+        "each has enough trees for the data: trees x learning rate of at least 2, and of at least the square root of "
+        "queries x documents, divided by 350. With --objective, a ranker for each objective; with --positions, 1. "
+        "More than 8 need something that each draws by chance, as with --features below 1.",
         low=1,
         high=64,
     )
@@ -87,7 +87,7 @@ class TrainSettings:
     leaves: int | None = _setting(
         None,
         "Most leaves of a tree.",
-        more="auto: one for every 32 queries, from 8 to 31; 64 where all leaves of a level have one split.",
+        more="auto: a leaf for every 32 queries, from 8 to 31; 64 where all leaves of a level share a split.",
         low=2,
         high=1 << 20,
     )
@@ -97,7 +97,7 @@ class TrainSettings:
     min_hessian: float = _setting(0.001, "Least sum of hessians in a leaf.", low=0)
     l2: float = _setting(0.0, "Added to a leaf's hessian sum (L2 regularisation).", low=0, high=1e100)
     max_bins: int = _setting(
-        255, "Most histogram bins of a feature.", more="One more is for missing values.", low=2, high=255
+        255, "Most histogram bins of a feature.", more="Missing values have a bin of their own.", low=2, high=255
     )
     objective: str | None = _setting(
         None,
@@ -110,8 +110,8 @@ class TrainSettings:
     )
     truncation: int = _setting(
         30,
-        "Pairs count with a document among the first N.",
-        more="With 0 all pairs count. The first N are those of the current order; one of both documents is enough.",
+        "Use pairs with a document in the top N; 0: all.",
+        more="The top N are those of the current order; either document of the pair may be among them.",
         low=0,
     )
     sigma: float = _setting(1.0, "Slope of the pair sigmoid.", above=0, high=1_000_000)
@@ -127,20 +127,20 @@ class TrainSettings:
     early_stop: int = _setting(
         0,
         "Stop after N trees that are no better; 0: off.",
-        more="Each ranker is stopped by itself, when --metric has not been better for so many trees: on the first "
-        "--valid file, or in the mean over --folds.",
+        more="Each ranker stops by itself when --metric has not improved for N trees: on the first --valid file, or in "
+        "the mean over --folds.",
         low=0,
     )
     absent: str = _setting(
         "zero",
-        "What an index that is not in the row means.",
+        "Meaning of an index that a row does not have.",
         more="An explicit nan is always missing.",
         choices=("zero", "missing"),
     )
     sample: float | None = _setting(
         None,
         "Share of documents each tree is grown from; 1: all.",
-        more="It is drawn by gradient, unbiased. auto: 1 up to 200,000 "
+        more="Drawn by gradient, without bias. auto: 1 up to 200,000 "
         "documents, beyond that 200,000 of them, but at least 0.3.",
         above=0,
         high=1,
@@ -148,15 +148,14 @@ class TrainSettings:
     features: float | None = _setting(
         None,
         "Share of features each tree may split on; 1: all.",
-        more="It is drawn anew for each tree. auto: as the "
-        "table of rankers in lmart-train(1) says, 1 for a single ranker.",
+        more="Drawn anew for each tree. auto: as the table of rankers in lmart-train(1) says, 1 for a single ranker.",
         above=0,
         high=1,
     )
     monotone: str = _setting(
         "",
         "Features the score only rises (+1) or falls (-1) with.",
-        more="They are given by index or column name: a list FEATURE:+1,FEATURE:-1,... or a FILE of such lines.",
+        more="Name them by index or column name: a list FEATURE:+1,FEATURE:-1,... or a FILE of such lines.",
     )
     position_bias_reg: float = _setting(
         0.0, "L2 regularisation of the bias of each position.", more="With --positions only.", low=0, high=1e100

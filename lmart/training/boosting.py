@@ -5,16 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
-from lmart.array_types import Float64Array, Int8Array, Int64Array
+from lmart.array_types import Float64Array, Int8Array
 from lmart.binning.binned_features import BinnedDataset, bin_dataset
 from lmart.binning.edges import BinEdges
 from lmart.binning.validation_set import CodedDataset, code_dataset
 from lmart.constraints import MonotoneConstraints
-from lmart.data.dataset import RankingDataset
+from lmart.data.dataset import Features, RankingDataset
 from lmart.data.metadata import NO_METADATA, Metadata
 from lmart.errors import DataError, SettingsError, quote
 from lmart.scoring.ensemble import Ensemble, RankerPart
@@ -41,35 +40,16 @@ from lmart.training.train_result import RankerSummary, Start, TrainResult
 from lmart.training.tree_round import GrowingSetup
 
 
-class Featured(Protocol):
-    """The features of a training set."""
+def without_trees(features: Features, settings: TrainSettings) -> Ensemble:
+    """Return an ensemble of these features without trees.
 
-    @property
-    def feature_ids(self) -> Int64Array:
-        """int64[n_features]: the index of each, ascending."""
-        ...
-
-    @property
-    def feature_names(self) -> tuple[str, ...] | None:
-        """The name of each; None: they have none."""
-        ...
-
-    @property
-    def source(self) -> str:
-        """What messages call the set."""
-        ...
-
-
-def without_trees(train_set: Featured, settings: TrainSettings) -> Ensemble:
-    """Return an ensemble without trees for this training set.
-
-    train_set : whose features it has
-    settings  : as the model is to hold them
+    features : those of the training set
+    settings : as the model is to hold them
     """
     return Ensemble(
         (),
-        train_set.feature_ids,
-        train_set.feature_names,
+        features.feature_ids,
+        features.feature_names,
         absent=settings.absent,
         gain=str(settings.gain),
         settings=settings.to_json(),
@@ -139,7 +119,7 @@ class BoostingRun:
     can_learn      : whether any query with a pair has a weight above 0
     start          : the measures before the first round; None without initial scores and a model to go on from
     warnings       : how validation sets fail to match the training set
-    continuation   : the model that the run goes on from; None: of none
+    continuation   : the model that the run continues; None: a new model
     """
 
     def __init__(
@@ -147,7 +127,7 @@ class BoostingRun:
         settings: ResolvedSettings,
         empty: Ensemble,
         learner: Learner,
-        began: float,
+        started: float,
         continuation: Continuation | None = None,
     ) -> None:
         """Take what the run learns from.
@@ -155,8 +135,8 @@ class BoostingRun:
         settings     : resolved by the training set
         empty        : the ensemble without trees
         learner      : what the run learns from
-        began        : when the work on the data began, by time.perf_counter
-        continuation : the model to go on from; None: none
+        started      : when the work on the data started, by time.perf_counter
+        continuation : the model to continue; None: a new model
         """
         self.continuation = continuation
         self.settings, self.empty = settings, empty
@@ -167,11 +147,11 @@ class BoostingRun:
         has_start = learner.given_start or continuation is not None
         self.start = Start(self._training.measure(), self.measure_validation()) if has_start else None
         self._trained: list[TrainedRanker] = []
-        self._began, self._binning_done = began, time.perf_counter()
+        self._started, self._binning_done = started, time.perf_counter()
 
     @property
     def differences(self) -> list[Difference]:
-        """Why one run of all rounds would not give the same model as going on from one."""
+        """Why a single run of all rounds would not give the same model as going on from a model."""
         before = self.continuation
         return (
             [] if before is None else before.differences(self.settings.recorded, self.empty, self._learner.given_start)
@@ -234,7 +214,10 @@ class BoostingRun:
             scores=self._final_scores(),
             position_bias=self._trained[0].position_bias if self._trained else np.zeros(0),
             warnings=self.warnings,
-            seconds={"binning": self._binning_done - self._began, "growing": time.perf_counter() - self._binning_done},
+            seconds={
+                "binning": self._binning_done - self._started,
+                "growing": time.perf_counter() - self._binning_done,
+            },
             continued_from=None if self.continuation is None else self.continuation.n_trees,
         )
 
@@ -284,12 +267,12 @@ class TrainingRun(BoostingRun):
         pool     : the workers
         metadata : of the training set
         validation_metadata : of each validation set, its initial scores and weights; None: none
-        continuation : a model to go on from, whose scores are added to the initial scores; None: from none
+        continuation : a model to continue, whose scores are added to the initial scores; None: a new model
         DataError when a label has no gain, a validation set shares no feature with the training set, or a constraint
         names a feature that is not there; SettingsError when the objective knows no positions and there are some, or
         there are to be no trees and no initial scores.
         """
-        began = time.perf_counter()
+        started = time.perf_counter()
         of_sets = [NO_METADATA] * len(validation_sets) if validation_metadata is None else validation_metadata
         given_start = any(one.init_scores is not None for one in (metadata, *of_sets))
         if continuation is not None:
@@ -310,7 +293,7 @@ class TrainingRun(BoostingRun):
             for one, extra in zip(validation_sets, of_sets, strict=True)
         ]
         self._scored = LocalTrainingScores(train_set, binned, settings, pool, metadata)
-        directions = feature_directions(settings.constraints, train_set, edges)
+        directions = feature_directions(settings.constraints, train_set, edges, train_set.source)
         setup = GrowingSetup(binned, pool, Histograms(edges.n_bins), directions, RowNarrowing(binned))
         learner = Learner(
             fittings=[LocalFitting(one, setup, self._scored) for one in prepared],
@@ -322,7 +305,7 @@ class TrainingRun(BoostingRun):
             warnings=tuple(text for one in self._sets for text in one.warnings),
             given_start=given_start,
         )
-        super().__init__(settings, empty, learner, began, continuation)
+        super().__init__(settings, empty, learner, started, continuation)
 
     @property
     def training_scores(self) -> Float64Array:
@@ -369,19 +352,22 @@ def _coded(
     return validation_set
 
 
-def feature_directions(constraints: MonotoneConstraints, train_set: Featured, edges: BinEdges) -> Int8Array | None:
+def feature_directions(
+    constraints: MonotoneConstraints, features: Features, edges: BinEdges, source: str
+) -> Int8Array | None:
     """Return 1 or -1 for each feature in bins whose constraint is so, else 0, int8[m]; None without any constraint.
 
     constraints : by name of a feature
-    train_set   : whose features they are
+    features    : those of the training set
     edges       : of m features
+    source      : what messages call the training set
 
-    DataError when one is of a feature that the data does not have.
+    DataError when a constraint names a feature that the data does not have.
     """
     if not constraints:
         return None
-    names = train_set.feature_names or tuple(map(str, train_set.feature_ids.tolist()))
+    names = features.feature_names or tuple(map(str, features.feature_ids.tolist()))
     for name in constraints.directions:
         if name not in names:
-            raise DataError(f"there is no feature {quote(name)}, which --monotone names", train_set.source)
+            raise DataError(f"there is no feature {quote(name)}, which --monotone names", source)
     return np.array([constraints.directions.get(names[column], 0) for column in edges.columns.tolist()], np.int8)

@@ -1,4 +1,4 @@
-"""Going on from a model: boosting starts at its scores, and the new model has its trees before the new ones."""
+"""Continuing a model: boosting starts at its scores, and the new model holds its trees and then the new trees."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ NOT_OF_TREES = ("early_stop", "metric")  # settings that change how many trees t
 
 
 class Difference(NamedTuple):
-    """Why one run of all rounds would not give the same bytes.
+    """Why a single run of all rounds would not give the same bytes.
 
     text     : in words
-    of_trees : the trees would be others too
+    of_trees : the trees differ too
     """
 
     text: str
@@ -31,7 +31,7 @@ class Difference(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """A model that a run may go on from, with the settings of that run.
+    """A model that a run may continue, with the settings of that run.
 
     model    : the sum of its trees in float64
     settings : with the objective and the meaning of absent cells of the model, where you give none
@@ -46,12 +46,12 @@ class Prepared(NamedTuple):
 
 
 def prepare(model: Ensemble, path: str, settings: TrainSettings, gives_absent: bool) -> Prepared:
-    """Return a model to go on from, and the settings with the meaning of absent cells from it.
+    """Return a model to continue, and the settings with the meaning of absent cells from it.
 
     model        : as it was read
     path         : its file, for messages
-    settings     : as given, of one ranker
-    gives_absent : whether `absent` is one of those that were given
+    settings     : as given, of a single ranker
+    gives_absent : whether you give `absent`
 
     ModelError when no tree can be added; SettingsError when `absent` contradicts the model.
     """
@@ -67,7 +67,7 @@ def prepare(model: Ensemble, path: str, settings: TrainSettings, gives_absent: b
         notices.append(f"an index that is not in the row means {quote(model.absent)}, as in {input_name(path)}")
         settings = replace(settings, absent=model.absent)
     if settings.objective is None and not model.rankers and model.settings.get("objective") in OBJECTIVES:
-        settings = replace(settings, objective=model.settings["objective"])  # as one run of all trees would have
+        settings = replace(settings, objective=model.settings["objective"])  # as a single run of all trees has
     if model.sums == "float32":
         what = "it adds up in float32 and the new model in float64, so the scores of its trees differ by rounding"
         warnings.append(f"{input_name(path)}: {what}")
@@ -79,7 +79,7 @@ def prepare(model: Ensemble, path: str, settings: TrainSettings, gives_absent: b
 
 @dataclass(frozen=True, eq=False)
 class Continuation:
-    """A model that a run goes on from, and its scores.
+    """A model that a run continues, and its scores.
 
     model      : the sum of its trees in float64
     path       : its file, for messages
@@ -115,7 +115,7 @@ class Continuation:
         ]
 
     def differences(self, settings: TrainSettings, features: Ensemble, start: bool) -> list[Difference]:
-        """Return why one run of all rounds would not give the trees or the settings of this one; [] when it may.
+        """Return why a single run of all rounds would give other trees or settings than this run; [] when it may not.
 
         settings    : as the run records them
         features    : has the features of the training set
@@ -172,7 +172,7 @@ class Continuation:
 
 
 def _is_own(model: Ensemble) -> bool:
-    """Return whether the settings of a model are those of a run of lmart."""
+    """Return whether lmart trained the model and recorded its settings."""
     return TrainSettings().to_json().keys() <= model.settings.keys()
 
 

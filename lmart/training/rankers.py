@@ -18,7 +18,7 @@ from lmart.training.objectives import Objective
 from lmart.training.scores import KeptScores, LocalTrainingScores, MeasuredScores, TrainingScores, spread
 from lmart.training.tree_round import GrowingSetup, grow_round
 
-LARGEST_SCORE = 1e300  # so that differences of scores are numbers too
+LARGEST_SCORE = 1e300  # training stops before scores or their differences overflow
 
 
 @dataclass(frozen=True)

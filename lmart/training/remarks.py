@@ -1,4 +1,4 @@
-"""What a run has to say of itself: what kept it from learning, or from learning more. Light: loads no numpy."""
+"""Lines for the user about a run: what kept it from learning, or from learning more. Loads no numpy."""
 
 from __future__ import annotations
 
@@ -99,13 +99,13 @@ def after_training(
         number, one = max(used_up, key=lambda pair: pair[1].trees / pair[1].rounds)
         several = len(result.rankers) > 1
         ranker = f"{len(used_up)} of {len(result.rankers)} rankers used up their trees; ranker {number}: " * several
-        told = unfinished(one.trees, one.rounds, settings.patience, f"{ranker}{settings.measure}")
-        if told is not None:
-            yield Remark(told)
+        text = unfinished(one.trees, one.rounds, settings.patience, f"{ranker}{settings.measure}")
+        if text is not None:
+            yield Remark(text)
 
 
 def _rankers_without_trees(result: TrainResult, settings: ResolvedSettings) -> Iterator[Remark]:
-    if len(result.rankers) == 1 or not result.rounds:  # which is told already
+    if len(result.rankers) == 1 or not result.rounds:  # another remark says so
         return
     for number, one in enumerate(result.rankers, 1):
         if one.trees:
@@ -131,7 +131,7 @@ def unfinished(best: int, grown: int, patience: int, what: str, of_what: str = "
     grown    : number of rounds
     patience : that of early stopping, 0 without
     what     : the measure
-    of_what  : what has so many trees
+    of_what  : of which model the trees are
     """
     if best > max(1, grown - max(1, grown // 10)):
         at = "" if best == grown else f" (best at {best:,})"

@@ -48,7 +48,7 @@ class DistributedRun(BoostingRun):
         warnings = list(sets.warnings)
         for one, of_set in zip(sets.validation_sets, list(zip(*found, strict=True))[1:], strict=True):
             warnings += _warnings_of(one, of_set)
-        directions = feature_directions(settings.constraints, train_set, edges)
+        directions = feature_directions(settings.constraints, train_set, edges, train_set.source)
         setup = _Setup(sets, pool, Histograms(edges.n_bins), directions)
         training = ShardedScores(shards, 0)
         learner = Learner(
