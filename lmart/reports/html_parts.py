@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 
 from lmart.errors import visible
 
@@ -51,31 +51,36 @@ def interval(ends: Sequence[float] | None, form: str = ".4f") -> str:
     return NOT_DEFINED if ends is None else f"{number(ends[0], form)} to {number(ends[1], form)}"
 
 
+class Cell(NamedTuple):
+    """A cell of a table with a style of its own.
+
+    html  : its content
+    style : a class of the style sheet
+    """
+
+    html: str
+    style: str
+
+
 def table(
     caption: str,
     header: Sequence[str],
-    rows: Iterable[Sequence[str]],
+    rows: Iterable[Sequence[str | Cell]],
     name: str,
-    best: Collection[tuple[int, int]] = (),
 ) -> str:
     """Return a table that scrolls inside itself where the page is narrow.
 
     caption : plain text above it
     header  : plain text, one a column
     rows    : cells as HTML; the first is the header of its row
-    name    : what the table is called in the page, a word of its own
-    best    : row and column of the cells that stand out, from 0
+    name    : id of the table, unique in the page
     """
     head = "".join(f'<th scope="col">{text(one)}</th>' for one in header)
     body = []
-    for place, (first, *cells) in enumerate(rows):
+    for first, *cells in rows:
         others = "".join(
-            cell
-            if cell.startswith("<td")
-            else f'<td class="best">{cell}</td>'
-            if (place, k) in best
-            else f"<td>{cell}</td>"
-            for k, cell in enumerate(cells, 1)
+            f'<td class="{cell.style}">{cell.html}</td>' if isinstance(cell, Cell) else f"<td>{cell}</td>"
+            for cell in cells
         )
         body.append(f'<tr><th scope="row">{first}</th>{others}</tr>')
     return (

@@ -9,16 +9,66 @@ from lmart.errors import counted
 from lmart.gains import GAIN_MEANINGS
 from lmart.measures.conventions import CHOICES
 from lmart.measures.results import best_places
-from lmart.reports.charts import MOST_BANDS, Chart, cutoff_chart, distribution_chart
-from lmart.reports.html_parts import embedded, facts, folded, interval, number, section, table, text
+from lmart.reports.charts import MOST_BANDS, Chart, cutoff_chart, distribution_chart, learning_chart
+from lmart.reports.html_parts import Cell, embedded, facts, folded, interval, number, section, shown, table, text
+from lmart.reports.model_summary import FeatureImportance
 from lmart.reports.page_content import Distribution, PageContent
-from lmart.reports.page_run import run_sections
-from lmart.reports.page_style import STYLE
+from lmart.reports.run_report import RankerRun, RunReport
 
 MAIN = "ndcg@10"  # the measure whose distribution is shown at once
 MOST_COLUMNS = 4  # systems that stand beside each other, not below
 MOST_NAMED = 3  # systems that the title names
 MOST_ROWS = 12  # systems that a chart of distributions has rows for
+LISTED = 20  # features that are shown at once
+# One column for telephones, two of charts where there is room; light and dark.
+STYLE = """
+:root {
+  color-scheme: light dark;
+  --ink: #1c1e21; --faint: #5c636a; --paper: #ffffff; --line: #c9ced3; --grid: #c9ced3; --raised: #f4f6f8;
+  --s1: #0b62a8; --s2: #b34700; --s3: #1b7a4b; --s4: #8a3d8f; --s5: #7a5c00; --s6: #a32638;
+}
+@media (prefers-color-scheme: dark) {
+  :root {
+    --ink: #e6e8ea; --faint: #a4abb2; --paper: #15181b; --line: #434a51; --grid: #434a51; --raised: #1f2327;
+    --s1: #63b3f4; --s2: #ff9f5a; --s3: #62cf96; --s4: #d99be0; --s5: #dcc04f; --s6: #ff8d9b;
+  }
+}
+* { box-sizing: border-box; }
+body {
+  margin: 0 auto; padding: 1rem; max-width: 62rem; background: var(--paper); color: var(--ink);
+  font: 1rem/1.5 system-ui, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; overflow-wrap: anywhere;
+}
+h1 { font-size: 1.5rem; line-height: 1.25; margin: 0 0 .25rem; }
+h2 { font-size: 1.2rem; margin: 2.25rem 0 .5rem; padding-top: .75rem; border-top: 1px solid var(--line); }
+h3 { font-size: 1rem; margin: 1.25rem 0 .25rem; }
+p { margin: .4rem 0; max-width: 44rem; }
+.faint, caption, footer { color: var(--faint); }
+footer { margin-top: 2.5rem; font-size: .875rem; }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; margin: .5rem 0; }
+dt { color: var(--faint); }
+dd { margin: 0; min-width: 0; }
+.scroll { overflow-x: auto; margin: .5rem 0; }
+.scroll:focus-visible { outline: 2px solid var(--s1); outline-offset: 2px; }
+.scroll + .scroll { margin-top: 1.25rem; }
+table { border-collapse: collapse; font-size: .9375rem; font-variant-numeric: tabular-nums; overflow-wrap: normal; }
+caption { text-align: left; padding-bottom: .25rem; font-size: .875rem; }
+th, td { padding: .2rem .65rem .2rem 0; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
+thead th { vertical-align: bottom; color: var(--faint); font-weight: 600; }
+th:first-child, td:first-child, .text { text-align: left; }
+#comparisons th:nth-child(-n+3) { text-align: left; }
+tbody th { font-weight: 400; }
+td.best { font-weight: 700; }
+td.bar { min-width: 5rem; width: 40%; }
+td.bar span { display: block; height: .7rem; background: var(--s1); border-radius: 2px; }
+details { margin: .25rem 0 .75rem; }
+summary { cursor: pointer; color: var(--faint); font-size: .875rem; padding: .2rem 0; }
+.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: 1rem 2rem; }
+figure { margin: .5rem 0; min-width: 0; max-width: 36rem; }
+figcaption { font-weight: 600; margin-bottom: .25rem; }
+svg { display: block; width: 100%; height: auto; color: var(--ink); stroke-linejoin: round; }
+svg text { font-family: inherit; }
+@media print { details { display: block; } body { max-width: none; } }
+"""
 
 
 def render_page(content: PageContent) -> str:
@@ -56,7 +106,7 @@ def _sections(content: PageContent, charts: _Charts) -> Iterator[tuple[str, str,
         yield "comparison", "Comparison", _comparisons(content)
     if evaluation.get("groups"):
         yield "groups", "Groups of queries", _groups(content)
-    yield from run_sections(content, charts)
+    yield from _run_sections(content, charts)
     yield "conventions", "Conventions", _conventions(content)
 
 
@@ -120,14 +170,15 @@ def _means(systems: Sequence[Mapping[str, Any]], measures: Sequence[str]) -> str
     """
     corner, rows, columns = "measure", list(measures), [str(one["name"]) for one in systems]
     values = [[one["metrics"][name] for one in systems] for name in measures]
-    best = {(place, k) for place, row in enumerate(values) for k in best_places(row)}
+    cells: list[list[str | Cell]] = []
+    for row in values:
+        best = best_places(row)
+        cells.append([Cell(number(value), "best") if k in best else number(value) for k, value in enumerate(row)])
     if len(systems) > MOST_COLUMNS:
         corner, rows, columns = "system", columns, rows
-        values = [list(column) for column in zip(*values, strict=True)]
-        best = {(k, place) for place, k in best}
-    body = [[text(name), *map(number, row)] for name, row in zip(rows, values, strict=True)]
-    marked = {(row, column + 1) for row, column in best}
-    return table("Means over the queries; the best in bold", [corner, *columns], body, "means", marked)
+        cells = [list(column) for column in zip(*cells, strict=True)]
+    body = [[text(name), *row] for name, row in zip(rows, cells, strict=True)]
+    return table("Means over the queries; the best in bold", [corner, *columns], body, "means")
 
 
 def _summary_rows(system: Mapping[str, Any], measures: Sequence[str]) -> Iterator[list[str]]:
@@ -194,12 +245,12 @@ def _comparisons(content: PageContent) -> str:
     compared = content.evaluation["comparisons"]
     header = ["measure", "system", "against", "difference", "interval", "better", "equal", "worse"]
     header += ["p (random)", "p (Holm)", "p (paired t)"]
-    rows = []
+    rows: list[list[str | Cell]] = []
     for one in compared:
         counts = (number(one[name], ",d") for name in ("wins", "ties", "losses"))
         tests = (number(one[name], ".4g") for name in ("p_randomization", "p_holm", "p_t"))
         difference = (number(one["difference"], "+.6f"), interval(one["interval"], "+.4f"))
-        names = (f'<td class="text">{text(one[name])}</td>' for name in ("system", "baseline"))
+        names = (Cell(text(one[name]), "text") for name in ("system", "baseline"))
         rows.append([text(one["measure"]), *names, *difference, *counts, *tests])
     made = table("Differences of the means, query by query", header, rows, "comparisons")
     made += (
@@ -209,8 +260,8 @@ def _comparisons(content: PageContent) -> str:
     )
     moved = ""
     for place, one in enumerate(compared, 1):
-        listed = [
-            [text(query["qid"]), f'<td class="text">{way}</td>', number(query["difference"], "+.6f")]
+        listed: list[list[str | Cell]] = [
+            [text(query["qid"]), Cell(way, "text"), number(query["difference"], "+.6f")]
             for way in ("gained", "lost")
             for query in one[way]
         ]
@@ -243,3 +294,77 @@ def _conventions(content: PageContent) -> str:
         if value is not None:
             entries.append((name.replace("_", " "), value if meaning is None else f"{value}: {meaning}"))
     return "<p>Numbers of other tools agree only under the same conventions.</p>\n" + facts(entries)
+
+
+def _run_sections(content: PageContent, charts: _Charts) -> Iterator[tuple[str, str, str]]:
+    """Yield the name, title and content of each section on the run; nothing when no report of a run was given."""
+    run = content.run
+    if run is None:
+        return
+    yield "training", "Training", _run_facts(run, content.run_path) + _curves(run, charts)
+    if run.importance:
+        yield "importance", "Importance of features", _importance(run.importance, len(run.rankers))
+
+
+def _run_facts(run: RunReport, path: str) -> str:
+    entries = [("report", path)]
+    data = run.content.get("files", {}).get("data")
+    if isinstance(data, list):
+        entries.append(("trained on", ", ".join(map(str, data))))
+    kept, grown = sum(one.trees for one in run.rankers), sum(len(one.rounds) for one in run.rankers)
+    entries.append(("trees", f"{kept:,} of {counted(grown, 'round')}, {counted(len(run.rankers), 'ranker')}"))
+    entries += [(run.metric, f"{shown(value)} on {name}") for name, value in run.measures]
+    changed = (f"{name.replace('_', '-')} {value}" for name, value in run.changed.items())
+    entries.append(("settings", ", ".join(changed) or "the defaults"))
+    seconds = run.content.get("seconds")
+    if isinstance(seconds, dict):
+        spent = (f"{stage} {one:.1f}" for stage, one in seconds.items() if isinstance(one, int | float))
+        entries.append(("seconds", ", ".join(spent)))
+    warnings = run.content.get("warnings")
+    entries += [("warning", str(one)) for one in warnings] if isinstance(warnings, list) else []
+    return facts(entries)
+
+
+def _curves(run: RunReport, charts: _Charts) -> str:
+    made = []
+    for place, one in enumerate(run.rankers, 1):
+        if not one.rounds:
+            continue
+        several = f" {place} of {len(run.rankers)}" if len(run.rankers) > 1 else ""
+        title = f"Learning curves of ranker{several}: {one.objective}, {one.tree} trees"
+        chart = learning_chart(one, run.metric, charts.next(), title)
+        made.append(charts.figure(chart, folded("The numbers of this chart", _curve_table(one, run.metric, place))))
+    return f'<div class="charts">\n{"".join(made)}</div>\n'
+
+
+def _curve_table(one: RankerRun, metric: str, place: int) -> str:
+    rows = [[f"{one.rounds[k]:,}", *(number(curve.values[k]) for curve in one.curves)] for k in range(len(one.rounds))]
+    caption = f"{metric} after each round; {one.trees:,} kept"
+    return table(caption, ["round", *(curve.name for curve in one.curves)], rows, f"curve-{place}")
+
+
+def _importance(features: Sequence[FeatureImportance], n_rankers: int) -> str:
+    has_gain = features[0].gain_share is not None
+    largest = max((one.gain_share or 0.0) if has_gain else one.splits for one in features)
+
+    def rows(some: Sequence[FeatureImportance]) -> Iterator[list[str | Cell]]:
+        """Yield a row for each feature."""
+        for one in some:
+            value = one.gain_share if one.gain_share is not None else float(one.splits)
+            width = 100 * value / largest if largest > 0 else 0.0
+            bar = Cell(f'<span style="width: {width:.2f}%"></span>', "bar")
+            yield [
+                text(one.feature),
+                *([number(one.gain_share, ".2%")] if has_gain else []),
+                number(one.splits, ",d"),
+                bar,
+            ]
+
+    header = ["feature", *(["gain"] if has_gain else []), "splits", "relative to the first"]
+    mean = ", the mean over rankers" if n_rankers > 1 else ""
+    caption = f"Gain: share of the split gain{mean}. Splits: nodes that split on the feature"
+    made = table(caption, header, rows(features[:LISTED]), "features")
+    if len(features) > LISTED:
+        rest = table(caption, header, rows(features[LISTED:]), "more-features")
+        made += folded(f"{counted(len(features) - LISTED, 'more feature')}", rest)
+    return made

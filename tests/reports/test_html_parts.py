@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from lmart.reports.html_parts import embedded, interval, number, table, text
+from lmart.reports.html_parts import Cell, embedded, interval, number, table, text
 
 
 def test_text_is_escaped() -> None:
@@ -26,7 +26,7 @@ def test_embedded_json_cannot_end_its_element() -> None:
 
 
 def test_tables_have_headers_and_a_region_that_scrolls() -> None:
-    made = table("Means & more", ["measure", "a<b"], [["ndcg", "1"], ["map", "2"]], "means", {(1, 1)})
+    made = table("Means & more", ["measure", "a<b"], [["ndcg", "1"], ["map", Cell("2", "best")]], "means")
     assert made.startswith('<div class="scroll" tabindex="0" role="region" aria-label="Means &amp; more">')
     assert '<th scope="col">a&lt;b</th>' in made
     assert '<tr><th scope="row">ndcg</th><td>1</td></tr>' in made

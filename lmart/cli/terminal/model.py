@@ -26,9 +26,18 @@ from lmart.cli.terminal.layout import (
 from lmart.errors import counted, input_name, visible
 from lmart.formats.number_text import shortest
 from lmart.formats.registry import OWN
-from lmart.reports.model_summary import FeatureImportance, ModelSummary, RankerFacts, node_bounds, ranker_of_tree
+from lmart.reports.model_summary import (
+    FeatureImportance,
+    ModelSummary,
+    RankerFacts,
+    Step,
+    depths,
+    node_bounds,
+    node_documents,
+    ranker_of_tree,
+    steps,
+)
 from lmart.reports.run_report import Curve, RankerRun, RunReport
-from lmart.reports.tree_shapes import Step, depths, node_documents, steps
 from lmart.scoring.ensemble import Ensemble, Tree
 
 INDENT = 2  # blanks for each level
