@@ -25,7 +25,8 @@ from lmart.formats.registry import MODEL_FORMATS, OWN, format_of_name
 from lmart.gains import Gain
 from lmart.interrupts import safe_interrupts
 from lmart.measures import Conventions, Measure, parse_measures
-from lmart.measures.evaluation import MeasuredDocuments, Measurement, warn_of_large_labels, with_gain_of
+from lmart.measures.evaluation import Measurement, warn_of_large_labels, with_gain_of
+from lmart.measures.judgments import Judgments
 from lmart.measures.presets import conventions_like
 from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.explain import CHUNK as EXPLAINED
@@ -335,7 +336,7 @@ class Model:
         models = {"the model": self.ensemble}
         with safe_interrupts(), WorkerPool(threads_to_use(threads)) as pool:
             measurement = Measurement.over(measures, judged.labels, judged.input_rows, models, pool, weights, warn)
-            evaluator = measurement.evaluator(MeasuredDocuments(judged.labels, judged.query_offsets))
+            evaluator = measurement.evaluator(Judgments(judged.labels, judged.query_offsets))
             queries = evaluator.measure(self._scorer.score_pieces(rows, column_map, pool))
             values = measurement.report(queries).values
         warn_of_large_labels(measures, judged.labels, warn)

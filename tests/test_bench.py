@@ -39,6 +39,7 @@ def programs(monkeypatch: pytest.MonkeyPatch) -> Programs:
 
 def test_ndcg_is_that_of_lmart(programs: Programs) -> None:
     from lmart.measures import Conventions, Evaluator, parse_measures
+    from lmart.measures.judgments import Judgments
 
     rng = np.random.default_rng(1)
     offsets = np.cumsum([0, 1, 3, 30, 12, 11])
@@ -46,7 +47,7 @@ def test_ndcg_is_that_of_lmart(programs: Programs) -> None:
     labels[1:4] = 0.0  # a query without a relevant document
     scores = rng.integers(0, 5, offsets[-1]).astype(np.float64)  # with ties
     data = programs.judged.Judged(np.zeros((len(labels), 1)), labels, offsets)
-    evaluator = Evaluator(labels, offsets, parse_measures("ndcg@10", Conventions(empty="skip")))
+    evaluator = Evaluator(Judgments(labels, offsets), parse_measures("ndcg@10", Conventions(empty="skip")))
     report = evaluator.evaluate(scores)
     np.testing.assert_allclose(programs.judged.ndcg_by_query(data, scores), report.per_query["ndcg@10"], rtol=1e-12)
     assert programs.judged.ndcg(data, scores) == pytest.approx(report.values["ndcg@10"])

@@ -20,8 +20,8 @@ from lmart.formats.query_groups import NO_GROUP, grouped_queries, read_query_gro
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.results.scores import read_scores
 from lmart.measures import Measure
-from lmart.measures.evaluation import MeasuredDocuments, Measurement, warn_of_large_labels, with_gain_of
-from lmart.measures.judgments import docid_order
+from lmart.measures.evaluation import Measurement, warn_of_large_labels, with_gain_of
+from lmart.measures.judgments import Judgments, docid_order
 from lmart.measures.results import (
     EvaluationReport,
     EvaluationResult,
@@ -106,7 +106,7 @@ def evaluate_data(job: EvalJob) -> EvaluationResult:
         measurement : how
         """
         ties = docid_order(document_names(dataset.document_ids, offsets), offsets) if by_document else None
-        evaluator = measurement.evaluator(MeasuredDocuments(labels, offsets, tie_order=ties))
+        evaluator = measurement.evaluator(Judgments(labels, offsets, tie_order=ties))
 
         def queries_of(number: int, given: GivenSystem, tell: Callable[[str], None]) -> MeasuredQueries:
             """Return the queries as a system ranks them.

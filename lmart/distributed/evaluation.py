@@ -22,8 +22,8 @@ from lmart.formats.documents.dataset_builder import LabelAndIdBuilder
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.results.scores import read_scores
 from lmart.gains import grade_scale
-from lmart.measures.evaluation import MeasuredDocuments, Measurement
-from lmart.measures.judgments import docid_order
+from lmart.measures.evaluation import Measurement
+from lmart.measures.judgments import Judgments, docid_order
 from lmart.measures.results import MeasuredQueries
 from lmart.measures.values import Measure
 from lmart.scoring.feature_matching import FeatureMatcher
@@ -122,7 +122,7 @@ def measure_part(run: str, files: PartInputs, plan: PartPlan, scorers: Sequence[
         ties = None
         if plan.keeps_document_ids:
             ties = docid_order(document_names(part.document_ids, offsets), offsets)
-        documents = MeasuredDocuments(labels, offsets, tie_order=ties)
+        documents = Judgments(labels, offsets, tie_order=ties)
         evaluator = Measurement(plan.measures, WorkerPool(1), None, scale).evaluator(documents)
         for kind in plan.systems:
             check_run(run)

@@ -28,48 +28,35 @@ from lmart.threads import WorkerPool
 class Evaluator:
     """Computes measures of judged queries; `evaluate` may be called many times, but not by two threads at once.
 
-    labels        : float64[n_documents], finite, >= 0; those of unjudged documents do not matter
-    query_offsets : int64[n_queries + 1]
-    measures      : all with the same conventions
-    pool          : its threads measure ranges of queries in parallel; the values never depend on it
-    weights       : one number >= 0 a query, or one a document, whose mean in a query is the query's weight; None: all 1
-    scale         : L of a measure of err that names none itself; None: 4, or the largest label when that is more
-    judged        : bool[n_documents]; an unjudged document is not relevant, has no gain, and does not count in bpref
-                    and kendall; None: all are judged
-    retrieved     : bool[n_documents]; a document that is not retrieved stands in no ranking, and counts only among the
-                    judged and relevant documents of its query and in the best order; None: all are retrieved
-    tie_order     : int64[n_documents], place of a document among those of its query with the same score, the lowest
-                    first, such as `docid_order` gives; None: in the order of the data
+    judgments : of the documents
+    measures  : all with the same conventions
+    pool      : its threads measure ranges of queries in parallel; the values never depend on it
+    weights   : one number >= 0 a query, or one a document, whose mean in a query is the query's weight; None: all 1
+    scale     : L of a measure of err that names none itself; None: 4, or the largest label when that is more
 
     DataError when a gain table has no entry for a label, a label is above the L of err, or the weights do not fit.
 
     >>> labels, offsets = np.array([0.0, 1.0]), np.array([0, 2])
-    >>> Evaluator(labels, offsets, parse_measures("ndcg@10,mrr")).evaluate(np.array([2.0, 1.0])).values
+    >>> Evaluator(Judgments(labels, offsets), parse_measures("ndcg@10,mrr")).evaluate(np.array([2.0, 1.0])).values
     {'ndcg@10': 0.6309297535714574, 'mrr': 0.5}
     """
 
     def __init__(
         self,
-        labels: Float64Array,
-        query_offsets: Int64Array,
+        judgments: Judgments,
         measures: Sequence[Measure],
         pool: WorkerPool | None = None,
         weights: Float64Array | None = None,
         scale: int | None = None,
-        *,
-        judged: BoolArray | None = None,
-        retrieved: BoolArray | None = None,
-        tie_order: Int64Array | None = None,
     ) -> None:
         conventions = {measure.conventions for measure in measures}
         if len(conventions) != 1:
             raise ValueError("give at least one measure, and measures of the same conventions")
         self.measures = tuple(measures)
         self.conventions = measures[0].conventions
-        if self.conventions.ties == "docid" and tie_order is None:
+        if self.conventions.ties == "docid" and judgments.tie_order is None:
             raise ValueError("ties by document id need a tie_order")
-        reverse = self.conventions.ties == "reverse"
-        self._documents = Judgments(labels, query_offsets, judged, retrieved, tie_order, reverse)
+        self._documents = judgments.reversed() if self.conventions.ties == "reverse" else judgments
         self.labels, self.query_offsets = self._documents.labels, self._documents.query_offsets
         self.pool = pool if pool is not None else WorkerPool(1)
         self._scaled = None if weights is None else scaled_weights(weights, self.query_offsets)
@@ -221,24 +208,6 @@ class Evaluator:
 
 
 @dataclass(frozen=True, eq=False)
-class MeasuredDocuments:
-    """The documents of queries; every array but `query_offsets` has one entry a document.
-
-    labels        : float64[n_documents], 0 where a document is not judged
-    query_offsets : int64[n_queries + 1]
-    judged        : bool[n_documents]; None: all are
-    retrieved     : bool[n_documents], whether the ranking has the document; None: all are
-    tie_order     : int64[n_documents], place among documents of the query with the same score; None: as they stand
-    """
-
-    labels: Float64Array
-    query_offsets: Int64Array
-    judged: BoolArray | None = None
-    retrieved: BoolArray | None = None
-    tie_order: Int64Array | None = None
-
-
-@dataclass(frozen=True, eq=False)
 class Measurement:
     """How documents are measured: over all queries, and over each of some groups of queries.
 
@@ -292,21 +261,12 @@ class Measurement:
             measures[0].conventions.gain.check_labels(labels)
         return cls(measures, pool, weights, scale or grade_scale(labels), groups)
 
-    def evaluator(self, documents: MeasuredDocuments) -> Evaluator:
+    def evaluator(self, judgments: Judgments) -> Evaluator:
         """Return what measures each query; DataError as `Evaluator`.
 
-        documents : of all queries
+        judgments : of the documents of all queries
         """
-        return Evaluator(
-            documents.labels,
-            documents.query_offsets,
-            self.measures,
-            self.pool,
-            scale=self.scale,
-            judged=documents.judged,
-            retrieved=documents.retrieved,
-            tie_order=documents.tie_order,
-        )
+        return Evaluator(judgments, self.measures, self.pool, scale=self.scale)
 
     def report(self, queries: MeasuredQueries) -> EvaluationReport:
         """Return the means over all queries; DataError when a DCG is too large for a number.

@@ -11,15 +11,16 @@ from lmart.array_types import BoolArray, Float64Array, Int64Array
 
 
 class Judgments:
-    """Labels of the documents of queries, those of unjudged documents 0, and the documents that are ranked.
+    """Labels of the documents of queries, and the documents that are ranked.
 
-    labels        : float64[n_documents]
+    labels        : float64[n_documents], finite, >= 0; those of unjudged documents do not matter, and become 0
     query_offsets : int64[n_queries + 1]
-    judged        : bool[n_documents]; None: all documents are judged
-    retrieved     : bool[n_documents], the documents that are ranked; None: all
+    judged        : bool[n_documents]; an unjudged document is not relevant, has no gain, and does not count in bpref
+                    and kendall; None: all are judged
+    retrieved     : bool[n_documents]; a document that is not retrieved stands in no ranking, and counts only among the
+                    judged and relevant documents of its query and in the best order; None: all are retrieved
     tie_order     : int64[n_documents], place of a document among those of its query with the same score, the lowest
-                    first; None: in the order of the data
-    reverse       : whether documents of equal score stand in the reverse of that order
+                    first, such as `docid_order` gives; None: in the order of the data
     """
 
     def __init__(
@@ -29,34 +30,34 @@ class Judgments:
         judged: BoolArray | None = None,
         retrieved: BoolArray | None = None,
         tie_order: Int64Array | None = None,
-        reverse: bool = False,
     ) -> None:
         for name, values in dict(judged=judged, retrieved=retrieved, tie_order=tie_order).items():  # noqa: C408
             if values is not None and len(values) != len(labels):
                 raise ValueError(f"{name} has {len(values)} entries for {len(labels)} documents")
-        self.judged = judged
+        self.judged, self.retrieved, self.tie_order = judged, retrieved, tie_order
         self.labels = labels if judged is None else np.where(judged, labels, 0.0)
         self.query_offsets = np.ascontiguousarray(query_offsets, np.int64)
-        self.rows = self._ranked_rows(retrieved, tie_order, reverse)
+        self.rows = self._ranked_rows()
         self.ranked_offsets = self.query_offsets
         if retrieved is not None:
             before = np.concatenate([np.zeros(1, np.int64), np.cumsum(retrieved, dtype=np.int64)])
             self.ranked_offsets = before[self.query_offsets]
         self.n_ranked = np.diff(self.ranked_offsets)
 
-    def _ranked_rows(
-        self, retrieved: BoolArray | None, tie_order: Int64Array | None, reverse: bool
-    ) -> Int64Array | None:
+    def reversed(self) -> Judgments:
+        """Return the same judgments with documents of equal score in the reverse order."""
+        places = np.arange(len(self.labels)) if self.tie_order is None else self.tie_order
+        return Judgments(self.labels, self.query_offsets, self.judged, self.retrieved, -places)
+
+    def _ranked_rows(self) -> Int64Array | None:
         """Return the rows that are ranked, in the order of equal scores; None: all rows in the order of the data."""
-        n = len(self.labels)
-        rows = np.arange(n)
-        if tie_order is not None or reverse:
-            places = rows if tie_order is None else tie_order
+        rows = np.arange(len(self.labels))
+        if self.tie_order is not None:
             queries = np.repeat(np.arange(len(self.query_offsets) - 1), np.diff(self.query_offsets))
-            rows = np.lexsort((-places if reverse else places, queries))
-        elif retrieved is None:
+            rows = np.lexsort((self.tie_order, queries))
+        elif self.retrieved is None:
             return None
-        return rows if retrieved is None else rows[retrieved[rows]]
+        return rows if self.retrieved is None else rows[self.retrieved[rows]]
 
     def ranked(self, values: Float64Array) -> Float64Array:
         """Return what the ranked documents have of values, in the order of equal scores, float64[n_ranked].

@@ -11,7 +11,7 @@ from lmart.array_types import BoolArray, Float64Array, Int64Array
 from lmart.data.dataset import rows_of
 from lmart.data.named_documents import JudgedDocuments, Run
 from lmart.errors import DataError, input_name, quote
-from lmart.measures.evaluation import MeasuredDocuments
+from lmart.measures.judgments import Judgments
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class AlignedRun:
     found     : bool[n_queries], judged queries that the run has
     """
 
-    documents: MeasuredDocuments
+    documents: Judgments
     scores: Float64Array
     n_unknown: int
     found: BoolArray
@@ -71,7 +71,7 @@ def align_run(judgments: JudgedDocuments, run: Run, by_document: bool) -> Aligne
     scores, retrieved, tie_order = np.zeros(n), np.zeros(n, np.bool_), np.zeros(n, np.int64)
     scores[rows], retrieved[rows] = run.scores[run_rows], True
     tie_order[rows] = _order_of_ties(run, run_rows, queries) if by_document else run_rows
-    documents = MeasuredDocuments(labels, offsets, judged, retrieved, tie_order)
+    documents = Judgments(labels, offsets, judged, retrieved, tie_order)
     return AlignedRun(documents, scores, len(run.query_ids) - len(known), theirs >= 0)
 
 

@@ -17,6 +17,7 @@ from lmart.data.dataset import RankingDataset, rows_of, select_queries
 from lmart.data.metadata import NO_METADATA, Metadata
 from lmart.errors import DataError, counted
 from lmart.measures import Evaluator
+from lmart.measures.judgments import Judgments
 from lmart.measures.results import scaled_weights
 from lmart.measures.student import interval_of_mean, mean_of, standard_error, weighted_standard_error
 from lmart.scoring.ensemble import Ensemble, Tree
@@ -169,8 +170,8 @@ class FoldTraining:
         ]
         first = self._runs[0]
         self._pool, self._measure = pool, str(settings.measure)
-        fixed = (self._measured.labels, self._measured.query_offsets, [settings.measure], pool, others.weights)
-        self._evaluator = Evaluator(*fixed, of_fold.largest_label)
+        judgments = Judgments(self._measured.labels, self._measured.query_offsets)
+        self._evaluator = Evaluator(judgments, [settings.measure], pool, others.weights, of_fold.largest_label)
         self.held_out = held_out
         self.warnings = list(first.warnings)
         if not any(run.can_learn for run in self._runs):
@@ -374,8 +375,8 @@ def _error_over_queries(
 ) -> float:
     """Return the standard error of the mean over queries, or of their weighted mean."""
     measure = settings.measure
-    fixed = (dataset.labels, dataset.query_offsets, [measure], pool, weights, settings.largest_label)
-    report = Evaluator(*fixed).evaluate(scores)
+    judgments = Judgments(dataset.labels, dataset.query_offsets)
+    report = Evaluator(judgments, [measure], pool, weights, settings.largest_label).evaluate(scores)
     values = report.per_query[str(measure)]
     if weights is None:
         return standard_error(values.tolist())

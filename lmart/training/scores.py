@@ -18,6 +18,7 @@ from lmart.data.metadata import NO_METADATA, Metadata
 from lmart.kernels.scoring.score_spread import sum_query_squares
 from lmart.kernels.scoring.tree_walk import BinnedTree, walk_bins
 from lmart.measures import Evaluator
+from lmart.measures.judgments import Judgments
 from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.scorer import Scorer
 from lmart.settings.resolved import ResolvedSettings
@@ -93,8 +94,7 @@ class LocalScores:
         self._measure = settings.measure
         with source_named(dataset.source):
             self.evaluator = Evaluator(
-                dataset.labels,
-                dataset.query_offsets,
+                Judgments(dataset.labels, dataset.query_offsets),
                 [self._measure],
                 pool,
                 metadata.weights,

@@ -28,11 +28,12 @@ Evaluate = Callable[[int], list[float]]
 def lmart(data: Data) -> Evaluate:
     from lmart.cli.eval import DEFAULT_METRICS
     from lmart.measures import Evaluator, parse_measures
+    from lmart.measures.judgments import Judgments
     from lmart.threads import WorkerPool
 
     def evaluate(threads: int) -> list[float]:
         with WorkerPool(threads) as pool:
-            evaluator = Evaluator(data["labels"], data["offsets"], parse_measures(DEFAULT_METRICS), pool)
+            evaluator = Evaluator(Judgments(data["labels"], data["offsets"]), parse_measures(DEFAULT_METRICS), pool)
             return [float(value or 0.0) for value in evaluator.evaluate(data["scores"]).values.values()]
 
     return evaluate
@@ -85,11 +86,12 @@ def statistics(data: Data) -> Callable[..., None]:
     from lmart.cli.eval import DEFAULT_METRICS
     from lmart.measures import Evaluator, parse_measures
     from lmart.measures.comparing import System, compare, randomization_test
+    from lmart.measures.judgments import Judgments
     from lmart.measures.resampling import Resampling
     from lmart.measures.summary import summarize
     from lmart.threads import WorkerPool
 
-    evaluator = Evaluator(data["labels"], data["offsets"], parse_measures(DEFAULT_METRICS))
+    evaluator = Evaluator(Judgments(data["labels"], data["offsets"]), parse_measures(DEFAULT_METRICS))
     noise = np.random.default_rng(1).normal(0, 0.1, len(data["scores"]))
     first, second = evaluator.evaluate(data["scores"]), evaluator.evaluate(data["scores"] + noise)
     systems = [System("first", first.per_query), System("second", second.per_query)]

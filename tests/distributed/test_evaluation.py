@@ -28,8 +28,8 @@ from lmart.formats.metadata_files import read_weights
 from lmart.formats.read_options import ReadOptions
 from lmart.gains import grade_scale
 from lmart.measures import parse_measures
-from lmart.measures.evaluation import MeasuredDocuments, Measurement
-from lmart.measures.judgments import docid_order
+from lmart.measures.evaluation import Measurement
+from lmart.measures.judgments import Judgments, docid_order
 from lmart.measures.presets import conventions_like
 from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.feature_matching import match_dataset
@@ -104,7 +104,7 @@ def assert_as_at_once(
         ties = docid_order(names, data.query_offsets)
     with WorkerPool(1) as pool:
         how = Measurement(plan.measures, pool, None, scale)
-        evaluator = how.evaluator(MeasuredDocuments(data.labels, data.query_offsets, tie_order=ties))
+        evaluator = how.evaluator(Judgments(data.labels, data.query_offsets, tie_order=ties))
         for number, model in enumerate(models):
             scores = Scorer(model).score(data.features, match_dataset(model, data).known_columns)
             wanted, own = how.report(evaluator.measure(scores)), how.report(found.system(number))

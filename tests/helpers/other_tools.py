@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lmart.measures import Evaluator, parse_measures
-from lmart.measures.judgments import docid_order
+from lmart.measures.judgments import Judgments, docid_order
 from lmart.measures.presets import conventions_like
 
 Numbers = dict[str, float]
@@ -87,13 +87,15 @@ def ours(ranking: Ranking, metric: str, like: str | None, weights: Any = None, *
     conventions = conventions_like(like, **overrides)
     by_id = conventions.ties == "docid"
     evaluator = Evaluator(
-        ranking.labels,
-        ranking.offsets,
+        Judgments(
+            ranking.labels,
+            ranking.offsets,
+            judged=ranking.judged,
+            retrieved=ranking.retrieved,
+            tie_order=docid_order(ranking.ids, ranking.offsets) if by_id else None,
+        ),
         parse_measures(metric, conventions),
         weights=weights,
-        judged=ranking.judged,
-        retrieved=ranking.retrieved,
-        tie_order=docid_order(ranking.ids, ranking.offsets) if by_id else None,
     )
     return dict(evaluator.evaluate(ranking.scores).values)
 

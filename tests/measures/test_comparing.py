@@ -24,6 +24,7 @@ from lmart.measures.comparing import (
     randomization_test,
     statistics_of,
 )
+from lmart.measures.judgments import Judgments
 from lmart.measures.resampling import Resampling
 from lmart.measures.results import EvaluationResult, SystemEvaluation
 from lmart.measures.summary import summarize
@@ -291,7 +292,7 @@ def evaluated(n_systems: int, weights: np.typing.NDArray[np.float64] | None = No
     rng = np.random.default_rng(0)
     offsets = np.arange(0, 241, 8)
     labels = rng.integers(0, 3, 240).astype(np.float64)
-    evaluator = Evaluator(labels, offsets, parse_measures("ndcg@5,map"), weights=weights)
+    evaluator = Evaluator(Judgments(labels, offsets), parse_measures("ndcg@5,map"), weights=weights)
     reports = [evaluator.evaluate(labels + rng.normal(0, 2, 240)) for _ in range(n_systems)]
     systems = tuple(SystemEvaluation(f"s{i}", "scores", f"s{i}.txt", one) for i, one in enumerate(reports))
     return EvaluationResult([f"q{q}" for q in range(30)], systems, ("d.svm",), weights=weights)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from lmart.errors import DataError
 from lmart.gains import Gain
 from lmart.measures import Conventions, Evaluator, evaluation, parse_measures
-from lmart.measures.judgments import docid_order
+from lmart.measures.judgments import Judgments, docid_order
 from lmart.threads import WorkerPool
 
 EVERYTHING = "ndcg,ndcg@1,ndcg@3,dcg,dcg@2,map,map@2,mrr,mrr@2,p@1,p@3,recall@2,err,err@3,rbp,rbp(0.95)@4"
@@ -35,7 +35,9 @@ def evaluate(
     offsets = np.cumsum([0, *(sizes or [len(labels)])])
     weights = None if weights is None else np.array(weights, float)
     return (
-        Evaluator(np.array(labels, float), offsets, measures, weights=weights).evaluate(np.array(scores, float)).values
+        Evaluator(Judgments(np.array(labels, float), offsets), measures, weights=weights)
+        .evaluate(np.array(scores, float))
+        .values
     )
 
 
@@ -233,7 +235,7 @@ def trec(metric: str, gain: str = "exp2", **arrays: Any) -> dict[str, float | No
         "retrieved": np.array([False, True, True, True, True]),
     }
     measures = parse_measures(metric, Conventions(Gain.parse(gain)))
-    evaluator = Evaluator(labels, np.array([0, 5]), measures, **(given | arrays))
+    evaluator = Evaluator(Judgments(labels, np.array([0, 5]), **given | arrays), measures)
     return evaluator.evaluate(np.array([np.nan, 5.0, 4.0, 3.0, 3.0])).values
 
 
@@ -256,10 +258,10 @@ def test_equal_scores_stand_in_the_tie_order() -> None:
     labels, offsets, scores = np.array([0.0, 1.0, 0.0, 1.0]), np.array([0, 3, 4]), np.array([1.0, 1.0, 1.0, 1.0])
     for places, rank in (([0, 1, 2], 2), ([5, 4, 3], 2), ([1, 0, 2], 1), ([0, 7, 3], 3)):
         order = np.array([*places, 0])
-        report = Evaluator(labels, offsets, parse_measures("mrr"), tie_order=order).evaluate(scores)
+        report = Evaluator(Judgments(labels, offsets, tie_order=order), parse_measures("mrr")).evaluate(scores)
         assert report.per_query["mrr"].tolist() == [1 / rank, 1.0]
         backward = parse_measures("mrr", Conventions(ties="reverse"))
-        report = Evaluator(labels, offsets, backward, tie_order=order).evaluate(scores)
+        report = Evaluator(Judgments(labels, offsets, tie_order=order), backward).evaluate(scores)
         assert report.per_query["mrr"].tolist() == [1 / (4 - rank), 1.0]
     assert evaluate("mrr", [1, 0, 0], [1, 1, 0], ties="reverse") == {"mrr": 0.5}
     ids = ["a10", "a9", "b", "x"]
@@ -267,7 +269,7 @@ def test_equal_scores_stand_in_the_tie_order() -> None:
     with pytest.raises(ValueError, match="tie_order"):
         evaluate("mrr", [1, 0], [1, 1], ties="docid")
     with pytest.raises(ValueError, match="judged has 2 entries for 4 documents"):
-        Evaluator(labels, offsets, parse_measures("mrr"), judged=np.array([True, False]))
+        Evaluator(Judgments(labels, offsets, judged=np.array([True, False])), parse_measures("mrr"))
 
 
 # ---- the evaluator
@@ -275,7 +277,9 @@ def test_equal_scores_stand_in_the_tie_order() -> None:
 
 def test_the_report_states_its_conventions() -> None:
     measures = parse_measures("ndcg@10,err", Conventions(Gain("linear"), "skip", "average"))
-    report = Evaluator(np.array([0.0, 6.0, 0.0]), np.array([0, 2, 3]), measures).evaluate(np.array([1.0, 0.0, 0.0]))
+    report = Evaluator(Judgments(np.array([0.0, 6.0, 0.0]), np.array([0, 2, 3])), measures).evaluate(
+        np.array([1.0, 0.0, 0.0])
+    )
     shown = report.to_json()
     assert (shown["queries"], shown["documents"], shown["empty_queries"]) == (2, 3, 1)
     assert shown["conventions"] == {
@@ -294,7 +298,7 @@ def test_the_example_of_the_evaluator() -> None:
 
 
 def test_wrong_arguments() -> None:
-    evaluator = Evaluator(np.array([0.0, 1.0]), np.array([0, 2]), parse_measures("map"))
+    evaluator = Evaluator(Judgments(np.array([0.0, 1.0]), np.array([0, 2])), parse_measures("map"))
     with pytest.raises(DataError, match="document 2 is nan"):
         evaluator.evaluate(np.array([1.0, np.nan]))
     with pytest.raises(ValueError, match="3 scores for 2 documents"):
@@ -302,7 +306,7 @@ def test_wrong_arguments() -> None:
     mixed = (*parse_measures("map"), *parse_measures("map", Conventions(empty="one")))
     for measures in ((), mixed):
         with pytest.raises(ValueError, match="measure"):
-            Evaluator(np.array([0.0, 1.0]), np.array([0, 2]), measures)
+            Evaluator(Judgments(np.array([0.0, 1.0]), np.array([0, 2])), measures)
 
 
 def test_infinite_scores_rank_first_and_last() -> None:
@@ -314,10 +318,10 @@ def test_nothing_is_remembered_from_call_to_call() -> None:
     sizes = rng.integers(1, 40, 30)
     offsets = np.concatenate(([0], np.cumsum(sizes)))
     labels = rng.integers(0, 5, offsets[-1]).astype(float)
-    used = Evaluator(labels, offsets, parse_measures(EVERYTHING))
+    used = Evaluator(Judgments(labels, offsets), parse_measures(EVERYTHING))
     for _ in range(4):
         scores = rng.integers(0, 9, offsets[-1]).astype(float)
-        fresh = Evaluator(labels, offsets, parse_measures(EVERYTHING)).evaluate(scores)
+        fresh = Evaluator(Judgments(labels, offsets), parse_measures(EVERYTHING)).evaluate(scores)
         assert used.evaluate(scores).values == fresh.values
 
 
@@ -335,8 +339,7 @@ def test_threads_and_the_order_of_queries_change_no_bit(ties: str, monkeypatch: 
         offsets = np.concatenate(([0], np.cumsum(sizes[list(queries)])))
         with WorkerPool(threads) as pool:
             evaluator = Evaluator(
-                np.concatenate([labels[q] for q in queries]).astype(float),
-                offsets,
+                Judgments(np.concatenate([labels[q] for q in queries]).astype(float), offsets),
                 measures,
                 pool,
                 weights[list(queries)],

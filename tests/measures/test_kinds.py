@@ -7,6 +7,7 @@ import pytest
 
 from lmart.kernels.measures import query_measures as kernels
 from lmart.measures import KINDS, Evaluator, MeasureKind, parse_measure
+from lmart.measures.judgments import Judgments
 from lmart.measures.values import SYNTAX
 from lmart.settings import TrainSettings
 
@@ -44,5 +45,5 @@ def test_a_record_is_all_that_a_measure_needs(monkeypatch: pytest.MonkeyPatch) -
     measure = parse_measure("hit@2")
     assert str(measure) == "hits@2" and TrainSettings(metric="HITS@2").measure == measure
     labels, scores = np.array([1.0, 0.0, 2.0, 3.0]), np.array([4.0, 3.0, 2.0, 1.0])
-    report = Evaluator(labels, np.array([0, 4]), [measure]).evaluate(scores)
+    report = Evaluator(Judgments(labels, np.array([0, 4])), [measure]).evaluate(scores)
     assert report.values == {"hits@2": 1.0}

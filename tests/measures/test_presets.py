@@ -14,6 +14,7 @@ from helpers.other_tools import Ranking, Tool, data_sets, ours, pooled
 from lmart.errors import SettingsError
 from lmart.gains import Gain
 from lmart.measures import CHOICES, Conventions, Evaluator, parse_measures
+from lmart.measures.judgments import Judgments
 from lmart.measures.presets import PRESETS, conventions_like
 from lmart.reports.page_content import with_cutoffs
 
@@ -69,7 +70,7 @@ def test_no_measure_depends_on_those_that_are_added_to_the_list() -> None:
             asked = parse_measures(metric, conventions_like(like, gain=Gain.parse("0,1,0"), ties="input"))
             data = ranked(*labels)
             alone, among = (
-                Evaluator(data.labels, data.offsets, measures).evaluate(data.scores).values
+                Evaluator(Judgments(data.labels, data.offsets), measures).evaluate(data.scores).values
                 for measures in (asked, with_cutoffs(asked))
             )
             assert {name: among[name] for name in alone} == alone, (like, metric)
@@ -131,7 +132,9 @@ def test_trec_eval_and_gdeval_without_the_tools() -> None:
 
     def printed(metric: str, like: str, **overrides: Any) -> list[Any]:
         measures = parse_measures(metric, conventions_like(like, **overrides))
-        evaluator = Evaluator(ranking.labels, ranking.offsets, measures, retrieved=retrieved, tie_order=tie_order)
+        evaluator = Evaluator(
+            Judgments(ranking.labels, ranking.offsets, retrieved=retrieved, tie_order=tie_order), measures
+        )
         return list(evaluator.evaluate(ranking.scores).values.values())
 
     names = "map,p@3,recall@5,ndcg,ndcg@1,ndcg@3,mrr"
@@ -256,7 +259,7 @@ def test_kendall_agrees_with_scipy() -> None:
     stats = pytest.importorskip("scipy.stats")
     for ranking in data_sets():
         measures = parse_measures("kendall")
-        report = Evaluator(ranking.labels, ranking.offsets, measures).evaluate(ranking.scores)
+        report = Evaluator(Judgments(ranking.labels, ranking.offsets), measures).evaluate(ranking.scores)
         for q, rows in ranking.queries():
             labels, scores = ranking.labels[rows], ranking.scores[rows]
             if len(set(labels)) > 1 and len(set(scores)) > 1:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from lmart.errors import DataError
 from lmart.measures import Evaluator, parse_measures
+from lmart.measures.judgments import Judgments
 from lmart.measures.presets import conventions_like
 from lmart.measures.results import (
     EvaluationReport,
@@ -34,7 +35,7 @@ def measured(own: list[list[tuple[float, float]]], like: str | None) -> Measured
     offsets = np.cumsum([0, *map(len, own)])
     labels, scores = (np.array([row[i] for query in own for row in query]) for i in (0, 1))
     measures = parse_measures(ALL, conventions_like(like))
-    return Evaluator(labels, offsets, measures, scale=7).measure(scores)
+    return Evaluator(Judgments(labels, offsets), measures, scale=7).measure(scores)
 
 
 def report(of: MeasuredQueries, like: str | None, weights: list[float]) -> EvaluationReport:
@@ -68,7 +69,9 @@ def test_parts_join_to_the_whole(
 def test_the_first_query_that_is_too_large_is_told_of_each_measure() -> None:
     def part(labels: list[float]) -> MeasuredQueries:
         offsets = np.arange(len(labels) + 1)
-        return Evaluator(np.array(labels), offsets, parse_measures("ndcg,dcg@1,dcg@2")).measure(np.zeros(len(labels)))
+        return Evaluator(Judgments(np.array(labels), offsets), parse_measures("ndcg,dcg@1,dcg@2")).measure(
+            np.zeros(len(labels))
+        )
 
     joined = joined_queries([part([1.0]), part([1.0, 1500.0]), part([1600.0])])
     assert joined.too_large == {"dcg@1": 1500.0, "dcg@2": 1500.0}

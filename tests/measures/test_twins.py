@@ -12,6 +12,7 @@ from reference.measures import Document, Question, measure_of_query
 
 from lmart.gains import Gain
 from lmart.measures import KINDS, Conventions, Evaluator, Measure, parse_measures
+from lmart.measures.judgments import Judgments
 
 LABEL = st.none() | st.sampled_from([0.0, 0.0, 1.0, 2.0, 3.0])
 SCORE = st.none() | st.sampled_from([0.0, 1.0, 2.5, -1.0])
@@ -22,12 +23,14 @@ GAINS = {"exp2": lambda label: 2**label - 1, "linear": lambda label: label}
 def evaluate(queries: list[list[Document]], measures: list[Measure]) -> dict[str, list[float]]:
     documents = [one for query in queries for one in query]
     report = Evaluator(
-        np.array([9.0 if one.label is None else one.label for one in documents]),
-        np.cumsum([0, *map(len, queries)]),
+        Judgments(
+            np.array([9.0 if one.label is None else one.label for one in documents]),
+            np.cumsum([0, *map(len, queries)]),
+            judged=np.array([one.label is not None for one in documents], np.bool_),
+            retrieved=np.array([one.score is not None for one in documents], np.bool_),
+        ),
         measures,
         scale=4,
-        judged=np.array([one.label is not None for one in documents], np.bool_),
-        retrieved=np.array([one.score is not None for one in documents], np.bool_),
     ).evaluate(np.array([np.nan if one.score is None else one.score for one in documents]))
     return {name: values.tolist() for name, values in report.per_query.items()}
 

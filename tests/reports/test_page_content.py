@@ -8,6 +8,7 @@ import numpy as np
 
 from lmart.measures import Evaluator, parse_measures
 from lmart.measures.comparing import statistics_of
+from lmart.measures.judgments import Judgments
 from lmart.measures.resampling import Resampling
 from lmart.measures.results import EvaluationResult, QueryGroup, SystemEvaluation
 from lmart.reports.page_content import BINS, CUTOFFS, cutoff_names, narrowed, page_content, with_cutoffs
@@ -25,7 +26,7 @@ def test_cutoffs_come_after_the_measures_and_none_twice() -> None:
 
 def evaluation(measures: str) -> EvaluationResult:
     labels, offsets = np.array([0.0, 1.0, 2.0, 0.0, 0.0]), np.array([0, 2, 4, 5])
-    evaluator = Evaluator(labels, offsets, with_cutoffs(parse_measures(measures)))
+    evaluator = Evaluator(Judgments(labels, offsets), with_cutoffs(parse_measures(measures)))
     reports = [evaluator.evaluate(np.array(scores)) for scores in ([1.0, 2, 2, 1, 1], [2.0, 1, 2, 1, 1])]
     systems = tuple(
         SystemEvaluation(name, "scores", f"{name}.txt", report) for name, report in zip("ab", reports, strict=True)

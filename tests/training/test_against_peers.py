@@ -30,6 +30,7 @@ from lmart.data.metadata import Metadata, Positions
 from lmart.formats.documents.reading import read_dataset
 from lmart.formats.read_options import ReadOptions
 from lmart.measures import Conventions, Evaluator, parse_measure
+from lmart.measures.judgments import Judgments
 from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool
 from lmart.training.boosting import train
@@ -184,7 +185,7 @@ def test_trees_are_those_of_lightgbm(normalize: bool) -> None:
 
 def ndcg(data: RankingDataset, scores: Float64Array) -> float:
     measure = parse_measure("ndcg@10", Conventions(empty="skip"))
-    value = Evaluator(data.labels, data.query_offsets, [measure], POOL).evaluate(scores).values["ndcg@10"]
+    value = Evaluator(Judgments(data.labels, data.query_offsets), [measure], POOL).evaluate(scores).values["ndcg@10"]
     assert value is not None
     return value
 

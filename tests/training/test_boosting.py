@@ -190,12 +190,13 @@ def test_the_model_holds_exactly_the_best_rounds_trees() -> None:
 
 def test_validation_measures_are_those_of_raw_scoring() -> None:
     from lmart.measures import Evaluator, parse_measures
+    from lmart.measures.judgments import Judgments
 
     data, valid = random_dataset(13), random_dataset(14)
     values: list[float | None] = []
     result = train(data, [valid], SMALL, POOL, lambda one: values.append(one.validation[0]))
     scores = score_dataset(result.ensemble, valid)
-    report = Evaluator(valid.labels, valid.query_offsets, parse_measures("ndcg@10")).evaluate(scores)
+    report = Evaluator(Judgments(valid.labels, valid.query_offsets), parse_measures("ndcg@10")).evaluate(scores)
     assert report.values["ndcg@10"] == values[-1] == result.validation[0]
 
 

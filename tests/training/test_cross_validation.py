@@ -13,6 +13,7 @@ from lmart.array_types import Float64Array
 from lmart.data.dataset import RankingDataset, rows_of, select_queries
 from lmart.data.metadata import NO_METADATA, Metadata, Positions
 from lmart.measures import Conventions, Evaluator, parse_measures
+from lmart.measures.judgments import Judgments
 from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool
 from lmart.training.boosting import train
@@ -32,7 +33,12 @@ def crossed(chosen: TrainSettings, metadata: Metadata = NO_METADATA, **named: ob
 
 def ndcg(data: RankingDataset, scores: Float64Array, weights: Float64Array | None = None) -> float:
     measures = parse_measures("ndcg@10", Conventions())
-    return Evaluator(data.labels, data.query_offsets, measures, weights=weights).evaluate(scores).values["ndcg@10"] or 0
+    return (
+        Evaluator(Judgments(data.labels, data.query_offsets), measures, weights=weights)
+        .evaluate(scores)
+        .values["ndcg@10"]
+        or 0
+    )
 
 
 def by_hand(

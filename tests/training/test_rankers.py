@@ -19,6 +19,7 @@ from lmart.data.metadata import Metadata, Positions
 from lmart.errors import LmartError, SettingsError
 from lmart.formats.models.lmart_json import model_from_json, model_to_json
 from lmart.measures import Conventions, Evaluator, parse_measures
+from lmart.measures.judgments import Judgments
 from lmart.scoring.ensemble import RankerPart, Tree
 from lmart.settings import TrainSettings
 from lmart.settings.recipe import ranker_seed
@@ -52,7 +53,7 @@ def same_splits(first: Tree, second: Tree) -> bool:
 
 def ndcg(data: RankingDataset, scores: np.ndarray, weights: np.ndarray | None = None) -> float | None:
     measures = parse_measures("ndcg@10", Conventions())
-    evaluator = Evaluator(data.labels, data.query_offsets, measures, weights=weights)
+    evaluator = Evaluator(Judgments(data.labels, data.query_offsets), measures, weights=weights)
     return evaluator.evaluate(scores).values["ndcg@10"]
 
 
