@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import warnings
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from importlib import import_module
+from types import FrameType
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+PACKAGE = os.path.dirname(__file__) + os.sep
 
 
 class ExitStatus(IntEnum):
@@ -87,6 +92,15 @@ def needs_package(purpose: str, package: str) -> str:
     package : its name, which is what to install
     """
     return f"{purpose} needs the package {package}: pip install {package}"
+
+
+def warn(text: str) -> None:
+    """Give a Python program a UserWarning, at the line of it that called lmart."""
+    level = 1
+    caller: FrameType | None = sys._getframe()
+    while caller is not None and caller.f_code.co_filename.startswith(PACKAGE):
+        level, caller = level + 1, caller.f_back
+    warnings.warn(text, UserWarning, stacklevel=level)
 
 
 class LmartError(Exception):

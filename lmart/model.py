@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import os
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -14,7 +13,7 @@ import numpy as np
 from lmart.array_types import Float64Array, Int32Array, Int64Array
 from lmart.data.dataset import Rows, pieces
 from lmart.data.python_dataset import Dataset, unbinned, validation_metadata
-from lmart.errors import ArrayError, ModelError, SettingsError, counted, either, quote
+from lmart.errors import ArrayError, ModelError, SettingsError, counted, either, quote, warn
 from lmart.foreign_names import perhaps, with_hints
 from lmart.formats.documents.reading import for_models, open_rows
 from lmart.formats.documents.row_blocks import RowBlock, RowReader
@@ -160,7 +159,7 @@ class Model:
         notes: list[str] = []
         write_model(self.ensemble, name, chosen, notes.append)
         for text in notes:
-            warnings.warn(f"{name}: {text}", UserWarning, stacklevel=3)
+            warn(f"{name}: {text}")
 
     def predict(
         self,
@@ -327,11 +326,6 @@ class Model:
         self, measures: tuple[Measure, ...], data: Dataset, rows: Rows, column_map: Int32Array, threads: int | None
     ) -> dict[str, float | None]:
         """Score and measure documents, whose features are rows."""
-
-        def warn(remark: str) -> None:
-            """Warn of a remark, at the line that evaluates."""
-            warnings.warn(remark, UserWarning, stacklevel=6)
-
         judged, weights = unbinned(data, "X", True), validation_metadata(data).weights
         models = {"the model": self.ensemble}
         with safe_interrupts(), WorkerPool(threads_to_use(threads)) as pool:
@@ -367,7 +361,7 @@ class Model:
             matcher = FeatureMatcher(self.ensemble)
             parts += [scores for _, scores in score_stream(self._scorer, matcher, reader, pool, strict)]
         for text in matcher.warnings(name):
-            warnings.warn(text, UserWarning, stacklevel=3)
+            warn(text)
         return np.concatenate(parts)
 
 
@@ -406,9 +400,4 @@ def load(path: str | os.PathLike[str]) -> Model:
     >>> lmart.load(path)
     <lmart.Model: 5 trees of 1 ranker, 20 features>
     """
-
-    def warn(remark: str) -> None:
-        """Warn of a remark, at the line that loads the model."""
-        warnings.warn(remark, UserWarning, stacklevel=4)
-
     return Model(read_model(os.fsdecode(path), tell=warn))

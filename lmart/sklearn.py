@@ -19,7 +19,7 @@ from lmart.data.from_python import column_labels
 from lmart.data.python_dataset import Dataset
 from lmart.data.python_values import as_floats, is_masked, refuse_masked
 from lmart.data.queries import offsets_of_ids
-from lmart.errors import ArrayError, SettingsError, quote
+from lmart.errors import ArrayError, SettingsError, quote, warn
 from lmart.foreign_names import with_hints
 from lmart.formats.documents.column_names import no_such_column
 from lmart.interface.training import train
@@ -28,7 +28,7 @@ from lmart.settings import options
 
 __all__ = ["LambdaMARTRanker"]
 
-WITHOUT_QID = "fit and score take all rows as one query, as no qid is given"
+ONE_QUERY = "fit and score take all rows as one query, as no qid is given; give qid, or the estimator a query_column"
 
 
 @with_hints
@@ -149,7 +149,7 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         self._had_queries = not (qid is None and group is None)
         X, labels, y = self._validated(X, y)
         if not self._had_queries:
-            self._warn_of_one_query()
+            warn(ONE_QUERY)
             qid = np.zeros(validation._num_samples(X), np.int64)
         train_set = Dataset(X, y, qid, group, sample_weight, feature_names=labels)
         sets = [self._validation_set(one) for one in _listed(eval_set)]
@@ -186,7 +186,7 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             if self._had_queries:
                 routed = "set_score_request(qid=True), or give the estimator a query_column"
                 raise ArrayError(f"score needs qid, as fit had it; in cross-validation: {routed}")
-            self._warn_of_one_query()
+            warn(ONE_QUERY)
             qid = np.zeros(validation._num_samples(X), np.int64)
         data = Dataset(X, y, qid, weights=sample_weight, feature_names=labels)
         value = self.model_.evaluate(data, metric="ndcg@10", threads=self.threads)["ndcg@10"]
@@ -205,11 +205,6 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             return shares
         place = {self.model_.ensemble.feature_name(column): column for column in range(len(shares))}
         return shares[[place[label] for label in self._labels]]
-
-    def _warn_of_one_query(self) -> None:
-        import warnings
-
-        warnings.warn(f"{WITHOUT_QID}; give qid, or the estimator a query_column", UserWarning, stacklevel=4)
 
     def _split_queries(
         self, X: object, qid: object = None, group: object = None, needed: bool = True

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 import time
+import warnings
 
 import pytest
 from helpers.paths import ROOT
 
-from lmart.errors import DataError, first_repeated, load_package
+from lmart.errors import DataError, first_repeated, load_package, warn
 
 
 def test_the_value_whose_second_place_is_first_is_repeated() -> None:
@@ -34,3 +35,11 @@ def test_nobody_is_told_to_ask_an_index_for_lmart() -> None:
     pages = [*(ROOT / "lmart").rglob("*.py"), *(ROOT / "man").iterdir(), ROOT / "README.md"]
     for page in pages:
         assert not re.search(r"pip install (-\S+ )*('|\\\(aq)?lmart\b", page.read_text()), page
+
+
+def test_warnings_name_the_line_that_called_lmart_however_deep_it_is() -> None:
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        warn("shallow")
+        exec(compile("warn('deep')", ROOT / "lmart" / "any.py", "exec"), {"warn": warn})
+    assert [(str(one.message), one.filename) for one in told] == [("shallow", __file__), ("deep", __file__)]

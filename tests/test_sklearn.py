@@ -192,8 +192,9 @@ def test_permutation_importance_needs_queries_that_are_not_shuffled() -> None:
 def test_labels_among_the_features_are_told() -> None:
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(X[:, :2], columns=["a", "Label"])
-    with pytest.warns(UserWarning, match="the feature 'Label' is named as labels usually are; leave it out"):
+    with pytest.warns(UserWarning, match="the feature 'Label' is named as labels usually are; leave it out") as told:
         LambdaMARTRanker(**FEW).fit(frame, Y, qid=QID)
+    assert told[0].filename == __file__
 
 
 @pytest.mark.parametrize("labels", [["2", "1", "10"], [0, 1, 2], [2, 1, 0], ["0", "1", "2"], ["b", "a", "2"]])

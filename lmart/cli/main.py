@@ -156,7 +156,7 @@ def _report(fault: Exception, arguments: list[str]) -> int:
         error(f"not enough memory{f' ({fault})' if str(fault) else ''}; use less data or a machine with more of it")
         return ExitStatus.FAILED
     if isinstance(fault, OSError) and fault.errno is not None:
-        error(_place(fault) + os.strerror(fault.errno))
+        error(_fault_of_the_system(fault))
         return ExitStatus.FAILED
     if package := _failed_import(fault):
         error(
@@ -203,11 +203,15 @@ def _see_help(arguments: list[str]) -> str:
     return f"; see '{' '.join(command)} --help'"
 
 
-def _place(fault: OSError) -> str:
-    if fault.filename is not None:
-        return f"{os.fsdecode(fault.filename) if isinstance(fault.filename, bytes) else fault.filename}: "
+def _fault_of_the_system(fault: OSError) -> str:
+    from lmart.streams.common import cannot_write
+
     # Named files are opened by lmart.streams, which names them; what is left is printing.
-    return "standard output: " if fault.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EBADF) else ""
+    of_printing = fault.filename is None and fault.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EBADF)
+    if of_printing or fault.filename == signals.STANDARD_OUTPUT:
+        return str(cannot_write(fault, "-"))
+    name = os.fsdecode(fault.filename) if isinstance(fault.filename, bytes) else fault.filename
+    return ("" if name is None else f"{name}: ") + os.strerror(fault.errno or 0)
 
 
 @click.group(PROGRAM, cls=LmartGroup, invoke_without_command=True, add_help_option=False)

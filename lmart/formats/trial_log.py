@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from lmart.errors import DataError, OutputError, quote
-from lmart.streams.common import reason
+from lmart.streams.common import cannot_write
 from lmart.strict_json import check_numbers, strict_json
 
 FORMAT = "lmart-trials"
@@ -135,7 +135,7 @@ class TrialsFile:
         return DataError("holds no trials; choose another name", self.path)
 
     def _failure(self, error: OSError) -> OutputError:
-        return OutputError(f"cannot be written: {reason(error)}; free space or choose another place", self.path)
+        return cannot_write(error, self.path)
 
     def _close(self) -> None:
         if self._descriptor >= 0:

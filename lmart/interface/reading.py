@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable, Sequence
 from operator import index
 from typing import Any, TypedDict, Unpack
 
 from lmart.data.python_dataset import Dataset, dataset_of
+from lmart.errors import warn
 from lmart.foreign_names import perhaps
 from lmart.formats.documents.reading import read_dataset
 from lmart.formats.read_options import ReadOptions
@@ -72,5 +72,5 @@ def read(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], **opti
     with safe_interrupts(), WorkerPool(threads) as pool:
         judged = read_dataset([os.fspath(one) for one in paths], read_options, pool)
     for text in told:
-        warnings.warn(text, UserWarning, stacklevel=2)
+        warn(text)
     return dataset_of(judged)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import time
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Unpack
@@ -17,7 +16,7 @@ from lmart.binning.validation_set import code_dataset
 from lmart.data.dataset import Unbinned
 from lmart.data.from_python import refuse_path
 from lmart.data.python_dataset import Dataset, training_metadata, unbinned, validation_metadata
-from lmart.errors import ArrayError, DataError, input_name
+from lmart.errors import ArrayError, DataError, input_name, warn
 from lmart.interface.arguments import Run, TrainArguments, check_together, of_one_ranker, run_of, settings_of
 from lmart.interrupts import safe_interrupts
 from lmart.model import Model, load
@@ -87,7 +86,7 @@ def train(
             chosen, previous = prepared.settings, (prepared.model, previous[1])
         ensemble, more = _fit(_Given(train_set, sets, previous), chosen, run, pool)
     for text in (*messages, *more):
-        warnings.warn(text, UserWarning, stacklevel=2)
+        warn(text)
     return Model(ensemble)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,11 +11,9 @@ from lmart.data.dataset import Rows
 from lmart.data.feature_names import USUAL, is_index
 from lmart.data.from_python import GivenFeatures, features_of, names_beside, refuse_other_width
 from lmart.data.python_dataset import Dataset, unbinned
-from lmart.errors import ArrayError, DataError, quote
+from lmart.errors import ArrayError, DataError, quote, warn
 from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.feature_matching import FeatureMatcher, describe_missing, match_dataset
-
-WHERE = 5  # from a warning here to the caller of the Model
 
 
 def match_columns(
@@ -35,7 +32,7 @@ def match_columns(
     strict        : None: refuse a DataFrame that lacks a column of the model, and warn of other features that only one
                     side has; True: refuse that too; False: only warn
 
-    The errors are those of `Model.predict`, which calls this directly, so that warnings name its caller.
+    The errors are those of `Model.predict`.
     """
     chosen = _chosen_labels(ensemble, feature_ids, feature_names)
     if isinstance(features, Dataset):
@@ -99,12 +96,12 @@ def _tell(ensemble: Ensemble, matcher: FeatureMatcher, source: str, strict: bool
         what = matcher.describe_unknown()
         if strict:
             raise DataError(f"{what}; drop them, or do without strict=True", "features")
-        warnings.warn(f"features: {what}; scored without", UserWarning, stacklevel=WHERE)
+        warn(f"features: {what}; scored without")
     if by_label and (half := matcher.matched_by_number):
-        warnings.warn(f"features: {half}", UserWarning, stacklevel=WHERE)
+        warn(f"features: {half}")
     for names in matcher.missing().values():
         what = describe_missing(names, ensemble.n_features, "the model")
         counts = "counted as " + ("0" if ensemble.absent == "zero" else "missing")
         if strict or (strict is None and by_label):
             raise DataError(f"{what}; add the columns, or give strict=False: then {counts}", "features")
-        warnings.warn(f"features: {what}; {counts}", UserWarning, stacklevel=WHERE)
+        warn(f"features: {what}; {counts}")

@@ -30,6 +30,11 @@ def reason(error: OSError) -> str:
     return error.strerror or str(error) or type(error).__name__
 
 
+def cannot_write(error: OSError, path: str) -> OutputError:
+    """Return the error for an output of which the system refused a part."""
+    return OutputError(f"cannot be written: {reason(error)}; free space or choose another place", path)
+
+
 def zstandard(error: type[DataError] | type[OutputError], path: str) -> Any:
     """Return the package zstandard; `error` when it is not installed."""
     return load_package("zstandard", "zstd", error, path)

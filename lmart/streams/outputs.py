@@ -16,7 +16,7 @@ from typing import BinaryIO, Protocol, Self
 from lmart.descriptors import remember, write_some
 from lmart.errors import OutputError, visible
 from lmart.streams import temporaries
-from lmart.streams.common import cannot_be_replaced, reason, without_compression, zstandard
+from lmart.streams.common import cannot_be_replaced, cannot_write, without_compression, zstandard
 from lmart.streams.targets import check_target, is_of_another, resolve, standard_descriptor, sync_folder, umask
 
 
@@ -82,7 +82,7 @@ class AtomicOutput:
     def _failure(self, error: OSError) -> OSError | OutputError:
         if isinstance(error, BrokenPipeError):
             return error
-        return OutputError(f"cannot be written: {reason(error)}; free space or choose another place", self._called)
+        return cannot_write(error, self.path)
 
     def _start(self) -> None:
         self._compressor = _compressor(self.path)
