@@ -84,7 +84,7 @@ def train(
             prepared = prepare(*previous, chosen, "absent" in names)
             messages += prepared.warnings
             chosen, previous = prepared.settings, (prepared.model, previous[1])
-        ensemble, more = _fit(_Given(train_set, sets, previous), chosen, run, pool)
+        ensemble, more = _fit(_Inputs(train_set, sets, previous), chosen, run, pool)
     for text in (*messages, *more):
         warn(text)
     return Model(ensemble)
@@ -129,7 +129,7 @@ def _check_starts(train_set: Dataset, sets: Sequence[Dataset]) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class _Given:
+class _Inputs:
     """The data of a run, and the model to go on from with its name."""
 
     train_set: Dataset
@@ -148,9 +148,9 @@ def _model_before(given: object) -> tuple[Ensemble, str] | None:
     raise ArrayError(f"continue_from is a {type(given).__name__}; give a lmart.Model, or the file of one")
 
 
-def _fit(given: _Given, settings: TrainSettings, run: Run, pool: WorkerPool) -> tuple[Ensemble, list[str]]:
+def _fit(inputs: _Inputs, settings: TrainSettings, run: Run, pool: WorkerPool) -> tuple[Ensemble, list[str]]:
     """Return the model and what to warn of."""
-    train_set, sets = given.train_set, given.valid
+    train_set, sets = inputs.train_set, inputs.valid
     judged = unbinned(train_set, "X", run.allow_inf)
     if not len(judged.labels):
         raise ArrayError("X has no rows; give documents to learn from")
@@ -164,7 +164,7 @@ def _fit(given: _Given, settings: TrainSettings, run: Run, pool: WorkerPool) -> 
         coded.append(code_dataset(rows, model, binned.features.edges, pool, run.strict))
         every.append(rows)
     messages += [text for one in coded for text in one.warnings]
-    continuation = None if given.previous is None else _continuation(*given.previous, every, run, pool, messages)
+    continuation = None if inputs.previous is None else _continuation(*inputs.previous, every, run, pool, messages)
     metadata = training_metadata(train_set)
     resolved = resolve_for(settings, binned, coded, metadata.positions is not None)
     of_valid = [validation_metadata(one) for one in sets]

@@ -87,7 +87,7 @@ def train(
 class Learner:
     """What a run learns from, wherever its documents are.
 
-    fittings        : one of each ranker
+    fittings        : of each ranker
     training        : the training set
     validation_sets : the sets that are measured
     n_features      : features that trees can split on
@@ -159,16 +159,16 @@ class BoostingRun:
 
     def measure_validation(self) -> tuple[float | None, ...]:
         """Return the measure of each validation set at its current scores."""
-        return tuple(one.measure() for one in self._validation_sets)
+        return tuple(data.measure() for data in self._validation_sets)
 
     def rounds(self) -> Iterator[RoundReport]:
-        """Grow one tree at a time, ranker by ranker, and yield a report of it before the next."""
+        """Grow trees, ranker by ranker, and yield a report of each before the next."""
         settings, start = self.settings, self.start
         before = 0 if self.continuation is None else self.continuation.n_trees
         may_be_empty = start is not None and bool(self._validation_sets) and settings.patience is not None
         left = settings.trees
         for number, (fitting, of_ranker) in enumerate(zip(self._learner.fittings, settings.rankers, strict=True), 1):
-            if settings.shares_trees and left < max([1, *(len(one.trees) for one in self._trained)]):
+            if settings.shares_trees and left < max([1, *(len(ranker.trees) for ranker in self._trained)]):
                 break
             measure = start.validation[0] if start is not None and may_be_empty else None
             stopping = EarlyStopping(settings.patience, measure, may_be_empty)
@@ -183,11 +183,11 @@ class BoostingRun:
             self.settings = self.settings.of_first_ranker()
             self.empty = replace(self.empty, settings=self.settings.recorded.to_json())
         sets: list[MeasuredScores] = [self._training, *self._validation_sets]
-        rankers = [one for one in self._trained if one.trees]
+        rankers = [ranker for ranker in self._trained if ranker.trees]
         if len(rankers) == 1:
-            (one,) = rankers
-            trees, validation = [grown.tree for grown in one.trees], one.validation
-            self._training.put_back(one.scores)
+            (ranker,) = rankers
+            trees, validation = [grown.tree for grown in ranker.trees], ranker.validation
+            self._training.put_back(ranker.scores)
         else:
             weighted = self._weighted(rankers)
             for data in sets:  # add up as `predict` does, to the last bit
@@ -195,14 +195,14 @@ class BoostingRun:
                 for grown in weighted:
                     data.add(grown)
             trees, validation = [grown.tree for grown in weighted], self.measure_validation()
-        ended = [one.stopped for one in self._trained]
+        ended = [ranker.stopped for ranker in self._trained]
         ensemble = replace(self.empty, trees=tuple(trees), rankers=self._parts())
         if self.continuation is not None:
             ensemble = self.continuation.join(ensemble, self.settings.recorded, self.differences)
         return TrainResult(
             ensemble=ensemble,
             n_trees=len(trees),
-            rounds=sum(one.rounds for one in self._trained),
+            rounds=sum(ranker.rounds for ranker in self._trained),
             stopped=next((how for how in ("trees", "early") if how in ended), "split"),
             n_idle_queries=self.n_idle_queries,
             n_features_split=self._learner.n_features,
@@ -232,11 +232,11 @@ class BoostingRun:
         if self.start is not None:
             weights = [1.0 / len(rankers)] * len(rankers)
         else:
-            weights = weights_of_spreads(self._training.spreads([one.scores for one in rankers]))
+            weights = weights_of_spreads(self._training.spreads([ranker.scores for ranker in rankers]))
         return [
             replace(grown, tree=weighted(grown.tree, weight))
-            for one, weight in zip(rankers, weights, strict=True)
-            for grown in one.trees
+            for ranker, weight in zip(rankers, weights, strict=True)
+            for grown in ranker.trees
         ]
 
     def _parts(self) -> tuple[RankerPart, ...]:
@@ -274,35 +274,35 @@ class TrainingRun(BoostingRun):
         """
         started = time.perf_counter()
         of_sets = [NO_METADATA] * len(validation_sets) if validation_metadata is None else validation_metadata
-        given_start = any(one.init_scores is not None for one in (metadata, *of_sets))
+        given_start = any(each.init_scores is not None for each in (metadata, *of_sets))
         if continuation is not None:
             metadata, *of_sets = continuation.add_to([metadata, *of_sets])
         if settings.trees == 0 and not given_start and continuation is None:
             raise SettingsError("trees is 0, which needs initial scores; use a number from 1 up")
-        given = settings.recorded
+        recorded = settings.recorded
         with source_named(train_set.source):
             prepared = [
-                objectives.prepare(train_set, one, pool, metadata.weights, metadata.positions)
-                for one in settings.rankers
+                objectives.prepare(train_set, ranker, pool, metadata.weights, metadata.positions)
+                for ranker in settings.rankers
             ]
-        binned = _binned(train_set, given, pool).features
+        binned = _binned(train_set, recorded, pool).features
         edges = binned.edges
-        empty = without_trees(train_set, given)
+        empty = without_trees(train_set, recorded)
         self._sets = [
-            LocalValidationScores(_coded(one, empty, edges, pool), empty, edges, settings, pool, extra)
-            for one, extra in zip(validation_sets, of_sets, strict=True)
+            LocalValidationScores(_coded(data, empty, edges, pool), empty, edges, settings, pool, extra)
+            for data, extra in zip(validation_sets, of_sets, strict=True)
         ]
         self._scored = LocalTrainingScores(train_set, binned, settings, pool, metadata)
         directions = feature_directions(settings.constraints, train_set, edges, train_set.source)
         setup = GrowingSetup(binned, pool, Histograms(edges.n_bins), directions, RowNarrowing(binned))
         learner = Learner(
-            fittings=[LocalFitting(one, setup, self._scored) for one in prepared],
+            fittings=[LocalFitting(objective, setup, self._scored) for objective in prepared],
             training=self._scored,
             validation_sets=self._sets,
             n_features=edges.n_features,
-            n_idle_queries=min(one.n_queries_without_pairs() for one in prepared),
-            can_learn=any(one.can_learn() for one in prepared),
-            warnings=tuple(text for one in self._sets for text in one.warnings),
+            n_idle_queries=min(objective.n_queries_without_pairs() for objective in prepared),
+            can_learn=any(objective.can_learn() for objective in prepared),
+            warnings=tuple(text for data in self._sets for text in data.warnings),
             given_start=given_start,
         )
         super().__init__(settings, empty, learner, started, continuation)

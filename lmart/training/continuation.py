@@ -99,7 +99,7 @@ class Continuation:
 
     def check_scores(self) -> None:
         """Raise ModelError when a score of the model is beyond LARGEST_SCORE."""
-        largest = max(float(np.abs(one).max(initial=0.0)) for one in (self.training, *self.validation))
+        largest = max(float(np.abs(scores).max(initial=0.0)) for scores in (self.training, *self.validation))
         if largest > LARGEST_SCORE:
             what = f"a score of the model is {largest:g} or minus that, beyond {LARGEST_SCORE:g}"
             raise ModelError(f"{what}; give a model of smaller leaf values", self.path)
@@ -110,8 +110,8 @@ class Continuation:
         metadata : of the training set, then of each validation set
         """
         return [
-            replace(one, init_scores=scores if one.init_scores is None else one.init_scores + scores)
-            for one, scores in zip(metadata, (self.training, *self.validation), strict=True)
+            replace(of_set, init_scores=scores if of_set.init_scores is None else of_set.init_scores + scores)
+            for of_set, scores in zip(metadata, (self.training, *self.validation), strict=True)
         ]
 
     def differences(self, settings: TrainSettings, features: Ensemble, start: bool) -> list[Difference]:

@@ -144,10 +144,10 @@ class RankerTraining:
         self._stops_early = bool(validation_sets) and stopping.patience is not None
         self._trees: list[GrownTree] = []
         self._stopped = "trees"
-        for one in (training, *validation_sets):
-            one.restart()
+        for data in (training, *validation_sets):
+            data.restart()
         self._kept = 0  # trees
-        self._keep(tuple(one.measure() for one in validation_sets), np.zeros_like(fitting.position_bias))
+        self._keep(tuple(data.measure() for data in validation_sets), np.zeros_like(fitting.position_bias))
 
     def rounds(self, most: int) -> Iterator[RoundReport]:
         """Grow at most this many trees, and yield a report of each before the next."""
@@ -166,7 +166,7 @@ class RankerTraining:
                 raise LmartError(f"{what}; use a smaller --learning-rate")
             for validation_set in self._validation_sets:
                 validation_set.add(grown)
-            measures = tuple(one.measure() for one in self._validation_sets)
+            measures = tuple(data.measure() for data in self._validation_sets)
             yield RoundReport(number, self._number, grown.tree, measures, training.measure)
             stop = self._stops_early and self._stopping.update(number, measures[0])
             if not self._stops_early or number == max(self._stopping.best_round, self._stopping.fewest):
@@ -216,7 +216,7 @@ def ranker_weights(scores: Sequence[Float64Array], query_offsets: Int64Array, wi
     """
     if len(scores) == 1 or with_init_scores:
         return [1.0 / len(scores)] * len(scores)
-    return weights_of_spreads([spread(one, query_offsets) for one in scores])
+    return weights_of_spreads([spread(of_ranker, query_offsets) for of_ranker in scores])
 
 
 def weights_of_spreads(spreads: Sequence[float]) -> list[float]:
@@ -225,8 +225,8 @@ def weights_of_spreads(spreads: Sequence[float]) -> list[float]:
     spreads : of the rankers
     """
     n = len(spreads)
-    first = next((one for one in spreads if one > 0.0), 1.0)
-    return [(first / one if one > 0.0 else 1.0) / n for one in spreads]
+    first = next((value for value in spreads if value > 0.0), 1.0)
+    return [(first / value if value > 0.0 else 1.0) / n for value in spreads]
 
 
 def weighted(tree: Tree, weight: float) -> Tree:
