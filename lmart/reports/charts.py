@@ -25,7 +25,7 @@ WIDTH = 4.6  # inches of 72 units; a page shows them from 320 to 640 pixels wide
 SERIES = 6  # colours of the style sheet, used in turn
 DASHES = ("-", "--", ":", "-.")
 MARKERS = ("o", "s", "^", "D", "v", "P")
-# Colours that stand for what the style sheet says; nothing else in a chart has them.
+# Colours that stand for variables of the style sheet; nothing else in a chart has them.
 INK, GRID = "#010203", "#010204"
 COLOURS = tuple(f"#0102{16 + k:02x}" for k in range(SERIES))
 VARIABLES = {INK: "currentColor", GRID: "var(--grid)", **{one: f"var(--s{k + 1})" for k, one in enumerate(COLOURS)}}
@@ -64,7 +64,7 @@ class Chart(NamedTuple):
     """A chart as SVG.
 
     svg   : the element, to stand in HTML
-    title : what it shows, in a few words
+    title : its content in a few words
     """
 
     svg: str
@@ -152,7 +152,7 @@ def learning_chart(run: RankerRun, metric: str, number: int, title: str) -> Char
     run    : of the ranker
     metric : of the curves
     number : of the chart in the page, by which its parts are named
-    title  : what the chart shows
+    title  : of the chart
     """
     shown = [curve for curve in run.curves if any(value is not None for value in curve.values)]
 
@@ -200,9 +200,9 @@ def _legend(axes: Axes, entries: int) -> None:
 
 
 def _chart(draw: Callable[..., None], title: str, number: int, height: float, rows: int = 1) -> Chart:
-    """Return what is drawn as SVG.
+    """Return a drawing as SVG.
 
-    draw   : draws on the axes that it is given
+    draw   : draws on axes
     title  : of the chart, for those who do not see it
     number : of the chart in the page
     height : in inches

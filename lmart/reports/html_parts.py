@@ -71,7 +71,7 @@ def table(
     """Return a table that scrolls inside itself where the page is narrow.
 
     caption : plain text above it
-    header  : plain text, one a column
+    header  : plain text, one for each column
     rows    : cells as HTML; the first is the header of its row
     name    : id of the table, unique in the page
     """

@@ -74,7 +74,7 @@ svg text { font-family: inherit; }
 def render_page(content: PageContent) -> str:
     """Return the page as HTML; the same content gives the same bytes.
 
-    content : what it shows
+    content : of the page
 
     Tables hold every digit of their numbers, as the values of `data` elements, and all content stands in the page as
     JSON, in the script element `content`.
@@ -149,7 +149,7 @@ def _interval_words(evaluation: Mapping[str, Any]) -> str:
 
 
 def _measures(content: PageContent) -> str:
-    """Return the table of the means of all systems, and that of what else is known of each."""
+    """Return the table of means of all systems, and on demand further statistics of each."""
     systems, measures = content.evaluation["systems"], content.measures
     words = _interval_words(content.evaluation)
     header = ["measure", "mean", "interval", "median", "std. deviation", "queries"]

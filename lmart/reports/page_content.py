@@ -59,8 +59,8 @@ class PageContent:
     """What the page shows.
 
     evaluation    : the object that `lmart eval --json` prints
-    curves        : NDCG by cutoff, one a system
-    distributions : one a measure
+    curves        : NDCG by cutoff, one for each system
+    distributions : one for each measure
     version       : of lmart, which makes the page
     run           : the run that trained the model; None: none was given
     run_path      : file of its report
@@ -149,7 +149,7 @@ def page_content(
     run: RunReport | None = None,
     run_path: str = "",
 ) -> PageContent:
-    """Return what the page of an evaluation shows.
+    """Return the content of the page of an evaluation.
 
     result           : with the measures of the report
     statistics       : of the result

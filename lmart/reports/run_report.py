@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from lmart.training.tuning import Trial
 
 KEYS = ("settings", "rounds", "rankers", "metric")
-"""What a report holds and no other file of lmart does."""
+"""Keys that together only reports have."""
 SURROGATE = re.compile("[\ud800-\udfff]")
 ROUNDING = 1e-9  # by which a share may be above 1
 
 
-# ---- what train writes
+# ---- writing
 
 
 def run_entries(
@@ -186,7 +186,7 @@ def _or_none(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-# ---- what is read back
+# ---- reading
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ class Curve:
     """The measure of one data set after each round of a ranker.
 
     name   : 'training', or the file
-    values : one a round; None where no query counts
+    values : one for each round; None where no query counts
     """
 
     name: str
@@ -252,7 +252,7 @@ class RunReport:
     changed: dict[str, Any]
 
     def to_json(self) -> dict[str, Any]:
-        """Return what is shown as plain JSON values."""
+        """Return the report of `lmart show` as plain JSON values."""
         return {
             "metric": self.metric,
             "data": self.content.get("data"),
@@ -319,7 +319,7 @@ def load_report(path: str) -> RunReport:
 
 
 def read_report(document: Mapping[str, Any], path: str) -> RunReport:
-    """Return what is shown of a report.
+    """Return the report, checked.
 
     document : as `parse_report` returns it
     path     : what to call the file in messages
@@ -397,7 +397,7 @@ def _checked(entries: Mapping[str, Any], key: str, kind: type | tuple[type, ...]
 
     entries : of a JSON object
     key     : of the entry
-    kind    : what it must be
+    kind    : type that it must have
     """
     value = entries.get(key)
     if not isinstance(value, kind) or isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""What is reported to the user on standard error: notices, warnings, errors, progress. Results never pass here."""
+"""Messages on standard error: notices, warnings, errors, progress. Results never pass here."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from lmart.formats.read_options import ReadState
 
 SHORT_COMPILING = 1.0  # seconds below which it is not worth a line
-USUAL_WIDTH = 80  # of a terminal that does not tell its own
-LONG_COMPILING = 2.0  # seconds after which it is said although nobody may watch
+USUAL_WIDTH = 80  # of a terminal that does not report its own
+LONG_COMPILING = 2.0  # seconds after which it is worth a line even where nobody may watch
 
 lmart.kernels.messages.hold()  # until there is a Console
 
@@ -79,9 +79,9 @@ class Console:
     """`notice` and `warning` write one plain line each, `progress` shows rounds going by.
 
     quiet  : 1 silences notices and progress, 2 warnings too
-    speaks : whether the command tells how its work goes even where nobody watches, as train does
+    speaks : whether the command reports its progress even where nobody watches, as train does
     `warnings` holds every warning of the run, shown or silenced.
-    The newest console also passes on what compiling kernels has to tell, and how far the work was when it ends early.
+    The newest console also passes on messages of compiling, and says how far the work was when it ends early.
     """
 
     newest: ClassVar[Console | None] = None
@@ -89,10 +89,10 @@ class Console:
     def __init__(self, quiet: int = 0, speaks: bool = False) -> None:
         self.quiet = quiet
         self._speaks = speaks
-        self._told_of_compiling = False
+        self._announced_compiling = False
         self.warnings: list[str] = []
         self.kept = ""  # a file that the work so far stands in even when it is interrupted
-        self._began = time.monotonic()
+        self._started = time.monotonic()
         self._bar: TerminalProgress | ReadingProgress | None = None
         self._progress: Progress | None = None
         lmart.kernels.messages.listen(self._of_compiling, self._warn, self._compiling)
@@ -107,17 +107,17 @@ class Console:
         """Say once that kernels are compiled: on a terminal at once if it takes long, elsewhere only when it does.
 
         seconds  : it has taken so far
-        expected : seconds in all, as far as known
+        expected : seconds in all, as estimated
         """
-        if not self._told_of_compiling and (
+        if not self._announced_compiling and (
             seconds >= LONG_COMPILING or (on_terminal() and expected >= SHORT_COMPILING)
         ):
-            self._told_of_compiling = True
+            self._announced_compiling = True
             about = f", about {math.ceil(expected)} s" if expected >= SHORT_COMPILING else ""
             self._of_compiling(f"compiling for this command{about}")
 
     def _of_compiling(self, text: str) -> None:
-        """Report how compiling goes, unless nobody watches, as in cron, and the command does not tell how it goes."""
+        """Report on compiling, on a terminal or where the command reports its progress anyway."""
         if self._speaks or on_terminal():
             self.notice(text)
 
@@ -130,7 +130,7 @@ class Console:
         """Return a context whose `update(done, text)` shows progress: a bar on a terminal, else a few lines.
 
         total : number of units
-        unit  : what is counted
+        unit  : name of the units
         plain : whether there are lines elsewhere; else there is nothing
         """
         shown: NoProgress | PlainProgress | TerminalProgress
@@ -156,14 +156,14 @@ class Console:
 
     @property
     def rows_read(self) -> int:
-        """The rows of all inputs that `reading` was told of."""
+        """The rows of all inputs that `reading` has shown."""
         return self._bar.rows if isinstance(self._bar, ReadingProgress) else 0
 
     def done(self, text: str, path: str) -> None:
-        """Say on a terminal what was written to a file, and in how many seconds.
+        """Report on a terminal a file that was written, with the seconds it took.
 
         text : what was written
-        path : of the file; nothing is said of '-', standard output
+        path : of the file; '-', standard output, is not reported
         """
         if on_terminal() and path != "-":
             self.notice(f"{text} to {path} in {self.seconds:,.1f} s")
@@ -171,10 +171,10 @@ class Console:
     @property
     def seconds(self) -> float:
         """How long the command has taken."""
-        return time.monotonic() - self._began
+        return time.monotonic() - self._started
 
     def close(self) -> None:
-        """Take what shows progress of reading off the screen."""
+        """Take progress of reading off the screen."""
         if isinstance(self._bar, ReadingProgress):
             self._bar.close()
 
@@ -183,7 +183,7 @@ class Console:
         shown = self._progress
         return f"{shown.done:,} of {shown.total:,} {shown.unit}" if shown is not None and shown.done else ""
 
-    def _warn(self, text: str) -> None:  # also what compiling says, which is not about the run
+    def _warn(self, text: str) -> None:  # also for messages of compiling, which are not about the run
         if self.quiet < 2:
             self._line(f"lmart: warning: {text}")
 

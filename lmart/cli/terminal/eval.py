@@ -92,7 +92,7 @@ def _system_lines(
 
 
 def _facts(result: EvaluationResult) -> list[tuple[str, str]]:
-    """Return what the numbers depend on, as names and values."""
+    """Return the facts that the numbers depend on, as names and values."""
     report = result.systems[0].report
     conventions = report.conventions
     lacks = any(system.counts.get("missing_queries") for system in result.systems)
@@ -282,7 +282,7 @@ def value_bars(values: Float64Array, weights: Float64Array | None = None) -> str
 
 
 def print_comparisons(result: EvaluationResult, statistics: SystemStatistics) -> None:
-    """Print what is compared and how, then each measure.
+    """Print the systems compared and the tests, then each measure.
 
     result     : what was measured
     statistics : with comparisons
@@ -295,7 +295,7 @@ def print_comparisons(result: EvaluationResult, statistics: SystemStatistics) ->
 
 
 def explanation(result: EvaluationResult, statistics: SystemStatistics) -> str:
-    """Return what is compared, and by which tests.
+    """Return a sentence on the systems compared and the tests.
 
     result     : what was measured
     statistics : with comparisons
@@ -326,7 +326,7 @@ def measure_lines(
     comparisons : in this measure
     result      : what was measured
     all_pairs   : name the baseline of each comparison too
-    sheet       : what they are written on
+    sheet       : the output
     """
     width = min(sheet.width or WIDTH, WIDTH)
     headings, *cells = [

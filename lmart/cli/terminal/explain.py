@@ -1,4 +1,4 @@
-"""What predict --why prints: which features put one document of a query above another."""
+"""The table of predict --why: the features that put one document of a query above another."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _Query:
 
 
 def print_why(
-    asked: tuple[str, str, str],
+    names: tuple[str, str, str],
     scorer: Scorer,
     explainer: Explainer,
     matcher: FeatureMatcher,
@@ -42,7 +42,7 @@ def print_why(
 ) -> None:
     """Print what each feature adds to the scores of two documents of a query, the largest difference first.
 
-    asked     : query id, and two documents by id or by number in the query, from 1
+    names     : query id, and two documents by id or by number in the query, from 1
     scorer    : of the model
     explainer : of the model
     matcher   : finds the features of the model in the data
@@ -52,11 +52,11 @@ def print_why(
     strict    : whether to refuse features that only the data or only the model has
     DataError when the query or a document is not found, or the features are not those of the model.
     """
-    query_id, *names = asked
+    query_id, *documents = names
     query = _read_query(reader, query_id, scattered)
-    pair = np.array([_find(query, name, query_id, reader.path) for name in names])
+    pair = np.array([_find(query, name, query_id, reader.path) for name in documents])
     if pair[0] == pair[1]:
-        raise DataError(f"{quote(names[0])} and {quote(names[1])} are the same document; name two", reader.path)
+        raise DataError(f"{quote(documents[0])} and {quote(documents[1])} are the same document; name two", reader.path)
     column_map = matcher.column_map(reader.feature_ids, reader.feature_names)
     matcher.tables = reader.table.of_tables
     matcher.refuse(reader.path, strict)
@@ -109,7 +109,7 @@ def _sums(contributions: Float64Array, base: float, scores: Sequence[float]) -> 
 def _facts(
     query_id: str, query: _Query, pair: Sequence[int], scores: Float64Array, n_not_shown: int
 ) -> list[tuple[str, str]]:
-    """Return what is printed above the table: the query, the documents with their ranks, features not shown.
+    """Return the facts above the table: the query, the documents with their ranks, features not shown.
 
     query_id    : of the query
     query       : its documents
@@ -131,7 +131,7 @@ def _facts(
 
 
 def _read_query(reader: RowReader, query_id: str, scattered: bool) -> _Query:
-    """Return the rows of a query; what comes after them is not read, unless they are scattered."""
+    """Return the rows of a query; reading stops after them, unless they are scattered."""
     runs: list[SparseRows] = []
     document_ids: list[str] = []
     is_found = is_passed = False

@@ -31,9 +31,9 @@ CUT = ".."  # stands in a name for the characters that are left out
 
 @dataclass(frozen=True)
 class Sheet:
-    """Standard output as a place for text: how wide it is, and what it can show.
+    """Standard output: how wide it is, and which characters and styles it can show.
 
-    width   : columns; None: as wide as it needs
+    width   : in columns; None: unlimited
     unicode : whether bars may be drawn with block characters, else with ASCII
     styled  : whether text may be bold or faint
     """
@@ -89,7 +89,7 @@ def paragraph(text: str, sheet: Sheet, used: int = 0) -> list[str]:
     """Return a text in lines that fit, at least one; names that are wider than a line are shortened.
 
     text  : words
-    sheet : what it is written on
+    sheet : the output
     used  : columns that are taken on its left
     """
     if sheet.width is None:
@@ -172,9 +172,9 @@ def _joined(row: Sequence[str]) -> str:
 def bar(share: float, length: int, sheet: Sheet) -> str:
     """Return a bar.
 
-    share  : how much of it is filled, from 0 to 1; what is above 0 shows
+    share  : the part that is filled, from 0 to 1; above 0 there is always a mark
     length : in columns
-    sheet  : what it is drawn on
+    sheet  : the output
     """
     eighths = min(max(round(share * length * 8), int(share > 0)), length * 8)
     if not sheet.unicode:
@@ -190,7 +190,7 @@ def curve(values: Sequence[float | None], length: int, sheet: Sheet) -> str:
 
     values : in their order; several of them share a character when there are more than `length`
     length : the most characters
-    sheet  : what it is drawn on
+    sheet  : the output
     """
     levels = LEVELS[sheet.unicode]
     values = [None if value is None else math.ldexp(value, -60) for value in values]  # exact, and sums stay finite

@@ -1,4 +1,4 @@
-"""What `lmart show` prints: a model with its rankers and features, one tree as conditions, a run with its curves."""
+"""The output of `lmart show`: a model with its rankers and features, a tree as conditions, a run with its curves."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ class Explained(NamedTuple):
 def model_lines(
     summary: ModelSummary, path: str, top: int | None, sheet: Sheet, explained: Explained | None = None
 ) -> list[str]:
-    """Return the lines that tell what is in a model.
+    """Return the lines on a model: facts, rankers, features.
 
     summary   : of the model
     path      : of its file
     top       : features to list; None: all
-    sheet     : what they are written on
+    sheet     : the output
     explained : the data of the contributions; None: there is none
     """
     lines = facts(_facts(summary, path, explained), sheet)
@@ -110,7 +110,7 @@ def _facts(summary: ModelSummary, path: str, explained: Explained | None) -> lis
         stopped = " chose how many trees each ranker has" if model.settings.get("early_stop") else ""
         found.append(("measure", f"{visible(metric)}{stopped}"))
     if not model.settings:
-        pass  # nothing is told
+        pass
     elif summary.format == OWN:
         found.append(("settings", settings_text(summary.changed)))
     else:
@@ -153,7 +153,7 @@ def _listed(names: Sequence[str], most: int = 10) -> str:
 
 
 def _ranker_table(rankers: Sequence[RankerFacts], sheet: Sheet) -> list[str]:
-    """Return the table of the rankers: one a line, or, where that is too wide, with what it is on a line of its own."""
+    """Return the table of the rankers, or, where that is too wide, a paragraph for each."""
     header = ["ranker", "trees", "numbers", "leaves", "depth", "features"]
     rows = []
     for number, one in enumerate(rankers, 1):
@@ -167,11 +167,13 @@ def _ranker_table(rankers: Sequence[RankerFacts], sheet: Sheet) -> list[str]:
     lines = table.lines(sheet)
     if sheet.width is None or max(map(cells, table.lines(Sheet()))) <= sheet.width:
         return lines
-    told = []
+    entries = []
     for row in rows:
         first, what = row[0].split("  ", 1)
-        told.append((first, f"{what}: {row[1]} trees ({row[2]}), leaves {row[3]}, depth {row[4]}, {row[5]} features"))
-    return [sheet.bold("rankers"), *facts(told, sheet)]
+        entries.append(
+            (first, f"{what}: {row[1]} trees ({row[2]}), leaves {row[3]}, depth {row[4]}, {row[5]} features")
+        )
+    return [sheet.bold("rankers"), *facts(entries, sheet)]
 
 
 def importance_lines(features: Sequence[FeatureImportance], top: int | None, sheet: Sheet, n_rankers: int) -> list[str]:
@@ -179,7 +181,7 @@ def importance_lines(features: Sequence[FeatureImportance], top: int | None, she
 
     features  : in their order; those without a split are left out
     top       : features to list; None: all
-    sheet     : what they are written on
+    sheet     : the output
     n_rankers : number of rankers of the model
     """
     used = [one for one in features if one.splits]
@@ -213,7 +215,7 @@ def importance_lines(features: Sequence[FeatureImportance], top: int | None, she
 
 
 def _bar_value(one: FeatureImportance) -> float:
-    """Return what a feature's bar shows: what the features are ordered by."""
+    """Return the value that a bar shows, by which the features are ordered."""
     known = (value for value in (one.contribution, one.gain_share) if value is not None)
     return next(known, float(one.splits))
 
@@ -237,7 +239,7 @@ def tree_lines(ensemble: Ensemble, number: int, sheet: Sheet) -> Iterator[str]:
 
     ensemble : the model
     number   : of the tree, from 1
-    sheet    : what they are written on
+    sheet    : the output
     """
     tree = ensemble.trees[number - 1]
     title = f"tree {number:,} of {len(ensemble.trees):,}"
@@ -263,7 +265,7 @@ def tree_lines(ensemble: Ensemble, number: int, sheet: Sheet) -> Iterator[str]:
 
 
 def _remark(tree: Tree, documents: Sequence[int] | None, step: Step) -> str:
-    """Return what is known of a node or leaf: its training documents, and what its split gained."""
+    """Return the training documents of a node or leaf, and the gain of its split, where the model has them."""
     k = step.number
     known = []
     if step.kind == "if" and documents is not None:
@@ -315,7 +317,7 @@ def _line(indent: str, text: str, remark: str, sheet: Sheet) -> Iterator[str]:
     indent : what stands in front
     text   : condition or leaf
     remark : '' for none
-    sheet  : what it is written on
+    sheet  : the output
     """
     width = sheet.width
     if width is None or len(indent) + cells(text) + (GAP + len(remark) if remark else 0) <= width:
@@ -335,12 +337,12 @@ def _line(indent: str, text: str, remark: str, sheet: Sheet) -> Iterator[str]:
 
 
 def run_lines(report: RunReport, path: str, top: int | None, sheet: Sheet) -> list[str]:
-    """Return the lines that tell how a run went.
+    """Return the lines on a run: facts, curves, features.
 
     report : of the run
     path   : of its file
     top    : features to list; None: all
-    sheet  : what they are written on
+    sheet  : the output
     """
     lines = facts(_run_facts(report, path), sheet)
     for number, one in enumerate(report.rankers, 1):
@@ -385,12 +387,12 @@ def _run_facts(report: RunReport, path: str) -> list[tuple[str, str]]:
     spent = [f"{visible(stage)} {one:.1f}" for stage, one in seconds.items() if isinstance(one, int | float)]
     found.append(("seconds", ", ".join(spent) or NOT_DEFINED))
     warnings = content.get("warnings")
-    told = [visible(str(one)) for one in warnings] if isinstance(warnings, list) else []
-    return [*found, *(("warning", text) for text in told)]
+    texts = [visible(str(text)) for text in warnings] if isinstance(warnings, list) else []
+    return [*found, *(("warning", text) for text in texts)]
 
 
 def _selection(content: Mapping[str, Any], metric: str) -> list[tuple[str, str]]:
-    """Return what the report says of folds and of tuning."""
+    """Return the results of folds and of tuning in the report."""
     found = []
     folds = _object(content.get("cross_validation"))
     if isinstance(folds.get("mean"), int | float) and isinstance(folds.get("folds"), list):
@@ -482,7 +484,7 @@ class _CurveColumns(NamedTuple):
 
         rows   : to be written
         length : of the longest curve that is drawn
-        sheet  : what they are written on
+        sheet  : the output
         """
         name, first, best, last = (max(map(cells, column)) for column in zip(HEADER, *rows, strict=True))
         if sheet.width is None:

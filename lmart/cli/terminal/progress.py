@@ -94,7 +94,7 @@ class TimeLeft:
 
 
 class Parts(NamedTuple):
-    """The parts of a line: what is done, characters of the bar, those of them that are filled, and the rest."""
+    """The parts of a line: the work done, characters of the bar, the filled ones among them, and the rest."""
 
     done: str
     bar: int
@@ -105,7 +105,7 @@ class Parts(NamedTuple):
 def composed(shown: Shown, forms: Sequence[str], width: int) -> Parts:
     """Return the parts of a line: the first form that leaves room for a bar, else the last one, cut if need be.
 
-    shown : what the line tells
+    shown : the state of the work
     forms : of the text, the longest first
     width : characters that the line may have
     """
@@ -130,7 +130,7 @@ def composed(shown: Shown, forms: Sequence[str], width: int) -> Parts:
 class TerminalLine:
     """The line, from `start` to `stop`.
 
-    shown : returns what it tells at the moment
+    shown : returns the state of the work at the moment
     stays : whether its last state stays on the screen
     """
 
@@ -266,7 +266,7 @@ class PlainProgress(_Context):
 
 
 class TerminalProgress(_Context):
-    """A bar with the units done, the time left and the text, whose words go first. Rich is imported only for it."""
+    """A bar with the units done, the time left and the text. Rich is imported only for it."""
 
     def __init__(self, total: int, unit: str) -> None:
         super().__init__(total, unit)
@@ -319,7 +319,7 @@ def _made(text: LabelLike) -> Label:
 class ReadingProgress:
     """Takes the states of readers, as `ReadOptions.telling` hands them on, and shows one line at a time.
 
-    what : what is done with the rows, such as 'reading'
+    what : the work on the rows, such as 'reading'
     """
 
     def __init__(self, what: str) -> None:

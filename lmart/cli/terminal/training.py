@@ -1,4 +1,4 @@
-"""What `lmart train` prints: notices, warnings, the tables of folds and trials, and the winner's command line."""
+"""Output of `lmart train`: notices, warnings, tables of folds and trials, and the winner's command line."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def summary(result: TrainResult, settings: ResolvedSettings, valid: Sequence[str
 
 
 def duration(seconds: float) -> str:
-    """Return a time as it is told, such as `12.3 s`, `5 min 7 s` or `2 h 0 min`.
+    """Return a time in words, such as `12.3 s`, `5 min 7 s` or `2 h 0 min`.
 
     seconds : of it
     """
@@ -120,7 +120,7 @@ def duration(seconds: float) -> str:
 
 
 def continuing(continuation: Continuation, differences: Sequence[Difference]) -> str:
-    """Return what the run goes on from, and why one run of all rounds would not give the same model.
+    """Return which model the run continues, and why one run of all rounds would not give the same model.
 
     continuation : the model
     differences  : as the run has them
@@ -193,8 +193,8 @@ def print_results(selected: SelectedSettings, console: Console, to_output: bool)
         table(*_trial_table(selected, metric))
         if alike := [one.name for one in selected.space if one.name not in _varying(selected)]:
             values = selected.trials[0].values
-            told = ", ".join(f"{name.replace('_', '-')} {_cell(values[name])}" for name in alike)
-            lines(["", f"in all trials: {told}"])
+            values_of_all = ", ".join(f"{name.replace('_', '-')} {_cell(values[name])}" for name in alike)
+            lines(["", f"in all trials: {values_of_all}"])
         none_needed = "no settings are better than the initial scores alone"
         lines(["", command_line(selected) if selected.winner.trees else none_needed])
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class BestSoFar:
     """Keeps the best of the measures after each round, the first on ties.
 
-    start : the measure before the first round; None: not known
+    start : the measure before the first round; None: unknown
     """
 
     def __init__(self, start: float | None = None) -> None:
@@ -40,11 +40,11 @@ class BestSoFar:
         if value is not None and (self.value is None or value > self.value):
             self.value, self.round = value, number
 
-    def told(self, number: int, where: bool = True) -> str:
-        """Return how good the best is and how long ago, after a comma; nothing when this round is the best.
+    def text(self, number: int, where: bool = True) -> str:
+        """Return the best measure and the rounds since, after a comma; '' when this round is the best.
 
         number : of this round
-        where  : say the number of the best round too
+        where  : add the number of the best round
         """
         if self.value is None or self.round == number:
             return ""
@@ -53,12 +53,12 @@ class BestSoFar:
 
 
 class RoundProgress:
-    """Shows each round of a run: the bar tells of the validation set that decides, lines of all.
+    """Shows each round of a run: a bar shows the validation set that decides, lines show all.
 
     progress : where it is shown
     settings : of the run
     valid    : the validation files
-    start    : measure of the first of them before the first round; None: not known
+    start    : measure of the first of them before the first round; None: unknown
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class RoundProgress:
             self._ranker, self._best = one.ranker, BestSoFar(self._start)
         if one.validation:
             self._best.update(one.round, one.validation[0])
-        best = self._best.told(one.round), self._best.told(one.round, where=False)
+        best = self._best.text(one.round), self._best.text(one.round, where=False)
         done = self._rounds if self._settings.shares_trees else self._before[one.ranker - 1] + one.round
         self._progress.update(done, partial(round_label, one, self._settings, self._valid, best))
 
@@ -96,7 +96,7 @@ def round_label(
     one      : the round
     settings : of the run
     valid    : the validation files
-    best     : what is said of the best round, with its number and without
+    best     : the text on the best round, with its number and without
     """
     n_rankers, measure = len(settings.rankers), str(settings.measure)
     most = f"up to {n_rankers}" if settings.shares_trees else n_rankers
@@ -154,8 +154,8 @@ class FoldProgress:
         if self._done:
             mean = sum(self._latest.values()) / max(1, len(self._latest))
             self._best.update(self._done, mean)
-            text, best = f"mean {self._settings.measure} {mean:.6f}", self._best.told(self._done)
-            short = self._best.told(self._done, where=False)
+            text, best = f"mean {self._settings.measure} {mean:.6f}", self._best.text(self._done)
+            short = self._best.text(self._done, where=False)
             forms = f"{text} over folds{best}", f"{text}{best}", f"{text}{short}", f"{mean:.6f}{short}", text
             self._progress.update(self._done, Label(forms[0], (*forms, f"{mean:.6f}")))
 

@@ -71,7 +71,7 @@ class TestReading:
         self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         console = Console()
-        monkeypatch.setattr("time.monotonic", lambda: console._began + 2.61)
+        monkeypatch.setattr("time.monotonic", lambda: console._started + 2.61)
         console.done("wrote 446,328 scores", "hs.txt")
         console.done("wrote 3 scores", "-")
         assert capsys.readouterr().err == "lmart: wrote 446,328 scores to hs.txt in 2.6 s\n"

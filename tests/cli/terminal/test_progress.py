@@ -168,14 +168,14 @@ def test_words_go_before_numbers() -> None:
 def test_best_so_far() -> None:
     best = BestSoFar()
     best.update(1, None)
-    assert best.told(1) == ""
+    assert best.text(1) == ""
     best.update(2, 0.5)
     best.update(3, 0.5)
-    assert best.told(2) == "" and best.told(3) == ", best 0.500000 at 2, 1 since"
-    assert best.told(1_234, where=False) == ", best 0.500000, 1,232 since"
+    assert best.text(2) == "" and best.text(3) == ", best 0.500000 at 2, 1 since"
+    assert best.text(1_234, where=False) == ", best 0.500000, 1,232 since"
     best.update(4, 0.6)
-    assert best.told(4) == ""
-    assert BestSoFar(0.7).told(3) == ", best 0.700000 at 0, 3 since"
+    assert best.text(4) == ""
+    assert BestSoFar(0.7).text(3) == ", best 0.700000 at 0, 3 since"
 
 
 def on_terminal(width: int, *arguments: str, folder: Path) -> str:
