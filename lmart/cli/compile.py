@@ -31,7 +31,7 @@ gives the same results, and runs 10 to 33 % slower."""
 
 
 @click.command("compile", cls=HelpfulCommand, help=HELP, short_help="Compile everything ahead.", epilog=EPILOG)
-@click.option("--generic", is_flag=True, help="For any processor of this architecture, as in an image.")
+@click.option("--generic", is_flag=True, help="Compile for any processor of this architecture.")
 @threads_option
 @quiet_option
 def command(generic: bool, threads: int | None, quiet: int) -> None:

@@ -55,23 +55,24 @@ MODEL_OPTIONS = (
     click.option(
         "--verify",
         metavar="DATA",
-        help="Score DATA with both models, and compare.\f The largest difference is told. The rows of DATA, and rows "
-        "planted on and around each threshold; also how many rows come to another leaf. Missing values are not "
-        "planted.",
+        help="Score DATA with both models, and compare.\f lmart scores the rows of DATA, and rows that it "
+        "makes on and around each threshold (without missing values), and prints the largest "
+        "difference and the number of rows that reach another leaf.",
     ),
-    click.option("--strict", is_flag=True, help="Refuse what the format of DST cannot hold exactly."),
+    click.option("--strict", is_flag=True, help="Refuse a model that DST cannot hold exactly."),
     click.option(
         "--feature-map",
         metavar="FILE",
-        help="New names of features, 'feature name' on each line.\f A third word is the type in an fmap file of "
-        "XGBoost. Names with blanks stand between tabs.",
+        help="New names of features, 'feature name' on each line.\f A third word is the type in an fmap "
+        "file of XGBoost. Put tabs around names with blanks.",
     ),
     click.option(
         "--nonnegative",
         is_flag=True,
-        help="Add a last tree that makes the least possible score 0.\f Search engines on Lucene 8 or later refuse "
-        "scores below 0. The tree adds the sum of the smallest leaf of each tree with the sign changed, so that the "
-        "order stays; scores that round to the same number tie. Nothing is added when no score can be below 0.",
+        help="Add a tree that makes the lowest possible score 0.\f Search engines on Lucene 8 or later "
+        "refuse scores below 0. The tree subtracts the sum of the smallest leaf values of all trees, "
+        "so the order stays; scores that round to the same number tie. lmart adds no tree if no "
+        "score can be below 0.",
     ),
     click.option(
         "--name",
@@ -130,7 +131,7 @@ FORMAT_OPTIONS = (
     type=Choice(["zero", "missing"]),
     default="zero",
     show_default=True,
-    help="What an index that is not in a LETOR row means.\f CSV, TSV and Parquet get 0 for it, or an empty field.",
+    help="Meaning of an index that a LETOR row does not name.\f CSV, TSV and Parquet get 0, or an empty field.",
 )
 @packed("model_options", ModelOptions, ModelOptions._fields, MODEL_OPTIONS)
 @data_options

@@ -88,29 +88,30 @@ def _names(kind: type[EvalInputs | MeasureOptions | EvalOutput]) -> list[str]:
     metavar="FILE...",
     multiple=True,
     expose_value=False,
-    help="Scores to measure, one a line.\f In the order of the rows; each of several files is a system.",
+    help="Scores to measure, one per line.\f In the order of the rows; each of several files is a system.",
 )
 @click.option(
     "--qrels",
     metavar="FILE",
     default=None,
-    help="Judged documents as TREC qrels, not --data.\f 'qid iter docno label' on each line; documents with a label "
-    "below 0 are unjudged.",
+    help="Judged documents as TREC qrels, in place of --data.\f 'qid iter docno label' on each line; "
+    "documents with a label below 0 are unjudged.",
 )
 @click.option(
     "--run",
     metavar="FILE...",
     multiple=True,
     expose_value=False,
-    help="TREC run to measure.\f 'qid Q0 docno rank score tag' on each line, with --qrels, or with --data that has "
-    "document ids. The scores order it, not the ranks.",
+    help="TREC run to measure.\f 'qid Q0 docno rank score tag' on each line, with --qrels, or with "
+    "--data that has document ids. The scores decide the order, not the ranks.",
 )
 @click.option(
     "--missing",
     type=Choice(["zero", "skip"]),
     default=None,
     show_default="zero",
-    help="What a judged query that a run lacks counts.\f As if no document were found, or it is left out of the mean.",
+    help="How to score judged queries missing from the run.\f zero: as if the run had found no "
+    "document; skip: leave them out of the mean.",
 )
 @click.option(
     "--metric",
@@ -119,22 +120,23 @@ def _names(kind: type[EvalInputs | MeasureOptions | EvalOutput]) -> list[str]:
     default=[DEFAULT_METRICS],
     multiple=True,
     show_default=DEFAULT_METRICS,
-    help="Measures, with commas between them.\f Several lists are one.",
+    help="Measures, separated by commas.\f Several lists add up.",
 )
 @convention_options
 @click.option(
     "--weights",
     metavar="FILE",
     default=None,
-    help="Weights for the mean.\f One number a query, or one a row (a query takes its rows' mean).",
+    help="Weights for the mean.\f One number per query, or one per row (a query gets the mean of its rows).",
 )
 @click.option(
     "--per-query",
     metavar="FILE",
     default=None,
-    help="Write the measures of each query to FILE.\f It is tab-separated: a header, then a line a query with its id "
-    "and each value, n/a where the query is left out; of several systems with the name of the system first. Names that "
-    "end in .jsonl or .ndjson: one JSON object a line. With - they go to standard output in place of the report.",
+    help="Write the measures of each query to FILE.\f FILE is tab-separated: a header, then a line per "
+    "query with its id and each value, n/a if the query is left out; with several systems, the "
+    "name of the system comes first. If the name ends in .jsonl or .ndjson, each line is a JSON "
+    "object. With - the lines go to standard output in place of the report.",
 )
 @click.option(
     "--by",
@@ -149,20 +151,21 @@ def _names(kind: type[EvalInputs | MeasureOptions | EvalOutput]) -> list[str]:
     "--html",
     metavar="FILE",
     default=None,
-    help="Also write a page for a browser.\f It needs no other file and no network: the measures with their intervals, "
-    "NDCG@k by k, queries by value, comparisons, groups and conventions, with all numbers as JSON in it. Needs "
-    "matplotlib (pip install matplotlib). With - it goes to standard output in place of the report.",
+    help="Also write a page for a browser.\f It shows the measures with their intervals, NDCG@k by k, "
+    "queries by value, comparisons, groups and conventions, and holds all numbers as JSON; it "
+    "needs no other file and no network. Writing it needs matplotlib (pip install matplotlib). "
+    "With - it goes to standard output in place of the report.",
 )
 @click.option(
     "--train-report",
     metavar="FILE",
     default=None,
-    help="Show a training run on the page.\f The run of which lmart train --report tells: learning curves and "
-    "importance of features.",
+    help="Show a training run on the page.\f FILE is a report of lmart train --report; the page shows "
+    "its learning curves and importance of features.",
 )
 @statistics_options
 @cluster_options(
-    "Measure on the workers of a Dask cluster.\f The output has the same bytes. Workers read the files themselves; a "
+    "Measure on the workers of a Dask cluster.\f The output has the same bytes. The workers read the files; a "
     "name may be a pattern in quotes, such as 'part-*.svm'."
 )
 @data_options

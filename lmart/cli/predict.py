@@ -82,8 +82,8 @@ def _tag(context: click.Context, parameter: click.Parameter, value: str) -> str:
     metavar="FILE",
     default="-",
     show_default=True,
-    help="Where the result goes; '-': standard output.\f With --dask one file for each file of --data, such as "
-    "'scores/*.txt', in a folder that is there.",
+    help="File for the result; '-': standard output.\f With --dask one file for each file of --data, "
+    "such as 'scores/*.txt', in an existing folder.",
 )
 @click.option(
     "--format",
@@ -91,10 +91,10 @@ def _tag(context: click.Context, parameter: click.Parameter, value: str) -> str:
     type=Choice(list(RESULT_FORMATS)),
     default="scores",
     show_default=True,
-    help="How scores are written.\f "
+    help="Format of the scores.\f "
     + " ".join(f"{one.name}: {one.summary}" for one in RESULT_FORMATS.values())
-    + " A document is its id from the data, else its number in the query, from 1; "
-    "one that a query names twice is refused in trec, and warned of in tsv and jsonl.",
+    + " Documents have their ids from the data, or else their number in the query, from 1. A document that occurs "
+    "twice in a query is an error in trec, and a warning in tsv and jsonl.",
 )
 @click.option(
     "--top",
@@ -110,21 +110,22 @@ def _tag(context: click.Context, parameter: click.Parameter, value: str) -> str:
 @click.option(
     "--explain",
     is_flag=True,
-    help="Add what each feature contributes; with --format jsonl.\f Each row gets a base, the same for all rows, and "
-    "contributions by feature, those of 0 left out; together they are the score.",
+    help="Add feature contributions; with --format jsonl.\f Each row gets a base, the same for all "
+    "rows, and the contributions of features that are not 0; their sum is the score.",
 )
 @click.option(
     "--why",
     nargs=3,
     metavar="QID A B",
     default=None,
-    help="Print why document A of query QID ranks above B.\f Or below it. Instead of scores, a table of the features "
-    "that put it there. A document is its id from the data, or its number in the query, from 1.",
+    help="Print why A ranks above or below B in query QID.\f Instead of scores, lmart prints a table "
+    "of the features that decide it. A and B are ids of documents from the data, or their "
+    "numbers in the query, from 1.",
 )
 @strict_option
 @cluster_options(
-    "Score on the workers of a Dask cluster.\f They read the files of --data themselves and write one file for each, "
-    "with the same bytes."
+    "Score on the workers of a Dask cluster.\f They read the files of --data, and write one file for each, with "
+    "the same bytes."
 )
 @data_options
 @threads_option

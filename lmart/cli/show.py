@@ -76,28 +76,28 @@ class ShowRequest:
     metavar="N|all",
     default="20",
     show_default=True,
-    help="List the N most important features.\f all: every feature that is split on.",
+    help="List the N most important features.\f all: every feature that a tree splits on.",
 )
 @click.option(
     "--tree",
     type=Whole(min=1),
     metavar="N",
     default=None,
-    help="Show tree N of the model as nested conditions.\f Trees are numbered from 1, as in --report and in messages.",
+    help="Show tree N of the model as nested conditions.\f Numbers start from 1, as in --report and in messages.",
 )
 @click.option(
     "--data",
     metavar="FILE",
     default=None,
-    help="List mean contributions (SHAP) in the rows of FILE.\f The mean absolute contribution of each feature. Rows "
-    "are read block by block.",
+    help="List mean contributions (SHAP) for the rows of FILE.\f These are means of absolute values. "
+    "lmart reads rows block by block.",
 )
 @click.option(
     "--tsv",
     "as_tsv",
     is_flag=True,
-    help="Print a tab-separated table with every digit.\f Of a model, the importance of all features; of a report, the "
-    "measures of each round.",
+    help="Print a tab-separated table with every digit.\f For a model, the importance of all features; "
+    "for a report, the measures of each round.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object with every digit.")
 @strict_option

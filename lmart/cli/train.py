@@ -64,7 +64,8 @@ Examples:
     "--valid",
     metavar="FILE...",
     multiple=True,
-    help="Judged documents to measure after each tree.\f Each file is a set of its own, the first one decides.",
+    help="Judged documents to measure after each tree.\f Each file is a separate set; the first "
+    "decides on early stopping.",
 )
 @click.option(
     "-o",
@@ -73,13 +74,13 @@ Examples:
     metavar="MODEL",
     default="model.json",
     show_default=True,
-    help="Where the model is written.",
+    help="File for the model.",
 )
 @click.option(
     "--continue-from",
     metavar="MODEL",
-    help="Go on boosting from a model.\f It may be of lmart or any other format that lmart convert reads: the new "
-    "model has its trees and then the new ones, which --trees counts.",
+    help="Continue boosting from a model.\f The model may have any format that lmart convert reads. "
+    "The new model has its trees, followed by the new trees, which --trees counts.",
 )
 @settings_file_option
 @setting_options
@@ -87,18 +88,19 @@ Examples:
 @click.option(
     "--strict",
     is_flag=True,
-    help="Refuse files whose columns or features differ.\f These are tables of --data that lack a column of the "
-    "others, and --valid files whose features are not those of --data.",
+    help="Refuse files whose columns or features differ.\f It refuses tables of --data that lack a "
+    "column of the others, and --valid files whose features differ from those of --data.",
 )
 @click.option(
     "--report",
     metavar="FILE",
-    help="Write the run as JSON.\f It has settings, measures of every round, warnings, seconds; see lmart-report(5).",
+    help="Write a report of the run as JSON.\f The report has settings, measures of every round, "
+    "warnings and seconds; see lmart-report(5).",
 )
 @selection_options
 @cluster_options(
-    "Train on the workers of a Dask cluster.\f The model has the same bytes. Workers read the files themselves, each "
-    "some adjacent ones; a name may be a pattern in quotes, such as 'part-*.svm'."
+    "Train on the workers of a Dask cluster.\f The model has the same bytes. Each worker reads some adjacent "
+    "files; a name may be a pattern in quotes, such as 'part-*.svm'."
 )
 @data_options
 @threads_option

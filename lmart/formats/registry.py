@@ -176,7 +176,7 @@ _MODELS: tuple[Format[ModelReader, ModelWriter], ...] = (
 )
 
 _RESULTS: tuple[Format[None, ResultWriter], ...] = (
-    Format("scores", "result", writer=Lazy("results.predictions", "ScoresWriter"), summary="one number a row."),
+    Format("scores", "result", writer=Lazy("results.predictions", "ScoresWriter"), summary="one number per row."),
     Format(
         "tsv",
         "result",
@@ -197,7 +197,7 @@ _RESULTS: tuple[Format[None, ResultWriter], ...] = (
         "jsonl",
         "result",
         writer=Lazy("results.json_lines", "JsonLinesWriter"),
-        summary="one JSON object a row.",
+        summary="one JSON object per row.",
         takes=("top", "explain"),
         is_named=True,
     ),

@@ -452,7 +452,7 @@ class TestProgress:
     @pytest.mark.parametrize("name", COMMANDS)
     def test_every_command_says_what_quiet_means(self, name: str) -> None:
         said = " ".join(run(name, "--help").stdout.split())
-        assert "Say nothing but warnings and errors; twice (-qq): errors." in said
+        assert "Hide notices and progress; -qq hides warnings too." in said
 
     def test_plain_lines_grow_rare(self) -> None:
         lines: list[str] = []

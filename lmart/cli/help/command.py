@@ -32,7 +32,7 @@ def help_options() -> list[click.Option]:
     """Return the options -h and --help, in place of Click's one."""
     shared: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False}
     return [
-        click.Option(["-h"], callback=_screen, help="Show the options that are needed most, on one screen.", **shared),
+        click.Option(["-h"], callback=_screen, help="Show the most important options, on one screen.", **shared),
         click.Option(["--help"], callback=_full, help="Show all options.", **shared),
     ]
 

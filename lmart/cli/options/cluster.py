@@ -87,8 +87,8 @@ def cluster_options(does: str) -> Callable[[Callable[..., object]], Callable[...
             "--dask",
             type=AddressType(),
             metavar="ADDRESS",
-            help=f"{does} ADDRESS is tcp://HOST:PORT or tls://HOST:PORT of its scheduler, or local:N for N processes "
-            "of this machine.",
+            help=f"{does} ADDRESS is tcp://HOST:PORT or tls://HOST:PORT of the scheduler, or local:N for N processes "
+            "on this machine. See lmart-cluster(7).",
         ),
         click.option(
             "--dask-security",

@@ -35,7 +35,8 @@ def threads_option(function: F) -> F:
         metavar="N",
         default=None,
         show_default="all there are",
-        help="Threads to use.\f All processors this process may use, unless given. The result never depends on it.",
+        help="Number of threads.\f By default lmart uses all processors that it may use. The result never "
+        "depends on it.",
     )(function)
 
 
@@ -44,7 +45,7 @@ def quiet_option(function: F) -> F:
 
     function : the command
     """
-    what = "Say nothing but warnings and errors; twice (-qq): errors."
+    what = "Hide notices and progress; -qq hides warnings too."
     return click.option("-q", "--quiet", count=True, help=what)(function)
 
 
@@ -56,8 +57,8 @@ def strict_option(function: F) -> F:
     return click.option(
         "--strict",
         is_flag=True,
-        help="Refuse data whose features are not those of the model.\f It has features that the model does not have, "
-        "or is a table that lacks a column of the model.",
+        help="Refuse data whose features differ from the model's.\f It refuses data with features that the "
+        "model does not have, and tables that lack a column of the model.",
     )(function)
 
 

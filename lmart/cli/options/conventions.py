@@ -37,9 +37,8 @@ _OPTIONS = (
         type=Choice(tuple(PRESETS)),
         metavar="TOOL",
         default=None,
-        help="Take on the conventions of another tool.\f "
-        "The same scores then get its numbers; the options below change "
-        f"single ones. The tools are {', '.join(PRESETS)}; see lmart-measures(7).",
+        help="Follow the conventions of another tool.\f The same scores then get its numbers; the options "
+        f"below change single conventions. The tools are {', '.join(PRESETS)}; see lmart-measures(7).",
     ),
     click.option(
         "--gain",
@@ -64,55 +63,52 @@ _OPTIONS = (
         type=Real(min=0, max=LARGEST_LEVEL, min_open=True),
         default=None,
         show_default="any above 0",
-        help="Least label of a relevant document.\f "
-        "In binary measures that have no rel= of their own, as in p@5(rel=2).",
+        help="Least label of a relevant document.\f It applies to binary measures without a rel= of their "
+        "own, as in p@5(rel=2).",
     ),
     click.option(
         "--empty",
         type=_words("empty"),
         show_default=_default("empty"),
-        help=f"What a query without a relevant document counts.\f "
-        f"In all measures but {WITHOUT_EMPTY}; skip leaves it out "
-        "of the mean.",
+        help=f"Value of a query without a relevant document.\f In all measures except {WITHOUT_EMPTY}; skip "
+        "leaves the query out of the mean.",
     ),
     click.option(
         "--ties",
         type=_words("ties"),
         metavar="ORDER",
         show_default=_default("ties"),
-        help="Order of equal scores: input, reverse, docid or average.\f That of the data, its reverse, by document id "
-        "from the last to the first, or the mean over all their orders, computed exactly.",
+        help="Order of equal scores: input, reverse, docid or average.\f input: the order of the data. "
+        "reverse: its reverse. docid: by document id, the last first. average: the mean over all "
+        "orders, computed exactly.",
     ),
     click.option(
         "--short",
         type=_words("short"),
         show_default=_default("short"),
-        help="What ndcg@k is of a shorter query.\f "
-        "Of one with fewer than k documents: that of the whole query, or 0, as "
-        "in LETOR.",
+        help="ndcg@k of queries with fewer than k documents.\f whole: the value for the whole query; zero: "
+        "0, as in LETOR.",
     ),
     click.option(
         "--p-divisor",
         type=_words("p_divisor"),
         show_default=_default("p_divisor"),
-        help="What p@k is divided by in a shorter query.\f In one with fewer than k documents: k, or their number "
-        "(length).",
+        help="Divisor of p@k in queries shorter than k.\f k, or their number of documents (length).",
     ),
     click.option(
         "--map-divisor",
         type=_words("map_divisor"),
         metavar="DIVISOR",
         show_default=_default("map_divisor"),
-        help="What map@k is divided by: relevant, k or length.\f "
-        "The relevant documents of the query, at most k of them, "
-        "or at most as many as are looked at (length).",
+        help="Divisor of map@k: relevant, k or length.\f relevant: the number of relevant documents of the "
+        "query; k: at most k; length: at most the number of ranks that count.",
     ),
     click.option(
         "--precision",
         type=_words("precision"),
         show_default=_default("precision"),
-        help="Bits in which scores are compared.\f They are as they are, in 64 bits, or rounded to 32 bits (single), "
-        "which makes some of them equal.",
+        help="Precision for the comparison of scores.\f double: 64 bits; single: rounded to 32 bits, which "
+        "makes some scores equal.",
     ),
 )
 

@@ -39,14 +39,14 @@ _OPTIONS = (
     click.option(
         "--group-by-qid",
         is_flag=True,
-        help="Collect the rows of a query that comes back.\f Without, such data is refused.",
+        help="Group the rows of a query even if not adjacent.\f Without this option, such data is an error.",
     ),
     click.option(
         "--duplicates",
         type=Choice(["error", "last"]),
         default="error",
         show_default=True,
-        help="What an index twice in a row is: an error, or the last.",
+        help="If a row names an index twice: error, or last value.",
     ),
     click.option(
         "--max-errors",
@@ -54,16 +54,16 @@ _OPTIONS = (
         metavar="N",
         default=10,
         show_default=True,
-        help="Most faults of the data to list.",
+        help="Maximum number of faults of the data to list.",
     ),
     click.option(
-        "--allow-inf", is_flag=True, help="Take infinite values as they are.\f Without, such data is refused."
+        "--allow-inf", is_flag=True, help="Accept infinite values.\f Without this option, such data is an error."
     ),
     click.option(
         "--query-sizes",
         metavar="FILE",
         default=None,
-        help="Rows of each query, for data without query ids.\f One number a line, in the order of the rows.",
+        help="Rows of each query, for data without query ids.\f One number per line, in the order of the rows.",
     ),
     click.option(
         "--label-column",
@@ -91,8 +91,8 @@ _OPTIONS = (
         metavar="NAMES",
         multiple=True,
         callback=_columns,
-        help="Columns to leave out; in LETOR text, indices.\f A name may stand in double quotes, "
-        "as in CSV: '\"a,b\",c'; '\"\"' is the column without a name.",
+        help="Columns to leave out; in LETOR text, indices.\f A name may be in double quotes, as in CSV: "
+        "'\"a,b\",c'; '\"\"' is the column without a name.",
     ),
 )
 

@@ -28,44 +28,45 @@ _OPTIONS = (
     click.option(
         "--weights",
         metavar="FILE",
-        help="Weights of queries, or of rows.\f One a line, for each query or for each row; their number decides "
-        "which. They count in training and in every measure of --data that is printed: of training, of --folds and of "
-        "--tune.",
+        help="Weights of queries, or of rows.\f One per line, for each query or for each row; their count "
+        "decides between the two. They apply to training and to every printed measure of --data: of "
+        "training, of --folds and of --tune.",
     ),
     click.option(
         "--valid-weights",
         metavar="FILE...",
         multiple=True,
-        help="Weights for the measures of --valid, a FILE each.\f In the order of the --valid files. Without, their "
-        "queries all count the same.",
+        help="Weights for the measures of --valid, one FILE each.\f In the order of the --valid files. "
+        "Without it, all their queries count the same.",
     ),
     click.option(
         "--valid-query-sizes",
         metavar="FILE...",
         multiple=True,
-        help="Like --query-sizes, for the --valid files, a FILE each.\f In the order of the --valid files.",
+        help="Like --query-sizes, for --valid, one FILE each.\f In the order of the --valid files.",
     ),
     click.option(
         "--init-scores",
         metavar="FILE",
-        help="Start from these scores instead of 0.\f One number a row of --data, a line each. They are not in the "
-        "model: what lmart predict gives is to be added to the same scores of new documents. With --early-stop and "
-        "--folds the model holds no tree when no round is better than these scores alone. To go on from a model "
-        "use --continue-from; with its scores here, give another --seed, as what is drawn by chance begins anew.",
+        help="Start from these scores instead of 0.\f One number per line, for each row of --data. They "
+        "are not in the model: add the predictions to the initial scores of new documents yourself. "
+        "With --early-stop and --folds the model has no tree if no round is better than these scores "
+        "alone. To continue from a model, use --continue-from; if you start from its scores here, "
+        "give another --seed, because the random numbers start anew.",
     ),
     click.option(
         "--valid-init-scores",
         metavar="FILE...",
         multiple=True,
-        help="Like --init-scores, for the --valid files, a FILE each.\f In the order of the --valid files.",
+        help="Like --init-scores, for --valid, one FILE each.\f In the order of the --valid files.",
     ),
     click.option(
         "--positions",
         metavar="FILE",
-        help="Where each row was shown when clicked or not.\f Any word, one a row of --data, a line each. What "
-        "positions add to clicks is then learned together with the model but kept out of it; --report lists it (of "
-        "several rankers the first one's). With "
-        f"--objective {' or '.join(WITH_POSITIONS)}, which auto takes then.",
+        help="Position of each row when users saw it.\f Any word, one per line, for each row of --data. lmart then "
+        "learns the effect of positions on clicks together with the model, but keeps it out of the model; --report "
+        "lists it (for several rankers, that of the first). Only with "
+        f"--objective {' or '.join(WITH_POSITIONS)}, which auto then chooses.",
     ),
 )
 

@@ -27,35 +27,36 @@ _OPTIONS = (
         "--folds",
         type=Whole(min=2),
         metavar="K",
-        help="Cross-validate first, to choose the number of trees.\f Split the queries into K folds, train K models "
-        "that each leave one fold out, and measure each on the queries it did not see. The model is then trained on "
-        "all data with the number of trees that has the best mean measure over the folds.",
+        help="Cross-validate first, to choose the number of trees.\f lmart splits the queries into K "
+        "folds, trains K models that each leave one fold out, and measures each on the queries that "
+        "it did not see. Then it trains the model on all data, with the number of trees that has the "
+        "best mean measure over the folds.",
     ),
     click.option(
         "--oof",
         metavar="FILE",
-        help="Write the scores that --folds gives each row.\f Each is by the model that did not see its query; one "
-        "number a row, in input order.",
+        help="Write the out-of-fold scores of --folds to FILE.\f Each comes from the model that did not "
+        "see the query; one number per row, in input order.",
     ),
     click.option(
         "--tune",
         type=Real(min=0, min_open=True),
         metavar="MINUTES",
-        help="Search for settings first, for so long.\f They are measured by --folds, or by the first --valid file. "
-        "Settings given on the command line stay as they are; --trees is the most that a trial may grow.",
+        help="Search for good settings first, for this long.\f --folds or the first --valid file measures "
+        "them. Settings on the command line stay as they are; --trees limits the trees of each trial.",
     ),
     click.option(
         "--tune-trials",
         type=Whole(min=1),
         metavar="N",
-        help="Search for settings until N were tried.\f The result then does not depend on time. With --tune: "
-        "whichever comes first.",
+        help="Search for good settings with N trials.\f The result then does not depend on time. With "
+        "--tune, the first limit that is reached ends the search.",
     ),
     click.option(
         "--tune-file",
         metavar="FILE",
-        help="Keep what was tried in FILE, and go on from there.\f It is kept from trial to trial; the same command "
-        "goes on.",
+        help="Keep the trials in FILE, and resume from it.\f lmart writes FILE after each trial; the same "
+        "command resumes the search.",
     ),
 )
 

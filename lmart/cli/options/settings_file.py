@@ -30,10 +30,11 @@ def settings_file_option(function: Any) -> Any:
         metavar="FILE",
         is_eager=True,
         callback=_take,
-        help="Take settings from FILE, such as a model or a report.\f Or a --tune-file, what --tune printed, another "
-        'command line `lmart train ...`, or JSON such as {"trees": 300, "leaves": 15}. Of a command line only the '
-        "settings are taken, and a notice names its other options. Options on the command line win. With the "
-        "settings of a model or report, and the same data, the new model has the same bytes.",
+        help="Take settings from FILE, such as a model or a report.\f FILE may also be a --tune-file, the "
+        'output of --tune, another command line `lmart train ...`, or JSON such as {"trees": 300, '
+        '"leaves": 15}. From a command line lmart takes only the settings, and a notice names its '
+        "other options. Options on the command line override FILE. With the settings of a model or "
+        "report, and the same data, the new model has the same bytes.",
     )(function)
 
 

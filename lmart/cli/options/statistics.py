@@ -71,16 +71,16 @@ statistics_options = packed(
             "--compare/--no-compare",
             default=True,
             show_default=True,
-            help="Compare the systems with the first.\f The others, query by query, in each measure.",
+            help="Compare all other systems with the first.\f Query by query, in each measure.",
         ),
-        click.option("--all-pairs", is_flag=True, help="Compare each system with each one before it."),
+        click.option("--all-pairs", is_flag=True, help="Compare every pair of systems."),
         click.option(
             "--level",
             type=Real(0.5, 0.9999),
             metavar="R",
             default=DEFAULT_LEVEL,
             show_default=True,
-            help="Probability that an interval holds the mean.\f Or the difference of means.",
+            help="Confidence level of the intervals.",
         ),
         click.option(
             "--resamples",
@@ -88,8 +88,8 @@ statistics_options = packed(
             metavar="N|auto",
             default="auto",
             show_default=True,
-            help="Bootstrap resamples for intervals.\f Of the queries.  auto: "
-            f"{MOST_RESAMPLES}, of more than 50,000 queries fewer, but {LEAST_RESAMPLES} at least.",
+            help="Number of bootstrap resamples for intervals.\f auto: "
+            f"{MOST_RESAMPLES}, or fewer for more than 50,000 queries, but at least {LEAST_RESAMPLES}.",
         ),
         click.option(
             "--flips",
@@ -97,8 +97,8 @@ statistics_options = packed(
             metavar="N",
             default=DEFAULT_FLIPS,
             show_default=True,
-            help="Choices of signs that a randomization test tries.\f Where at most "
-            f"{EXACT_UP_TO} queries differ it tries all.",
+            help="Random sign flips in the randomization test.\f If at most "
+            f"{EXACT_UP_TO} queries differ, it tries all choices of signs.",
         ),
         click.option(
             "--seed",
@@ -106,7 +106,7 @@ statistics_options = packed(
             metavar="N",
             default=0,
             show_default=True,
-            help="Seed of resamples and choices of signs.",
+            help="Seed of resamples and sign flips.",
         ),
     ],
 )
