@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from enum import IntEnum
 from importlib import import_module
 from types import FrameType
@@ -13,6 +15,7 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 PACKAGE = os.path.dirname(__file__) + os.sep
+_OPTION = re.compile(r"(?<!\S)(\(?)--([a-z0-9-]+)")
 
 
 class ExitStatus(IntEnum):
@@ -94,13 +97,18 @@ def needs_package(purpose: str, package: str) -> str:
     return f"{purpose} needs the package {package}: pip install {package}"
 
 
+def _with_arguments(text: str) -> str:
+    """Return a text with options named as the arguments of Python are, such as min_docs for --min-docs."""
+    return _OPTION.sub(lambda found: found[1] + found[2].replace("-", "_"), text)
+
+
 def warn(text: str) -> None:
-    """Give a Python program a UserWarning, at the line of it that called lmart."""
+    """Give a Python program a UserWarning, at the line of it that called lmart; options are named as arguments."""
     level = 1
     caller: FrameType | None = sys._getframe()
     while caller is not None and caller.f_code.co_filename.startswith(PACKAGE):
         level, caller = level + 1, caller.f_back
-    warnings.warn(text, UserWarning, stacklevel=level)
+    warnings.warn(_with_arguments(text), UserWarning, stacklevel=level)
 
 
 class LmartError(Exception):
@@ -162,6 +170,18 @@ class SettingsError(LmartError):
     """A setting is outside its range; found before any data is read."""
 
     status = ExitStatus.USAGE
+
+
+@contextmanager
+def naming_arguments() -> Iterator[None]:
+    """Let refusals name options as the arguments of Python are named."""
+    try:
+        yield
+    except LmartError as refusal:
+        for one in (refusal, *(refusal.more if isinstance(refusal, DataError) else ())):
+            one.message = _with_arguments(one.message)
+            one.args = (str(one),)
+        raise
 
 
 def load_package(name: str, purpose: str, error: type[LmartError], path: str | None = None) -> Any:

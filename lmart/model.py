@@ -13,7 +13,7 @@ import numpy as np
 from lmart.array_types import Float64Array, Int32Array, Int64Array
 from lmart.data.dataset import Rows, pieces
 from lmart.data.python_dataset import Dataset, unbinned, validation_metadata
-from lmart.errors import ArrayError, ModelError, SettingsError, counted, either, quote, warn
+from lmart.errors import ArrayError, ModelError, SettingsError, counted, either, naming_arguments, quote, warn
 from lmart.foreign_names import perhaps, with_hints
 from lmart.formats.documents.reading import for_models, open_rows
 from lmart.formats.documents.row_blocks import RowBlock, RowReader
@@ -328,7 +328,7 @@ class Model:
         """Score and measure documents, whose features are rows."""
         judged, weights = unbinned(data, "X", True), validation_metadata(data).weights
         models = {"the model": self.ensemble}
-        with safe_interrupts(), WorkerPool(threads_to_use(threads)) as pool:
+        with naming_arguments(), safe_interrupts(), WorkerPool(threads_to_use(threads)) as pool:
             measurement = Measurement.over(measures, judged.labels, judged.input_rows, models, pool, weights, warn)
             evaluator = measurement.evaluator(Judgments(judged.labels, judged.query_offsets))
             queries = evaluator.measure(self._scorer.score_pieces(rows, column_map, pool))
@@ -357,7 +357,12 @@ class Model:
         options = for_models(options, [self.ensemble])
         parts = [np.zeros(0)]
         name = os.fsdecode(path)
-        with safe_interrupts(), WorkerPool(threads_to_use(threads)) as pool, open_rows(name, options, pool) as reader:
+        with (
+            naming_arguments(),
+            safe_interrupts(),
+            WorkerPool(threads_to_use(threads)) as pool,
+            open_rows(name, options, pool) as reader,
+        ):
             matcher = FeatureMatcher(self.ensemble)
             parts += [scores for _, scores in score_stream(self._scorer, matcher, reader, pool, strict)]
         for text in matcher.warnings(name):

@@ -460,7 +460,7 @@ def test_labels_that_are_no_grades_are_warned_of() -> None:
             options: dict[str, Any] = {"objective": objective, "metric": metric, "gain": gain}
             model = lmart.train(rows, labels, qid, trees=1, rankers=1, min_docs=1, **options)
             model.evaluate(rows, labels, qid, metric=metric)
-        found = [str(one.message) for one in told if "give --gain linear" in str(one.message)]
+        found = [str(one.message) for one in told if "give gain linear" in str(one.message)]
         assert len(found) == 2 * warned, (largest, gain, metric)
         assert all(one.startswith(f"labels go up to {largest}, and with the gain exp2 each level") for one in found)
 

@@ -8,7 +8,7 @@ from operator import index
 from typing import Any, TypedDict, Unpack
 
 from lmart.data.python_dataset import Dataset, dataset_of
-from lmart.errors import warn
+from lmart.errors import naming_arguments, warn
 from lmart.foreign_names import perhaps
 from lmart.formats.documents.reading import read_dataset
 from lmart.formats.read_options import ReadOptions
@@ -69,7 +69,7 @@ def read(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], **opti
     paths = [path] if isinstance(path, str | os.PathLike) or not isinstance(path, Iterable) else list(path)
     if not paths:
         raise ValueError("path is an empty list; give one file or more")
-    with safe_interrupts(), WorkerPool(threads) as pool:
+    with naming_arguments(), safe_interrupts(), WorkerPool(threads) as pool:
         judged = read_dataset([os.fspath(one) for one in paths], read_options, pool)
     for text in told:
         warn(text)

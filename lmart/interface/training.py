@@ -16,7 +16,7 @@ from lmart.binning.validation_set import code_dataset
 from lmart.data.dataset import Unbinned
 from lmart.data.from_python import refuse_path
 from lmart.data.python_dataset import Dataset, training_metadata, unbinned, validation_metadata
-from lmart.errors import ArrayError, DataError, input_name, warn
+from lmart.errors import ArrayError, DataError, input_name, naming_arguments, warn
 from lmart.interface.arguments import Run, TrainArguments, check_together, of_one_ranker, run_of, settings_of
 from lmart.interrupts import safe_interrupts
 from lmart.model import Model, load
@@ -79,7 +79,7 @@ def train(
     if previous is not None:
         chosen = of_one_ranker(chosen, training_metadata(train_set).positions is not None)
     messages = check_together(chosen, names, bool(sets), training_metadata(train_set).positions is not None)
-    with safe_interrupts(), WorkerPool(threads_to_use(run.threads)) as pool:
+    with naming_arguments(), safe_interrupts(), WorkerPool(threads_to_use(run.threads)) as pool:
         if previous is not None:
             prepared = prepare(*previous, chosen, "absent" in names)
             messages += prepared.warnings

@@ -409,7 +409,7 @@ def test_warnings_name_the_line_that_called() -> None:
         "score will be 0"
     ]
     assert told[0].filename == __file__
-    with pytest.warns(UserWarning, match="--truncation has no effect on --objective xendcg"):
+    with pytest.warns(UserWarning, match="^truncation has no effect on objective xendcg"):
         lmart.train(*SMALL, trees=1, min_docs=1, objective="xendcg", truncation=5)
 
 
@@ -489,12 +489,27 @@ def test_what_a_model_to_go_on_from_refuses() -> None:
         ({"rankers": 2}, "continue_from adds the trees of one ranker"),
         ({"objective": "lambdamart+xendcg"}, "continue_from adds the trees of one ranker"),
         ({"positions": [0] * len(Y)}, "positions do not go with continue_from"),
-        ({"absent": "missing"}, "--absent missing does not go with a model that says 'zero'"),
+        ({"absent": "missing"}, "absent missing does not go with a model that says 'zero'"),
     ):
         settings: Any = given
         with pytest.raises(SettingsError, match=message.replace("+", r"\+")):
             lmart.train(DATA, trees=2, continue_from=first, **settings)
     with pytest.raises(ArrayError, match="continue_from is a int"):
         lmart.train(DATA, trees=2, continue_from=3)
-    with pytest.warns(UserWarning, match="--monotone holds for the new trees only"):
+    with pytest.warns(UserWarning, match="^monotone holds for the new trees only"):
         lmart.train(DATA, trees=2, continue_from=first, monotone={1: 1})
+
+
+def test_refusals_and_warnings_name_arguments_not_options(tmp_path: Path) -> None:
+    named, others = (lmart.Dataset(*SMALL, feature_names=names) for names in (["a", "b"], ["a", "c"]))
+    with pytest.raises(DataError, match=r"do without strict$") as caught:
+        lmart.train(named, valid=others, strict=True)
+    assert caught.value.args == (str(caught.value),)
+    with pytest.warns(UserWarning, match=r"document \(min_docs\) and a hessian of 0.001 \(min_hessian\)"):
+        model = lmart.train([[1.0], [2.0]], [1, 0], [1, 1], trees=2000, rankers=1, min_docs=1)
+    (tmp_path / "d.svm").write_text("1 qid:1 1:inf 5:1\n1 qid:2 1:inf\n0 qid:1 1:-inf\n")
+    with pytest.raises(DataError, match=r"1:inf'; use allow_inf to take it$"):
+        lmart.read(tmp_path / "d.svm")
+    (tmp_path / "t.svm").write_text("1:1 2:3\n")
+    with pytest.raises(DataError, match=r"do without strict$"):
+        model.predict_letor(tmp_path / "t.svm", strict=True)

@@ -127,7 +127,7 @@ def _special_columns(
     def require_one(found: list[str], what: str, option: str) -> list[str]:
         """Return the columns found, at most one."""
         if len(found) > 1:
-            raise refusal(f"two columns could be {what}, {listed(found)}; choose one with {option}")
+            raise refusal(f"several columns could be {what}, {listed(found)}; choose one with {option}")
         return found
 
     def require(found: list[str], what: str, usual: Sequence[str], option: str) -> None:

@@ -27,7 +27,7 @@ class Document:
     def __init__(self, document: object, path: str) -> None:
         self.path = path
         if not isinstance(document, dict) or not isinstance(document.get("learner"), dict):
-            raise ModelError("this is JSON without 'learner', so no model that XGBoost saved", path)
+            raise ModelError("this is JSON without an object 'learner', so no model that XGBoost saved", path)
         self.learner = document["learner"]
         version = document.get("version")
         listed = version if isinstance(version, (list, np.ndarray)) else []

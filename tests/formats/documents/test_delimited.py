@@ -118,7 +118,7 @@ def test_numbered_columns_are_the_indices() -> None:
         (
             b"label,rel,qid\n1,1,1\n",
             1,
-            "two columns could be the label, 'label', 'rel'; choose one with --label-column",
+            "several columns could be the label, 'label', 'rel'; choose one with --label-column",
         ),
         (b",label,qid,x\n0,1,a,1\n", 1, "column 1 of the header has no name"),
         (b"label,qid,x,x\n1,a,1,2\n", 1, "two columns are named 'x'"),

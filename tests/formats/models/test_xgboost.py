@@ -281,7 +281,8 @@ def test_refused_models() -> None:
     assert "not one number" in words(document(tree(), parameters={"base_score": "[1.0,2.0]"}))
     assert "'binary:logistic'" in words(document(tree(), objective={"name": "binary:logistic"}))
     assert "has no tree" in words(document())
-    assert "without 'learner'" in words({"a": 1})
+    assert "without an object 'learner'" in words({"a": 1})
+    assert "without an object 'learner'" in words({"learner": 1})
     assert "feature_names" in words(document(tree(), feature_names=["a"]))
     several = document(tree(), tree())
     several["learner"]["gradient_booster"]["model"]["tree_info"] = [0, 1]
