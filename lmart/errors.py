@@ -89,11 +89,7 @@ def first_repeated(values: Iterable[T]) -> T | None:
 
 
 def needs_package(purpose: str, package: str) -> str:
-    """Return what to say where a package is not installed.
-
-    purpose : what it is for
-    package : its name, which is what to install
-    """
+    """Return what to say where a package is not installed."""
     return f"{purpose} needs the package {package}: pip install {package}"
 
 
@@ -185,13 +181,7 @@ def naming_arguments() -> Iterator[None]:
 
 
 def load_package(name: str, purpose: str, error: type[LmartError], path: str | None = None) -> Any:
-    """Return a package that lmart can do without; `error` says what to install when it is not there.
-
-    name    : of the package
-    purpose : what it is for
-    error   : raised when it is not installed
-    path    : the file that needs it
-    """
+    """Return a package that lmart can do without; `error` says what to install when it is not there."""
     try:
         return import_module(name)
     except ModuleNotFoundError:

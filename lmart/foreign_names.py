@@ -279,11 +279,7 @@ def _folded(name: str) -> str:
 
 
 def rows_of(kind: str, word: str) -> list[str]:
-    """Return our names that a name of another tool stands for, whether they are known where it was written or not.
-
-    kind : one of NAMES
-    word : as it was written
-    """
+    """Return our names that a name of another tool stands for, whether they are known where it was written or not."""
     name = _folded(word)
     return [ours for ours, names in NAMES.get(kind, {}).items() if name == _folded(ours) or name in names.split()]
 
@@ -364,10 +360,7 @@ def measure_for(foreign: str, before: str | None = None) -> str | None:
 
 
 def with_hints(kind: T) -> T:
-    """Let the public methods of a class refuse unknown keywords with a hint; for use as a decorator.
-
-    kind : the class
-    """
+    """Let the public methods of a class refuse unknown keywords with a hint; for use as a decorator."""
     for name, one in list(vars(kind).items()):
         if isinstance(one, FunctionType) and (name == "__init__" or not name.startswith("_")):
             setattr(kind, name, _with_hints(kind, one))

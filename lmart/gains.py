@@ -65,10 +65,7 @@ class Gain:
 
     @classmethod
     def of_table(cls, table: Sequence[float]) -> Gain:
-        """Return the gain with these entries, by label from 0 up; SettingsError when they are no gains.
-
-        table : the gains
-        """
+        """Return the gain with these entries, by label from 0 up; SettingsError when they are no gains."""
         if len(table) < 2:
             raise SettingsError(
                 f"the gain table has {counted(len(table), 'entry', 'entries')}; give one for each label from 0 up"
@@ -106,10 +103,7 @@ class Gain:
             )
 
     def remark(self, largest_label: float) -> str | None:
-        """Return a warning when labels are so large that only the largest count; None when they are not.
-
-        largest_label : of all data
-        """
+        """Return a warning when labels are so large that only the largest count; None when they are not."""
         if self.kind != "exp2" or largest_label < LARGE_LABEL:
             return None
         what = f"labels go up to {_shortest(float(largest_label))}, and with the gain exp2 each level counts twice"

@@ -17,7 +17,6 @@ LATER = 0.01  # seconds
 def must_wait(frame: FrameType | None) -> bool:
     """Return whether an interrupt must not raise here: the rest would be left half done, and crash or mislead.
 
-    frame : where the interrupt has come
     So it is while machine code is loaded, and while another package is imported: its C code may not expect an
     exception, and what it makes of it looks like a damaged installation.
     """

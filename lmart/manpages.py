@@ -30,10 +30,7 @@ _TITLE = re.compile(r'^(\.TH \S+ \d "" )"[^"]*"', re.MULTILINE)
 
 
 def pages(folder: Path) -> dict[str, str]:
-    """Return file name -> text of every page in a folder, its generated parts made anew.
-
-    folder : of the pages
-    """
+    """Return file name -> text of every page in a folder, its generated parts made anew."""
     context = click.Context(program, info_name=program.name, **program.context_settings)
     shared = _files_and_environment((folder / "lmart.1").read_text("ascii"))
     made = {}

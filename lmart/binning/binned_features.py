@@ -83,12 +83,7 @@ def row_arrays(rows: SparseRows) -> SharedColumnRows:
 
 
 def code_features(dataset: Unbinned, edges: BinEdges, pool: WorkerPool) -> UInt8Array:
-    """Return the bins of all documents of the training set, uint8[m, n], one feature after the other.
-
-    dataset : the training set
-    edges   : BinEdges of m features
-    pool    : the workers
-    """
+    """Return the bins of all documents of the training set, uint8[m, n], one feature after the other."""
     rows, n = dataset.features, len(dataset.labels)
     bins = np.empty((edges.n_features, n), np.uint8)
     coder = Coder(edges, np.arange(len(dataset.feature_ids), dtype=np.int32), pool)
@@ -159,12 +154,7 @@ def lay_out(
 
 
 def bin_features(dataset: Unbinned, edges: BinEdges, pool: WorkerPool) -> BinnedFeatures:
-    """Return the training set in bins, laid out for growing trees.
-
-    dataset : the training set
-    edges   : its bins
-    pool    : the workers
-    """
+    """Return the training set in bins, laid out for growing trees."""
     return lay_out(edges, code_features(dataset, edges, pool), pool)
 
 

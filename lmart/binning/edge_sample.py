@@ -41,8 +41,6 @@ class _ChosenRows(NamedTuple):
 def least_halvings(n_rows: int) -> int:
     """Return a number of halvings that is practically certain to happen.
 
-    n_rows : rows that it is drawn from
-
     Each halving keeps a row with probability 1/2: more than 12 standard deviations above the limit is too many rows.
     """
     halvings = 0
@@ -84,17 +82,11 @@ class RowSample:
         return self._halvings
 
     def move(self, first_row: int) -> None:
-        """Add to the number of each row, of a sample that has every row.
-
-        first_row : what the first of them is to be
-        """
+        """Add to the number of each row, of a sample that has every row."""
         self._row_numbers.view[:] += first_row
 
     def halve_to(self, halvings: int) -> None:
-        """Drop rows until the sample was halved so often.
-
-        halvings : as another sample of the same seed was
-        """
+        """Drop rows until the sample was halved so often."""
         while self._halvings < halvings:
             self._halve()
 
@@ -111,12 +103,7 @@ class RowSample:
                 array.expect(int(len(array) * share * 1.1) + 1000)
 
     def add(self, blocks: Sequence[SparseRows], first_row: int, pool: WorkerPool) -> None:
-        """Add the rows of adjacent blocks.
-
-        blocks    : adjacent blocks of rows
-        first_row : number of their first row
-        pool      : the workers
-        """
+        """Add the rows of adjacent blocks."""
         chosen = self._choose(blocks, first_row, pool)
         first_column, first_cell = len(self._columns), len(self._values)
         n_rows = sum(picked.n_rows for picked in chosen)
@@ -179,12 +166,7 @@ class ColumnCounts:
         self._of_workers: list[Int64Array] = []
 
     def add(self, blocks: Sequence[SparseRows], n_columns: int, pool: WorkerPool) -> None:
-        """Count the cells of further rows.
-
-        blocks    : the rows
-        n_columns : number of columns known by now
-        pool      : the workers
-        """
+        """Count the cells of further rows."""
         workers = self._of_workers
         workers += [np.zeros((3, 0), np.int64) for _ in range(pool.threads - len(workers))]
         for i, counts in enumerate(workers):

@@ -62,11 +62,7 @@ class BinEdges:
         return int(self.bin_offsets[-1])
 
     def threshold(self, feature: int, split_bin: int) -> float:
-        """Return t such that x <= t iff bin(x) <= split_bin; above every number when it is the last bin of numbers.
-
-        feature   : of these features
-        split_bin : a bin of its numbers
-        """
+        """Return t such that x <= t iff bin(x) <= split_bin; above every number when it is the last bin of numbers."""
         edge = int(self.edge_offsets[feature]) + split_bin
         return float(self.edges[edge]) if edge < self.edge_offsets[feature + 1] else float(np.finfo(np.float64).max)
 
@@ -102,11 +98,7 @@ def choose_bin_edges(
 
 
 def count_sample(sample: RowSample, n_columns: int) -> Int64Array:
-    """Return the cells of each column in a sample of rows, int64[2, n_columns]: numbers, missing values.
-
-    sample    : the rows
-    n_columns : that they may have
-    """
+    """Return the cells of each column in a sample of rows, int64[2, n_columns]: numbers, missing values."""
     counts = np.zeros((2, n_columns), np.int64)
     kernels.count_row_cells(sample.rows, counts[0], counts[1])
     return counts

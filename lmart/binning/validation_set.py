@@ -118,12 +118,7 @@ class ValidationCoder:
         warnings: Sequence[str] = (),
         input_rows: Int64Array | None = None,
     ) -> CodedDataset:
-        """Return the set, whatever features it has.
-
-        labels, query_offsets, input_rows : as in RankingDataset
-        source   : what to call the set in messages
-        warnings : about its features
-        """
+        """Return the set, whatever features it has."""
         if filled := self._n % CHUNK:
             self._bins[-1] = np.ascontiguousarray(self._bins[-1][:, :filled])
         return CodedDataset(
@@ -142,14 +137,7 @@ class ValidationCoder:
 def code_dataset(
     dataset: Unbinned, model: Ensemble, edges: BinEdges, pool: WorkerPool, strict: bool = False
 ) -> CodedDataset:
-    """Code a validation set that is in memory; DataError as `ValidationCoder.finish`.
-
-    dataset : the validation set
-    model   : has the features of the training set
-    edges   : the bins of the training set
-    pool    : the workers
-    strict  : refuse features that only one of both sets has
-    """
+    """Code a validation set that is in memory; DataError as `ValidationCoder.finish`."""
     coder = ValidationCoder(model, edges, pool)
     n = len(dataset.labels)
     for first, last in chunks(n, 8 * CHUNK) or [(0, 0)]:  # without rows too, the columns count

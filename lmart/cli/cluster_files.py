@@ -10,14 +10,7 @@ from lmart.errors import DataError, counted
 
 
 def one_for_each(option: str, pattern: str, files: Sequence[str], of: str, parts: Sequence[str]) -> Sequence[str]:
-    """Return the files that go with each part, one for each; DataError when there are not as many.
-
-    option  : that names them
-    pattern : its value
-    files   : that match it
-    of      : the option that names the parts
-    parts   : of the data
-    """
+    """Return the files that go with each part, one for each; DataError when there are not as many."""
     if len(files) != len(parts):
         held, wanted = counted(len(files), "file"), counted(len(parts), "file")
         raise DataError(f"{option} is {held}, but {of} {wanted}; give one for each, in the same order", pattern)
@@ -25,11 +18,7 @@ def one_for_each(option: str, pattern: str, files: Sequence[str], of: str, parts
 
 
 def as_given(pattern: str, path: str) -> str:
-    """Return a file that matches a pattern as this process would have found it.
-
-    pattern : as given
-    path    : as workers found it, whose current folder may be another one
-    """
+    """Return a file that matches a pattern as this process would have found it."""
     literal = ""
     for piece in pattern.split("/")[:-1]:
         if glob.has_magic(piece):

@@ -185,11 +185,6 @@ def _resolve_formats(
 ) -> tuple[AnyFormat | None, AnyFormat]:
     """Return the formats of SRC (None: only its content can tell, while it is read) and DST.
 
-    src    : the file that is read
-    dst    : the file that is written
-    chosen : the formats as given
-    inputs : all files that are read
-
     A usage error when one is not supported, they do not go together, or the name of DST says no format; OutputError
     when DST cannot be written.
     """

@@ -51,10 +51,6 @@ class ModelRequest:
 def convert_model(request: ModelRequest, options: ReadOptions, threads: int, console: Console) -> None:
     """Write the model in its new format, verified first when that is asked for.
 
-    request : what the command line asks for
-    options : how to read the data of --verify
-    threads : to use
-    console : where messages go
     ModelError when a model is unsound, the format cannot hold it, or, under --strict, not exactly.
     """
     own = read_model(request.source, request.source_format, console.notice)

@@ -23,12 +23,7 @@ from lmart.streams import check_output
 
 
 def evaluate_parts(job: EvalJob, cluster: Cluster, outputs: Sequence[str]) -> EvaluationResult:
-    """Have the parts of the data measured on the workers, and return the measures of each system.
-
-    job     : what is measured, and how
-    cluster : whose workers read the data, files of scores and weights
-    outputs : all that is written, which must be no file of these
-    """
+    """Have the parts of the data measured on the workers, and return the measures of each system."""
     inputs = job.inputs
     models = {one.path: read_model(one.path, tell=job.console.notice) for one in inputs.systems if one.kind == "model"}
     job = replace(job, measures=with_gain_of(models, job.measures, job.gain_given_by, job.console.notice))
@@ -38,10 +33,7 @@ def evaluate_parts(job: EvalJob, cluster: Cluster, outputs: Sequence[str]) -> Ev
     parts = _measured(job, cluster, files, models)
 
     def prepare(measurement: Measurement) -> QueriesOf:
-        """Have parts measured again where that is needed, and return what joins those of a system.
-
-        measurement : how
-        """
+        """Have parts measured again where that is needed, and return what joins those of a system."""
         parts.agree(measurement.scale, any(one.feature_names is None for one in models.values()))
 
         def queries_of(number: int, given: GivenSystem, tell: Callable[[str], None]) -> MeasuredQueries:
@@ -73,8 +65,6 @@ def evaluate_parts(job: EvalJob, cluster: Cluster, outputs: Sequence[str]) -> Ev
 def find_files(job: EvalJob, cluster: Cluster) -> tuple[list[PartInputs], tuple[str, ...]]:
     """Return the files that workers read, part by part, and what the report calls the parts.
 
-    job     : names them
-    cluster : whose workers find them
     DataError when one is not there, or there are not as many files of scores or weights as parts.
     """
     inputs = job.inputs
@@ -101,13 +91,7 @@ def find_files(job: EvalJob, cluster: Cluster) -> tuple[list[PartInputs], tuple[
 def _measured(
     job: EvalJob, cluster: Cluster, files: Sequence[PartInputs], models: dict[str, Ensemble]
 ) -> EvaluatedParts:
-    """Return the parts as workers measured them, and pass on what their readers told.
-
-    job     : how they are measured, and where messages go
-    cluster : whose workers measure
-    files   : the parts
-    models  : by file
-    """
+    """Return the parts as workers measured them, and pass on what their readers told."""
     prepared = {path: Scorer(model) for path, model in models.items()}
     scorers: Any = [prepared[one.path] for one in job.inputs.systems if one.kind == "model"]
     shared = cluster.share(scorers) if scorers else []
@@ -117,10 +101,7 @@ def _measured(
     plan = PartPlan(job.measures, options, kinds, label_scale(models, job.measures))
 
     def measure(calls: Sequence[tuple[PartInputs, PartPlan]]) -> Iterable[MeasuredPart]:
-        """Measure parts by their plans on the workers.
-
-        calls : each part with its files, and its plan
-        """
+        """Measure parts by their plans on the workers."""
         return cluster.run_tasks(measure_part, [(cluster.run, own, how, shared) for own, how in calls])
 
     with job.console.progress(len(files), "files", plain=False) as shown:

@@ -46,22 +46,13 @@ class PageRequest:
         return with_cutoffs(self.measures)
 
     def without_cutoffs(self, whole: EvaluationResult) -> EvaluationResult:
-        """Return the evaluation with the measures of the report only.
-
-        whole : with all measures
-        """
+        """Return the evaluation with the measures of the report only."""
         return narrowed(whole, list(map(str, self.measures)))
 
     def render(
         self, whole: EvaluationResult, result: EvaluationResult, statistics: SystemStatistics, pool: WorkerPool
     ) -> str:
-        """Return the page.
-
-        whole      : with all measures
-        result     : with those of the report
-        statistics : of the result
-        pool       : the workers
-        """
+        """Return the page."""
         curve = narrowed(whole, cutoff_names())
         drawn = statistics_of(curve, statistics.resampling, pool, compared=False)
         return render_page(page_content(result, statistics, curve, drawn, __version__, self.run, self.run_path))

@@ -60,10 +60,7 @@ class EvalInputs:
         return [*self.data, *scores, *([] if self.weights is None else [self.weights])]
 
     def with_run_conventions(self, measures: tuple[Measure, ...]) -> tuple[Measure, ...]:
-        """Return the measures, for runs with equal scores by document id unless --ties or --like says otherwise.
-
-        measures : with the conventions of the options
-        """
+        """Return the measures, for runs with equal scores by document id unless --ties or --like says otherwise."""
         conventions = measures[0].conventions
         if "run" in self.kinds and not given_on_command_line("ties") and conventions.like is None:
             conventions = replace(conventions, ties="docid")
@@ -130,10 +127,7 @@ class MeasureOptions:
         return None if self.like is None else f"--like {self.like}"
 
     def measures(self, with_page: bool) -> tuple[Measure, ...]:
-        """Return the measures; SettingsError when there is no such measure, a usage error when an option is idle.
-
-        with_page : whether a page is written, which also shows NDCG by cutoff
-        """
+        """Return the measures; SettingsError when there is no such measure, a usage error when an option is idle."""
         single = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("metric", "like")}
         measures = parse_measures(",".join(self.metric), conventions_like(self.like, **single))
         _refuse_idle((*measures, parse_measure("ndcg@10")) if with_page else measures)
@@ -181,13 +175,7 @@ class EvalOutput:
 def check_usage(
     inputs: EvalInputs, output: EvalOutput, read_options: ReadOptions, cluster: ClusterOptions
 ) -> list[str]:
-    """Return all files that are read; a usage error when options do not go together.
-
-    inputs       : what is measured
-    output       : what is written
-    read_options : how files are read
-    cluster      : where it is measured
-    """
+    """Return all files that are read; a usage error when options do not go together."""
     inputs.check_usage()
     output.check_usage()
     cluster.check_usage(

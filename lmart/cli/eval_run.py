@@ -22,12 +22,7 @@ from lmart.threads import WorkerPool
 
 
 def evaluate(job: EvalJob, cluster: ClusterOptions, outputs: Sequence[str]) -> EvaluationResult:
-    """Read all inputs and return the measures of each system.
-
-    job     : what is measured, and how
-    cluster : the workers of a cluster, if it is measured on some
-    outputs : all that is written
-    """
+    """Read all inputs and return the measures of each system."""
     if cluster.dask is not None:
         from lmart.cli.eval_cluster import evaluate_parts
         from lmart.distributed.cluster import connected
@@ -38,12 +33,7 @@ def evaluate(job: EvalJob, cluster: ClusterOptions, outputs: Sequence[str]) -> E
 
 
 def draw_statistics(result: EvaluationResult, options: StatisticsOptions, pool: WorkerPool) -> SystemStatistics:
-    """Return intervals and comparisons of the measures.
-
-    result  : the measures
-    options : how they are drawn, and what is compared
-    pool    : the workers
-    """
+    """Return intervals and comparisons of the measures."""
     return statistics_of(result, options.resampling, pool, options.compare, options.all_pairs)
 
 

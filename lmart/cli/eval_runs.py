@@ -26,10 +26,7 @@ from lmart.measures.results import EvaluationReport, EvaluationResult, SystemEva
 
 
 def evaluate_runs(job: EvalJob) -> EvaluationResult:
-    """Read the judgments and, one by one, the runs; return the measures of each, over all judged queries.
-
-    job : what is measured, and how
-    """
+    """Read the judgments and, one by one, the runs; return the measures of each, over all judged queries."""
     inputs, weights = job.inputs, None
     if inputs.qrels is None:
         judgments, weights = _judgments_of_data(job)
@@ -82,10 +79,7 @@ def evaluate_runs(job: EvalJob) -> EvaluationResult:
 
 
 def _judgments_of_data(job: EvalJob) -> tuple[JudgedDocuments, Weights | None]:
-    """Return the labels of the data by document id, and the weights of its queries.
-
-    job : says which data
-    """
+    """Return the labels of the data by document id, and the weights of its queries."""
     dataset = read_judged(job, [], keep_document_ids=True)
     return judgments_of(dataset), weights_of(job, dataset)
 
@@ -103,13 +97,7 @@ def _counts(aligned: AlignedRun) -> dict[str, int]:
 
 
 def _tell(aligned: AlignedRun, run: Run, judgments: JudgedDocuments, job: EvalJob) -> None:
-    """Say which queries and documents only one of run and judgments has.
-
-    aligned   : both together
-    run       : what is measured
-    judgments : what is relevant
-    job       : says where it goes, and what missing queries count
-    """
+    """Say which queries and documents only one of run and judgments has."""
     called, source = input_name(run.source), input_name(judgments.source)
     counts = _counts(aligned)
     if counts["retrieved"] == counts["unjudged"]:

@@ -89,10 +89,7 @@ class JudgedData:
 
 
 def evaluate_data(job: EvalJob) -> EvaluationResult:
-    """Read the data, and return the measures of each model and file of scores.
-
-    job : what is measured, and how
-    """
+    """Read the data, and return the measures of each model and file of scores."""
     inputs = job.inputs
     models = {one.path: read_model(one.path, tell=job.console.notice) for one in inputs.systems if one.kind == "model"}
     job = replace(job, measures=with_gain_of(models, job.measures, job.gain_given_by, job.console.notice))
@@ -101,10 +98,7 @@ def evaluate_data(job: EvalJob) -> EvaluationResult:
     labels, offsets = dataset.labels, dataset.query_offsets
 
     def prepare(measurement: Measurement) -> QueriesOf:
-        """Return what scores the documents by a system and measures the queries.
-
-        measurement : how
-        """
+        """Return what scores the documents by a system and measures the queries."""
         ties = docid_order(document_names(dataset.document_ids, offsets), offsets) if by_document else None
         evaluator = measurement.evaluator(Judgments(labels, offsets, tie_order=ties))
 
@@ -135,12 +129,7 @@ def evaluate_data(job: EvalJob) -> EvaluationResult:
 
 
 def evaluate_systems(job: EvalJob, models: dict[str, Ensemble], data: JudgedData) -> EvaluationResult:
-    """Return the measures of each model and file of scores over the same data.
-
-    job    : what is measured, and how
-    models : by file
-    data   : over which
-    """
+    """Return the measures of each model and file of scores over the same data."""
     inputs, console, measures = job.inputs, job.console, job.measures
     warn_of_single_documents(data.size, console)
     weights = data.weights()
@@ -207,11 +196,7 @@ def read_judged(job: EvalJob, models: Sequence[Ensemble], keep_document_ids: boo
 
 
 def weights_of(job: EvalJob, dataset: RankingDataset) -> Weights | None:
-    """Read one weight a query, or one a row; None when there is no file of weights.
-
-    job     : says which file
-    dataset : what is measured
-    """
+    """Read one weight a query, or one a row; None when there is no file of weights."""
     path = job.inputs.weights
     return None if path is None else read_weights(path, dataset.query_offsets, dataset.input_rows)
 
@@ -219,9 +204,6 @@ def weights_of(job: EvalJob, dataset: RankingDataset) -> Weights | None:
 def find_groups(job: EvalJob, query_ids: Sequence[str], source: str) -> dict[str, Int64Array]:
     """Return the places of the queries of each group; empty without a file of groups.
 
-    job       : says which file, and where notices go
-    query_ids : of the data
-    source    : what to call the data
     DataError when no query of the data has a group.
     """
     path = job.inputs.groups
@@ -244,11 +226,7 @@ def find_groups(job: EvalJob, query_ids: Sequence[str], source: str) -> dict[str
 def as_groups(
     groups: dict[str, Int64Array], by_group: Sequence[tuple[EvaluationReport, ...]]
 ) -> tuple[QueryGroup, ...]:
-    """Return the groups with the reports of all systems.
-
-    groups   : places of the queries of each group
-    by_group : of each system, a report a group
-    """
+    """Return the groups with the reports of all systems."""
     return tuple(
         QueryGroup(name, queries, tuple(reports[i] for reports in by_group))
         for i, (name, queries) in enumerate(groups.items())
@@ -256,11 +234,7 @@ def as_groups(
 
 
 def warn_of_single_documents(dataset: DataSize, console: Console) -> None:
-    """Warn when every query has a single document.
-
-    dataset : what is measured
-    console : where the warning goes
-    """
+    """Warn when every query has a single document."""
     if dataset.n_queries == dataset.n_documents > 1:
         console.warning(
             "every query has one document, so no ranking can be better than another; is the query id right?"
@@ -307,10 +281,6 @@ def matched(
 
 
 def scores_of_file(path: str, dataset: RankingDataset) -> Float64Array:
-    """Read one score a row, and return them in the order of the data set.
-
-    path    : the file
-    dataset : what is measured
-    """
+    """Read one score a row, and return them in the order of the data set."""
     scores = read_scores(path, dataset.n_documents, input_name(dataset.source))
     return scores if dataset.input_rows is None else scores[dataset.input_rows]

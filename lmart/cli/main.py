@@ -31,10 +31,7 @@ class LmartGroup(ParsingCommand, click.Group):
     """Imports a command's file when it is called or listed, and is the one place where errors become lines."""
 
     def get_help(self, ctx: click.Context) -> str:
-        """Return the help of the program.
-
-        ctx : of the program
-        """
+        """Return the help of the program."""
         return program_page(ctx, {int(one): one.brief for one in ExitStatus})
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -56,14 +56,7 @@ def selection_data(
     pool: WorkerPool,
     metadata: Metadata,
 ) -> Measured:
-    """Return what settings are measured by.
-
-    train_set  : the training set
-    validation : the first validation set with its metadata
-    selection  : what is selected
-    pool       : the workers
-    metadata   : of the training set
-    """
+    """Return what settings are measured by."""
     from lmart.training.tuning import Measured
 
     if selection.folds or validation is None:
@@ -74,14 +67,7 @@ def selection_data(
 def select_settings(
     selection: SelectionOptions, settings: ResolvedSettings, measured: Measured, console: Console, in_detail: bool
 ) -> SelectedSettings:
-    """Return the settings to train the model with: as given, but for what --folds and --tune choose.
-
-    selection : what is selected
-    settings  : of the run
-    measured  : how settings are measured
-    console   : where messages go
-    in_detail : after a search by folds, cross-validate the winner once more, to report it in detail
-    """
+    """Return the settings to train the model with: as given, but for what --folds and --tune choose."""
     selected = SelectedSettings(settings)
     if selection.tunes:
         selected = _search(selection, settings, measured, console)
@@ -97,11 +83,7 @@ def select_settings(
 
 
 def trial_patience(selection: SelectionOptions, settings: TrainSettings) -> int:
-    """Return the rounds without a better measure after which a trial stops.
-
-    selection : what is selected
-    settings  : as given
-    """
+    """Return the rounds without a better measure after which a trial stops."""
     return settings.early_stop if "early_stop" in selection.given else PATIENCE
 
 

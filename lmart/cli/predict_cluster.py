@@ -61,12 +61,7 @@ class PartsRequest:
 
 
 def predict_parts(request: PartsRequest, cluster: Cluster, console: Console) -> None:
-    """Score each file of the data on a worker, which writes a file for it; all of them appear together.
-
-    request : what the command line asks for
-    cluster : of the run
-    console : where messages go
-    """
+    """Score each file of the data on a worker, which writes a file for it; all of them appear together."""
     output = request.output
     (found,) = find_parts(cluster, [request.data])
     parts = [one.path for one in found]
@@ -105,13 +100,6 @@ def _score(
     folders: Sequence[str],
 ) -> ScoredParts:
     """Score all parts, and return what was found; DataError when two of them have rows of one query.
-
-    cluster : of the run
-    job     : what all parts have in common
-    parts   : the files
-    names   : of their outputs
-    update  : gets the number of parts that are done
-    folders : of the outputs, as workers see them
 
     Workers are asked where queries stand once they no longer score, so that this does not wait for all of it. When the
     queries are different ones of one hash, which is rare, all parts are scored again.
@@ -154,13 +142,7 @@ def _score_until_doubt(
 
 
 def _places(cluster: Cluster, shared: object, part: str, codes: Sequence[int]) -> dict[str, Place]:
-    """Ask a worker where queries stand in a part.
-
-    cluster : of the run
-    shared  : what all parts have in common, as the workers have it
-    part    : the file
-    codes   : hashes of the ids of the queries
-    """
+    """Ask a worker where queries stand in a part."""
     (answer,) = cluster.run_tasks(find_places, [(shared, part, codes)])
     return answer
 
@@ -168,9 +150,6 @@ def _places(cluster: Cluster, shared: object, part: str, codes: Sequence[int]) -
 def _read_job(request: PartsRequest, run: str, console: Console) -> ScoringJob:
     """Read the model and return what all parts have in common.
 
-    request : what the command line asks for
-    run     : name of the run
-    console : where messages go
     ModelError when it is no sound model, or cannot be explained.
     """
     model, output = read_model(request.model, tell=console.notice), request.output
@@ -206,10 +185,7 @@ def output_names(data: str, parts: Sequence[str], out: str) -> list[str]:
 
 
 def stem(path: str) -> str:
-    """Return the name of a file of data without folder, and without what its compression and its format add.
-
-    path : of the file
-    """
+    """Return the name of a file of data without folder, and without what its compression and its format add."""
     name = os.path.basename(path)
     name = without_compression(name)[0] or name
     data = (*OTHER_SUFFIXES, *(suffix for one in DATA_FORMATS.values() for suffix in one.suffixes))
@@ -225,11 +201,7 @@ class _Waiting:
 
 @contextmanager
 def _temporaries(cluster: Cluster, folders: Sequence[str]) -> Iterator[_Waiting]:
-    """Delete what has no name yet when the work ends early, unless it is to be kept.
-
-    cluster : of the run
-    folders : of the outputs, as workers see them
-    """
+    """Delete what has no name yet when the work ends early, unless it is to be kept."""
     waiting = _Waiting()
     try:
         yield waiting

@@ -49,12 +49,7 @@ def interrupts_later() -> Iterator[None]:
 
 
 def put_all_in_place(cluster: Cluster, staged: Sequence[StagedFile], out: str) -> OutputError | None:
-    """Give all outputs their names; return why some cannot get them: these are kept.
-
-    cluster : of the run
-    staged  : the outputs, all finished
-    out     : the value of --out
-    """
+    """Give all outputs their names; return why some cannot get them: these are kept."""
     remember(out, complete=False)
     try:
         try:
@@ -76,9 +71,6 @@ def _calls(staged: Sequence[StagedFile], at_once: int) -> list[tuple[Sequence[St
 def _put_the_rest(cluster: Cluster, staged: Sequence[StagedFile], lost: Exception) -> None:
     """Give outputs their names that have none yet, in this process if it sees them, else on workers that are left.
 
-    cluster : of the run
-    staged  : the outputs, all finished
-    lost    : why it was not done before
     OutputError when some cannot get them.
     """
     if are_seen(staged):

@@ -66,10 +66,7 @@ class PredictOutput:
             raise click.UsageError(f"--out {quote(self.out)} names a folder; {parts}")
 
     def of_one_process(self, options: ReadOptions) -> list[tuple[str, object, str]]:
-        """Return what does not go with --dask: the option, its value, and what to do instead.
-
-        options : how files are read
-        """
+        """Return what does not go with --dask: the option, its value, and what to do instead."""
         sizes = "put queries into the data first, with 'lmart convert'"
         return [
             ("--why", self.why, "leave out --dask, and give the file that has the query"),
@@ -77,10 +74,7 @@ class PredictOutput:
         ]
 
     def written(self, n_rows: int) -> str:
-        """Return what was written.
-
-        n_rows : rows that were scored
-        """
+        """Return what was written."""
         best = "" if self.top is None else f", the best {self.top} of each query"
         return f"wrote {counted(n_rows, 'score')}{best}"
 
@@ -90,11 +84,7 @@ class PredictOutput:
         return "-" if self.why is not None else self.out
 
     def reading(self, options: ReadOptions, strict: bool) -> ReadOptions:
-        """Return how rows to score are read: labels are not looked at, document ids only when they are written.
-
-        options : as given
-        strict  : refuse data whose features are not those of the model
-        """
+        """Return how rows to score are read: labels are not looked at, document ids only when they are written."""
         return replace(
             options,
             require_labels=False,

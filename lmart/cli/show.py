@@ -47,10 +47,7 @@ class ShowRequest:
     strict: bool
 
     def check_usage(self, read_options: ReadOptions) -> None:
-        """Raise a usage error when options do not go together.
-
-        read_options : how data is read
-        """
+        """Raise a usage error when options do not go together."""
         if self.data is None and read_options != ReadOptions():
             raise click.UsageError("options of reading data have no effect without --data; leave them out, or give it")
         if self.as_tsv and self.as_json:

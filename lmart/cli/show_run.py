@@ -47,7 +47,6 @@ class ShownModel:
 def read(request: ShowRequest) -> ShownModel | RunReport:
     """Return the model, or the report, that the file is.
 
-    request : what the command line asks for
     ModelError or DataError when it is neither, or damaged.
     """
     content = model_content(request.file)
@@ -85,10 +84,7 @@ def _refuse_other(content: bytes, path: str) -> None:
 
 
 def _other_json(content: bytes) -> str | None:
-    """Return what JSON is that is neither a model nor a report, in words; None when it is no JSON object or list.
-
-    content : of the file
-    """
+    """Return what JSON is that is neither a model nor a report, in words; None when it is no JSON object or list."""
     try:
         document = strict_json(content)
     except ValueError:
@@ -103,14 +99,7 @@ def _other_json(content: bytes) -> str | None:
 
 
 def show_model(shown: ShownModel, request: ShowRequest, options: ReadOptions, threads: int, console: Console) -> None:
-    """Print what is in a model, or one of its trees.
-
-    shown   : the model
-    request : what the command line asks for
-    options : how data is read
-    threads : to use
-    console : where warnings go
-    """
+    """Print what is in a model, or one of its trees."""
     ensemble, number = shown.ensemble, request.tree
     for remark in ensemble.remarks:
         console.notice(remark)
@@ -140,14 +129,7 @@ def show_model(shown: ShownModel, request: ShowRequest, options: ReadOptions, th
 def explain(
     ensemble: Ensemble, request: ShowRequest, options: ReadOptions, threads: int, console: Console
 ) -> ContributionMeans:
-    """Return the mean absolute contributions to the scores of the rows of --data, read block by block.
-
-    ensemble : the model
-    request  : what the command line asks for
-    options  : how data is read
-    threads  : to use
-    console  : where warnings go
-    """
+    """Return the mean absolute contributions to the scores of the rows of --data, read block by block."""
     path = request.data or ""
     keep_memory_constant()
     explainer, matcher = Explainer(ensemble, request.file), FeatureMatcher(ensemble)
@@ -173,11 +155,7 @@ def explain(
 
 
 def show_report(report: RunReport, request: ShowRequest) -> None:
-    """Print how a run went.
-
-    report  : of the run
-    request : what the command line asks for
-    """
+    """Print how a run went."""
     for option, given in {"--tree": request.tree is not None, "--data": request.data is not None}.items():
         if given:
             raise DataError(f"is a report of a run, and {option} needs a model; give the model", request.file)

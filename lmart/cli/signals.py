@@ -46,11 +46,7 @@ def called(interrupt: KeyboardInterrupt) -> str:
 
 
 def failed(fault: BaseException, begun: bool) -> int:
-    """Say what an exception is that no command has answered, and return the exit status.
-
-    fault : the exception
-    begun : whether the command line was already looked at
-    """
+    """Say what an exception is that no command has answered, and return the exit status."""
     interrupt = interrupt_behind(fault)
     if interrupt is None:
         sys.excepthook(type(fault), fault, fault.__traceback__)

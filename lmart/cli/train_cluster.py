@@ -20,12 +20,7 @@ from lmart.streams import check_output
 
 
 def read_inputs(request: TrainRequest, cluster: Cluster, console: Console) -> TrainingInputs:
-    """Read all inputs of a run into shards on the workers; DataError names file and line.
-
-    request : what the command line asks for
-    cluster : of the run
-    console : where messages go
-    """
+    """Read all inputs of a run into shards on the workers; DataError names file and line."""
     parts = find_data_parts(request, cluster)
     for path in request.outputs.values():
         check_output(path, parts.files)  # which patterns did not name
@@ -50,11 +45,7 @@ def read_inputs(request: TrainRequest, cluster: Cluster, console: Console) -> Tr
 
 
 def find_data_parts(request: TrainRequest, cluster: Cluster) -> DataParts:
-    """Return the files of all sets, as the workers see them; DataError when one is missing.
-
-    request : what the command line asks for
-    cluster : of the run
-    """
+    """Return the files of all sets, as the workers see them; DataError when one is missing."""
     files, metadata = request.files, request.metadata_files
     asked: dict[str, list[str]] = {}
     sizes: dict[str, int] = {}

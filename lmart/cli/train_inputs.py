@@ -67,12 +67,7 @@ class TrainingInputs:
 
 
 def read_inputs(request: TrainRequest, pool: WorkerPool, console: Console) -> TrainingInputs:
-    """Read all inputs of a run; DataError names file and line.
-
-    request : what the command line asks for
-    pool    : the workers
-    console : where messages go
-    """
+    """Read all inputs of a run; DataError names file and line."""
     if not request.selection.tunes:  # which may choose another gain
         request = replace(request, read_options=replace(request.read_options, gain=request.settings.gain))
     train_set: Trainable
@@ -150,12 +145,7 @@ def _match(sets: SetsInMemory, request: TrainRequest) -> list[str]:
 
 
 def check_columns(dataset: TableColumns, request: TrainRequest, console: Console) -> None:
-    """Warn of each table of --data that lacks a column of the others, or refuse it.
-
-    dataset : the training set
-    request : what the command line asks for
-    console : where messages go
-    """
+    """Warn of each table of --data that lacks a column of the others, or refuse it."""
     counted_as = "0" if request.settings.absent == "zero" else "missing"
     for path, fault in missing_columns(dataset).items():
         if request.files.strict:

@@ -93,10 +93,7 @@ class TrainRequest:
         return {option: path for option, path in by_option.items() if path is not None}
 
     def checked(self, cluster: ClusterOptions) -> TrainRequest:
-        """Return the request in standard form; a usage or settings error when options do not go together.
-
-        cluster : where the run is
-        """
+        """Return the request in standard form; a usage or settings error when options do not go together."""
         settings, metadata_files = self.settings, self.metadata_files
         settings = replace(settings, metric=str(settings.measure))
         path = self.constraints_file
@@ -168,7 +165,6 @@ class TrainRequest:
     def with_model_read(self, console: Console) -> TrainRequest:
         """Return the request with the model to go on from, if there is one, and the meaning of absent cells from it.
 
-        console : where what the run cannot keep of it is said
         ModelError when it cannot be read, or no tree can be added; SettingsError when --absent contradicts it.
         """
         from lmart.formats.models.model_files import read_model

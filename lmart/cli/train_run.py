@@ -55,11 +55,7 @@ class RunRecord:
         self.seconds[stage] = time.perf_counter() - began
 
     def add(self, one: RoundReport, in_detail: bool) -> None:
-        """Add a round.
-
-        one       : the round
-        in_detail : measure the training set too
-        """
+        """Add a round."""
         self.rounds.append(one)
         if in_detail:
             self.training.append(one.measure_training())
@@ -82,11 +78,7 @@ class FittedModel:
 
 
 def resolve_settings(request: TrainRequest, inputs: TrainingInputs) -> ResolvedSettings:
-    """Return the settings of the run, worked out from the data; DataError when a label is above the largest given.
-
-    request : what the command line asks for
-    inputs  : what was read
-    """
+    """Return the settings of the run, worked out from the data; DataError when a label is above the largest given."""
     if inputs.sharded is not None:
         return resolve_sharded(request.settings, inputs.sharded)
     assert not isinstance(inputs.train_set, JoinedSet)
@@ -98,13 +90,7 @@ def resolve_settings(request: TrainRequest, inputs: TrainingInputs) -> ResolvedS
 
 
 def report_inputs(request: TrainRequest, inputs: TrainingInputs, settings: ResolvedSettings, console: Console) -> None:
-    """Report what was read, and the settings that were resolved by it.
-
-    request  : what the command line asks for
-    inputs   : what was read
-    settings : of the run
-    console  : where messages go
-    """
+    """Report what was read, and the settings that were resolved by it."""
     train_set, positions = inputs.train_set, inputs.metadata.positions
     console.notice(training.describe(train_set, settings.sampling_rate))
     training.report_automatic(request.settings, settings, request.selection.tunes, console)
@@ -243,14 +229,7 @@ def _write_out_of_fold(crossed: CrossValidation, dataset: RankingDataset, out: A
 def report_result(
     request: TrainRequest, inputs: TrainingInputs, fitted: FittedModel, seconds: float, console: Console
 ) -> None:
-    """Report what was written, after all outputs are complete.
-
-    request : what the command line asks for
-    inputs  : what was read
-    fitted  : the result of the training
-    seconds : since the command began
-    console : where messages go
-    """
+    """Report what was written, after all outputs are complete."""
     files = request.files
     console.notice(training.summary(fitted.result, fitted.settings, files.valid, files.out, seconds))
     if request.metadata_files.init_scores is not None:

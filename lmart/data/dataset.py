@@ -53,11 +53,7 @@ class Rows(Protocol):
 
 
 def pieces(rows: Rows, n_columns: int) -> Iterator[tuple[int, int, SparseRows]]:
-    """Yield the first row, the one after the last, and the rows of pieces that cover all.
-
-    rows      : the rows
-    n_columns : of the rows
-    """
+    """Yield the first row, the one after the last, and the rows of pieces that cover all."""
     step = max(1, min(PIECE_ROWS, PIECE_CELLS // max(1, n_columns)))
     for start in range(0, len(rows), step):
         stop = min(start + step, len(rows))

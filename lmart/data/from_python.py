@@ -83,22 +83,13 @@ def features_of(features: Any, what: str = "X", feature_names: Sequence[object] 
 
 
 def refuse_path(features: object, what: str = "X") -> None:
-    """Raise ArrayError when features are the path of a file.
-
-    features : as a program gives them
-    what     : what to call them in messages
-    """
+    """Raise ArrayError when features are the path of a file."""
     if isinstance(features, str | bytes) or hasattr(features, "__fspath__"):
         raise ArrayError(f"{what} is a path; give lmart.read({str(features)!r})")
 
 
 def refuse_other_width(n_columns: int, others: Features, source: str) -> None:
-    """Raise ArrayError when columns without labels are more or fewer than the features that they stand for.
-
-    n_columns : of the data
-    others    : the features, in the order of the columns
-    source    : what messages call the data
-    """
+    """Raise ArrayError when columns without labels are more or fewer than the features that they stand for."""
     if n_columns != len(others.feature_ids):
         due = len(others.feature_ids)
         what = f"{source} has {counted(n_columns, 'column')}, where {due} {'is' if due == 1 else 'are'} due"
@@ -120,9 +111,6 @@ def names_beside(ids: Int64Array, names: tuple[str, ...] | None, others: Feature
 
 def column_labels(features: object, what: str) -> list[Hashable] | None:
     """Return the labels of the columns of a DataFrame (pandas, polars) or Table (pyarrow), None of anything else.
-
-    features : as a program gives them
-    what     : what to call them in messages
 
     ArrayError when the table is yet to be computed.
     """

@@ -56,7 +56,6 @@ class Run:
 def judgments_of(dataset: RankingDataset) -> JudgedDocuments:
     """Return the labels of a data set by the ids of its documents.
 
-    dataset : read with its document ids
     DataError when a row has no document id, or a query names a document twice.
     """
     ids = dataset.document_ids or [""] * dataset.n_documents

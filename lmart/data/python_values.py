@@ -62,9 +62,6 @@ def refuse_masked(values: object, what: str) -> None:
 def cells_of(values: object, what: str) -> npt.NDArray[Any]:
     """Return a column as an array of one dimension: of a list, an array, or a column of a DataFrame.
 
-    values : the column
-    what   : what to call it in messages
-
     ArrayError when it has another number of dimensions, or an entry is masked.
     """
     refuse_masked(values, what)

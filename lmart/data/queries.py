@@ -73,9 +73,6 @@ def _equal(a: object, b: object) -> bool:
 def offsets_of_sizes(group: object, n: int) -> Int64Array:
     """Return where the rows of each query start, and the end, int64[n_queries + 1].
 
-    group : the number of rows of each query, in the order of the rows
-    n     : number of rows
-
     ArrayError when a size is no whole number above 0, or they do not add up to n.
     """
     sizes = cells_of(group, "group")

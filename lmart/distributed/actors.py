@@ -102,11 +102,7 @@ class LinkedActor:
         self._below = below
 
     def add_up(self, method: str, arguments: tuple[Any, ...]) -> Any:
-        """Call a method of this object and of all that are linked to it, at the same time; return the sum.
-
-        method    : its name
-        arguments : of the call
-        """
+        """Call a method of this object and of all that are linked to it, at the same time; return the sum."""
         begun = [one.add_up(method, arguments) for one in self._below]
         own = getattr(self, method)(*arguments)
         return add_all([own, *(one.result() for one in begun)])
@@ -125,18 +121,9 @@ class LocalActors(Actors):
         return len(self._objects)
 
     def each(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Call a method of every object; return what they return.
-
-        method    : its name
-        arguments : of each object
-        """
+        """Call a method of every object; return what they return."""
         return [getattr(one, method)(*own) for one, own in zip(self._objects, arguments, strict=True)]
 
     def ask(self, number: int, method: str, *arguments: Any) -> Any:
-        """Call a method of one object and return what it returns.
-
-        number    : of the object, from 0
-        method    : its name
-        arguments : of the call
-        """
+        """Call a method of one object and return what it returns."""
         return getattr(self._objects[number], method)(*arguments)

@@ -161,10 +161,7 @@ class Cluster:
         return result
 
     def share(self, value: Any) -> Any:
-        """Copy a value to all workers; return what stands for it in arguments of tasks.
-
-        value : to be copied
-        """
+        """Copy a value to all workers; return what stands for it in arguments of tasks."""
         # In a list, as each entry of a list would be copied by itself.
         scatter = begin(self._client.scatter, [value], workers=self.addresses, broadcast=True, hash=False)
         (copied,) = self.wait(scatter)
@@ -280,11 +277,7 @@ class Cluster:
             self._client.close(timeout=2)
 
     def tell(self, function: Callable[..., object], *arguments: object) -> None:
-        """Call a function on every worker that is there, at once, whatever else it does; faults are passed over.
-
-        function  : of a module that workers can import
-        arguments : of the call
-        """
+        """Call a function on every worker that is there, at once, whatever else it does; faults are passed over."""
         with contextlib.suppress(Exception):
             begin(self._tell, function, *arguments).result(ENDING)
 

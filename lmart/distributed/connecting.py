@@ -72,12 +72,7 @@ def code_digest() -> str:
 def begin(
     function: Callable[Parameters, Result], *arguments: Parameters.args, **named: Parameters.kwargs
 ) -> Future[Result]:
-    """Call a function in a thread of its own; return what stands for its result.
-
-    function  : may never return: then its thread is left behind, and does not keep the process from ending
-    arguments : of the call
-    named     : of the call
-    """
+    """Call a function in a thread of its own; return what stands for its result."""
     future: Future[Result] = Future()
 
     def call() -> None:

@@ -79,8 +79,6 @@ class EvaluatedParts:
     def agree(self, scale: int, matches_by_number: bool) -> None:
         """Measure those parts again that were measured otherwise than in one data set.
 
-        scale             : L of a measure of err that names none itself
-        matches_by_number : whether a model has no names, so that names in the data count by their place
         DataError when a part has changed meanwhile.
         """
         by_scale = any(one.kind.uses_label_scale and one.largest_label is None for one in self._plan.measures)

@@ -99,13 +99,7 @@ class MeasuredPart(NamedTuple):
 
 
 def measure_part(run: str, files: PartInputs, plan: PartPlan, scorers: Sequence[Scorer]) -> MeasuredPart:
-    """Measure the queries of a part for each system; DataError as one process raises it.
-
-    run     : name of the run, which may be given up
-    files   : the part, and the files with it
-    plan    : how it is read and measured
-    scorers : of each system that is a model, in their order
-    """
+    """Measure the queries of a part for each system; DataError as one process raises it."""
     part = ScoringReader([files.path], plan.options, WorkerPool(1), partial(check_run, run))
     found, of_models = part.read(scorers, plan.names)
     scored, given_scores = iter(of_models), iter(files.scores)
@@ -147,11 +141,7 @@ class ScoringReader(PartsReader):
     """Reads a part and scores its rows by each model as they come; their features are not kept."""
 
     def read(self, scorers: Sequence[Scorer], names: Sequence[str]) -> tuple[PartsFound, list[Float64Array]]:
-        """Read the part; return what was found, and the score of each row by each model.
-
-        scorers : of the models
-        names   : of features that are known before
-        """
+        """Read the part; return what was found, and the score of each row by each model."""
         if names:
             self.table.register_names(list(names))
         ids_and_labels = LabelAndIdBuilder()

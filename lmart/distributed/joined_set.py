@@ -98,11 +98,7 @@ def joined_set(
 
 
 def pass_on(found: Sequence[PartsFound], options: ReadOptions) -> None:
-    """Pass on what readers of parts told; DataError when no part has rows.
-
-    found   : in the parts, in order
-    options : with the functions that get it
-    """
+    """Pass on what readers of parts told; DataError when no part has rows."""
     empty = [path for one in found for path in one.empty]
     refuse_or_tell_empty(empty, sum(one.n_parts for one in found), options)
     for one in found:
@@ -111,11 +107,7 @@ def pass_on(found: Sequence[PartsFound], options: ReadOptions) -> None:
 
 
 def warn_of_never_met(joined: JoinedSet, options: ReadOptions) -> None:
-    """Warn of indices to ignore that no row of LETOR text had.
-
-    joined  : the data set
-    options : with the function that warns
-    """
+    """Warn of indices to ignore that no row of LETOR text had."""
     table = FeatureTable()
     table.of_tables = dict(joined.table_features)
     for one in joined.found:

@@ -29,10 +29,6 @@ class LocalCluster(NamedTuple):
 def local_cluster(distributed: Any, processes: int, threads: int) -> Iterator[LocalCluster]:
     """Start a scheduler in this process and workers as processes of their own; yield what was started.
 
-    distributed : the package
-    processes   : how many workers
-    threads     : of each
-
     Workers end with their scheduler, even when this process is killed. They are started as a program, not by
     multiprocessing, which would run the main module of this process again; with -P, as modules in the current folder
     are not meant.

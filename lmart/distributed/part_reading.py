@@ -90,10 +90,7 @@ class PartsReader:
             yield batch
 
     def found(self, ids_and_labels: LabelAndIdBuilder) -> PartsFound:
-        """Keep the labels and queries of all parts, and return what was found.
-
-        ids_and_labels : of all parts
-        """
+        """Keep the labels and queries of all parts, and return what was found."""
         self.labels, self.query_offsets = ids_and_labels.finish_labels()
         sizes, names = np.diff(self.query_offsets), self.table.names
         rows = rows_above_all_before(self.labels)
@@ -114,10 +111,7 @@ class PartsReader:
         )
 
     def first_places(self, codes: Sequence[int]) -> dict[str, Place]:
-        """Return part and line of the first row of each query with one of these hashes, by id.
-
-        codes : of query ids
-        """
+        """Return part and line of the first row of each query with one of these hashes, by id."""
         return places_of(self._queries.places, codes)
 
     def refuse_changed(self) -> None:

@@ -42,10 +42,7 @@ def read_part_weights(path: str, query_offsets: Int64Array) -> tuple[WeightsFoun
 
 
 def joined_weights(found: Sequence[WeightsFound]) -> WeightsFound:
-    """Return what the weights of several parts are like together.
-
-    found : of parts, in order
-    """
+    """Return what the weights of several parts are like together."""
     of_weights = [one.exponent for one in found if one.any_above_zero]
     return WeightsFound(
         next((one.per_query for one in found if one.per_query is not None), None),
@@ -56,11 +53,7 @@ def joined_weights(found: Sequence[WeightsFound]) -> WeightsFound:
 
 
 def refuse_unfit(found: WeightsFound, first: str) -> None:
-    """Raise DataError when weights of some parts are one a query and of others one a row, or all are 0.
-
-    found : of all parts
-    first : file of the weights of the first part
-    """
+    """Raise DataError when weights of some parts are one a query and of others one a row, or all are 0."""
     if found.per_query is not None and found.per_document is not None:
         what = f"has one weight a row, but {found.per_query} one a query"
         raise DataError(f"{what}; give the same for every part", found.per_document)

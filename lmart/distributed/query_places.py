@@ -17,27 +17,17 @@ Place = tuple[str, int]  # part and line of the first row of a query
 
 
 def code_of(query_id: str) -> int:
-    """Return a hash of 64 bits of a query id, the same in every process.
-
-    query_id : any text
-    """
+    """Return a hash of 64 bits of a query id, the same in every process."""
     return int.from_bytes(hashlib.blake2b(query_id.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
 
 
 def codes_of(query_ids: Iterable[str]) -> UInt64Array:
-    """Return the hash of each query id, uint64[n].
-
-    query_ids : of the queries
-    """
+    """Return the hash of each query id, uint64[n]."""
     return np.fromiter(map(code_of, query_ids), np.uint64)
 
 
 def places_of(places: Mapping[str, Place], codes: Sequence[int]) -> dict[str, Place]:
-    """Return part and line of the first row of each query with one of these hashes, by id.
-
-    places : of all queries, by id
-    codes  : of query ids
-    """
+    """Return part and line of the first row of each query with one of these hashes, by id."""
     wanted = set(codes)
     return {one: place for one, place in places.items() if code_of(one) in wanted}
 

@@ -54,10 +54,7 @@ class ScoredParts:
         self._n_repeated = 0
 
     def add(self, found: PartScored) -> bool:
-        """Take what was found in the next part; return whether `refuse_spanning` is to be called now.
-
-        found : in the part
-        """
+        """Take what was found in the next part; return whether `refuse_spanning` is to be called now."""
         self.n_rows += found.n_rows
         self.staged.append(found.staged)
         if not found.n_rows:

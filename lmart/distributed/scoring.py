@@ -123,9 +123,6 @@ class PartScored(NamedTuple):
 def score_part(job: ScoringJob, path: str, out: str) -> PartScored:
     """Score a part, and write its output under a temporary name; return what was found.
 
-    job  : what all parts have in common
-    path : the part
-    out  : its output
     DataError and OutputError as one process raises them for this part alone.
     """
     job.check_scoring()
@@ -171,12 +168,7 @@ def _checked(
 
 
 def find_places(job: ScoringJob, path: str, codes: Sequence[int]) -> dict[str, Place]:
-    """Return part and line of the first row of each query of a part with one of these hashes, by id.
-
-    job   : what all parts have in common
-    path  : the part
-    codes : of query ids
-    """
+    """Return part and line of the first row of each query of a part with one of these hashes, by id."""
     options = replace(job.options, keep_document_ids=False, known_features=frozenset(), refuse_unknown=False)
     queries = SeenQueries(options.group_by_qid, remembers=True)
     with open_rows(path, options, None, queries) as reader:
@@ -191,19 +183,12 @@ def _scoring(run: str, attempt: int) -> str:
 
 
 def give_up_scoring(run: str, attempt: int) -> None:
-    """Let an attempt to score parts end, while its run goes on. Runs on workers.
-
-    run     : its name
-    attempt : its number
-    """
+    """Let an attempt to score parts end, while its run goes on. Runs on workers."""
     give_up(_scoring(run, attempt))
 
 
 def end_run(run: str, folders: Sequence[str]) -> None:
     """Let all that works for a run end, and delete what it has written that has no name yet. Runs on workers.
-
-    run     : its name
-    folders : of its outputs
 
     A worker that hears of it later deletes what it has finished meanwhile.
     """
@@ -212,21 +197,14 @@ def end_run(run: str, folders: Sequence[str]) -> None:
 
 
 def remove_outputs(run: str, folders: Sequence[str]) -> None:
-    """Delete what a run has written that has no name yet, whichever worker wrote it.
-
-    run     : its name
-    folders : of its outputs
-    """
+    """Delete what a run has written that has no name yet, whichever worker wrote it."""
     for folder in folders:
         remove_marked(folder, run)
     _waiting.pop(run, None)
 
 
 def forget_outputs(run: str) -> None:
-    """Let the outputs of a run stay, whatever happens to this worker: they are about to get their names.
-
-    run : its name
-    """
+    """Let the outputs of a run stay, whatever happens to this worker: they are about to get their names."""
     _waiting.pop(run, None)
 
 

@@ -13,11 +13,7 @@ SILENT = 6  # looks without news of a worker after which it is taken for stopped
 
 
 def lost_worker(address: str, has_log: bool) -> LmartError:
-    """Return what is raised when a worker is gone.
-
-    address : of the worker
-    has_log : it was not started by this process, which throws away what workers say
-    """
+    """Return what is raised when a worker is gone."""
     what = f"the worker {address} is lost: it ended, ran out of memory, or cannot be reached"
     return LmartError(f"{what}; {'see its log, and then start' if has_log else 'start'} this command again")
 
@@ -36,9 +32,6 @@ class SignsOfLife:
 
     def look(self, workers: Mapping[str, Mapping[str, Any]], addresses: Sequence[str]) -> None:
         """Take what a scheduler knows of its workers; LmartError when there was no news of one in many looks.
-
-        workers   : by address, with the time of the last message
-        addresses : of those that matter
 
         Looks count rather than seconds: while this process is stopped it hears nothing either.
         """

@@ -35,11 +35,7 @@ class WorkerActors(Actors):
         return len(self._objects)
 
     def each(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Call a method of every object, at the same time; return what they return.
-
-        method    : its name
-        arguments : of each object
-        """
+        """Call a method of every object, at the same time; return what they return."""
         answers: list[Any] = self._cluster.wait_for(lambda: _all(self._begin(method, arguments)))
         return answers
 
@@ -53,11 +49,7 @@ class WorkerActors(Actors):
         return total
 
     def add_each(self, method: str, calls: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
-        """Call a method several times, as `add` does; yield each sum, while the next calls are worked on.
-
-        method : its name; it returns an `Addend`, or None everywhere
-        calls  : arguments of each call
-        """
+        """Call a method several times, as `add` does; yield each sum, while the next calls are worked on."""
         begun: list[asyncio.Task[list[Any]]] = []
 
         async def first() -> list[Any]:
@@ -70,12 +62,7 @@ class WorkerActors(Actors):
             yield add_all(self._cluster.wait(one))
 
     def ask(self, number: int, method: str, *arguments: Any) -> Any:
-        """Call a method of one object and return what it returns.
-
-        number    : of the object, from 0
-        method    : its name
-        arguments : of the call
-        """
+        """Call a method of one object and return what it returns."""
         return self._cluster.wait_for(lambda: getattr(self._objects[number], method)(*arguments))
 
     def _begin(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Awaitable[Any]]:

@@ -59,11 +59,7 @@ def _fields(raw: bytes, path: str, line: int) -> tuple[str, str]:
 
 
 def grouped_queries(groups: dict[str, str], query_ids: Sequence[str]) -> dict[str, Int64Array]:
-    """Return the places of the queries of each group, in order of first appearance; NO_GROUP is the last.
-
-    groups    : of queries, by query id
-    query_ids : of the data
-    """
+    """Return the places of the queries of each group, in order of first appearance; NO_GROUP is the last."""
     places: dict[str, list[int]] = {}
     without: list[int] = []
     for place, query_id in enumerate(query_ids):

@@ -135,21 +135,14 @@ def _direction(feature: object, way: object) -> str:
 
 
 def run_of(given: Mapping[str, Any]) -> tuple[Run, dict[str, Any]]:
-    """Return how a run is made, and the keywords that are left.
-
-    given : all keywords
-    """
+    """Return how a run is made, and the keywords that are left."""
     own = {one.name for one in fields(Run)}
     run = Run(**{name: value for name, value in given.items() if name in own})
     return run, {name: value for name, value in given.items() if name not in own}
 
 
 def of_one_ranker(settings: TrainSettings, with_positions: bool) -> TrainSettings:
-    """Return the settings of a run that goes on from a model; SettingsError when that cannot be.
-
-    settings       : of the run
-    with_positions : the run learns a bias of positions
-    """
+    """Return the settings of a run that goes on from a model; SettingsError when that cannot be."""
     if with_positions:
         raise SettingsError("positions do not go with continue_from: a model holds no bias of positions")
     if (settings.rankers or 1) > 1 or (settings.rankers is None and len(settings.objectives) > 1):
@@ -158,13 +151,7 @@ def of_one_ranker(settings: TrainSettings, with_positions: bool) -> TrainSetting
 
 
 def check_together(settings: TrainSettings, given: Sequence[str], with_valid: bool, with_positions: bool) -> list[str]:
-    """Return warnings of settings without effect; SettingsError when settings do not go with each other or the data.
-
-    settings       : of the run
-    given          : names of those that were given
-    with_valid     : there is a validation set
-    with_positions : the run learns a bias of positions
-    """
+    """Return warnings of settings without effect; SettingsError when settings do not go with each other or the data."""
     if settings.early_stop and not with_valid:
         raise SettingsError("early_stop needs a validation set to measure; give valid=(X, y, qid)")
     if with_positions:

@@ -81,10 +81,7 @@ class Comparison:
     lost: tuple[QueryDifference, ...]
 
     def to_json(self, query_ids: Sequence[str]) -> dict[str, Any]:
-        """Return the comparison as plain JSON values; an infinite t is None.
-
-        query_ids : of all queries
-        """
+        """Return the comparison as plain JSON values; an infinite t is None."""
         test = self.randomization
         return {
             "measure": self.measure,
@@ -135,8 +132,6 @@ def compare(
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return p values adjusted for how many there are: those up to alpha are wrong anywhere with at most that chance.
-
-    p_values : of all tests
 
     Equation: the i-th smallest of m becomes the largest of (m - j + 1) p_j, j = 1..i, at most 1. Source: Holm 1979.
     """

@@ -262,24 +262,15 @@ class Measurement:
         return cls(measures, pool, weights, scale or grade_scale(labels), groups)
 
     def evaluator(self, judgments: Judgments) -> Evaluator:
-        """Return what measures each query; DataError as `Evaluator`.
-
-        judgments : of the documents of all queries
-        """
+        """Return what measures each query; DataError as `Evaluator`."""
         return Evaluator(judgments, self.measures, self.pool, scale=self.scale)
 
     def report(self, queries: MeasuredQueries) -> EvaluationReport:
-        """Return the means over all queries; DataError when a DCG is too large for a number.
-
-        queries : all of them, measured
-        """
+        """Return the means over all queries; DataError when a DCG is too large for a number."""
         return queries.report(self.measures, self._scaled(queries, self.weights), self.scale)
 
     def by_group(self, queries: MeasuredQueries) -> tuple[EvaluationReport, ...]:
-        """Return the means over each group of queries alone; DataError when a DCG is too large for a number.
-
-        queries : all of them, measured
-        """
+        """Return the means over each group of queries alone; DataError when a DCG is too large for a number."""
         found = []
         for places in self.groups:
             own = queries.taken(places)
@@ -347,8 +338,6 @@ def with_gain_of(
 def label_scale(models: Mapping[str, Trained], measures: tuple[Measure, ...]) -> int | None:
     """Return the largest label of err that the models were trained with; None when they name none.
 
-    models   : by what messages call them
-    measures : to be computed
     ModelError when the models name different ones.
     """
     naming_none = [one for one in measures if one.kind.uses_label_scale and one.largest_label is None]

@@ -117,12 +117,7 @@ class IdealRanking:
 
 
 def document_relevance(documents: Judgments, measure: Measure, scale: int | None) -> Float64Array:
-    """Return what each document counts in a measure, float64[n_documents]; unjudged ones have no gain.
-
-    documents : of the queries
-    measure   : to be computed
-    scale     : L of err
-    """
+    """Return what each document counts in a measure, float64[n_documents]; unjudged ones have no gain."""
     wanted, gain, labels = measure.kind.relevance, measure.conventions.gain, documents.labels
     if wanted == "scaled gain":
         relevance = documents.only_judged(gain.scaled(labels, documents.query_offsets))
@@ -141,11 +136,7 @@ def document_relevance(documents: Judgments, measure: Measure, scale: int | None
 
 
 def rank_discounts(measure: Measure, largest_query: int) -> Float64Array:
-    """Return the discount of each rank that a measure looks at, float64[n_ranks].
-
-    measure       : to be computed
-    largest_query : documents of the largest query
-    """
+    """Return the discount of each rank that a measure looks at, float64[n_ranks]."""
     n_ranks = min(measure.cutoff or largest_query, largest_query)
     if measure.kind.discount == "log2":
         table = discount_table(n_ranks)

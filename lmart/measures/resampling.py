@@ -43,10 +43,7 @@ class Resampling:
                 raise SettingsError(f"{name} is {shown(number)}; use a whole number from 1 to {LARGEST_NUMBER}")
 
     def resamples_of(self, n_queries: int) -> int:
-        """Return how many resamples of so many queries are drawn.
-
-        n_queries : that are drawn from
-        """
+        """Return how many resamples of so many queries are drawn."""
         if self.resamples is not None:
             return self.resamples
         return max(LEAST_RESAMPLES, min(MOST_RESAMPLES, DRAWS // max(1, n_queries)))

@@ -146,11 +146,7 @@ def joined_queries(parts: Sequence[MeasuredQueries]) -> MeasuredQueries:
 
 
 def label_scales(measures: Sequence[Measure], scale: int) -> dict[str, int]:
-    """Return L of each measure of err, by str(measure).
-
-    measures : to be computed
-    scale    : L of those that name none themselves
-    """
+    """Return L of each measure of err, by str(measure)."""
     return {str(one): one.largest_label or scale for one in measures if one.kind.uses_label_scale}
 
 
@@ -321,8 +317,6 @@ def distinct_names(paths: Sequence[str]) -> list[str]:
 def numbered(names: Sequence[str]) -> list[str]:
     """Return names of which no two are the same: the second NAME is NAME#2, or NAME#3 where that is taken.
 
-    names : that may be the same
-
     >>> numbered(["a", "a", "a#2", "a"])
     ['a', 'a#3', 'a#2', 'a#4']
     """
@@ -349,8 +343,6 @@ def best_places(values: Sequence[float | None]) -> list[int]:
 
 def exact_sum(values: Sequence[float]) -> list[float]:
     """Return a few numbers whose sum is exactly that of the values, the largest first.
-
-    values : finite numbers
 
     `math.fsum` of such numbers, of several groups, is that of all values. Source: Shewchuk 1997, as `math.fsum` has it.
     OverflowError when the sum is too large for a number.

@@ -211,10 +211,7 @@ def _with_lowest_cutoff(measures: Sequence[Measure]) -> tuple[Measure, ...]:
 
 
 def measures_for(text: str) -> str | None:
-    """Return the list of measures that a list, as other tools may write it, stands for; None if some are not known.
-
-    text : measures with commas between
-    """
+    """Return the list of measures that a list, as other tools may write it, stands for; None if some are not known."""
     meant: list[str] = []
     for part in _NOT_IN_BRACKETS.split(text):
         ways = (part.strip(), measure_for(part, meant[-1] if meant else None))

@@ -72,10 +72,7 @@ class Chart(NamedTuple):
 
 
 def require_matplotlib(path: str) -> None:
-    """Raise OutputError when charts cannot be drawn.
-
-    path : of the page that was asked for
-    """
+    """Raise OutputError when charts cannot be drawn."""
     from importlib.util import find_spec
 
     if find_spec("matplotlib") is None:
@@ -83,11 +80,7 @@ def require_matplotlib(path: str) -> None:
 
 
 def cutoff_chart(curves: Sequence[CutoffCurve], number: int) -> Chart:
-    """Return NDCG against the cutoff, a line for each system, and of a few systems the bands of their intervals.
-
-    curves : of the systems
-    number : of the chart in the page, by which its parts are named
-    """
+    """Return NDCG against the cutoff, a line for each system, and of a few systems the bands of their intervals."""
 
     def draw(axes: Axes) -> None:
         """Draw the lines and bands."""
@@ -119,11 +112,7 @@ def cutoff_chart(curves: Sequence[CutoffCurve], number: int) -> Chart:
 
 
 def distribution_chart(distribution: Distribution, number: int) -> Chart:
-    """Return how many queries have which value, a row of bars for each system.
-
-    distribution : of one measure
-    number       : of the chart in the page, by which its parts are named
-    """
+    """Return how many queries have which value, a row of bars for each system."""
     n = len(distribution.counts)
     most = max(map(max, distribution.counts.values()))
     title = f"Queries by their {distribution.measure}"
@@ -147,13 +136,7 @@ def distribution_chart(distribution: Distribution, number: int) -> Chart:
 
 
 def learning_chart(run: RankerRun, metric: str, number: int, title: str) -> Chart:
-    """Return the learning curves of a ranker, a line for each data set, with the last round that was kept.
-
-    run    : of the ranker
-    metric : of the curves
-    number : of the chart in the page, by which its parts are named
-    title  : of the chart
-    """
+    """Return the learning curves of a ranker, a line for each data set, with the last round that was kept."""
     shown = [curve for curve in run.curves if any(value is not None for value in curve.values)]
 
     def draw(axes: Axes) -> None:
@@ -190,11 +173,7 @@ def _label(name: str) -> str:
 
 
 def _legend(axes: Axes, entries: int) -> None:
-    """Put the legend above the chart, one entry a line, so that it hides nothing.
-
-    axes    : of the chart
-    entries : number of lines
-    """
+    """Put the legend above the chart, one entry a line, so that it hides nothing."""
     if entries > 1:
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=1, borderaxespad=0.2, handlelength=2.4)
 
@@ -244,12 +223,7 @@ def _own_settings() -> Iterator[None]:
 
 
 def _for_page(svg: str, title: str, number: int) -> str:
-    """Return a drawing to stand in a page: without a prologue, named, with names of its own, and the page's colours.
-
-    svg    : as it was drawn
-    title  : of the chart
-    number : of the chart in the page
-    """
+    """Return a drawing to stand in a page: without a prologue, named, with names of its own, and the page's colours."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>\s*|<style.*?</style>\s*", "", svg, flags=re.DOTALL)
     svg = re.sub(r'\bid="', f'id="c{number}-', svg)

@@ -13,10 +13,7 @@ NOT_DEFINED = "n/a"
 
 
 def text(content: object) -> str:
-    """Return text for HTML; control characters are escaped as in messages.
-
-    content : of any type
-    """
+    """Return text for HTML; control characters are escaped as in messages."""
     return escape(visible(str(content)))
 
 
@@ -92,38 +89,23 @@ def table(
 
 
 def folded(summary: str, content: str) -> str:
-    """Return content that is shown on demand.
-
-    summary : plain text, which is always shown
-    content : HTML
-    """
+    """Return content that is shown on demand."""
     return f"<details><summary>{text(summary)}</summary>\n{content}</details>\n"
 
 
 def facts(entries: Iterable[tuple[str, str]]) -> str:
-    """Return a list of names and values.
-
-    entries : both plain text
-    """
+    """Return a list of names and values."""
     rows = "".join(f"<dt>{text(name)}</dt><dd>{text(value)}</dd>\n" for name, value in entries)
     return f"<dl>\n{rows}</dl>\n"
 
 
 def section(name: str, title: str, content: str) -> str:
-    """Return a section with its heading.
-
-    name    : what links call it
-    title   : plain text
-    content : HTML
-    """
+    """Return a section with its heading."""
     heading = f'<h2 id="{name}">{text(title)}</h2>'
     return f'<section aria-labelledby="{name}">\n{heading}\n{content}</section>\n'
 
 
 def embedded(content: Mapping[str, Any]) -> str:
-    """Return JSON that stands in a script element: no text in it can end the element.
-
-    content : plain JSON values
-    """
+    """Return JSON that stands in a script element: no text in it can end the element."""
     plain = json.dumps(content, allow_nan=False)
     return plain.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -28,10 +28,7 @@ class Step(NamedTuple):
 
 
 def steps(tree: Tree) -> Iterator[Step]:
-    """Yield the steps of reading a tree: each node, what goes left, then what goes right.
-
-    tree : of any depth, as nothing here is recursive
-    """
+    """Yield the steps of reading a tree: each node, what goes left, then what goes right."""
     waiting = [Step("if", 0, 0) if len(tree.thresholds) else Step("leaf", 0, 0)]
     while waiting:
         step = waiting.pop()
@@ -47,10 +44,7 @@ def _child(child: int, depth: int) -> Step:
 
 
 def node_documents(tree: Tree) -> list[int] | None:
-    """Return how many training documents each inner node had; None when the leaves do not say.
-
-    tree : whose nodes are counted
-    """
+    """Return how many training documents each inner node had; None when the leaves do not say."""
     if tree.leaf_documents is None:
         return None
     counts: list[int] = node_sums(flatten((tree,)), tree.leaf_documents).tolist()
@@ -198,13 +192,7 @@ def summarize(ensemble: Ensemble, format: str, contributions: Float64Array | Non
 
 
 def _ranker_facts(part: RankerPart | None, trees: Sequence[Tree], first: int, ensemble: Ensemble) -> RankerFacts:
-    """Return the facts of one ranker; `part` None: the model is no mean of several.
-
-    part     : what the model says of the ranker
-    trees    : of the ranker
-    first    : number of its first tree
-    ensemble : the model
-    """
+    """Return the facts of one ranker; `part` None: the model is no mean of several."""
     leaves = [tree.n_leaves for tree in trees]
     columns = {column for tree in trees for column in tree.split_columns.tolist()}
     said = ensemble.settings

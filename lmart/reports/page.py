@@ -74,8 +74,6 @@ svg text { font-family: inherit; }
 def render_page(content: PageContent) -> str:
     """Return the page as HTML; the same content gives the same bytes.
 
-    content : of the page
-
     Tables hold every digit of their numbers, as the values of `data` elements, and all content stands in the page as
     JSON, in the script element `content`.
     """
@@ -123,11 +121,7 @@ class _Charts:
 
     @staticmethod
     def figure(chart: Chart, below: str = "") -> str:
-        """Return a chart with its title.
-
-        chart : the chart
-        below : HTML below it
-        """
+        """Return a chart with its title."""
         return f"<figure><figcaption>{text(chart.title)}</figcaption>\n{chart.svg}\n{below}</figure>\n"
 
 
@@ -163,11 +157,7 @@ def _measures(content: PageContent) -> str:
 
 
 def _means(systems: Sequence[Mapping[str, Any]], measures: Sequence[str]) -> str:
-    """Return the table of means: a few systems stand beside each other, more of them below each other.
-
-    systems  : their objects in the JSON of the evaluation
-    measures : their names
-    """
+    """Return the table of means: a few systems stand beside each other, more of them below each other."""
     corner, rows, columns = "measure", list(measures), [str(one["name"]) for one in systems]
     values = [[one["metrics"][name] for one in systems] for name in measures]
     cells: list[list[str | Cell]] = []
@@ -182,11 +172,7 @@ def _means(systems: Sequence[Mapping[str, Any]], measures: Sequence[str]) -> str
 
 
 def _summary_rows(system: Mapping[str, Any], measures: Sequence[str]) -> Iterator[list[str]]:
-    """Yield a row for each measure of a system.
-
-    system   : its object in the JSON of the evaluation
-    measures : their names
-    """
+    """Yield a row for each measure of a system."""
     for name in measures:
         one = system["summary"][name]
         spread = (number(one["median"]), number(one["std"]), number(one["count"], ",d"))
@@ -219,12 +205,7 @@ def _distributions(content: PageContent, charts: _Charts) -> str:
 
 
 def _distribution(one: Distribution, name: str, charts: _Charts) -> str:
-    """Return how queries are distributed in one measure: as a chart, and as a table.
-
-    one    : the distribution
-    name   : of the table in the page
-    charts : of the page
-    """
+    """Return how queries are distributed in one measure: as a chart, and as a table."""
     caption = f"Queries by their {one.measure}"
     numbers = table(caption, ["from", "to", *one.counts], _distribution_rows(one), name)
     if len(one.counts) > MOST_ROWS:

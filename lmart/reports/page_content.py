@@ -109,11 +109,7 @@ def with_cutoffs(measures: Sequence[Measure]) -> tuple[Measure, ...]:
 
 
 def narrowed(result: EvaluationResult, names: Sequence[str]) -> EvaluationResult:
-    """Return an evaluation with some of its measures only.
-
-    result : the evaluation
-    names  : of the measures that are kept, in their order
-    """
+    """Return an evaluation with some of its measures only."""
 
     def only(report: EvaluationReport) -> EvaluationReport:
         """Return a report with the measures that are kept."""
@@ -176,11 +172,7 @@ def _point(cutoff: int, system: SystemEvaluation, summary: Mapping[str, Any]) ->
 
 
 def _distribution(result: EvaluationResult, measure: str) -> Distribution | None:
-    """Return how the queries of each system are distributed; None when no query counts.
-
-    result  : the evaluation
-    measure : its name
-    """
+    """Return how the queries of each system are distributed; None when no query counts."""
     every: dict[str, Float64Array] = {
         one.name: counted_values(one.report.per_query[measure], result.weights) for one in result.systems
     }

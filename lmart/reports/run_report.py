@@ -41,14 +41,7 @@ def run_entries(
     rounds: Sequence[RoundReport],
     training: Sequence[float | None],
 ) -> dict[str, Any]:
-    """Return the first entries of a report: settings, data, rounds, rankers, measures and features.
-
-    result   : of the run
-    settings : of the run
-    dataset  : the training set
-    rounds   : in their order
-    training : measure of the training set after each round
-    """
+    """Return the first entries of a report: settings, data, rounds, rankers, measures and features."""
     return {
         "settings": settings.recorded.to_json(),
         "data": {
@@ -97,19 +90,12 @@ def _rankers_of(result: TrainResult) -> list[dict[str, Any]]:
 
 
 def stopping_probability(settings: ResolvedSettings) -> str:
-    """Return the equation of the probability with which a reader stops, in expected reciprocal rank.
-
-    settings : with the largest label
-    """
+    """Return the equation of the probability with which a reader stops, in expected reciprocal rank."""
     return f"(2^label - 1) / 2^{settings.largest_label}"
 
 
 def optional_entries(result: TrainResult, settings: ResolvedSettings) -> dict[str, Any]:
-    """Return the entries of --report that only some runs have: initial scores, expected reciprocal rank.
-
-    result   : of the run
-    settings : of the run
-    """
+    """Return the entries of --report that only some runs have: initial scores, expected reciprocal rank."""
     entries: dict[str, Any] = {}
     if result.start is not None:
         entries["start"] = {"training": result.start.training, "validation": list(result.start.validation)}
@@ -283,18 +269,13 @@ class RunReport:
 
 
 def is_report(document: object) -> bool:
-    """Return whether a JSON document is what `train --report` writes.
-
-    document : as it was parsed
-    """
+    """Return whether a JSON document is what `train --report` writes."""
     return isinstance(document, dict) and all(key in document for key in KEYS)
 
 
 def parse_report(content: bytes, path: str) -> dict[str, Any] | None:
     """Return the JSON object of a report; None when the content is something else.
 
-    content : of a file
-    path    : what to call the file in messages
     DataError when it is JSON that says more than one thing.
     """
     try:
@@ -393,12 +374,7 @@ def _ranker(one: object, number: int, rounds: Sequence[Mapping[str, Any]], names
 
 
 def _checked(entries: Mapping[str, Any], key: str, kind: type | tuple[type, ...]) -> Any:
-    """Return an entry of the type that it must have.
-
-    entries : of a JSON object
-    key     : of the entry
-    kind    : type that it must have
-    """
+    """Return an entry of the type that it must have."""
     value = entries.get(key)
     if not isinstance(value, kind) or isinstance(value, bool):
         raise _Damage(f"{quote(key)} is {'missing' if key not in entries else 'not what it must be'}")

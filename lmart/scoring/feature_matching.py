@@ -105,11 +105,7 @@ class FeatureMatcher:
         return f"features are matched by number, not by name: only the {self.half_named} has names"
 
     def warnings(self, source: str, of_unknown: str = "scored without") -> list[str]:
-        """Return warnings of features matched by number instead of name, and of those that only one side has.
-
-        source     : what to call the data
-        of_unknown : what happens to features that the model does not have
-        """
+        """Return warnings of features matched by number instead of name, and of those that only one side has."""
         called = input_name(source)
         found = [half] if (half := self.matched_by_number) else []
         if self.unknown:

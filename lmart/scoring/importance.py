@@ -35,10 +35,7 @@ class Importance:
 
 
 def split_importance(ensemble: Ensemble) -> Importance:
-    """Return the split counts and shares of split gain of the features of a model.
-
-    ensemble : the model
-    """
+    """Return the split counts and shares of split gain of the features of a model."""
     trees, m = ensemble.trees, ensemble.n_features
     splits = np.zeros(m, np.int64)
     for tree in trees:
@@ -53,10 +50,7 @@ def split_importance(ensemble: Ensemble) -> Importance:
 
 
 def trees_by_ranker(ensemble: Ensemble) -> list[tuple[Tree, ...]]:
-    """Return the trees of each ranker; of a model that is no mean of rankers all trees as one.
-
-    ensemble : the model
-    """
+    """Return the trees of each ranker; of a model that is no mean of rankers all trees as one."""
     if not ensemble.rankers:
         return [ensemble.trees]
     ends = np.cumsum([0, *(part.trees for part in ensemble.rankers)]).tolist()
@@ -65,9 +59,6 @@ def trees_by_ranker(ensemble: Ensemble) -> list[tuple[Tree, ...]]:
 
 def _gain_shares(trees: Sequence[Tree], n_features: int) -> Float64Array | None:
     """Return the share of each feature in the split gain of one ranker; None when there is no gain at all.
-
-    trees      : of the ranker, with gains
-    n_features : of the model
 
     Gains below 0, which other tools may write, count as 0. They are scaled by the largest, so that no sum overflows.
     """
@@ -98,11 +89,7 @@ def importance_order(found: Importance, contributions: Float64Array | None = Non
 
 
 def importance_by_name(ensemble: Ensemble, found: Importance) -> dict[str, dict[str, float | int | None]]:
-    """Return `gain_share` and `splits` by feature for those that are split on, the most important first.
-
-    ensemble : the model
-    found    : its importance
-    """
+    """Return `gain_share` and `splits` by feature for those that are split on, the most important first."""
     shares = [None] * ensemble.n_features if found.gain_shares is None else found.gain_shares.tolist()
     return {
         ensemble.feature_name(column): {"gain_share": shares[column], "splits": int(found.splits[column])}

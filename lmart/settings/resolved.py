@@ -202,9 +202,6 @@ def _uses_label_scale(measure: Measure, objectives: tuple[ObjectiveKind, ...]) -
 def automatic_leaves(n_queries: int, form: TreeForm) -> int:
     """Return one leaf for every 32 queries, from 8 to 31; for oblivious trees OBLIVIOUS_LEAVES.
 
-    n_queries : to learn from
-    form      : of the trees
-
     Few queries overfit soon: on sets of 60 to 500 queries, 6 to 16 leaves ranked new queries better than 31. The leaves
     of an oblivious tree share their splits, so that more of them overfit less.
     """

@@ -218,10 +218,7 @@ def options() -> tuple[Field[Any], ...]:
 
 
 def setting(name: str) -> Field[Any]:
-    """Return the declaration of one setting: `.default`, and `.metadata` with meaning, low, high and above.
-
-    name : as in TrainSettings
-    """
+    """Return the declaration of one setting: `.default`, and `.metadata` with meaning, low, high and above."""
     return next(one for one in fields(TrainSettings) if one.name == name)
 
 
@@ -231,9 +228,6 @@ TYPES |= {"str": (str, "text"), "Gain": (Gain, "a Gain")}
 
 def of_declared_type(one: Field[Any], value: object) -> object:
     """Return a setting's value, an int converted to float where its field declares a float.
-
-    one   : the declaration of the setting
-    value : as given
 
     SettingsError when the value is of another type than the field declares; True and False are no numbers.
     """
@@ -247,11 +241,7 @@ def of_declared_type(one: Field[Any], value: object) -> object:
 
 
 def check_range(one: Field[Any], value: object) -> None:
-    """Raise SettingsError when a value is not finite or outside the range or choices that its field declares.
-
-    one   : the declaration of the setting
-    value : of the declared type
-    """
+    """Raise SettingsError when a value is not finite or outside the range or choices that its field declares."""
     low, high, above = (one.metadata[name] for name in ("low", "high", "above"))
     name = one.name.replace("_", "-")
     if (choices := one.metadata["choices"]) and isinstance(value, str):
@@ -300,11 +290,7 @@ def _ignores(kind: ObjectiveKind, name: str, settings: TrainSettings) -> bool:
 
 
 def idle_options(settings: TrainSettings, given: Sequence[str]) -> list[str]:
-    """Return a line for each of the settings that changes nothing in this run.
-
-    settings : all settings
-    given    : the names of those given on the command line
-    """
+    """Return a line for each of the settings that changes nothing in this run."""
     warnings = []
     for name in without_meaning(settings):
         if name not in given:

@@ -46,12 +46,7 @@ def changed_while_read(path: str) -> DataError:
 
 
 def cannot_be_replaced(path: str, error: OSError, kept: str) -> OutputError:
-    """Return the error for a finished output that cannot get its name.
-
-    path  : the output
-    error : why
-    kept  : where what was made is
-    """
+    """Return the error for a finished output that cannot get its name."""
     return OutputError(
         f"cannot be replaced: {reason(error)}; what was made is kept as {kept}; move it where you want it", path
     )

@@ -68,11 +68,7 @@ class StagedOutput(AtomicOutput):
 
 
 def check_staged(outputs: Sequence[str], inputs: Sequence[str]) -> list[str]:
-    """Refuse, before any work, outputs that cannot be written or are inputs: OutputError. Return their folders.
-
-    outputs : names of files
-    inputs  : files that are read
-    """
+    """Refuse, before any work, outputs that cannot be written or are inputs: OutputError. Return their folders."""
     known: dict[tuple[int, int], str] = {}
     for path in inputs:
         if (status := _status(path)) is not None:
@@ -120,7 +116,6 @@ def _may_be_named(target: str) -> bool:
 def put_in_place(files: Sequence[StagedFile]) -> None:
     """Give finished outputs their names; a file that has it already is passed over.
 
-    files : the outputs
     OutputError when one cannot get its name, or is gone; it and those that follow are kept: they are the result of the
     work.
     """
@@ -142,12 +137,7 @@ def _has_its_name(file: StagedFile) -> bool:
 
 
 def _not_put(file: StagedFile, others: Sequence[StagedFile], error: OSError) -> OutputError:
-    """Return what is raised for an output that cannot get its name; it tells of what is kept only if it is there.
-
-    file   : the output
-    others : those that follow
-    error  : why
-    """
+    """Return what is raised for an output that cannot get its name; it tells of what is kept only if it is there."""
     kept = [one.temporary for one in others if os.path.lexists(one.temporary)]
     is_there = os.path.lexists(file.temporary)
     if is_there:
@@ -161,8 +151,5 @@ def _not_put(file: StagedFile, others: Sequence[StagedFile], error: OSError) -> 
 
 
 def are_seen(files: Sequence[StagedFile]) -> bool:
-    """Return whether this process sees all of these outputs, under their temporary names or in place.
-
-    files : the outputs
-    """
+    """Return whether this process sees all of these outputs, under their temporary names or in place."""
     return all(os.path.lexists(one.temporary) or _has_its_name(one) for one in files)

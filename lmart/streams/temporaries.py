@@ -81,11 +81,7 @@ def remove_all() -> None:
 
 
 def remove_marked(folder: str, mark: str) -> None:
-    """Delete the temporary files with a mark, whoever made them; a folder that cannot be read has none.
-
-    folder : they are in
-    mark   : in their names
-    """
+    """Delete the temporary files with a mark, whoever made them; a folder that cannot be read has none."""
     with suppress(OSError):
         for name in os.listdir(folder):
             if name.startswith(".") and name.endswith(".tmp") and f".{mark}" in name:

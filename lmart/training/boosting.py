@@ -41,11 +41,7 @@ from lmart.training.tree_round import GrowingSetup
 
 
 def without_trees(features: Features, settings: TrainSettings) -> Ensemble:
-    """Return an ensemble of these features without trees.
-
-    features : those of the training set
-    settings : as the model is to hold them
-    """
+    """Return an ensemble of these features without trees."""
     return Ensemble(
         (),
         features.feature_ids,
@@ -356,11 +352,6 @@ def feature_directions(
     constraints: MonotoneConstraints, features: Features, edges: BinEdges, source: str
 ) -> Int8Array | None:
     """Return 1 or -1 for each feature in bins whose constraint is so, else 0, int8[m]; None without any constraint.
-
-    constraints : by name of a feature
-    features    : those of the training set
-    edges       : of m features
-    source      : what messages call the training set
 
     DataError when a constraint names a feature that the data does not have.
     """

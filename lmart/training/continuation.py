@@ -105,10 +105,7 @@ class Continuation:
             raise ModelError(f"{what}; give a model of smaller leaf values", self.path)
 
     def add_to(self, metadata: Sequence[Metadata]) -> list[Metadata]:
-        """Return the metadata with the scores of the model added to the initial scores.
-
-        metadata : of the training set, then of each validation set
-        """
+        """Return the metadata with the scores of the model added to the initial scores."""
         return [
             replace(of_set, init_scores=scores if of_set.init_scores is None else of_set.init_scores + scores)
             for of_set, scores in zip(metadata, (self.training, *self.validation), strict=True)

@@ -220,10 +220,7 @@ def ranker_weights(scores: Sequence[Float64Array], query_offsets: Int64Array, wi
 
 
 def weights_of_spreads(spreads: Sequence[float]) -> list[float]:
-    """Return what the scores of each ranker are multiplied by: see `ranker_weights`.
-
-    spreads : of the rankers
-    """
+    """Return what the scores of each ranker are multiplied by: see `ranker_weights`."""
     n = len(spreads)
     first = next((value for value in spreads if value > 0.0), 1.0)
     return [(first / value if value > 0.0 else 1.0) / n for value in spreads]

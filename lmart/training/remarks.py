@@ -27,12 +27,7 @@ class Remark(NamedTuple):
 
 
 def before_training(run: BoostingRun, dataset: DataSize, weighted: bool) -> Iterator[Remark]:
-    """Yield which features may be no features, whether the gain suits the labels, and how many queries have no pair.
-
-    run      : which is ready to start
-    dataset  : the training set
-    weighted : it has weights
-    """
+    """Yield which features may be no features, whether the gain suits the labels, and how many queries have no pair."""
     for name in run.empty.feature_names or ():
         if (role := USUAL.get(name.lower())) is not None:
             what = f"the feature {quote(name)} is named as {role} usually are"
@@ -66,13 +61,7 @@ def before_training(run: BoostingRun, dataset: DataSize, weighted: bool) -> Iter
 def after_training(
     result: TrainResult, settings: ResolvedSettings, n_features: int, can_learn: bool
 ) -> Iterator[Remark]:
-    """Yield what kept the run from learning, or from learning more.
-
-    result     : of the run
-    settings   : of the run
-    n_features : of the data
-    can_learn  : whether there was anything to learn
-    """
+    """Yield what kept the run from learning, or from learning more."""
     if not can_learn:
         return
     nothing = _consequence(result.continued_from is not None)

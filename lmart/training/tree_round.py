@@ -124,12 +124,7 @@ def _draw_rows(
 
 
 def some_sizes(gradients: Gradients, first_row: int, n: int) -> Float64Array:
-    """Return the sampling weights of some documents, every so many of the whole data: mu need not be exact.
-
-    gradients : of the documents
-    first_row : number of the first of them in the whole data
-    n         : documents of the whole data
-    """
+    """Return the sampling weights of some documents, every so many of the whole data: mu need not be exact."""
     step = max(1, n >> 16)
     some = np.arange(-first_row % step, len(gradients.gradients), step)
     sizes = np.empty(len(some))
@@ -178,11 +173,7 @@ def _pack(gradients: Gradients, n_sampled: int, pool: WorkerPool) -> tuple[Units
 
 
 def sum_magnitudes(gradients: Gradients, pool: WorkerPool) -> list[tuple[float, float]]:
-    """Return the sums of |gradient| and of hessian of each CHUNK documents.
-
-    gradients : of the documents
-    pool      : the workers
-    """
+    """Return the sums of |gradient| and of hessian of each CHUNK documents."""
     pieces = chunks(len(gradients.gradients), CHUNK)
     return pool.run(kernels.sum_magnitudes, [(*gradients, start, stop) for start, stop in pieces])
 
@@ -196,11 +187,7 @@ def join_magnitudes(magnitudes: Sequence[tuple[float, float]]) -> tuple[float, f
 
 
 def scale_for(total: float, n_sampled: int) -> float:
-    """Return how many units are 1, a power of two such that all sums fit 32 bits.
-
-    total     : sum of the magnitudes of all documents
-    n_sampled : documents that are in the sums
-    """
+    """Return how many units are 1, a power of two such that all sums fit 32 bits."""
     largest_sum = 2.0**31 - 1 - n_sampled / 2  # rounding adds up to half a unit a document
     return float(2.0 ** (math.frexp(largest_sum / total)[1] - 1)) if total > 0 else 1.0
 

@@ -56,12 +56,7 @@ class Trial:
 
 
 def read_trial(record: dict[str, Any], space: Sequence[Dimension], path: str, line: int) -> Trial:
-    """Return the trial that `to_json` wrote as `record`; DataError when it does not fit this search.
-
-    record     : what was read
-    space      : the searched settings
-    path, line : where it was read
-    """
+    """Return the trial that `to_json` wrote as `record`; DataError when it does not fit this search."""
     values, measure, trees, seconds = (record.get(key) for key in ("values", "measure", "trees", "seconds"))
     sound = (
         isinstance(values, dict)
@@ -79,10 +74,7 @@ def read_trial(record: dict[str, Any], space: Sequence[Dimension], path: str, li
 
 
 def best_of(trials: Sequence[Trial]) -> int | None:
-    """Return the index of the best trial, the first on ties; None when none has a measure.
-
-    trials : in their order
-    """
+    """Return the index of the best trial, the first on ties; None when none has a measure."""
     measured = [(-trial.measure, index) for index, trial in enumerate(trials) if trial.measure is not None]
     return min(measured)[1] if measured else None
 
@@ -210,10 +202,6 @@ def propose(
 ) -> dict[str, Any] | None:
     """Return the next values: first those of `base`, then values not tried before; None when none were found.
 
-    space  : the searched settings
-    trials : those before
-    base   : settings of the first trial, with the seed
-    with_positions : the run learns a bias of positions
     No two rankers of a proposal are the same.
     """
     if not trials:

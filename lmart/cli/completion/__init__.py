@@ -16,10 +16,7 @@ ASKED = "_LMART_COMPLETE"
 
 
 def script_of(shell: str) -> str:
-    """Return the script of a shell.
-
-    shell : one of SHELLS
-    """
+    """Return the script of a shell."""
     return files(__name__).joinpath(SCRIPTS[shell]).read_text("ascii")
 
 

@@ -42,10 +42,7 @@ class Candidates:
         return "".join(f"{line}\n" for line in (kind, *(f"{word}\t{meaning}" for word, meaning in self.words)))
 
     def starting_with(self, text: str) -> Candidates:
-        """Return those that start with a text.
-
-        text : what stands before the cursor
-        """
+        """Return those that start with a text."""
         words = tuple((word, meaning) for word, meaning in self.words if word.startswith(text))
         return Candidates(words, self.partial, self.files, self.suffixes)
 
@@ -54,12 +51,7 @@ NOTHING = Candidates()
 
 
 def candidates(program: click.Group, words: Sequence[str], current: str) -> Candidates:
-    """Return what may stand at the cursor.
-
-    program : with its commands
-    words   : those before the current one, without the name of the program
-    current : the word at the cursor, up to it
-    """
+    """Return what may stand at the cursor."""
     context = click.Context(program, info_name="lmart")
     commands = {name: one for name in program.list_commands(context) if (one := program.get_command(context, name))}
     place = next((place for place, word in enumerate(words) if not word.startswith("-")), None)
@@ -167,13 +159,7 @@ def _values(option: click.Option, current: str) -> Candidates:
 def _joined(
     current: str, separator: str, choices: Callable[[str], Iterable[tuple[str, str]]], several: bool
 ) -> Candidates:
-    """Return the words that complete the last entry of a list, with the entries before it.
-
-    current   : the list so far
-    separator : of its entries
-    choices   : gives the words that an entry may be, by what it starts with
-    several   : whether there may be several entries
-    """
+    """Return the words that complete the last entry of a list, with the entries before it."""
     before, sign, entry = current.rpartition(separator) if several else ("", "", current)
     taken = before.split(separator)
     words = [(f"{before}{sign}{word}", meaning) for word, meaning in choices(entry) if word not in taken]

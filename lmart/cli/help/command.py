@@ -49,11 +49,7 @@ class HelpfulCommand(ParsingCommand):
         self.params += help_options()
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse as Click does; a usage error says what to type for words without an option.
-
-        ctx  : of the command
-        args : as they were written
-        """
+        """Parse as Click does; a usage error says what to type for words without an option."""
         words = list(args)
         try:
             return super().parse_args(ctx, args)
@@ -74,26 +70,17 @@ class HelpfulCommand(ParsingCommand):
         return args
 
     def get_help(self, ctx: click.Context) -> str:
-        """Return what --help prints.
-
-        ctx : of the command
-        """
+        """Return what --help prints."""
         return full_page(ctx)
 
 
 def option_names(command: click.Command) -> list[str]:
-    """Return all names of the options of a command, long and short.
-
-    command : which has them
-    """
+    """Return all names of the options of a command, long and short."""
     return [name for one in command.params for name in (*one.opts, *one.secondary_opts) if name.startswith("-")]
 
 
 def usage_message(fault: click.ClickException) -> str:
-    """Return Click's message as one clause: no line breaks, no capital, no full stop.
-
-    fault : as it was raised
-    """
+    """Return Click's message as one clause: no line breaks, no capital, no full stop."""
     message = fault.format_message()
     if isinstance(fault, click.NoSuchOption):
         known = [] if fault.ctx is None else option_names(fault.ctx.command)

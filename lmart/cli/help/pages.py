@@ -22,10 +22,7 @@ _SENTENCE_END = re.compile(r"(?<=[^.]\.)\s+(?=[^a-z])")
 
 
 def one_screen(context: click.Context) -> str:
-    """Return the text of -h: usage, what the command does, the options needed most, and examples.
-
-    context : of the command
-    """
+    """Return the text of -h: usage, what the command does, the options needed most, and examples."""
     command, width = context.command, _width()
     own = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
     named = {one.name: one for one in own if one.name not in ("h", "help")}
@@ -42,10 +39,7 @@ def one_screen(context: click.Context) -> str:
 
 
 def full_page(context: click.Context) -> str:
-    """Return the text of --help: what the command does, all options in their groups, and examples.
-
-    context : of the command
-    """
+    """Return the text of --help: what the command does, all options in their groups, and examples."""
     command, width = context.command, _width()
     lines = [*_usage(context, width), ""]
     for paragraph in _paragraphs(command):
@@ -84,10 +78,7 @@ def _columns(entries: Sequence[tuple[str, str]], width: int) -> list[str]:
 
 
 def short_help(option: click.Option) -> str:
-    """Return the short help of an option: what stands before a form feed, else the first sentence.
-
-    option : of a command
-    """
+    """Return the short help of an option: what stands before a form feed, else the first sentence."""
     text = option.help or ""
     short = text.partition("\f")[0] if "\f" in text else _SENTENCE_END.split(text, maxsplit=1)[0]
     return " ".join(short.split())
@@ -144,13 +135,7 @@ def _wrapped(text: str, width: int, opening: str) -> list[str]:
 
 
 def _table(options: Sequence[click.Option], context: click.Context, width: int, short: bool = False) -> list[str]:
-    """Return the options, each with its short help beside its name, or below a long one.
-
-    options : in their order
-    context : of the command
-    width   : of a line
-    short   : leave out a default that would need a line of its own
-    """
+    """Return the options, each with its short help beside its name, or below a long one."""
     names = [_name(one) for one in options]
     fitting = [len(name) for name in names if len(name) <= LONGEST_NAME]
     column = 4 + max(fitting, default=LONGEST_NAME)

@@ -40,11 +40,7 @@ class ClusterOptions:
     dask_security: str | None
 
     def check_usage(self, refused: Sequence[tuple[str, object, str]], inputs: Sequence[str]) -> None:
-        """Raise a usage error when the options are wrong, or something is asked for that only one process does.
-
-        refused : options that do not go with --dask: name, value as given, and what to do instead
-        inputs  : all files that are read
-        """
+        """Raise a usage error when the options are wrong, or something is asked for that only one process does."""
         if self.dask is None:
             if self.dask_security is not None:
                 raise click.UsageError("--dask-security needs --dask ADDRESS")

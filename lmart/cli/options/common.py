@@ -10,10 +10,7 @@ from lmart.cli.options.types import F, Whole
 
 
 def definitions(entries: Mapping[str, str]) -> str:
-    """Return lines of a help text, each name followed by its meaning, broken to the width of help pages.
-
-    entries : meanings by name
-    """
+    """Return lines of a help text, each name followed by its meaning, broken to the width of help pages."""
     import textwrap
 
     column = 4 + max(map(len, entries))
@@ -25,10 +22,7 @@ def definitions(entries: Mapping[str, str]) -> str:
 
 
 def threads_option(function: F) -> F:
-    """Add --threads N.
-
-    function : the command
-    """
+    """Add --threads N."""
     return click.option(
         "--threads",
         type=Whole(min=1),
@@ -41,19 +35,13 @@ def threads_option(function: F) -> F:
 
 
 def quiet_option(function: F) -> F:
-    """Add -q/--quiet; the command gets how often it is given, which is what `Console` takes.
-
-    function : the command
-    """
+    """Add -q/--quiet; the command gets how often it is given, which is what `Console` takes."""
     what = "Hide notices and progress; -qq hides warnings too."
     return click.option("-q", "--quiet", count=True, help=what)(function)
 
 
 def strict_option(function: F) -> F:
-    """Add --strict to a command that scores data with a model.
-
-    function : the command
-    """
+    """Add --strict to a command that scores data with a model."""
     return click.option(
         "--strict",
         is_flag=True,

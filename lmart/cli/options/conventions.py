@@ -114,10 +114,7 @@ _OPTIONS = (
 
 
 def convention_options(function: F) -> F:
-    """Add --like and the options of single conventions.
-
-    function : the command
-    """
+    """Add --like and the options of single conventions."""
     for option in reversed(_OPTIONS):
         function = option(function)
     return function

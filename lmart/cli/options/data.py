@@ -120,9 +120,6 @@ data_options = packed("read_options", _read_options, OPTION_NAMES, _OPTIONS)
 
 
 def refuse_two_standard_inputs(paths: Sequence[str | None]) -> None:
-    """Raise a usage error when more than one of the inputs is '-'.
-
-    paths : of the inputs
-    """
+    """Raise a usage error when more than one of the inputs is '-'."""
     if sum(path == "-" for path in paths) > 1:
         raise click.UsageError("only one input can be '-' (standard input); give the others as files")

@@ -93,12 +93,7 @@ class MetadataFiles:
         return [*filter(None, single), *self.valid_weights, *self.valid_query_sizes, *self.valid_init_scores]
 
     def check_usage(self, settings: TrainSettings, n_validation_sets: int, gives_regularization: bool) -> None:
-        """Raise a usage error when options do not go together, SettingsError when one does not fit the objective.
-
-        settings          : of the training
-        n_validation_sets : number of --valid files
-        gives_regularization : whether --position-bias-reg is given
-        """
+        """Raise a usage error when options do not go together, SettingsError when one does not fit the objective."""
         if self.init_scores is None and self.valid_init_scores:
             raise click.UsageError("--valid-init-scores needs --init-scores: both start from scores, or neither")
         n_files = len(self.valid_init_scores)
@@ -134,10 +129,7 @@ class MetadataFiles:
         return {name: paths for name, paths in given.items() if paths}
 
     def read(self, train_set: Trainable) -> Metadata:
-        """Read the metadata of the training set; DataError names file and line.
-
-        train_set : the training set
-        """
+        """Read the metadata of the training set; DataError names file and line."""
         from lmart.data.metadata import Metadata
         from lmart.formats import metadata_files as files
 
@@ -153,19 +145,12 @@ class MetadataFiles:
         )
 
     def validation_read_options(self, read_options: ReadOptions, n_validation_sets: int) -> list[ReadOptions]:
-        """Return how each validation set is read: as the training set, but with the query sizes of its own.
-
-        read_options      : of the training set
-        n_validation_sets : number of --valid files
-        """
+        """Return how each validation set is read: as the training set, but with the query sizes of its own."""
         sizes: Sequence[str | None] = self.valid_query_sizes or [None] * n_validation_sets
         return [replace(read_options, query_sizes=path) for path in sizes]
 
     def read_for_validation(self, validation_sets: Sequence[RankingDataset | CodedDataset]) -> list[Metadata]:
-        """Read the metadata of each validation set: its weights, and its initial scores.
-
-        validation_sets : in their order
-        """
+        """Read the metadata of each validation set: its weights, and its initial scores."""
         from lmart.data.metadata import Metadata
         from lmart.formats import metadata_files as files
 

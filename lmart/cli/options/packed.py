@@ -37,8 +37,5 @@ def packed(
 
 
 def given_on_command_line(name: str) -> bool:
-    """Return whether the option of the running command was given on the command line.
-
-    name : of the parameter of the command
-    """
+    """Return whether the option of the running command was given on the command line."""
     return click.get_current_context().get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE

@@ -47,10 +47,7 @@ class ParsingCommand(click.Command):
     """A command whose arguments are parsed once; `line_of` its context has all that was found."""
 
     def make_parser(self, ctx: click.Context) -> Any:
-        """Return Click's parser, which also leaves what it found for `line_of`.
-
-        ctx : of the command
-        """
+        """Return Click's parser, which also leaves what it found for `line_of`."""
         parser: Any = super().make_parser(ctx)
         parse = parser.parse_args
 
@@ -63,25 +60,18 @@ class ParsingCommand(click.Command):
         return parser
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Say which of several values of an option counts, then run the command.
-
-        ctx : of the command
-        """
+        """Say which of several values of an option counts, then run the command."""
         for text in line_of(ctx).repeated():
             Console(ctx.params.get("quiet", 0)).notice(text)
         return super().invoke(ctx)
 
     def prepared(self, args: list[str]) -> list[str]:
-        """Return arguments as Click's parser takes them.
-
-        args : as they were written
-        """
+        """Return arguments as Click's parser takes them."""
         return args
 
     def parse_line(self, words: list[str]) -> tuple[click.Context, ParsedLine]:
         """Parse words that are not those of the running command, without converting their values.
 
-        words : what stands behind the name of the command
         Returns their context too. A usage error as for the command line.
         """
         context = click.Context(self, info_name=self.name)
@@ -130,10 +120,7 @@ class ListOption(click.Option):
 
 
 def line_of(context: click.Context) -> ParsedLine:
-    """Return the arguments of the running command, taken apart.
-
-    context : of the command
-    """
+    """Return the arguments of the running command, taken apart."""
     line: ParsedLine = context.meta[_LINE]
     return line
 

@@ -108,12 +108,7 @@ selection_options = packed("selection", _selection_options, _NAMES, _OPTIONS)
 
 
 def searched(selection: SelectionOptions, settings: TrainSettings, with_positions: bool) -> tuple[Dimension, ...]:
-    """Return what a search tries: no settings that are given, mean nothing, or have one value that is allowed.
-
-    selection      : the options of selection
-    settings       : of the training
-    with_positions : the run learns a bias of positions
-    """
+    """Return what a search tries: no settings that are given, mean nothing, or have one value that is allowed."""
     from lmart.training.search_space import dimensions
 
     fixed = [*selection.given, *without_meaning(settings)]
@@ -131,14 +126,7 @@ def check_usage(
     outputs: dict[str, str],
     with_positions: bool = False,
 ) -> None:
-    """Raise a usage error when options do not go together.
-
-    selection : the options of selection
-    settings  : of the training
-    valid     : validation files
-    outputs   : by option
-    with_positions : the run learns a bias of positions
-    """
+    """Raise a usage error when options do not go together."""
     if selection.oof is not None and selection.folds is None:
         raise click.UsageError("--oof needs --folds: without, every model has seen every query")
     if selection.tune_file is not None and not selection.tunes:

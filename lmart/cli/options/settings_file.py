@@ -20,10 +20,7 @@ _BEFORE = "lmart.trees_before"  # in Context.meta: the trees of other settings t
 
 
 def settings_file_option(function: Any) -> Any:
-    """Add --settings FILE; the command gets its path as `settings_file`, and the settings as if they were defaults.
-
-    function : the command
-    """
+    """Add --settings FILE; the command gets its path as `settings_file`, and the settings as if they were defaults."""
     return click.option(
         "--settings",
         PARAMETER,
@@ -41,18 +38,13 @@ def settings_file_option(function: Any) -> Any:
 def given_by_file(name: str) -> bool:
     """Return whether the file of --settings gives a setting on purpose.
 
-    name : of the setting
-
     Any that stands in a plain file; of a model or report, which hold all, one that differs from its default.
     """
     return name in click.get_current_context().meta.get(_GIVEN, ())
 
 
 def origin(context: click.Context) -> list[str]:
-    """Return notices of which settings come from the file; none without a file.
-
-    context : of the command
-    """
+    """Return notices of which settings come from the file; none without a file."""
     path = context.params.get(PARAMETER)
     if path is None:
         return []

@@ -42,11 +42,7 @@ class StatisticsOptions:
         return Resampling(self.seed, self.level, self.resamples, self.flips)
 
     def check_usage(self, n_systems: int, is_reported: bool) -> None:
-        """Raise a usage error when an option has no effect.
-
-        n_systems   : how many are measured
-        is_reported : whether there is a report, which intervals and comparisons are part of
-        """
+        """Raise a usage error when an option has no effect."""
         if not is_reported:
             for one in fields(self):
                 if given_on_command_line(one.name):

@@ -28,11 +28,7 @@ class SystemsCommand(ManyFilesCommand):
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse as ever, then set the parameter `systems`.
-
-        ctx  : of the command
-        args : as they were written
-        """
+        """Parse as ever, then set the parameter `systems`."""
         rest = super().parse_args(ctx, args)
         if ctx.resilient_parsing:
             return rest

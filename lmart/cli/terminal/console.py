@@ -144,11 +144,7 @@ class Console:
         return shown
 
     def reading(self, what: str = "reading", prints: bool = False) -> Callable[[ReadState], None] | None:
-        """Return what shows how far the reading of inputs is, on a terminal; None elsewhere.
-
-        what   : is done with the rows
-        prints : whether results go to standard output meanwhile, which a bar would spoil on the same terminal
-        """
+        """Return what shows how far the reading of inputs is, on a terminal; None elsewhere."""
         if self.quiet or not on_terminal() or (prints and sys.stdout.isatty()):
             return None
         self._bar = ReadingProgress(what)

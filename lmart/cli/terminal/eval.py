@@ -282,11 +282,7 @@ def value_bars(values: Float64Array, weights: Float64Array | None = None) -> str
 
 
 def print_comparisons(result: EvaluationResult, statistics: SystemStatistics) -> None:
-    """Print the systems compared and the tests, then each measure.
-
-    result     : what was measured
-    statistics : with comparisons
-    """
+    """Print the systems compared and the tests, then each measure."""
     sheet = standard_output()
     lines = ["", *textwrap.wrap(explanation(result, statistics), min(sheet.width or WIDTH, WIDTH))]
     for measure, group in groupby(statistics.comparisons, key=lambda one: one.measure):
@@ -295,11 +291,7 @@ def print_comparisons(result: EvaluationResult, statistics: SystemStatistics) ->
 
 
 def explanation(result: EvaluationResult, statistics: SystemStatistics) -> str:
-    """Return a sentence on the systems compared and the tests.
-
-    result     : what was measured
-    statistics : with comparisons
-    """
+    """Return a sentence on the systems compared and the tests."""
     resampling, tests = statistics.resampling, [one.randomization for one in statistics.comparisons]
     if all(test is None or test.exact for test in tests):
         flips = "all choices of signs"
@@ -320,14 +312,7 @@ def explanation(result: EvaluationResult, statistics: SystemStatistics) -> str:
 def measure_lines(
     measure: str, comparisons: Sequence[Comparison], result: EvaluationResult, all_pairs: bool, sheet: Sheet
 ) -> list[str]:
-    """Return the table of one measure, and under each of its lines the queries that gained and lost most.
-
-    measure     : its name
-    comparisons : in this measure
-    result      : what was measured
-    all_pairs   : name the baseline of each comparison too
-    sheet       : the output
-    """
+    """Return the table of one measure, and under each of its lines the queries that gained and lost most."""
     width = min(sheet.width or WIDTH, WIDTH)
     headings, *cells = [
         _without_holm(row) if len(comparisons) == 1 else row for row in (HEADER, *map(_cells, comparisons))

@@ -204,13 +204,7 @@ def why_lines(
     closing: Sequence[tuple[str, ...]],
     sheet: Sheet,
 ) -> list[str]:
-    """Return the facts, the features and the sums, with empty lines between.
-
-    entries : the facts, as names and values
-    rows    : of the features
-    closing : the sums
-    sheet   : the output
-    """
+    """Return the facts, the features and the sums, with empty lines between."""
     signs = {(i, len(HEADER) - 1): "green" if float(row[-1]) > 0 else "red" for i, row in enumerate(rows)}
     sums = {(i, j): "bold" for i in range(len(rows), len(rows) + len(closing)) for j in range(len(HEADER))}
     table = Table(HEADER, [*rows, *closing], signs | sums)

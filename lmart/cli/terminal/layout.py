@@ -71,12 +71,7 @@ def standard_output() -> Sheet:
 
 
 def facts(entries: Sequence[tuple[str, str]], sheet: Sheet, least: int = 0) -> list[str]:
-    """Return names with their values beside them; a value that is too long continues below itself.
-
-    entries : names and values
-    sheet   : the output
-    least   : the least width of the names, in columns
-    """
+    """Return names with their values beside them; a value that is too long continues below itself."""
     column = max(least, *map(cells, (name for name, _ in entries)), 0) + GAP
     lines = []
     for name, value in entries:
@@ -86,12 +81,7 @@ def facts(entries: Sequence[tuple[str, str]], sheet: Sheet, least: int = 0) -> l
 
 
 def paragraph(text: str, sheet: Sheet, used: int = 0) -> list[str]:
-    """Return a text in lines that fit, at least one; names that are wider than a line are shortened.
-
-    text  : words
-    sheet : the output
-    used  : columns that are taken on its left
-    """
+    """Return a text in lines that fit, at least one; names that are wider than a line are shortened."""
     if sheet.width is None:
         return [text]
     room = max(sheet.width - used, SHORTEST_NAME)
@@ -210,20 +200,13 @@ def curve(values: Sequence[float | None], length: int, sheet: Sheet) -> str:
 
 
 def spans(n: int, length: int) -> list[tuple[int, int]]:
-    """Return which of n values, from and up to, stand in each of at most `length` characters of a curve.
-
-    n      : number of values
-    length : the most characters
-    """
+    """Return which of n values, from and up to, stand in each of at most `length` characters of a curve."""
     count = min(n, length)
     return [(k * n // count, (k + 1) * n // count) for k in range(count)]
 
 
 def cells(text: str) -> int:
-    """Return how many columns of a terminal a text takes.
-
-    text : without control characters
-    """
+    """Return how many columns of a terminal a text takes."""
     if text.isascii():
         return len(text)
     from rich.cells import cell_len
@@ -232,20 +215,12 @@ def cells(text: str) -> int:
 
 
 def padded(text: str, width: int) -> str:
-    """Return the text with blanks up to the width.
-
-    text  : on the left
-    width : in columns of a terminal
-    """
+    """Return the text with blanks up to the width."""
     return text + " " * (width - cells(text))
 
 
 def shortened(name: str, room: int) -> str:
-    """Return the name in at most `room` columns of a terminal: its beginning and its end, where it is longer.
-
-    name : to be shown
-    room : in columns
-    """
+    """Return the name in at most `room` columns of a terminal: its beginning and its end, where it is longer."""
     first, last = name, ""
     while cells(first) + cells(last) + (len(CUT) if len(first) + len(last) < len(name) else 0) > room:
         kept = len(first) + len(last) - 1

@@ -123,10 +123,7 @@ def _facts(summary: ModelSummary, path: str, explained: Explained | None) -> lis
 
 
 def settings_text(changed: Mapping[str, Any]) -> str:
-    """Return the settings that differ from the defaults, as text.
-
-    changed : values by name
-    """
+    """Return the settings that differ from the defaults, as text."""
     if not changed:
         return "the defaults"
     return f"{_named_values(changed)}; others are the defaults"
@@ -221,10 +218,7 @@ def _bar_value(one: FeatureImportance) -> float:
 
 
 def importance_table(features: Sequence[FeatureImportance]) -> Iterator[str]:
-    """Yield the lines of a table of all features, tab-separated, every digit, for other programs.
-
-    features : in their order
-    """
+    """Yield the lines of a table of all features, tab-separated, every digit, for other programs."""
     has_gain = any(one.gain_share is not None for one in features)
     has_contribution = any(one.contribution is not None for one in features)
     columns = ["feature", *["contribution"] * has_contribution, *["gain_share"] * has_gain, "splits"]
@@ -456,11 +450,7 @@ class _CurveRow(NamedTuple):
 
     @classmethod
     def of(cls, one: Curve, rounds: Sequence[int]) -> _CurveRow:
-        """Return the cells of a curve with a value.
-
-        one    : the curve
-        rounds : numbers of its rounds
-        """
+        """Return the cells of a curve with a value."""
         first = next((value for value in one.values if value is not None), None)
         best = one.best or 0
         return cls(visible(input_name(one.name)), shown(first), shown(one.values[best]), f"{rounds[best]:,}")
@@ -480,12 +470,7 @@ class _CurveColumns(NamedTuple):
 
     @classmethod
     def of(cls, rows: Sequence[_CurveRow], length: int, sheet: Sheet) -> _CurveColumns:
-        """Return columns that fit.
-
-        rows   : to be written
-        length : of the longest curve that is drawn
-        sheet  : the output
-        """
+        """Return columns that fit."""
         name, first, best, last = (max(map(cells, column)) for column in zip(HEADER, *rows, strict=True))
         if sheet.width is None:
             return cls(name, first, length, best, last)
@@ -498,11 +483,7 @@ class _CurveColumns(NamedTuple):
         return cls(name, first, min(length, max(room - name, SHORTEST_CURVE)), best, last)
 
     def line(self, row: _CurveRow, drawn: str) -> str:
-        """Return a line of the table.
-
-        row   : its cells
-        drawn : the curve
-        """
+        """Return a line of the table."""
         first = [f"{row.first:>{self.first}}"] if self.first else []
         ends = [f"{row.best:>{self.best}}", f"{row.round:>{self.round}}"]
         parts = [padded(shortened(row.name, self.name), self.name), *first, drawn.ljust(self.length), *ends]
@@ -521,10 +502,7 @@ class _CurveColumns(NamedTuple):
 
 
 def curve_table(report: RunReport) -> Iterator[str]:
-    """Yield the lines of the table of all curves, tab-separated, every digit, for other programs.
-
-    report : of the run
-    """
+    """Yield the lines of the table of all curves, tab-separated, every digit, for other programs."""
     header, rows = report.table()
     yield "\t".join(map(visible, header)) + "\n"
     for row in rows:

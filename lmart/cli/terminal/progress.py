@@ -103,12 +103,7 @@ class Parts(NamedTuple):
 
 
 def composed(shown: Shown, forms: Sequence[str], width: int) -> Parts:
-    """Return the parts of a line: the first form that leaves room for a bar, else the last one, cut if need be.
-
-    shown : the state of the work
-    forms : of the text, the longest first
-    width : characters that the line may have
-    """
+    """Return the parts of a line: the first form that leaves room for a bar, else the last one, cut if need be."""
     for form in forms if len(forms) > 1 and shown.share >= 0.0 else ():
         for done in (shown.done, shown.short or shown.done):
             bar = width - len(done) - len(shown.left) - len(form) - 3

@@ -33,24 +33,14 @@ NOT_OF_THE_MODEL = ("folds", "oof", "tune", "tune_trials", "tune_file", "report"
 
 
 def describe(dataset: DataSize, share: float) -> str:
-    """Return how large the training set is, and which `share` of its rows each tree is grown from.
-
-    dataset : the training set
-    share   : of its rows that each tree is grown from
-    """
+    """Return how large the training set is, and which `share` of its rows each tree is grown from."""
     documents, features = counted(dataset.n_documents, "document"), counted(dataset.n_features, "feature")
     sampled = f"; each tree is grown from {share:.0%} of the documents (--sample)" if share < 1 else ""
     return f"read {documents} of {counted(dataset.n_queries, 'query', 'queries')} with {features}{sampled}"
 
 
 def report_automatic(requested: TrainSettings, settings: ResolvedSettings, tunes: bool, console: Console) -> None:
-    """Report the rankers of the model, and which settings of theirs were chosen automatically.
-
-    requested : the settings as given
-    settings  : those of the run
-    tunes     : settings are searched
-    console   : where it is reported
-    """
+    """Report the rankers of the model, and which settings of theirs were chosen automatically."""
     automatic = (requested.objective, requested.leaves)
     if tunes or (None not in automatic and len(settings.rankers) == 1):
         return
@@ -79,25 +69,13 @@ def _describe_ranker(settings: RankerSettings) -> str:
 
 
 def measures_by_set(training: float | None, validation: Sequence[float | None], valid: Sequence[str]) -> str:
-    """Return the measure of the training set and of each validation set.
-
-    training   : of the training set
-    validation : of each validation set
-    valid      : their files
-    """
+    """Return the measure of the training set and of each validation set."""
     sets = [("training", training), *zip(valid, validation, strict=True)]
     return ", ".join(f"{shown(value)} on {name}" for name, value in sets)
 
 
 def summary(result: TrainResult, settings: ResolvedSettings, valid: Sequence[str], out: str, seconds: float) -> str:
-    """Return how many trees were written, how long it took, and their measures.
-
-    result   : of the run
-    settings : of the run
-    valid    : the validation files
-    out      : the file of the model
-    seconds  : since the command began
-    """
+    """Return how many trees were written, how long it took, and their measures."""
     measures = measures_by_set(result.training, result.validation, valid)
     trees = counted(len(result.ensemble.trees), "tree")
     best = f" (best of {result.rounds} rounds)" if result.n_trees < result.rounds else ""
@@ -109,10 +87,7 @@ def summary(result: TrainResult, settings: ResolvedSettings, valid: Sequence[str
 
 
 def duration(seconds: float) -> str:
-    """Return a time in words, such as `12.3 s`, `5 min 7 s` or `2 h 0 min`.
-
-    seconds : of it
-    """
+    """Return a time in words, such as `12.3 s`, `5 min 7 s` or `2 h 0 min`."""
     if seconds < 99.95:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -120,11 +95,7 @@ def duration(seconds: float) -> str:
 
 
 def continuing(continuation: Continuation, differences: Sequence[Difference]) -> str:
-    """Return which model the run continues, and why one run of all rounds would not give the same model.
-
-    continuation : the model
-    differences  : as the run has them
-    """
+    """Return which model the run continues, and why one run of all rounds would not give the same model."""
     what = f"going on from {input_name(continuation.path)} with {counted(continuation.n_trees, 'tree')}"
     if not differences:
         return what
@@ -132,27 +103,14 @@ def continuing(continuation: Continuation, differences: Sequence[Difference]) ->
 
 
 def warn_before_training(run: BoostingRun, dataset: DataSize, weighted: bool, console: Console) -> None:
-    """Report how many queries have no pair of documents to learn from.
-
-    run      : which is ready to start
-    dataset  : the training set
-    weighted : it has weights
-    console  : where it is reported
-    """
+    """Report how many queries have no pair of documents to learn from."""
     _report(remarks.before_training(run, dataset, weighted), console)
 
 
 def warn_after_training(
     result: TrainResult, settings: ResolvedSettings, n_features: int, can_learn: bool, console: Console
 ) -> None:
-    """Report what kept the run from learning, or from learning more.
-
-    result     : of the run
-    settings   : of the run
-    n_features : of the data
-    can_learn  : whether there was anything to learn
-    console    : where it is reported
-    """
+    """Report what kept the run from learning, or from learning more."""
     _report(remarks.after_training(result, settings, n_features, can_learn), console)
 
 
@@ -200,12 +158,7 @@ def print_results(selected: SelectedSettings, console: Console, to_output: bool)
 
 
 def table_lines(columns: Sequence[str], rows: Sequence[Sequence[str]], sheet: Sheet) -> list[str]:
-    """Return a table of numbers, in several blocks where the terminal is narrow.
-
-    columns : their names
-    rows    : cells
-    sheet   : the output
-    """
+    """Return a table of numbers, in several blocks where the terminal is narrow."""
     width = max(len(row[0]) for row in (columns, *rows))
     header, *cells = [[f"{row[0]:>{width}}", *row[1:]] for row in (columns, *rows)]
     lines: list[str] = []

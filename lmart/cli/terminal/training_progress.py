@@ -41,11 +41,7 @@ class BestSoFar:
             self.value, self.round = value, number
 
     def text(self, number: int, where: bool = True) -> str:
-        """Return the best measure and the rounds since, after a comma; '' when this round is the best.
-
-        number : of this round
-        where  : add the number of the best round
-        """
+        """Return the best measure and the rounds since, after a comma; '' when this round is the best."""
         if self.value is None or self.round == number:
             return ""
         at = f" at {self.round:,}" if where else ""
@@ -74,10 +70,7 @@ class RoundProgress:
         self._rounds = 0
 
     def on_round(self, one: RoundReport) -> None:
-        """Take a round.
-
-        one : the round
-        """
+        """Take a round."""
         self._rounds += 1
         if one.ranker != self._ranker:
             self._ranker, self._best = one.ranker, BestSoFar(self._start)
@@ -91,13 +84,7 @@ class RoundProgress:
 def round_label(
     one: RoundReport, settings: ResolvedSettings, valid: Sequence[str], best: tuple[str, str] = ("", "")
 ) -> Label:
-    """Return the measures after a round, and which of several rankers it belongs to.
-
-    one      : the round
-    settings : of the run
-    valid    : the validation files
-    best     : the text on the best round, with its number and without
-    """
+    """Return the measures after a round, and which of several rankers it belongs to."""
     n_rankers, measure = len(settings.rankers), str(settings.measure)
     most = f"up to {n_rankers}" if settings.shares_trees else n_rankers
     ranker = f"ranker {one.ranker} of {most}, " if n_rankers > 1 else ""

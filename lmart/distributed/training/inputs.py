@@ -107,13 +107,7 @@ def adjacent_parts(sizes: Sequence[int], n_shards: int) -> list[tuple[int, int]]
 
 
 def read_training_set(shards: Actors, parts: DataParts, options: ReadOptions, settings: TrainSettings) -> JoinedSet:
-    """Read the labels, queries and features of the training set; DataError as one machine raises it.
-
-    shards   : that read
-    parts    : what is read
-    options  : how it is read
-    settings : of the run
-    """
+    """Read the labels, queries and features of the training set; DataError as one machine raises it."""
     own = _deal(shards, parts.train.parts, parts.sizes)
     silent = replace(options, tell=None, watch=None)
     most_kept = edge_sample.SAMPLE_LIMIT // (KEPT * len(shards))
@@ -198,14 +192,7 @@ def _refuse_spanning(shards: Actors, number: int | None, found: Sequence[PartsFo
 def read_validation_sets(
     shards: Actors, parts: DataParts, options: ReadOptions, sets: tuple[JoinedSet, TrainSettings], strict: bool
 ) -> tuple[list[JoinedSet], list[str]]:
-    """Read the validation sets into bins; return them, and warnings of features that only one side has.
-
-    shards  : that hold the training set in bins
-    parts   : what is read
-    options : how it is read
-    sets    : the training set, and the settings of the run
-    strict  : refuse features that only one side has
-    """
+    """Read the validation sets into bins; return them, and warnings of features that only one side has."""
     read, warnings = [], []
     model = without_trees(*sets)
     silent = replace(for_models(options, [model]), tell=None, watch=None, beside_others=True)
@@ -225,11 +212,7 @@ def read_validation_sets(
 
 
 def read_metadata(shards: Actors, parts: DataParts) -> list[int]:
-    """Read weights and initial scores; return the power of two that the largest weight of each set is below.
-
-    shards : that hold the sets
-    parts  : what is read
-    """
+    """Read weights and initial scores; return the power of two that the largest weight of each set is below."""
     exponents = []
     for number, one in zip([None, *range(len(parts.validation))], [parts.train, *parts.validation], strict=True):
         bounds = adjacent_parts([parts.sizes[part] for part in one.parts], len(shards))
@@ -272,8 +255,6 @@ def read_sets(
 def resolve_sharded(settings: TrainSettings, sets: ShardedSets) -> ResolvedSettings:
     """Return the settings of a run, worked out from what its data is like.
 
-    settings : as given
-    sets     : what was read
     DataError when a label is above the largest one that is given, as in err@10(max=5).
     """
     return _resolve(settings, [sets.train_set, *sets.validation_sets], bool(sets.validation_sets))

@@ -43,8 +43,6 @@ class ShardedLeaves:
     def split_ahead(self, splits: Sequence[PlannedSplit]) -> Iterator[Sequence[int]]:
         """Split leaves and sum the histograms that are asked for; yield the places of splits that are done.
 
-        splits : all that are wanted next
-
         While some are worked on, the shards go on with others. From then on the documents of the children are known.
         """
         groups = [range(first, min(first + TOGETHER, len(splits))) for first in range(0, len(splits), TOGETHER)]
@@ -62,10 +60,7 @@ class ShardedLeaves:
             yield group
 
     def cost(self, leaf: int) -> int:
-        """Return 0 for a leaf whose histogram is there, else 1.
-
-        leaf : number of the leaf
-        """
+        """Return 0 for a leaf whose histogram is there, else 1."""
         return 0 if leaf in self._summed else 1
 
     def histogram(self, leaf: int, out: Int64Array, pool: WorkerPool) -> int:
@@ -80,49 +75,28 @@ class ShardedLeaves:
         return total
 
     def n_documents(self, leaf: int) -> int:
-        """Return the number of documents, also of those that are not in the sums.
-
-        leaf : number of the leaf
-        """
+        """Return the number of documents, also of those that are not in the sums."""
         return self._n_documents[leaf]
 
     def have_enough(self, splits: Sequence[tuple[int, Split]], min_documents: int) -> Iterable[bool]:
-        """Return, for each leaf and its split, whether that would leave min_documents on each side.
-
-        splits        : numbers of leaves, and how each would be split
-        min_documents : fewest documents of a side
-        """
+        """Return, for each leaf and its split, whether that would leave min_documents on each side."""
         if not splits:
             return []
         found: Counts = self._shards.add("count_children", list(splits), min_documents)
         return [bool(enough) for enough in found.counts.min(axis=1) >= min_documents]
 
     def has_enough(self, leaf: int, split: Split, min_documents: int) -> bool:
-        """Return whether a split would leave min_documents on each side.
-
-        leaf          : number of the leaf
-        split         : how it would be split
-        min_documents : fewest documents of a side
-        """
+        """Return whether a split would leave min_documents on each side."""
         (enough,) = self.have_enough([(leaf, split)], min_documents)
         return enough
 
     def bin_counts(self, asked: Sequence[tuple[int, int]]) -> Sequence[Int64Array]:
-        """Return, for each leaf and binned feature, the number of its documents in each bin, int64[256].
-
-        asked : numbers of leaves, and features
-        """
+        """Return, for each leaf and binned feature, the number of its documents in each bin, int64[256]."""
         found: Counts = self._shards.add("bin_counts", list(asked))
         return list(found.counts)
 
     def split(self, leaf: int, left: int, right: int, split: Split, pool: WorkerPool) -> None:
-        """Do nothing: `split_ahead` has split the leaf.
-
-        leaf        : number of the leaf
-        left, right : new numbers, of its children
-        split       : how it is split
-        pool        : the workers
-        """
+        """Do nothing: `split_ahead` has split the leaf."""
 
 
 def grow_on_shards(params: GrowParams, leaves: ShardedLeaves) -> GrownTree | None:

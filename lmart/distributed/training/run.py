@@ -95,10 +95,7 @@ class ShardedScores:
         self._sums = None
 
     def add(self, grown: GrownTree) -> None:
-        """Add the leaf values of a tree to the scores of its documents.
-
-        grown : the tree
-        """
+        """Add the leaf values of a tree to the scores of its documents."""
         if self._number:
             self._sums = self._shards.call("add", self._number, grown, 0)
         else:
@@ -125,18 +122,12 @@ class ShardedScores:
         return number
 
     def put_back(self, kept: KeptScores) -> None:
-        """Set the scores to those that were kept.
-
-        kept : as `keep` returned them
-        """
+        """Set the scores to those that were kept."""
         self._sums = None
         self._shards.call("put_back", kept)
 
     def spreads(self, kept: Sequence[KeptScores]) -> list[float]:
-        """Return how far scores are apart within queries, summed from shard to shard as one machine does.
-
-        kept : of each ranker, as `keep` returned them
-        """
+        """Return how far scores are apart within queries, summed from shard to shard as one machine does."""
         return [self._spread(one) for one in kept]
 
     def _spread(self, kept: KeptScores) -> float:

@@ -103,10 +103,7 @@ class Shard(LinkedActor):
         return found
 
     def counts(self, n_features: int) -> tuple[Int64Array, Int64Array]:
-        """Return cells by feature: see `TrainingParts.counts`.
-
-        n_features : of the data
-        """
+        """Return cells by feature: see `TrainingParts.counts`."""
         return self._parts.counts(n_features)
 
     def cells(self, first: int, last: int) -> Float64Array:
@@ -117,10 +114,7 @@ class Shard(LinkedActor):
         return self._parts.cells(first, last)
 
     def code(self, edges: BinEdges) -> Counts:
-        """Find the bins of all rows, and return the documents in each, int64[m, 256].
-
-        edges : of m features
-        """
+        """Find the bins of all rows, and return the documents in each, int64[m, 256]."""
         self._edges = edges
         return Counts(self._parts.code(edges))
 
@@ -172,11 +166,7 @@ class Shard(LinkedActor):
         return found
 
     def prepare(self, settings: ResolvedSettings, exponents: Sequence[int]) -> tuple[list[int], bool]:
-        """Prepare for the first round; return idle queries of each ranker, and whether any could learn anything.
-
-        settings  : of the run
-        exponents : power of two that the largest weight of each set is below, the training set first
-        """
+        """Prepare for the first round; return idle queries of each ranker, and whether any could learn anything."""
         parts, metadata = self._parts, self._metadata
         sets: list[tuple[Judged, Metadata]] = [(self._judged(), metadata[None])]
         sets += [(one.coded, metadata[number]) for number, one in enumerate(self._valid)]
@@ -238,28 +228,16 @@ class Shard(LinkedActor):
         return None if shift is None else self.measure(number, shift)
 
     def keep(self, number: int, copied: bool) -> None:
-        """Keep the scores of the training set under a number.
-
-        number : to find them by
-        copied : they stay as they are while trees are added
-        """
+        """Keep the scores of the training set under a number."""
         scores = self._training.scores
         self._kept[number] = scores.copy() if copied else scores
 
     def put_back(self, number: int) -> None:
-        """Set the scores of the training set to those that were kept.
-
-        number : that they were kept under
-        """
+        """Set the scores of the training set to those that were kept."""
         self._training.scores = self._kept[number]
 
     def squares(self, number: int, scale: float, before: float) -> float:
-        """Return the squares of scores that were kept, added to those of the shards before: see `spread`.
-
-        number : that they were kept under
-        scale  : scores are multiplied by it
-        before : sum of the shards before
-        """
+        """Return the squares of scores that were kept, added to those of the shards before: see `spread`."""
         return sum_query_squares(self._kept[number] * scale, self._parts.query_offsets, before)
 
     # a round
@@ -334,10 +312,7 @@ class Shard(LinkedActor):
     # a tree
 
     def split(self, splits: Sequence[PlannedSplit]) -> SplitsDone:
-        """Split leaves, and sum the histogram of a child of each where one is asked for.
-
-        splits : of different leaves
-        """
+        """Split leaves, and sum the histogram of a child of each where one is asked for."""
         n_summed = sum(one.summed is not None for one in splits)
         done = SplitsDone(
             np.empty((len(splits), 2), np.int64),
@@ -359,18 +334,11 @@ class Shard(LinkedActor):
             done.totals[of_sums] = leaves.histogram(one.summed, done.histograms[of_sums], pool)
 
     def count_children(self, splits: Sequence[tuple[int, Split]], enough: int) -> Counts:
-        """Return the documents on each side of splits of leaves, counted until both are enough, int64[n_splits, 2].
-
-        splits : numbers of leaves, and how each would be split
-        enough : documents of a side from which on nothing more is counted
-        """
+        """Return the documents on each side of splits of leaves, counted until both are enough, int64[n_splits, 2]."""
         return Counts(np.array([self._leaves.count_children(leaf, split, enough) for leaf, split in splits], np.int64))
 
     def bin_counts(self, asked: Sequence[tuple[int, int]]) -> Counts:
-        """Return, for each leaf and binned feature, the number of its documents in each bin, int64[n_asked, 256].
-
-        asked : numbers of leaves, and features
-        """
+        """Return, for each leaf and binned feature, the number of its documents in each bin, int64[n_asked, 256]."""
         return Counts(np.array(self._leaves.bin_counts(asked)))
 
     def finish_tree(self, leaves: Sequence[int], values: Float64Array) -> None:

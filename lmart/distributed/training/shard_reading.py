@@ -64,10 +64,7 @@ class TrainingParts(PartsReader):
         return len(self._sample), self._sample.halvings
 
     def counts(self, n_features: int) -> tuple[Int64Array, Int64Array]:
-        """Return cells by feature: int64[2, m] in the sample (numbers, missing), int64[3, m] of all rows.
-
-        n_features : of the data
-        """
+        """Return cells by feature: int64[2, m] in the sample (numbers, missing), int64[3, m] of all rows."""
         assert self._sample is not None
         of_sample, of_all = np.zeros((2, n_features), np.int64), np.zeros((3, n_features), np.int64)
         of_sample[:, self._places] = count_sample(self._sample, len(self._places))
@@ -84,10 +81,7 @@ class TrainingParts(PartsReader):
         return gather_cells(self._sample.rows, self._places, first, self._sampled_numbers[first:last])
 
     def code(self, edges: BinEdges) -> Int64Array:
-        """Find the bins of all rows; return the documents in each, int64[m, 256].
-
-        edges : of m features
-        """
+        """Find the bins of all rows; return the documents in each, int64[m, 256]."""
         n = len(self.labels)
         self._edges, self._bins = edges, np.empty((edges.n_features, n), np.uint8)
         coder = Coder(edges, self._places, self._pool)
@@ -117,11 +111,7 @@ class ValidationParts(PartsReader):
     """The parts of a validation set in a shard."""
 
     def read(self, model: Ensemble, edges: BinEdges) -> PartsFound:
-        """Read the parts into bins.
-
-        model : has the features of the training set
-        edges : the bins of the training set
-        """
+        """Read the parts into bins."""
         ids_and_labels, coder = LabelAndIdBuilder(), ValidationCoder(model, edges, self._pool)
         for path, blocks, _ in self.batches(queries=self._queries):
             for block in blocks:

@@ -41,10 +41,7 @@ class DrawnRows(NamedTuple):
     magnitudes: tuple[float, float]
 
     def plus(self, other: DrawnRows) -> DrawnRows:
-        """Return those of both; the order of adding changes last digits of the magnitudes.
-
-        other : of other shards, of the same tree
-        """
+        """Return those of both; the order of adding changes last digits of the magnitudes."""
         (gradients, hessians), others = self.magnitudes, other.magnitudes
         return DrawnRows(self.n_sampled + other.n_sampled, (gradients + others[0], hessians + others[1]))
 
@@ -62,10 +59,7 @@ class PackedRoot(NamedTuple):
     histogram: Int64Array
 
     def plus(self, other: PackedRoot) -> PackedRoot:
-        """Return that of both; the histogram is overwritten.
-
-        other : of other shards, of the same tree
-        """
+        """Return that of both; the histogram is overwritten."""
         np.add(self.histogram, other.histogram, out=self.histogram)
         return PackedRoot(max(self.largest_hessian, other.largest_hessian), self.total + other.total, self.histogram)
 
@@ -84,10 +78,7 @@ class SplitsDone:
     histograms: Int64Array
 
     def plus(self, other: SplitsDone) -> SplitsDone:
-        """Return that of both; the arrays are overwritten.
-
-        other : of other shards, of the same tree
-        """
+        """Return that of both; the arrays are overwritten."""
         np.add(self.counts, other.counts, out=self.counts)
         np.add(self.totals, other.totals, out=self.totals)
         np.add(self.histograms, other.histograms, out=self.histograms)
@@ -112,10 +103,7 @@ class Counts(NamedTuple):
     counts: Int64Array
 
     def plus(self, other: Counts) -> Counts:
-        """Return those of both.
-
-        other : of other shards, of the same tree
-        """
+        """Return those of both."""
         return Counts(self.counts + other.counts)
 
 

@@ -53,12 +53,7 @@ def cell_fault(field: bytes, name: str, kind: int, options: ReadOptions) -> str 
 
 
 def length_fault(fields: Sequence[bytes], plan: ColumnPlan, all_rows: bool) -> str:
-    """Return what to say of a row with another number of fields than the header.
-
-    fields   : of the row
-    plan     : the columns of the header
-    all_rows : whether all rows after it have as many
-    """
+    """Return what to say of a row with another number of fields than the header."""
     there = f"the row has {len(fields)} field{'s' if len(fields) != 1 else ''} but the header {len(plan.names)}"
     if not all_rows:
         return f"{there}, the last is {quote(fields[-1])}; is the line cut off, or a decimal comma used?"

@@ -120,12 +120,7 @@ class ParquetReader(RowReader):
         refuse([DataError(message, self.path) for message in found], self._options.max_errors)
 
     def _block_of(self, batch: _Batch, plan: ColumnPlan, originals: Sequence[str]) -> RowBlock:
-        """Return the rows of a batch; DataError for all that is wrong with them.
-
-        batch     : rows of the columns that are used
-        plan      : the role of each column
-        originals : the names of the columns, as pyarrow knows them
-        """
+        """Return the rows of a batch; DataError for all that is wrong with them."""
         n = batch.num_rows
         faults: list[DataError] = []
         values = np.empty((n, plan.n_features))

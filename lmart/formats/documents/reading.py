@@ -92,12 +92,7 @@ def read_batches(
 
 
 def refuse_or_tell_empty(empty: Sequence[str], n_inputs: int, options: ReadOptions) -> None:
-    """Raise DataError when no input of a data set has rows; tell of those that have none.
-
-    empty    : inputs without rows
-    n_inputs : of the data set
-    options  : with the function that gets notices
-    """
+    """Raise DataError when no input of a data set has rows; tell of those that have none."""
     if not empty:
         return
     if len(empty) == n_inputs:
@@ -129,11 +124,7 @@ def read_dataset(paths: Sequence[str], options: ReadOptions, pool: WorkerPool | 
 
 
 def for_models(options: ReadOptions, models: Sequence[Ensemble]) -> ReadOptions:
-    """Return the options for data that only these models are to score: of tables only their features are parsed.
-
-    options : of reading
-    models  : those that score the data
-    """
+    """Return the options for data that only these models are to score: of tables only their features are parsed."""
     named = {model.feature_names is not None for model in models}
     if len(named) > 1:  # matched by name for one, by number for the other
         return options

@@ -76,13 +76,7 @@ class SeenQueries:
 
 
 def comes_back(query_id: str, before: tuple[str, int], path: str, line: int, can_group: bool = True) -> DataError:
-    """Return the refusal of a query whose rows are not adjacent.
-
-    query_id   : of the query
-    before     : input and line where it first stood
-    path, line : where it stands again
-    can_group  : whether --group-by-qid is of use
-    """
+    """Return the refusal of a query whose rows are not adjacent."""
     where = f"line {before[1]}" if before[0] == path else f"{before[0]}:{before[1]}"
     return DataError(
         f"query {quote(query_id)} comes back: it first stood at {where}, and its rows are not adjacent; "

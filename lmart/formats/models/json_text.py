@@ -112,13 +112,7 @@ def _no_collection() -> Iterator[None]:
 
 
 def _refusal(text: str, position: int, path: str, is_more: bool = False) -> ModelError:
-    """Return the refusal of a text that is no JSON from a place on.
-
-    text     : the whole text
-    position : of the first wrong character
-    path     : what to call the file
-    is_more  : the text before is JSON, whole
-    """
+    """Return the refusal of a text that is no JSON from a place on."""
     line = text.count("\n", 0, position) + 1
     rest = text[position:].lstrip(BLANKS)[:200].rstrip(BLANKS)
     if not rest:

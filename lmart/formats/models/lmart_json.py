@@ -85,10 +85,7 @@ def _tree_to_json(tree: Tree, feature_ids: npt.NDArray[np.int64]) -> dict[str, o
 
 
 def write(ensemble: Ensemble) -> WrittenModel:
-    """Return the content of the model file; nothing is lost.
-
-    ensemble : the model
-    """
+    """Return the content of the model file; nothing is lost."""
     return WrittenModel(model_to_json(ensemble).encode(), ())
 
 

@@ -43,19 +43,13 @@ def parse_model(content: bytes, path: str, format: str | None = None) -> Ensembl
 
 
 def format_of(content: bytes) -> str:
-    """Return the name of the format that the content of a model file has; that of lmart where none is recognised.
-
-    content : of the file, decompressed
-    """
+    """Return the name of the format that the content of a model file has; that of lmart where none is recognised."""
     head = content[:LONGEST_START]
     return model_format_of(head) or next((one.name for one in MODEL_FORMATS.values() if one.resembles(head)), OWN)
 
 
 def is_model(content: bytes) -> bool:
-    """Return whether the content of a file is recognised as that of a model.
-
-    content : of the file, decompressed
-    """
+    """Return whether the content of a file is recognised as that of a model."""
     head = content[:LONGEST_START]
     return model_format_of(head) is not None or any(one.resembles(head) for one in MODEL_FORMATS.values())
 

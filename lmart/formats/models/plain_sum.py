@@ -127,11 +127,7 @@ def goes_left_as_zero(nodes: Tree | FlatTrees) -> BoolArray:
 
 
 def renumbering_notes(ensemble: Ensemble, numbered: re.Pattern[str]) -> list[str]:
-    """Return a note when names only say numbers, by which features are read back, and not those of the features.
-
-    ensemble : the model
-    numbered : matches such names, the number as its group
-    """
+    """Return a note when names only say numbers, by which features are read back, and not those of the features."""
     found = [numbered.fullmatch(name) for name in ensemble.feature_names or ()]
     numbers = [int(match[1]) for match in found if match is not None]
     if not found or len(numbers) < len(found) or numbers == ensemble.feature_ids.tolist():

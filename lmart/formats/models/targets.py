@@ -52,8 +52,6 @@ class Columns(NamedTuple):
 def list_columns(ensemble: Ensemble, target: Target) -> Columns:
     """Return the columns: of a model with names its features in order; else column j is feature j, from column 0.
 
-    ensemble : the model
-    target   : the tool
     ModelError when feature numbers would need too many columns.
     """
     names = ensemble.feature_names
@@ -82,11 +80,7 @@ def _name_notes(names: Sequence[str], fitted: list[str], target: Target) -> list
 
 
 def fit_names(names: Sequence[str], target: Target) -> list[str]:
-    """Return distinct names that a tool takes; names that it takes as they are stay, whatever others become.
-
-    names  : distinct
-    target : the tool
-    """
+    """Return distinct names that a tool takes; names that it takes as they are stay, whatever others become."""
     fitted = [target.refused.sub("_", name) or f"{target.default}{j}" for j, name in enumerate(names)]
     taken = {fit for fit, name in zip(fitted, names, strict=True) if fit == name}
     following: dict[str, int] = {}  # the number to try next behind a name, so that many equal names take no longer

@@ -16,14 +16,7 @@ def tree_elements(
     outputs: Sequence[str],
     indent: int,
 ) -> list[str]:
-    """Return the <split> element of each tree, lines that end in a newline.
-
-    flat       : the trees
-    features   : n_nodes feature ids
-    thresholds : n_nodes texts
-    outputs    : n_leaves texts
-    indent     : tabs before the outermost tag
-    """
+    """Return the <split> element of each tree, lines that end in a newline."""
     left, right = flat.left.tolist(), flat.right.tolist()
     node_offsets, leaf_offsets = flat.node_offsets.tolist(), flat.leaf_offsets.tolist()
     tabs = ["\t" * min(depth, DEEPEST_INDENT) for depth in range(DEEPEST_INDENT + 2)]

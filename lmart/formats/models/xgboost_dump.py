@@ -279,11 +279,7 @@ def write(ensemble: Ensemble) -> WrittenModel:
 
 
 def as_request(content: bytes, name: str) -> bytes:
-    """Return a dump as the request by which the LTR plugins of Elasticsearch and OpenSearch take a model.
-
-    content : of the dump
-    name    : of the model
-    """
+    """Return a dump as the request by which the LTR plugins of Elasticsearch and OpenSearch take a model."""
     model = {"type": KIND, "definition": content.decode()}
     return (json.dumps({"model": {"name": name, "model": model}}) + "\n").encode()
 

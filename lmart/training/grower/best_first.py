@@ -38,10 +38,7 @@ class Expander:
         self._numbers = itertools.count(1)
 
     def leaves_ahead(self, threads: int) -> int:
-        """Return how many leaves are best expanded at a time.
-
-        threads : that expand them
-        """
+        """Return how many leaves are best expanded at a time."""
         return AHEAD * threads if threads > 1 else 1
 
     def find_root(self) -> Leaf:
@@ -54,10 +51,7 @@ class Expander:
         return root
 
     def expand(self, leaves: list[Leaf]) -> None:
-        """Give leaves their children, and these their best splits.
-
-        leaves : each with a split
-        """
+        """Give leaves their children, and these their best splits."""
         # Numbers and buffers are taken here, since the leaves are worked on side by side.
         self.expand_all([(leaf, *self.new_numbers(), self._histograms.take()) for leaf in leaves])
 
@@ -75,10 +69,7 @@ class Expander:
                     self._histograms.give_back(child)
 
     def split(self, leaf: Leaf) -> None:
-        """Give a leaf its children, which are not to be split.
-
-        leaf : with a split
-        """
+        """Give a leaf its children, which are not to be split."""
         self._split(leaf, *self.new_numbers(), self._params.pool)
         self._histograms.give_back(leaf)
 
@@ -109,9 +100,6 @@ class Expander:
 def hand_down_bounds(leaf: Leaf, params: GrowParams) -> None:
     """Give the children of a leaf their bounds: those of a split on a constrained feature meet halfway.
 
-    leaf   : a leaf with children
-    params : of the tree
-
     So no leaf on the one side ever gets a value beyond that of a leaf on the other (LightGBM's basic method).
     """
     assert leaf.split is not None and leaf.children is not None and params.directions is not None
@@ -137,11 +125,7 @@ class Candidates:
         self._heap: list[tuple[int, float, int, Leaf]] = []  # level, or 0; minus the gain; number; leaf
 
     def add(self, number: int, leaf: Leaf) -> None:
-        """Add a leaf, unless it has no split.
-
-        number : of the leaf in the tree
-        leaf   : the leaf
-        """
+        """Add a leaf, unless it has no split."""
         if leaf.split is not None:
             level = leaf.depth if self._by_level else 0
             heapq.heappush(self._heap, (level, -leaf.split.split_gain, number, leaf))

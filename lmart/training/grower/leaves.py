@@ -201,19 +201,11 @@ class LocalLeaves:
         return self._binned.most_frequent_bins
 
     def cost(self, leaf: int) -> int:
-        """Return the documents of a leaf.
-
-        leaf : number of the leaf
-        """
+        """Return the documents of a leaf."""
         return self._n_documents[leaf]
 
     def histogram(self, leaf: int, out: Int64Array, pool: WorkerPool) -> int:
-        """Write the packed sums by bin to out, int64[n_bins], and return the packed sum over the leaf.
-
-        leaf : number of the leaf
-        out  : int64[n_bins], overwritten
-        pool : the workers
-        """
+        """Write the packed sums by bin to out, int64[n_bins], and return the packed sum over the leaf."""
         documents = self._sampled.of(leaf)
         out.fill(0)
         pieces = shares(len(documents), ADDED, pool.threads)
@@ -226,28 +218,15 @@ class LocalLeaves:
         return sum(totals)
 
     def n_documents(self, leaf: int) -> int:
-        """Return the number of documents, also of those that are not in the sums.
-
-        leaf : number of the leaf
-        """
+        """Return the number of documents, also of those that are not in the sums."""
         return self._n_documents[leaf]
 
     def has_enough(self, leaf: int, split: Split, min_documents: int) -> bool:
-        """Return whether a split would leave min_documents on each side.
-
-        leaf          : number of the leaf
-        split         : how it would be split
-        min_documents : fewest documents of a side
-        """
+        """Return whether a split would leave min_documents on each side."""
         return min(self.count_children(leaf, split, min_documents)) >= min_documents
 
     def count_children(self, leaf: int, split: Split, enough: int) -> tuple[int, int]:
-        """Return the documents on each side of a split, counted until both are enough.
-
-        leaf   : number of the leaf
-        split  : how it would be split
-        enough : documents of each side from which on nothing more is counted
-        """
+        """Return the documents on each side of a split, counted until both are enough."""
         n_left = n_right = 0
         bins, missing_bin = self._binned.bins[split.feature], int(self._binned.edges.missing_bins[split.feature])
         for partition in self.partitions:
@@ -258,10 +237,7 @@ class LocalLeaves:
         return n_left, n_right
 
     def bin_counts(self, asked: Sequence[tuple[int, int]]) -> Sequence[Int64Array]:
-        """Return, for each leaf and binned feature, the number of its documents in each bin, int64[256].
-
-        asked : numbers of leaves, and features
-        """
+        """Return, for each leaf and binned feature, the number of its documents in each bin, int64[256]."""
         return [self._bin_counts(*one) for one in asked]
 
     def _bin_counts(self, leaf: int, feature: int) -> Int64Array:
@@ -275,13 +251,7 @@ class LocalLeaves:
         return counts
 
     def split(self, leaf: int, left: int, right: int, split: Split, pool: WorkerPool) -> None:
-        """Give the documents of a leaf to the new leaves `left` and `right`.
-
-        leaf        : number of the leaf
-        left, right : new numbers, of its children
-        split       : how it is split
-        pool        : the workers
-        """
+        """Give the documents of a leaf to the new leaves `left` and `right`."""
         bins, missing_bin = self._binned.bins[split.feature], int(self._binned.edges.missing_bins[split.feature])
         for partition in self.partitions:
             partition.split(leaf, left, right, bins, split, missing_bin, pool)
@@ -292,10 +262,6 @@ class LocalLeaves:
 
 def shares(n: int, least: int, threads: int) -> list[tuple[int, int]]:
     """Return ranges that cover range(n): about eight a thread, but none shorter than `least`.
-
-    n       : how many there are
-    least   : shortest range
-    threads : of the pool that works on them
 
     One where there is one thread or hardly more than one range.
     """

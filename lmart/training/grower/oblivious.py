@@ -89,10 +89,7 @@ class Level:
         return True
 
     def split_leaves(self, calls: Sequence[Call]) -> None:
-        """Split leaves side by side, and give their children histograms where there is a buffer.
-
-        calls : of each leaf
-        """
+        """Split leaves side by side, and give their children histograms where there is a buffer."""
         n_documents = [self._source.n_documents(leaf.number) for leaf, *_ in calls]
         run_by_size(self._split_leaf, calls, n_documents, self._pool)
 
@@ -140,11 +137,7 @@ class Level:
         return Split(self._params.units.split_gain(in_units), feature, split_bin, missing_left, left)
 
     def allowed(self, leaves: list[Leaf], best: tuple[int, int, bool]) -> Iterable[tuple[Leaf, Split, bool]]:
-        """Yield each leaf, its split, and whether both children have `min_hessian` and `min_documents`.
-
-        leaves : to be split
-        best   : feature, bin and missing left of the split
-        """
+        """Yield each leaf, its split, and whether both children have `min_hessian` and `min_documents`."""
         for leaf in leaves:
             split = self._split_of(leaf, *best)
             known = self._known(leaf, split)

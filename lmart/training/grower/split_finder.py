@@ -63,11 +63,7 @@ class SplitFinder:
         self._bin_arrays = (params.edges.bin_offsets, params.source.most_frequent_bins)
 
     def find(self, leaf: Leaf, pool: WorkerPool) -> FoundSplit:
-        """Return the best split of the root, for `choose`.
-
-        leaf : the root, with its histogram
-        pool : the workers
-        """
+        """Return the best split of the root, for `choose`."""
         histogram, search = leaf.known_histogram, self._search
         ranges = feature_ranges(self._edges, pool)
         if self._constrained:
@@ -79,9 +75,6 @@ class SplitFinder:
 
     def find_both(self, larger: Leaf, smaller: Leaf, pool: WorkerPool) -> list[FoundSplit]:
         """Return the best splits of two children, for `choose`.
-
-        larger, smaller : the children, each with a histogram
-        pool            : the workers
 
         The histogram of `larger` is its parent's when this is called, and its own afterwards.
         """
@@ -99,10 +92,7 @@ class SplitFinder:
         ]
 
     def choose(self, found: Sequence[FoundSplit]) -> None:
-        """Give leaves their best splits that leave enough documents on each side, or None.
-
-        found : of each leaf
-        """
+        """Give leaves their best splits that leave enough documents on each side, or None."""
         for one in found:
             one.leaf.split = self.best_with_enough(one)
 
@@ -121,10 +111,7 @@ class SplitFinder:
         return leaf.low * ratio, leaf.high * ratio
 
     def best_with_enough(self, found: FoundSplit) -> Split | None:
-        """Return the best split that leaves enough documents on each side, its gain no longer in units.
-
-        found : of the leaf to split
-        """
+        """Return the best split that leaves enough documents on each side, its gain no longer in units."""
         leaf, _, split = found
         if self._source.n_documents(leaf.number) < 2 * self._min_documents or split.split_gain == -np.inf:
             return None
@@ -132,8 +119,6 @@ class SplitFinder:
 
     def next_best(self, found: FoundSplit) -> Split | None:
         """Return the best split with enough documents where the split that was found has too few.
-
-        found : of the leaf to split
 
         The documents of its feature are counted by bin, which may leave another split of this feature. Then the feature
         of the highest gain is looked at, and so on: only features that could win are counted.

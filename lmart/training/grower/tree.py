@@ -39,10 +39,7 @@ class Units(NamedTuple):
     largest_hessian: int
 
     def split_gain(self, in_units: float) -> float:
-        """Return a split gain that kernels found in units.
-
-        in_units : as kernels give it
-        """
+        """Return a split gain that kernels found in units."""
         return in_units * self.gradient * (self.gradient / self.hessian)
 
 
@@ -142,11 +139,7 @@ class GrowParams:
     allowed_features: BoolArray | None
 
     def surely_enough(self, left_total: int, total: int) -> bool:
-        """Return whether the sums of hessians show, without a count, that both sides hold `min_documents`.
-
-        left_total : packed sum of the left side
-        total      : packed sum of both
-        """
+        """Return whether the sums of hessians show, without a count, that both sides hold `min_documents`."""
         needed, left = self.settings.min_documents * self.units.largest_hessian, left_total & LOW_HALF
         return 0 < needed <= min(left, (total & LOW_HALF) - left)
 
@@ -196,10 +189,7 @@ class GrowingTree:
         return new
 
     def finish(self, params: GrowParams) -> GrownTree | None:
-        """Return the tree, or None when it has no split; all histograms of its leaves are given back.
-
-        params : of the tree
-        """
+        """Return the tree, or None when it has no split; all histograms of its leaves are given back."""
         for leaf in self.leaves:
             for holder in (leaf, *(leaf.children or ())):
                 params.histograms.give_back(holder)
@@ -230,11 +220,7 @@ def _missing_left(edges: BinEdges, split: Split) -> bool:
 
 
 def leaf_value(leaf: Leaf, params: GrowParams) -> float:
-    """Return the learning rate times `newton_step`; values that were in order stay so, as all are rounded alike.
-
-    leaf   : with its packed sum
-    params : of the tree
-    """
+    """Return the learning rate times `newton_step`; values that were in order stay so, as all are rounded alike."""
     return params.settings.learning_rate * newton_step(leaf, params) + 0.0
 
 
@@ -251,13 +237,7 @@ def newton_step(leaf: Leaf, params: GrowParams) -> float:
 
 
 def split_leaf(source: LeafSource, leaf: Leaf, left: int, right: int, pool: WorkerPool) -> tuple[Leaf, Leaf]:
-    """Split a leaf by its split, and return its children; left, right : their numbers in the LeafSource.
-
-    source      : the documents
-    leaf        : the leaf, with its split
-    left, right : numbers of the children in the LeafSource
-    pool        : the workers
-    """
+    """Split a leaf by its split, and return its children; left, right : their numbers in the LeafSource."""
     split, depth = leaf.split, leaf.depth + 1
     assert split is not None
     source.split(leaf.number, left, right, split, pool)

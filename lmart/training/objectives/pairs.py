@@ -126,11 +126,7 @@ WEIGHTINGS: dict[str, Callable[[Task], PairWeighting]] = {
 
 
 def pair_settings(task: Task, truncation: int) -> PairSettings:
-    """Return the settings of a pair's cost, each of the type that kernels are compiled for.
-
-    task       : with the settings
-    truncation : ranks that an upper document may have
-    """
+    """Return the settings of a pair's cost, each of the type that kernels are compiled for."""
     return PairSettings(int(truncation), float(task.settings.sigma), bool(task.settings.normalize))
 
 
