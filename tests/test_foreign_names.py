@@ -439,6 +439,8 @@ def test_values_of_other_tools_in_python(call: Callable[[], object], said: str) 
     ],
 )
 def test_unknown_keywords_of_the_estimator(call: Callable[[Any], object], said: str) -> None:
-    ranker = pytest.importorskip("lmart.sklearn").LambdaMARTRanker
+    pytest.importorskip("sklearn")
+    from lmart.sklearn import LambdaMARTRanker
+
     with pytest.raises(TypeError, match=re.escape(said)):
-        call(ranker)
+        call(LambdaMARTRanker)

@@ -473,7 +473,7 @@ def test_help_is_quick_and_says_what_scores_are() -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
     text = " ".join(run("--help").stdout.split())
     assert "unbounded" in text
-    assert "comparable within a query" in text
+    assert "comparable only within a query" in text
 
 
 def test_a_run_cannot_hold_a_document_twice(model: str, tmp_path: Path) -> None:

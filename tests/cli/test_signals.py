@@ -367,7 +367,7 @@ def here(frame, event): return False
 
     def test_trials_that_are_kept_are_not_denied(self, tmp_path: Path) -> None:
         pytest.importorskip("optuna")
-        body = at_call(signal.SIGINT, "on_trial", "selection_progress.py", "return")
+        body = at_call(signal.SIGINT, "on_trial", "training_progress.py", "return")
         search = ("--folds", "2", "--tune-trials", "3", "--trees", "2", "--tune-file", "t")
         done = planted(body, "train", "-q", "--data", TRAIN, *search, folder=tmp_path)
         said = b"lmart: interrupted after 1 of 3 trials; nothing was written; what was tried is kept in t\n"
