@@ -377,7 +377,8 @@ def test_workers_of_this_machine_give_the_same_bytes(n_workers: int, parts: list
 def test_what_is_lost_is_named_and_nothing_is_written(lost: str, parts: list[str]) -> None:
     with cluster(2, moments=True) as running:
         target = 0 if lost == "worker" else running.scheduler.pid
-        Moment(CHECK, 3, running.workers[1].address, target=target).write(running.folder)
+        # Its first part: how many more a worker gets depends on how quick it is.
+        Moment(CHECK, 1, running.workers[1].address, target=target).write(running.folder)
         command = [*PROGRAM, *BARE, "--dask", running.address]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=2 * LIMIT)
         assert (running.folder / "reached").exists()
