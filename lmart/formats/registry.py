@@ -18,7 +18,6 @@ from lmart.formats.format_records import (
     ModelWriter,
     ResultWriter,
 )
-from lmart.streams.common import name_ending
 
 _DATA: tuple[Format[DataReader, DataWriter], ...] = (
     Format(
@@ -213,6 +212,8 @@ OWN = _MODELS[0].name
 
 def format_of_name(path: str) -> AnyFormat | None:
     """Return the format of data or models that the end of a name says, None if it says nothing."""
+    from lmart.streams.common import name_ending  # --help does without
+
     suffix = name_ending(path)
     return next((one for one in FORMATS.values() if suffix and suffix in one.suffixes), None)
 

@@ -13,7 +13,6 @@ from lmart.cli.help.pages import full_page, one_screen
 from lmart.cli.options.parsed_line import Once, ParsedLine, ParsingCommand, line_of
 from lmart.errors import quote
 from lmart.foreign_names import meant, perhaps
-from lmart.streams.common import name_ending
 
 
 def _screen(context: click.Context, parameter: click.Parameter, asked: bool) -> None:
@@ -130,6 +129,8 @@ def _with_options(command: click.Command, line: ParsedLine) -> str:
         else:
             files.append(word)
     if files and "--model" in known and not line.values.get("model") and not line.values.get("scores"):
+        from lmart.streams.common import name_ending  # --help does without
+
         model = next((one for one in files if name_ending(one) in _OF_MODELS), None)
         if model is not None:
             files.remove(model)
