@@ -24,7 +24,7 @@ from lmart.formats.read_options import ReadOptions
 from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.scorer import ModelScores
 from lmart.settings import TrainSettings
-from lmart.streams import Spool, can_be_reread, can_spool, changed_while_read, state_of
+from lmart.streams import Spool, can_be_reread, can_spool, changed_while_read, refuse_changed_files, state_of
 from lmart.threads import WorkerPool
 
 
@@ -208,6 +208,4 @@ class _TwoPasses:
         return bins
 
     def _refuse_changed(self) -> None:
-        for path, before in self._states.items():
-            if state_of(path) != before:
-                raise changed_while_read(path)
+        refuse_changed_files(self._states)

@@ -15,7 +15,7 @@ from lmart.formats.documents.feature_table import FeatureTable
 from lmart.formats.documents.reading import Batch, read_batches, source_name
 from lmart.formats.documents.row_blocks import SeenQueries
 from lmart.formats.read_options import ReadOptions
-from lmart.streams import changed_while_read, state_of
+from lmart.streams import refuse_changed_files, state_of
 from lmart.threads import WorkerPool
 
 
@@ -116,9 +116,7 @@ class PartsReader:
 
     def refuse_changed(self) -> None:
         """Raise DataError when a part is no longer what it was at first."""
-        for path, before in self._states.items():
-            if state_of(path) != before:
-                raise changed_while_read(path)
+        refuse_changed_files(self._states)
 
 
 def rows_above_all_before(labels: Float64Array) -> Int64Array:

@@ -9,7 +9,7 @@ from lmart.streams.inputs import (
     read_pieces,
 )
 from lmart.streams.outputs import AtomicOutput, AtomicOutputs, check_output
-from lmart.streams.spool import Spool, can_be_reread, can_spool, state_of
+from lmart.streams.spool import Spool, can_be_reread, can_spool, refuse_changed_files, state_of
 
 __all__ = [
     "LARGEST_WHOLE",
@@ -25,5 +25,6 @@ __all__ = [
     "read_all",
     "read_pieces",
     "reason",
+    "refuse_changed_files",
     "state_of",
 ]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
+from collections.abc import Mapping
 
 from lmart.errors import DataError
-from lmart.streams.common import reason
+from lmart.streams.common import changed_while_read, reason
 
 KEPT = 1 << 24  # bytes up to which no file is needed
 
@@ -37,6 +38,16 @@ def state_of(path: str) -> tuple[int, ...] | None:
     except (OSError, ValueError):
         return None
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def refuse_changed_files(states: Mapping[str, tuple[int, ...] | None]) -> None:
+    """Raise DataError when a file is no longer what it was when reading began.
+
+    states : by path, as `state_of` returned them then
+    """
+    for path, state in states.items():
+        if state_of(path) != state:
+            raise changed_while_read(path)
 
 
 class Spool:

@@ -282,6 +282,7 @@ def test_a_file_that_changes_between_the_passes_is_refused(
     choose = choose_bin_edges
     if not noticed:
         monkeypatch.setattr(two_passes, "state_of", lambda path: None)
+        monkeypatch.setattr("lmart.streams.spool.state_of", lambda path: None)
 
     def choose_and_change(*arguments: Any) -> Any:
         Path("a").write_text(change(Path("a").read_text()))
