@@ -377,8 +377,8 @@ def test_workers_of_this_machine_give_the_same_bytes(n_workers: int, parts: list
 def test_what_is_lost_is_named_and_nothing_is_written(lost: str, parts: list[str]) -> None:
     with cluster(2, moments=True) as running:
         target = 0 if lost == "worker" else running.scheduler.pid
-        # Its first part: how many more a worker gets depends on how quick it is.
-        Moment(CHECK, 1, running.workers[1].address, target=target).write(running.folder)
+        # The first part of whoever gets one: a quick worker may leave none to the other.
+        Moment(CHECK, 1, "", target=target).write(running.folder)
         command = [*PROGRAM, *BARE, "--dask", running.address]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=2 * LIMIT)
         assert (running.folder / "reached").exists()
@@ -397,14 +397,11 @@ def test_what_is_lost_is_named_and_nothing_is_written(lost: str, parts: list[str
 def test_a_worker_that_is_lost_while_outputs_get_their_names_is_no_loss(parts: list[str]) -> None:
     with cluster(3, moments=True) as running:
         command = [*PROGRAM, *BARE, "--dask", running.address]
-        for one in running.workers:  # any of them may be asked to do it
-            Moment("lmart.streams.staged:put_in_place", 1, one.address, after=True).write(running.folder)
-            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=2 * LIMIT)
-            assert (done.returncode, done.stderr) == (0, "")
-            assert bytes_in_out() == written_alone(parts)
-            if (running.folder / "reached").exists():
-                return
-    pytest.skip("none of the workers met the moment")
+        Moment("lmart.streams.staged:put_in_place", 1, "", after=True).write(running.folder)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=2 * LIMIT)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert (running.folder / "reached").exists()
+        assert bytes_in_out() == written_alone(parts)
 
 
 @pytest.mark.slow

@@ -30,7 +30,7 @@ class Moment(NamedTuple):
 
     place   : MODULE:NAME of a function or method
     call    : of it by this worker, from 1
-    address : of the worker
+    address : of the worker; empty: the first of all workers that gets there
     after   : when it has done its work; else before
     delay   : seconds after that, while the worker goes on
     target  : process that gets SIGKILL; 0: the worker itself; HOLD: none, the worker waits until the file `go` is
@@ -110,7 +110,7 @@ def _moment(path: Path, place: str, address: str) -> Moment | None:
     if not path.exists():
         return None
     moment = Moment(**json.loads(path.read_text()))
-    return moment if (moment.place, moment.address) == (place, address) else None
+    return moment if moment.place == place and moment.address in ("", address) else None
 
 
 def _happen(moment: Moment, folder: Path) -> None:
@@ -122,7 +122,10 @@ def _happen(moment: Moment, folder: Path) -> None:
 
 def _act(moment: Moment, folder: Path) -> None:
     time.sleep(moment.delay)
-    (folder / "reached").touch()
+    try:
+        (folder / "reached").touch(exist_ok=bool(moment.address))
+    except FileExistsError:  # another worker was first
+        return
     if moment.target == FILL:
         taken = bytearray()
         while len(taken) < FILLED:
