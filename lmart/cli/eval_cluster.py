@@ -10,10 +10,8 @@ from lmart.cli.cluster_files import as_given, one_for_each
 from lmart.cli.eval_systems import EvalJob, JudgedData, QueriesOf, evaluate_systems, judged_options, matched
 from lmart.cli.options.systems import GivenSystem
 from lmart.distributed.cluster import Cluster
-from lmart.distributed.evaluated_parts import EvaluatedParts
-from lmart.distributed.evaluation import MeasuredPart, PartInputs, PartPlan, measure_part
-from lmart.distributed.joined_set import pass_on, warn_of_never_met
-from lmart.distributed.parts import find_parts
+from lmart.distributed.evaluation import EvaluatedParts, MeasuredPart, PartInputs, PartPlan, measure_part
+from lmart.distributed.reading import find_parts, pass_on, warn_of_never_met
 from lmart.formats.models.model_files import read_model
 from lmart.measures.evaluation import Measurement, label_scale, with_gain_of
 from lmart.measures.results import EvaluationResult, MeasuredQueries

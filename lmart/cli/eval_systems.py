@@ -37,7 +37,7 @@ from lmart.scoring.scorer import Scorer
 from lmart.threads import WorkerPool
 
 if TYPE_CHECKING:
-    from lmart.distributed.evaluated_parts import QueryWeights
+    from lmart.distributed.evaluation import QueryWeights
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ from lmart.cli.predict_output import PredictOutput
 from lmart.cli.terminal.console import Console
 from lmart.distributed.cluster import Cluster
 from lmart.distributed.connecting import begin
-from lmart.distributed.parts import find_parts, seen_by_workers
 from lmart.distributed.query_places import Place
-from lmart.distributed.scored_parts import ScoredParts
+from lmart.distributed.reading import find_parts, seen_by_workers
 from lmart.distributed.scoring import (
     PartScored,
+    ScoredParts,
     ScoringJob,
     end_run,
     find_places,

@@ -11,9 +11,9 @@ from lmart.cli.train_inputs import TrainingInputs, check_columns
 from lmart.cli.train_request import TrainRequest
 from lmart.data.metadata import NO_METADATA
 from lmart.distributed.cluster import Cluster
-from lmart.distributed.parts import find_parts
-from lmart.distributed.training.inputs import DataParts, ValidationParts, read_sets
-from lmart.distributed.training.shard import Shard
+from lmart.distributed.reading import find_parts
+from lmart.distributed.shard import Shard
+from lmart.distributed.sharded_sets import DataParts, ValidationParts, read_sets
 from lmart.errors import counted
 from lmart.formats.documents.reading import source_name
 from lmart.streams import check_output

@@ -26,8 +26,8 @@ from lmart.training.continuation import Continuation
 from lmart.training.resolving import Trainable
 
 if TYPE_CHECKING:
-    from lmart.distributed.joined_set import JoinedSet
-    from lmart.distributed.training.inputs import ShardedSets
+    from lmart.distributed.reading import JoinedSet
+    from lmart.distributed.sharded_sets import ShardedSets
 
 
 @dataclass(frozen=True, eq=False)

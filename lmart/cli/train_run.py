@@ -17,9 +17,9 @@ from lmart.cli.terminal.training_progress import RoundProgress
 from lmart.cli.train_inputs import TrainingInputs
 from lmart.cli.train_request import TrainRequest
 from lmart.data.dataset import RankingDataset
-from lmart.distributed.joined_set import JoinedSet
-from lmart.distributed.training.inputs import resolve_sharded
-from lmart.distributed.training.run import DistributedRun
+from lmart.distributed.driver import DistributedRun
+from lmart.distributed.reading import JoinedSet
+from lmart.distributed.sharded_sets import resolve_sharded
 from lmart.formats.models.lmart_json import model_to_json
 from lmart.formats.results.scores import write_scores
 from lmart.reports import run_report

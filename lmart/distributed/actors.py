@@ -6,6 +6,8 @@ import functools
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, Self
 
+from lmart.errors import LmartError
+
 FAN_IN = 4  # results that one process adds to its own; with more workers they are added along a tree
 
 
@@ -127,3 +129,17 @@ class LocalActors(Actors):
     def ask(self, number: int, method: str, *arguments: Any) -> Any:
         """Call a method of one object and return what it returns."""
         return getattr(self._objects[number], method)(*arguments)
+
+
+_given_up: set[str] = set()
+
+
+def give_up(run: str) -> None:
+    """Let all that works for a run end. Runs on workers."""
+    _given_up.add(run)
+
+
+def check_run(run: str) -> None:
+    """Raise LmartError when a run was given up. Called on workers from time to time."""
+    if run in _given_up:
+        raise LmartError("the run was given up")

@@ -12,18 +12,22 @@ import functools
 import time
 import uuid
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from lmart import __version__
-from lmart.distributed.actors import Actors
-from lmart.distributed.addresses import Address
-from lmart.distributed.connecting import ANSWER, begin, code_digest, connect, load_distributed
-from lmart.distributed.local_workers import LocalCluster, local_cluster
-from lmart.distributed.runs import give_up
-from lmart.distributed.signs_of_life import SignsOfLife, lost_worker
-from lmart.distributed.worker_actors import EARLIER, WorkerActors
+from lmart.distributed import Address
+from lmart.distributed.actors import FAN_IN, Actors, add_all, below, give_up
+from lmart.distributed.connecting import (
+    ANSWER,
+    LocalCluster,
+    begin,
+    code_digest,
+    connect,
+    load_distributed,
+    local_cluster,
+)
 from lmart.errors import LmartError, counted
 from lmart.threads import chunks
 
@@ -35,9 +39,122 @@ NOTICED = 10.0  # seconds in which a scheduler knows that a worker is gone
 STARTING = 55  # seconds that worker processes of this machine have to start
 ENDING = 5.0  # seconds in which workers are told that a run is over
 LEAST_AT_ONCE, AHEAD = 256, 8  # tasks handed in together: in all, and for each thread of workers
+LOOK = 5.0  # seconds between looks at when workers last reported to their scheduler
+SILENT = 6  # looks without news of a worker after which it counts as stopped
+# After a failure, wait this many seconds for earlier parts, so that the error reported is the first in file order.
+EARLIER = 20.0
 LOST_ACTOR = "Worker holding Actor was lost"  # message of an error without a type of its own
 CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 ANY = (Exception, asyncio.CancelledError)
+
+
+def lost_worker(address: str, has_log: bool) -> LmartError:
+    """Return what is raised when a worker is gone."""
+    what = f"the worker {address} is lost: it ended, ran out of memory, or cannot be reached"
+    return LmartError(f"{what}; {'see its log, and then start' if has_log else 'start'} this command again")
+
+
+class SignsOfLife:
+    """The last signs of life of workers, so that one is found that is stopped or hangs, which ends no connection."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, object] = {}
+        self._looks: dict[str, int] = {}
+        self._next = 0.0
+
+    def are_due(self) -> bool:
+        """Return whether it is time for another look."""
+        return time.monotonic() >= self._next
+
+    def look(self, workers: Mapping[str, Mapping[str, Any]], addresses: Sequence[str]) -> None:
+        """Take what a scheduler knows of its workers; LmartError when there was no news of one in many looks.
+
+        Looks count rather than seconds: while this process is stopped it hears nothing either.
+        """
+        self._next = time.monotonic() + LOOK
+        for address in addresses:
+            last = workers.get(address, {}).get("last_seen")
+            self._looks[address] = self._looks.get(address, 0) + 1 if last == self._last.get(address) else 0
+            self._last[address] = last
+            if self._looks[address] >= SILENT:
+                what = f"the worker {address} says nothing any more: it is stopped, or its machine hangs"
+                raise LmartError(f"{what}; end it or let it go on, and then start this command again")
+
+
+class WorkerActors(Actors):
+    """Objects on the workers of a cluster, worked on side by side.
+
+    cluster : they are on
+    held    : futures of the objects, which live as long as these
+    """
+
+    def __init__(self, cluster: Cluster, held: Sequence[Any]) -> None:
+        self._cluster, self.held = cluster, held
+        self._objects = [cluster.wait(one) for one in held]
+        n = len(self._objects)
+        self._is_tree = n > 1 + FAN_IN
+        if self._is_tree:
+            self.each("link", [([self._objects[other] for other in below(number, n)],) for number in range(n)])
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    def each(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Call a method of every object, at the same time; return what they return."""
+        answers: list[Any] = self._cluster.wait_for(lambda: _all(self._begin(method, arguments)))
+        return answers
+
+    def add(self, method: str, *arguments: Any) -> Any:
+        """Call a method of every object with the same arguments, at the same time; return the sum of what they return.
+
+        method    : its name; it returns an `Addend`, or None everywhere
+        arguments : of the call
+        """
+        (total,) = self.add_each(method, [arguments])
+        return total
+
+    def add_each(self, method: str, calls: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+        """Call a method several times, as `add` does; yield each sum, while the next calls are worked on."""
+        begun: list[asyncio.Task[list[Any]]] = []
+
+        async def first() -> list[Any]:
+            begun.extend(asyncio.ensure_future(_in_order(self._begin_adding(method, one))) for one in calls)
+            return await begun[0]
+
+        if calls:
+            yield add_all(self._cluster.wait_for(first))
+        for one in begun[1:]:
+            yield add_all(self._cluster.wait(one))
+
+    def ask(self, number: int, method: str, *arguments: Any) -> Any:
+        """Call a method of one object and return what it returns."""
+        return self._cluster.wait_for(lambda: getattr(self._objects[number], method)(*arguments))
+
+    def _begin(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Awaitable[Any]]:
+        return [getattr(one, method)(*own) for one, own in zip(self._objects, arguments, strict=True)]
+
+    def _begin_adding(self, method: str, arguments: tuple[Any, ...]) -> list[Awaitable[Any]]:
+        if self._is_tree:
+            return [self._objects[0].add_up(method, arguments)]
+        return self._begin(method, [arguments] * len(self))
+
+
+async def _in_order(begun: Sequence[Awaitable[Result]]) -> list[Result]:
+    """Return the answers to calls that were begun, and that do not fail as long as their workers are there."""
+    return [await one for one in begun]
+
+
+async def _all(begun: Sequence[Awaitable[Result]]) -> list[Result]:
+    """Return the answers to calls that were begun; raise the first error of all, as far as it is known in time."""
+    answers = [asyncio.ensure_future(one) for one in begun]
+    _, pending = await asyncio.wait(answers, return_when=asyncio.FIRST_EXCEPTION)
+    if pending:
+        failed = next(number for number, one in enumerate(answers) if one.done() and one.exception() is not None)
+        if before := [one for one in answers[:failed] if not one.done()]:
+            await asyncio.wait(before, timeout=EARLIER, return_when=asyncio.FIRST_EXCEPTION)
+        for one in answers:
+            one.cancel()  # nobody waits for what is not there yet
+    return [one.result() for one in answers if one.done() and not one.cancelled()]
 
 
 def _wait_for_workers(client: Any, local: LocalCluster) -> None:

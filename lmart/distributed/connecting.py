@@ -1,14 +1,18 @@
-"""Connecting to a scheduler, and calls that another machine may never answer."""
+"""Connecting to a scheduler, or starting a cluster on this machine; calls that another machine may never answer."""
 
 from __future__ import annotations
 
 import logging
 import os
+import subprocess
+import sys
+import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import lmart
 from lmart.errors import DataError, LmartError, quote, visible
@@ -21,6 +25,8 @@ Result = TypeVar("Result")
 
 ANSWER = 15.0  # seconds in which a scheduler answers
 GREETING = 5.0  # seconds more, for what listens but is no scheduler
+HOST = "127.0.0.1"  # so that nobody else reaches what runs here
+ENDING = 5.0  # seconds that a worker has to end
 SECURITY_FIELDS = ("tls_ca_file", "tls_client_cert", "tls_client_key")
 
 
@@ -106,3 +112,65 @@ def connect(distributed: Any, scheduler: str, security: str | None, where: str) 
             raise LmartError(f"{what}; give its certificates with --dask-security, and check the address") from None
         certificates = "" if security is None else f", the certificates that {visible(security)} names"
         raise LmartError(f"{what}; check the address{certificates}, and that it runs") from None
+
+
+class LocalCluster(NamedTuple):
+    """A cluster of this machine.
+
+    address : of its scheduler
+    workers : the processes of its workers
+    """
+
+    address: str
+    workers: Sequence[subprocess.Popen[bytes]]
+
+
+@contextmanager
+def local_cluster(distributed: Any, processes: int, threads: int) -> Iterator[LocalCluster]:
+    """Start a scheduler in this process and workers as processes of their own; yield what was started.
+
+    Workers end with their scheduler, even when this process is killed. They are started as a program, not by
+    multiprocessing, which would run the main module of this process again; with -P, as modules in the current folder
+    are not meant.
+    """
+    import dask
+
+    workers: list[subprocess.Popen[bytes]] = []
+    with tempfile.TemporaryDirectory(prefix="lmart-dask-", ignore_cleanup_errors=True) as folder:
+        with dask.config.set({"temporary-directory": folder}):  # else the scheduler leaves a folder of its own
+            cluster = distributed.LocalCluster(
+                n_workers=0,
+                host=HOST,
+                protocol="tcp://",
+                dashboard_address=None,
+                scheduler_kwargs={"dashboard_address": f"{HOST}:0"},  # any free port in place of 8787
+                silence_logs=logging.CRITICAL,
+            )
+        try:
+            for _ in range(processes):
+                workers.append(_start_worker(cluster.scheduler_address, threads, folder))
+            yield LocalCluster(cluster.scheduler_address, workers)
+        finally:
+            for worker in workers:
+                worker.terminate()
+            for worker in workers:
+                try:
+                    worker.wait(ENDING)
+                except subprocess.TimeoutExpired:
+                    worker.kill()
+                    worker.wait()
+            cluster.close(timeout=2)
+
+
+def _start_worker(address: str, threads: int, folder: str) -> subprocess.Popen[bytes]:
+    """Start a worker process of the scheduler at an address."""
+    command = [sys.executable, "-P", "-m", "distributed.cli.dask_worker", address, "--nthreads", str(threads)]
+    command += ["--host", HOST, "--no-dashboard", "--dashboard-address", f"{HOST}:0", "--no-nanny"]
+    command += ["--memory-limit", "0", "--death-timeout", "60", "--local-directory", folder]
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # an interrupt is for the command, which ends them
+    )

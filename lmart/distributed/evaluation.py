@@ -1,33 +1,42 @@
-"""What a worker does for an evaluation: it reads a part of the data, scores its rows and measures its queries."""
+"""Measuring on workers: one task a part, which reads it, scores its rows and measures its queries."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
 from lmart.data.metadata_checks import spread_weights
 from lmart.data.named_documents import document_names
-from lmart.distributed.part_reading import PartsFound, PartsReader
-from lmart.distributed.part_weights import WeightsFound, read_part_weights
-from lmart.distributed.query_places import Place
-from lmart.distributed.runs import check_run
-from lmart.errors import input_name
+from lmart.distributed.actors import check_run
+from lmart.distributed.query_places import Place, places_of, refuse_repeated, repeated_codes
+from lmart.distributed.reading import (
+    PartsFound,
+    PartsReader,
+    WeightsFound,
+    joined_set,
+    joined_weights,
+    read_part_weights,
+    refuse_unfit,
+)
+from lmart.errors import DataError, input_name
 from lmart.formats.documents.dataset_builder import LabelAndIdBuilder
+from lmart.formats.documents.reading import source_name
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.results.scores import read_scores
 from lmart.gains import grade_scale
 from lmart.measures.evaluation import Measurement
 from lmart.measures.judgments import Judgments, docid_order
-from lmart.measures.results import MeasuredQueries
+from lmart.measures.results import MeasuredQueries, joined_queries
 from lmart.measures.values import Measure
 from lmart.scoring.feature_matching import FeatureMatcher
 from lmart.scoring.scorer import Scorer
+from lmart.streams import changed_while_read
 from lmart.threads import WorkerPool
 
 
@@ -156,3 +165,94 @@ class ScoringReader(PartsReader):
         self.query_ids, self.document_ids = ids_and_labels.query_ids, ids_and_labels.document_ids
         self.first_lines: Int64Array = np.array([line for _, line in self._queries.places.values()], np.int64)
         return self.found(ids_and_labels), [np.concatenate(one) for one in scores]
+
+
+MeasureParts: TypeAlias = Callable[[Sequence[tuple[PartInputs, PartPlan]]], Iterable[MeasuredPart]]
+"""Measures parts by their plans somewhere else, and gives what was found in the same order."""
+
+
+class QueryWeights(NamedTuple):
+    """Weights of the queries of all parts: float64[n_queries]; 'query' or 'row', as they were given."""
+
+    per_query: Float64Array
+    given_per: str
+
+
+class EvaluatedParts:
+    """The parts of one data set, each measured once, or again when all parts together show that it must be.
+
+    measure : measures parts
+    files   : what is read of each part, in order
+    plan    : how they are read and measured
+    watch   : called with the number of parts measured so far
+
+    data      : what is known of the rows and features of all parts
+    query_ids : n_queries texts
+
+    DataError as one process raises it, when a query spans parts too.
+    """
+
+    def __init__(
+        self,
+        measure: MeasureParts,
+        files: Sequence[PartInputs],
+        plan: PartPlan,
+        watch: Callable[[int], None] = lambda number: None,
+    ) -> None:
+        self._measure, self._files, self._plan = measure, files, plan
+        parts: list[MeasuredPart] = []
+        try:
+            for one in measure([(own, plan) for own in files]):
+                parts.append(one)
+                watch(len(parts))
+        except DataError:
+            _refuse_spanning(parts)  # which one process would have met before
+            raise
+        _refuse_spanning(parts)
+        self._parts = parts
+        paths = [one.path for one in files]
+        found = [one.found for one in parts]
+        self.data, _ = joined_set(source_name(paths), found, [[path] for path in paths])
+        self.query_ids = [query_id for one in parts for query_id in one.query_ids]
+
+    def weights(self) -> QueryWeights | None:
+        """Return the weights of all queries, None without any; DataError when those of parts do not fit together."""
+        given = [one.weights for one in self._parts if one.weights is not None]
+        first = self._files[0].weights
+        if first is None:
+            return None
+        found = joined_weights([what for what, _ in given])
+        refuse_unfit(found, first)
+        return QueryWeights(np.concatenate([own for _, own in given]), "query" if found.per_document is None else "row")
+
+    def agree(self, scale: int, matches_by_number: bool) -> None:
+        """Measure those parts again that were measured otherwise than in one data set.
+
+        DataError when a part has changed meanwhile.
+        """
+        by_scale = any(one.kind.uses_label_scale and one.largest_label is None for one in self._plan.measures)
+        names = self.data.feature_names or ()
+        again = {}
+        for number, one in enumerate(self._parts):
+            own = one.found.names or ()
+            if (by_scale and one.scale != scale) or (matches_by_number and own != names[: len(own)]):
+                plan = replace(self._plan, scale=scale, names=names if own else ())
+                again[number] = self._files[number]._replace(weights=None), plan
+        for number, one in zip(again, self._measure(list(again.values())), strict=True):
+            if one.digest != self._parts[number].digest:
+                raise changed_while_read(one.path)
+            self._parts[number] = self._parts[number]._replace(systems=one.systems, scale=one.scale)
+
+    def system(self, number: int) -> MeasuredQueries:
+        """Return the queries of all parts as a system ranks them.
+
+        number : of the system, from 0
+        """
+        return joined_queries([one.systems[number] for one in self._parts])
+
+
+def _refuse_spanning(parts: Sequence[MeasuredPart]) -> None:
+    """Raise DataError when a query spans parts, naming both places."""
+    again = repeated_codes([one.found.query_codes for one in parts]).tolist()
+    if again:
+        refuse_repeated(places_of(one.places, again) for one in parts)

@@ -30,8 +30,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.cluster]
 PLANTED = [fault for fault in (*WORKERS, *SCHEDULER) if fault.in_tests]
 # The program, with less patience.
 IMPATIENT = """
-from lmart.distributed import connecting, signs_of_life
-connecting.ANSWER, connecting.GREETING, signs_of_life.LOOK = 2.0, 1.0, 0.8
+from lmart.distributed import cluster, connecting
+connecting.ANSWER, connecting.GREETING, cluster.LOOK = 2.0, 1.0, 0.8
 from lmart.__main__ import run
 run()
 """

@@ -12,11 +12,9 @@ from typing import Any
 
 import pytest
 
-from lmart.distributed import cluster, parts, worker_actors
-from lmart.distributed.cluster import Cluster
+from lmart.distributed import cluster, reading
+from lmart.distributed.cluster import SILENT, Cluster, SignsOfLife, WorkerActors
 from lmart.distributed.connecting import begin, code_digest
-from lmart.distributed.signs_of_life import SILENT, SignsOfLife
-from lmart.distributed.worker_actors import WorkerActors
 from lmart.errors import DataError, LmartError
 
 OWN: dict[str, str | None] = {"lmart": "0.1.0", "numba": "0.60.0", "numpy": "2.0.0"}
@@ -236,20 +234,20 @@ def test_a_call_that_never_returns_is_left_behind() -> None:
 def test_files_of_a_pattern_are_found_by_name(in_folder: Path) -> None:
     for name in ("b-10.svm", "b-9.svm", "a.svm", "b[1].svm"):
         Path(name).write_text(name)
-    found = parts.find_files(["b-*.svm", "a.svm", "b[1].svm"])
+    found = reading.find_files(["b-*.svm", "a.svm", "b[1].svm"])
     assert found == [[("b-10.svm", 8), ("b-9.svm", 7)], [("a.svm", 5)], [("b[1].svm", 8)]]
     Path("d-1.svm").symlink_to("gone.svm")
     with pytest.raises(DataError, match=r"^d-1\.svm: .*, as a worker sees it; check the name"):
-        parts.find_files(["d-*.svm"])
+        reading.find_files(["d-*.svm"])
     os.mkfifo("pipe")
     with pytest.raises(DataError, match=r"^pipe: is a pipe"):
-        parts.find_files(["pip?"])
+        reading.find_files(["pip?"])
     Path("e-1.svm").mkdir()
-    assert [one.path for one in parts.find_files(["e-*"])[0]] == ["e-1.svm"]  # which readers refuse
+    assert [one.path for one in reading.find_files(["e-*"])[0]] == ["e-1.svm"]  # which readers refuse
     with pytest.raises(DataError, match=r"^c\*: no file of the workers matches it"):
-        parts.find_files(["a.svm", "c*"])
+        reading.find_files(["a.svm", "c*"])
     with pytest.raises(DataError, match=r"^c\.svm: .*, as a worker sees it"):
-        parts.find_files(["c.svm"])
+        reading.find_files(["c.svm"])
 
 
 class Done:
@@ -346,10 +344,10 @@ def test_a_fault_of_a_later_object_is_told_in_time(monkeypatch: pytest.MonkeyPat
         raise fault
 
     async def both(seconds: float) -> list[None]:
-        return await worker_actors._all([fail(slow, seconds), asyncio.sleep(0), fail(wrong, 0.01)])
+        return await cluster._all([fail(slow, seconds), asyncio.sleep(0), fail(wrong, 0.01)])
 
     for earlier, expected in ((10.0, slow), (0.01, wrong)):
-        monkeypatch.setattr(worker_actors, "EARLIER", earlier)
+        monkeypatch.setattr(cluster, "EARLIER", earlier)
         with pytest.raises(DataError) as raised:
             asyncio.run_coroutine_threadsafe(both(0.3), LOOP).result()
         assert raised.value is expected

@@ -17,10 +17,9 @@ from hypothesis import strategies as st
 from lmart.array_types import Float64Array, Int32Array
 from lmart.data.dataset import SparseRows
 from lmart.data.named_documents import document_names
-from lmart.distributed.evaluated_parts import EvaluatedParts
-from lmart.distributed.evaluation import MeasuredPart, PartInputs, PartPlan, measure_part
-from lmart.distributed.part_reading import rows_above_all_before
-from lmart.distributed.runs import give_up
+from lmart.distributed.actors import give_up
+from lmart.distributed.evaluation import EvaluatedParts, MeasuredPart, PartInputs, PartPlan, measure_part
+from lmart.distributed.reading import rows_above_all_before
 from lmart.errors import DataError, LmartError
 from lmart.formats.documents import text_reader
 from lmart.formats.documents.reading import for_models, read_dataset

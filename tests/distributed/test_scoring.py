@@ -17,9 +17,8 @@ from helpers.shards import write_parts
 from helpers.training_runs import SMALL, fit, learnable
 
 from lmart.distributed import scoring
-from lmart.distributed.runs import give_up
-from lmart.distributed.scored_parts import ScoredParts
-from lmart.distributed.scoring import PartScored, ScoringJob, find_places, score_part
+from lmart.distributed.actors import give_up
+from lmart.distributed.scoring import PartScored, ScoredParts, ScoringJob, find_places, score_part
 from lmart.errors import DataError, LmartError
 from lmart.formats.documents import text_reader
 from lmart.formats.documents.reading import for_models

@@ -19,7 +19,7 @@ from helpers.training_runs import learnable
 OLD = "an older model\n"
 LIMIT = 60.0  # seconds from the fault to the end
 SMALL = ("--trees", "8", "--leaves", "6", "--min-docs", "3", "--rankers", "2", "--sample", "0.7")
-FIND = "lmart.distributed.parts:find_files"
+FIND = "lmart.distributed.reading:find_files"
 
 
 class Fault(NamedTuple):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
-from lmart.distributed.addresses import Address
+from lmart.distributed import Address
 
 
 class ClusterHere:

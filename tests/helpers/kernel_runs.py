@@ -163,7 +163,7 @@ def send_sums() -> None:
 
     import numpy as np
 
-    from lmart.distributed.training.shard_sums import SplitsDone
+    from lmart.distributed.sums import SplitsDone
 
     sums = SplitsDone(np.zeros((1, 2), np.int64), np.zeros(1, np.int64), np.zeros((1, 4), np.int64))
     pickle.loads(pickle.dumps(sums))

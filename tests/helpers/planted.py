@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 VARIABLE = "PLANTED"
-READING = "lmart.distributed.training.shard_reading:PartsReader"
-SHARD = "lmart.distributed.training.shard:Shard"
+READING = "lmart.distributed.reading:PartsReader"
+SHARD = "lmart.distributed.shard:Shard"
 HOLD, FILL = -1, -2
 HELD = 120.0  # seconds that a worker waits to be told to go on
 FILLED = 1 << 30  # bytes that a worker takes at most
@@ -65,7 +65,7 @@ def dask_setup(worker: Any) -> None:
 
 
 PLACES = [
-    "lmart.distributed.parts:find_files",
+    "lmart.distributed.reading:find_files",
     f"{READING}.found",
     *(f"{SHARD}.{name}" for name in ("__init__", "_check", "first_pass", "sample", "counts", "code", "lay_out")),
     *(f"{SHARD}.{name}" for name in ("read_valid", "read_metadata", "prepare", "_compute_gradients", "draw", "pack")),

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from helpers.training_runs import learnable
 from lmart.distributed.actors import LocalActors
-from lmart.distributed.training.inputs import DataParts, ValidationParts, read_sets, resolve_sharded
-from lmart.distributed.training.run import DistributedRun
-from lmart.distributed.training.shard import Shard
+from lmart.distributed.driver import DistributedRun
+from lmart.distributed.shard import Shard
+from lmart.distributed.sharded_sets import DataParts, ValidationParts, read_sets, resolve_sharded
 from lmart.formats.models.lmart_json import model_to_json
 from lmart.formats.read_options import ReadOptions
 from lmart.settings import TrainSettings

@@ -10,7 +10,7 @@ import click
 
 from lmart.cli.options.packed import packed
 from lmart.decimals import whole
-from lmart.distributed.addresses import Address
+from lmart.distributed import Address
 from lmart.errors import quote
 
 MOST_PROCESSES = 1024

@@ -10,12 +10,11 @@ import numpy as np
 
 from lmart.array_types import Float64Array, Int8Array
 from lmart.distributed.actors import Actors
-from lmart.distributed.joined_set import JoinedSet
-from lmart.distributed.training.inputs import ShardedSets
-from lmart.distributed.training.leaves import ShardedLeaves, grow_on_shards
-from lmart.distributed.training.shard import EdgeMagnitudes
-from lmart.distributed.training.shard_scores import OVERFLOW_SHIFT, MeasureSums, QueriesFound
-from lmart.distributed.training.shard_sums import DrawnRows, PackedRoot
+from lmart.distributed.leaves import ShardedLeaves, grow_on_shards
+from lmart.distributed.reading import JoinedSet
+from lmart.distributed.shard import EdgeMagnitudes
+from lmart.distributed.sharded_sets import ShardedSets
+from lmart.distributed.sums import OVERFLOW_SHIFT, DrawnRows, MeasureSums, PackedRoot, QueriesFound
 from lmart.errors import SettingsError
 from lmart.kernels.exact.bit_mixing import round_key
 from lmart.settings.resolved import RankerSettings, ResolvedSettings

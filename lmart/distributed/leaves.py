@@ -8,7 +8,7 @@ import numpy as np
 
 from lmart.array_types import Int64Array, UInt8Array
 from lmart.distributed.actors import Actors
-from lmart.distributed.training.shard_sums import Counts, PackedRoot, PlannedSplit, SplitsDone
+from lmart.distributed.sums import Counts, PackedRoot, PlannedSplit, SplitsDone
 from lmart.kernels.trees.split_gain import Split
 from lmart.threads import WorkerPool
 from lmart.training.grower.best_first import Expander, grow_best_first

@@ -12,11 +12,18 @@ from lmart.array_types import Float64Array, Int64Array, UInt8Array
 from lmart.binning import edge_sample
 from lmart.binning.edges import BinEdges, count_zeros, edges_of_cells, feature_groups, join_edges
 from lmart.distributed.actors import Actors
-from lmart.distributed.joined_set import JoinedSet, joined_set, pass_on, warn_of_never_met
-from lmart.distributed.part_reading import PartsFound
-from lmart.distributed.part_weights import WeightsFound, joined_weights, refuse_unfit
 from lmart.distributed.query_places import refuse_repeated, repeated_codes
-from lmart.distributed.training.shard_sums import Counts
+from lmart.distributed.reading import (
+    JoinedSet,
+    PartsFound,
+    WeightsFound,
+    joined_set,
+    joined_weights,
+    pass_on,
+    refuse_unfit,
+    warn_of_never_met,
+)
+from lmart.distributed.sums import Counts
 from lmart.formats.documents.reading import for_models
 from lmart.formats.read_options import ReadOptions
 from lmart.gains import grade_scale

@@ -13,9 +13,9 @@ from helpers.shards import Measured, bytes_of, fit_in_shards, learnable, measure
 from lmart.binning import edge_sample
 from lmart.binning.two_passes import read_training_set, read_validation_set
 from lmart.data.metadata import NO_METADATA, Metadata
-from lmart.distributed.training import inputs, run
-from lmart.distributed.training.inputs import ValidationParts
-from lmart.distributed.training.shard import Shard
+from lmart.distributed import driver, sharded_sets
+from lmart.distributed.shard import Shard
+from lmart.distributed.sharded_sets import ValidationParts
 from lmart.errors import DataError
 from lmart.formats import metadata_files
 from lmart.formats.documents.reading import read_dataset
@@ -143,11 +143,11 @@ def joined_metadata(sets: list[ValidationParts], folder: Path) -> list[Metadata]
 
 def test_units_next_to_a_step_are_those_of_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sums by piece in place of quick ones: taken everywhere, and with pieces that end within shards."""
-    monkeypatch.setattr(run, "ROUNDING", 0.9)
+    monkeypatch.setattr(driver, "ROUNDING", 0.9)
     monkeypatch.setattr(tree_round, "CHUNK", 7)
     monkeypatch.setattr(scores, "CHUNK", 7)
     exact: list[float] = []
-    monkeypatch.setattr(run, "join_magnitudes", lambda pieces: recorded(exact, tree_round.join_magnitudes(pieces)))
+    monkeypatch.setattr(driver, "join_magnitudes", lambda pieces: recorded(exact, tree_round.join_magnitudes(pieces)))
     parts = write_parts(learnable(), 6, tmp_path)
     expected, _ = fit_alone(parts, SMALL)
     own: list[float] = []
@@ -303,4 +303,4 @@ def test_weights_of_one_kind_only(tmp_path: Path) -> None:
 def test_shards_have_adjacent_parts_of_about_the_same_bytes(
     sizes: list[int], n_shards: int, expected: list[tuple[int, int]]
 ) -> None:
-    assert inputs.adjacent_parts(sizes, n_shards) == expected
+    assert sharded_sets.adjacent_parts(sizes, n_shards) == expected

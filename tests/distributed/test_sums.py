@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from lmart.distributed.training.shard_sums import Counts, DrawnRows, PackedRoot, SplitsDone
+from lmart.distributed.sums import Counts, DrawnRows, PackedRoot, SplitsDone
 
 
 def done(n_splits: int, n_summed: int, n_bins: int, largest: int, seed: int) -> SplitsDone:

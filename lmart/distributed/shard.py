@@ -12,14 +12,20 @@ from lmart.binning.binned_features import BinnedDataset
 from lmart.binning.edges import BinEdges
 from lmart.data.dataset import Judged
 from lmart.data.metadata import Metadata
-from lmart.distributed.actors import LinkedActor
-from lmart.distributed.part_reading import PartsFound
-from lmart.distributed.part_weights import WeightsFound
-from lmart.distributed.runs import check_run
-from lmart.distributed.training.shard_metadata import read_init_scores, read_weights
-from lmart.distributed.training.shard_reading import TrainingParts, ValidationParts
-from lmart.distributed.training.shard_scores import MeasureSums, QueriesFound, measure_sums, weight_exponent
-from lmart.distributed.training.shard_sums import Counts, DrawnRows, PackedRoot, PlannedSplit, SplitsDone
+from lmart.distributed.actors import LinkedActor, check_run
+from lmart.distributed.reading import PartsFound, WeightsFound
+from lmart.distributed.shard_reading import TrainingParts, ValidationParts, read_init_scores, read_weights
+from lmart.distributed.sums import (
+    Counts,
+    DrawnRows,
+    MeasureSums,
+    PackedRoot,
+    PlannedSplit,
+    QueriesFound,
+    SplitsDone,
+    measure_sums,
+    weight_exponent,
+)
 from lmart.formats.read_options import ReadOptions
 from lmart.kernels.scoring.score_spread import sum_query_squares
 from lmart.kernels.trees.gradient_sampling import RowDraw

@@ -1,0 +1,336 @@
+"""The parts of a data set: found, read by workers, and known to the driver."""
+
+from __future__ import annotations
+
+import glob
+import os
+import stat
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from lmart.array_types import Float64Array, Int64Array, UInt64Array
+from lmart.distributed.cluster import Cluster
+from lmart.distributed.query_places import Place, codes_of, places_of
+from lmart.errors import DataError
+from lmart.formats import metadata_files
+from lmart.formats.documents.dataset_builder import LabelAndIdBuilder
+from lmart.formats.documents.feature_table import FeatureTable
+from lmart.formats.documents.reading import Batch, read_batches, refuse_or_tell_empty, source_name
+from lmart.formats.documents.row_blocks import SeenQueries
+from lmart.formats.read_options import ReadOptions
+from lmart.streams import reason, refuse_changed_files, state_of
+from lmart.threads import WorkerPool
+
+
+class PartFile(NamedTuple):
+    """A file as a worker sees it: its path, and its size in bytes."""
+
+    path: str
+    size: int
+
+
+def find_files(patterns: Sequence[str]) -> list[list[PartFile]]:
+    """Return the files of each pattern, in the order of their names. Runs on a worker, whose storage has the data.
+
+    patterns : names of files, or patterns with *, ? and [...]
+    DataError when a file is not there, or none matches.
+    """
+    found = []
+    for pattern in patterns:
+        paths = [pattern]
+        if not os.path.exists(pattern) and glob.has_magic(pattern):
+            paths = sorted(glob.glob(pattern))  # with what is no file, which is then told
+            if not paths:
+                raise DataError("no file of the workers matches it; check the pattern", pattern)
+        try:
+            states = {path: os.stat(path) for path in paths}
+        except OSError as fault:
+            what = f"{reason(fault)}, as a worker sees it"
+            raise DataError(f"{what}; check the name, and that workers share this storage", fault.filename) from None
+        for path, state in states.items():
+            if stat.S_ISFIFO(state.st_mode) or stat.S_ISSOCK(state.st_mode):
+                raise DataError("is a pipe, for which workers would wait; give a file", path)
+        found.append([PartFile(path, state.st_size) for path, state in states.items()])
+    return found
+
+
+def seen_by_workers(cluster: Cluster, path: str) -> str:
+    """Return the name of a file for workers, which may have another current folder.
+
+    cluster : whose workers they are
+    path    : a name, or a pattern
+    """
+    return path if cluster.on_this_machine else os.path.abspath(path)
+
+
+def find_parts(cluster: Cluster, patterns: Sequence[str]) -> list[list[PartFile]]:
+    """Return the files of each pattern, as a worker sees them: see `find_files`.
+
+    cluster  : whose workers read
+    patterns : names of files, or patterns; relative ones are meant from the current folder of this process
+    """
+    names = [seen_by_workers(cluster, pattern) for pattern in patterns]
+    (found,) = cluster.run_tasks(find_files, [(names,)])
+    return list(found)
+
+
+class PartsFound(NamedTuple):
+    """What was found in parts of a data set.
+
+    n_documents, n_queries, n_single : rows, queries, and queries of one row
+    label_rows, labels : int64[n], float64[n], the rows with a label above those of all rows before, and these labels
+    ids         : int64[n_columns], of its features, in the order of first appearance
+    names       : of the columns; None: they have none
+    of_tables   : by part with a header: the ids that it has a column for
+    ignored     : the indices to ignore, and whether a row had them
+    query_codes : uint64[n_queries], a hash of each query id
+    told        : what readers told, and whether it is a warning
+    empty       : parts without rows
+    n_parts     : parts
+    """
+
+    n_documents: int
+    n_queries: int
+    n_single: int
+    label_rows: Int64Array
+    labels: Float64Array
+    ids: Int64Array
+    names: tuple[str, ...] | None
+    of_tables: dict[str, Int64Array]
+    ignored: dict[int, bool]
+    query_codes: UInt64Array
+    told: list[tuple[str, bool]]
+    empty: list[str]
+    n_parts: int
+
+
+class PartsReader:
+    """Reads adjacent parts of one data set.
+
+    paths   : the parts, in order, all of which may be without rows
+    options : how they are read
+    pool    : the workers
+    check   : called from time to time; raises when the run was given up
+    """
+
+    def __init__(self, paths: Sequence[str], options: ReadOptions, pool: WorkerPool, check: Callable[[], None]) -> None:
+        self.paths, self.table, self.source = paths, FeatureTable(), source_name(paths) if paths else "data"
+        self.told: list[tuple[str, bool]] = []
+        self._options = replace(options, tell=self._tell, may_be_empty=True)
+        self._pool, self._check = pool, check
+        self._queries = SeenQueries(group_by_qid=False, can_group=False)
+        self.labels: Float64Array = np.zeros(0)
+        self.query_offsets: Int64Array = np.zeros(1, np.int64)
+        self.part_rows = [0] * len(paths)
+        self._states = {path: state_of(path) for path in paths}
+
+    def _tell(self, text: str, is_warning: bool) -> None:
+        if text != f"{self.source}: {self.table.never_met()}":  # which all parts together decide
+            self.told.append((text, is_warning))
+
+    def batches(self, table: FeatureTable | None = None, queries: SeenQueries | None = None) -> Iterator[Batch]:
+        """Yield the rows of all parts, in batches of blocks.
+
+        table   : the features met so far; None: those of this reader
+        queries : the queries met so far; None: they were all met before
+        """
+        table = self.table if table is None else table
+        seen = SeenQueries(group_by_qid=True) if queries is None else queries
+        if queries is not None:
+            self.part_rows = [0] * len(self.paths)
+        for batch in read_batches(self.paths, self._options, self._pool, table, seen_queries=seen):
+            self._check()
+            if queries is not None:
+                self.part_rows[self.paths.index(batch.path)] += sum(map(len, batch.blocks))
+            yield batch
+
+    def found(self, ids_and_labels: LabelAndIdBuilder) -> PartsFound:
+        """Keep the labels and queries of all parts, and return what was found."""
+        self.labels, self.query_offsets = ids_and_labels.finish_labels()
+        sizes, names = np.diff(self.query_offsets), self.table.names
+        rows = rows_above_all_before(self.labels)
+        return PartsFound(
+            len(self.labels),
+            len(sizes),
+            int((sizes == 1).sum()),
+            rows,
+            self.labels[rows],
+            self.table.ids.copy(),
+            None if names is None else tuple(names),
+            dict(self.table.of_tables),
+            dict(self.table.ignored),
+            codes_of(ids_and_labels.query_ids),
+            self.told,
+            [path for path, n_rows in zip(self.paths, self.part_rows, strict=True) if not n_rows],
+            len(self.paths),
+        )
+
+    def first_places(self, codes: Sequence[int]) -> dict[str, Place]:
+        """Return part and line of the first row of each query with one of these hashes, by id."""
+        return places_of(self._queries.places, codes)
+
+    def refuse_changed(self) -> None:
+        """Raise DataError when a part is no longer what it was at first."""
+        refuse_changed_files(self._states)
+
+
+def rows_above_all_before(labels: Float64Array) -> Int64Array:
+    """Return the rows whose label is above those of all rows before, int64; the first row is one.
+
+    labels : float64[n_documents], >= 0
+    """
+    before = np.concatenate([[-1.0], np.maximum.accumulate(labels)[:-1]])
+    return np.flatnonzero(labels > before)
+
+
+class WeightsFound(NamedTuple):
+    """What the weights of parts are like.
+
+    per_query, per_document : file of a part whose weights can only be one a query, or only one a row; None: there is
+                              none
+    any_above_zero : a weight is above 0
+    exponent       : power of two that the largest weight is below
+    """
+
+    per_query: str | None
+    per_document: str | None
+    any_above_zero: bool
+    exponent: int
+
+
+def read_part_weights(path: str, query_offsets: Int64Array) -> tuple[WeightsFound, Float64Array]:
+    """Return what the weights of a part are like, and the weights, one a query or one a document.
+
+    path          : the file
+    query_offsets : int64[n_queries + 1] of the part
+    """
+    given = metadata_files.read_weight_numbers(path, query_offsets)
+    n_queries, n_documents = len(query_offsets) - 1, int(query_offsets[-1])
+    per_query = path if len(given) == n_queries != n_documents else None
+    per_document = path if len(given) == n_documents != n_queries else None
+    exponent = int(np.frexp(given.max(initial=0.0))[1])
+    return WeightsFound(per_query, per_document, bool((given > 0).any()), exponent), given
+
+
+def joined_weights(found: Sequence[WeightsFound]) -> WeightsFound:
+    """Return what the weights of several parts are like together."""
+    of_weights = [one.exponent for one in found if one.any_above_zero]
+    return WeightsFound(
+        next((one.per_query for one in found if one.per_query is not None), None),
+        next((one.per_document for one in found if one.per_document is not None), None),
+        bool(of_weights),
+        max(of_weights, default=0),
+    )
+
+
+def refuse_unfit(found: WeightsFound, first: str) -> None:
+    """Raise DataError when weights of some parts are one a query and of others one a row, or all are 0."""
+    if found.per_query is not None and found.per_document is not None:
+        what = f"has one weight a row, but {found.per_query} one a query"
+        raise DataError(f"{what}; give the same for every part", found.per_document)
+    if not found.any_above_zero:
+        raise DataError(metadata_files.ALL_ZERO, first)
+
+
+@dataclass(frozen=True)
+class JoinedSet:
+    """What the driver knows of a data set.
+
+    source         : what to call it in messages
+    found          : in its parts or shards, in order
+    feature_ids    : int64[n_features], ascending
+    feature_names  : n_features texts; None: they have numbers only
+    table_features : for each part that is a table, the ids of the features that it has a column for
+    """
+
+    source: str
+    found: Sequence[PartsFound] = field(repr=False)
+    feature_ids: Int64Array
+    feature_names: tuple[str, ...] | None
+    table_features: Mapping[str, Int64Array]
+
+    @property
+    def n_documents(self) -> int:
+        """The number of rows."""
+        return sum(one.n_documents for one in self.found)
+
+    @property
+    def n_queries(self) -> int:
+        """The number of queries."""
+        return sum(one.n_queries for one in self.found)
+
+    @property
+    def n_single(self) -> int:
+        """The number of queries of one row."""
+        return sum(one.n_single for one in self.found)
+
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+        return len(self.feature_ids)
+
+    @property
+    def labels(self) -> Float64Array:
+        """float64[n]: the labels of parts that are above all labels before them."""
+        return np.concatenate([one.labels for one in self.found])
+
+    @property
+    def label_rows(self) -> Int64Array:
+        """int64[n]: the rows of these labels, from 0 through all parts."""
+        starts = np.cumsum([0, *(one.n_documents for one in self.found)])
+        return np.concatenate([one.label_rows + start for one, start in zip(self.found, starts, strict=False)])
+
+
+def joined_set(
+    source: str, found: Sequence[PartsFound], paths: Sequence[Sequence[str]]
+) -> tuple[JoinedSet, Int64Array]:
+    """Return the set of all parts, and the ids of its features in the order of first appearance.
+
+    source : what to call it in messages
+    found  : in its parts, or in the parts of each shard, in order
+    paths  : the files of each
+    DataError when features have names in some and numbers in others.
+    """
+    named = [one.names is not None for one in found if len(one.ids)]
+    for first, own, one in zip(paths, found, found, strict=True):
+        if len(own.ids) and (one.names is not None) != named[0]:
+            have, others = ("names", "numbers") if one.names else ("numbers", "names")
+            what = f"the features have {have} but those of other inputs {others}; give them the same columns"
+            raise DataError(what, first[0] if first else source)
+    names: tuple[str, ...] | None = None
+    tables: dict[str, Int64Array] = {}
+    if named and named[0]:
+        names = tuple(dict.fromkeys(name for one in found for name in one.names or ()))
+        ids = np.arange(1, len(names) + 1)
+        number = {name: place + 1 for place, name in enumerate(names)}
+        for one in found:
+            own_names = one.names or ()
+            for path, of_table in one.of_tables.items():
+                tables[path] = np.array([number[own_names[i - 1]] for i in of_table.tolist()], np.int64)
+    else:
+        ids = np.array(list(dict.fromkeys(i for one in found for i in one.ids.tolist())), np.int64)
+        for one in found:
+            tables |= one.of_tables
+    return JoinedSet(source, found, np.sort(ids), names, tables), ids
+
+
+def pass_on(found: Sequence[PartsFound], options: ReadOptions) -> None:
+    """Pass on what readers of parts told; DataError when no part has rows."""
+    empty = [path for one in found for path in one.empty]
+    refuse_or_tell_empty(empty, sum(one.n_parts for one in found), options)
+    for one in found:
+        for text, is_warning in one.told:
+            (options.warning if is_warning else options.notice)(text)
+
+
+def warn_of_never_met(joined: JoinedSet, options: ReadOptions) -> None:
+    """Warn of indices to ignore that no row of LETOR text had."""
+    table = FeatureTable()
+    table.of_tables = dict(joined.table_features)
+    for one in joined.found:
+        table.ignored |= {index: met or table.ignored.get(index, False) for index, met in one.ignored.items()}
+    if unmet := table.never_met():
+        options.warning(f"{joined.source}: {unmet}")
