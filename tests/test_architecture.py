@@ -24,6 +24,16 @@ def test_import_contracts(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
+def test_no_circle_of_imports_between_modules() -> None:
+    grimp = pytest.importorskip("grimp")
+    graph = grimp.build_graph("lmart", exclude_type_checking_imports=True, cache_dir=None)
+    imported = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    while free := [module for module, names in imported.items() if not names & imported.keys()]:
+        for module in free:
+            del imported[module]
+    assert imported == {}  # else modules of a circle, and those that import them
+
+
 # Command lines that end before any work, and their exit status.
 WITHOUT_WORK = [
     (["--help"], 0),

@@ -6,11 +6,10 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from lmart.cli.show import ShowRequest
 from lmart.cli.signals import flush_output
 from lmart.cli.terminal.console import Console
 from lmart.cli.terminal.layout import standard_output
@@ -30,6 +29,9 @@ from lmart.scoring.feature_matching import FeatureMatcher
 from lmart.scoring.importance import ContributionMeans
 from lmart.strict_json import strict_json
 from lmart.threads import WorkerPool
+
+if TYPE_CHECKING:
+    from lmart.cli.show import ShowRequest
 
 GIVE = "give a model, or what lmart train --report wrote"
 KEYS_NAMED = 3
