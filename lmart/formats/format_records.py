@@ -12,7 +12,7 @@ from lmart.errors import DataError, ModelError, OutputError, load_package
 
 if TYPE_CHECKING:
     from lmart.formats.documents.row_blocks import RowReader, RowSource, RowWriter
-    from lmart.formats.models.written_model import WrittenModel
+    from lmart.formats.models.targets import WrittenModel
     from lmart.formats.results.predictions import PredictionLayout, PredictionWriter
     from lmart.scoring.ensemble import Ensemble
     from lmart.streams import AtomicOutput

@@ -16,7 +16,7 @@ from helpers.training_runs import Run, evaluated, fit, learnable, refused, score
 
 from lmart.formats.models.lmart_json import model_to_json
 from lmart.formats.models.model_files import read_model
-from lmart.formats.models.plain_sum import one_leaf
+from lmart.formats.models.targets import one_leaf
 from lmart.scoring.ensemble import Ensemble
 
 DATA = learnable()

@@ -17,7 +17,7 @@ from lmart.errors import DataError, ModelError
 from lmart.formats.format_records import Format, Lazy, ModelReader, ModelWriter
 from lmart.formats.models.lmart_json import model_from_json, model_to_json
 from lmart.formats.models.model_files import read_model
-from lmart.formats.models.written_model import WrittenModel
+from lmart.formats.models.targets import WrittenModel
 from lmart.formats.registry import (
     DATA_FORMATS,
     FORMATS,

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmart.errors import ModelError
-from lmart.formats.models import xgboost_json
+from lmart.formats.models.xgboost import json as xgboost_json
 from lmart.model import Model
 from lmart.scoring.ensemble import Ensemble, Tree
 from lmart.scoring.explain import Explainer

@@ -12,8 +12,9 @@ import re
 import numpy as np
 
 from lmart.errors import ModelError, counted, quote
-from lmart.formats.models.float32_text import shortest32
-from lmart.formats.models.plain_sum import (
+from lmart.formats.models.nodes import build_trees
+from lmart.formats.models.targets import (
+    WrittenModel,
     as_plain_sum,
     goes_left_as_zero,
     name_notes,
@@ -21,12 +22,8 @@ from lmart.formats.models.plain_sum import (
     score_notes,
     threshold_notes,
 )
-from lmart.formats.models.thresholds import of_less_or_equal32, round_down32
-from lmart.formats.models.tree_building import build_trees
-from lmart.formats.models.tree_xml import MOST_FEATURE, WHOLE, most_trees, parse_trees
-from lmart.formats.models.tree_xml_layout import numbers_of
-from lmart.formats.models.tree_xml_writer import tree_elements
-from lmart.formats.models.written_model import WrittenModel
+from lmart.formats.models.thresholds import of_less_or_equal32, round_down32, shortest32
+from lmart.formats.models.tree_xml import MOST_FEATURE, WHOLE, most_trees, numbers_of, parse_trees, tree_elements
 from lmart.scoring.ensemble import Ensemble, FlatTrees, flatten
 
 ADDED = re.compile(r"(OBV|OBLIVIOUS)?-?(LAMBDA)?MART([-_A-Z0-9]*)|DART|", re.IGNORECASE)  # sums of trees

@@ -15,10 +15,11 @@ import numpy as np
 
 from lmart.array_types import Float32Array, Float64Array
 from lmart.errors import ModelError, counted, quote
-from lmart.formats.models.float32_text import nearest32, shortest32
-from lmart.formats.models.plain_nodes import expand_bounds
-from lmart.formats.models.plain_sum import (
+from lmart.formats.models.nodes import build_trees
+from lmart.formats.models.targets import (
+    WrittenModel,
     as_plain_sum,
+    expand_bounds,
     leaves_in_float32,
     missing_as_zero_notes,
     name_notes,
@@ -26,12 +27,8 @@ from lmart.formats.models.plain_sum import (
     score_notes,
     threshold_notes,
 )
-from lmart.formats.models.thresholds import of_less_or_equal32, round_down32
-from lmart.formats.models.tree_building import build_trees
-from lmart.formats.models.tree_xml import MOST_FEATURE, most_trees, parse_trees
-from lmart.formats.models.tree_xml_layout import numbers_of
-from lmart.formats.models.tree_xml_writer import tree_elements
-from lmart.formats.models.written_model import WrittenModel
+from lmart.formats.models.thresholds import nearest32, of_less_or_equal32, round_down32, shortest32
+from lmart.formats.models.tree_xml import MOST_FEATURE, most_trees, numbers_of, parse_trees, tree_elements
 from lmart.scoring.ensemble import Ensemble, FlatTrees, flatten
 
 FORESTS = "random forests"

@@ -17,10 +17,10 @@ import numpy as np
 
 from lmart.array_types import Float32Array, Int64Array
 from lmart.errors import ModelError, counted, first_repeated, quote
-from lmart.formats.models.float32_text import java_decimal, nearest32, shortest32
 from lmart.formats.models.json_text import parse_json, spelled
-from lmart.formats.models.node_lists import JsonObject, NodeLists, is_number
-from lmart.formats.models.plain_sum import (
+from lmart.formats.models.nodes import JsonObject, NodeLists, PlainNodes, build_trees, counts_to_offsets, is_number
+from lmart.formats.models.targets import (
+    WrittenModel,
     as_plain_sum,
     goes_left_as_zero,
     leaves_in_float32,
@@ -28,9 +28,15 @@ from lmart.formats.models.plain_sum import (
     score_notes,
     threshold_notes,
 )
-from lmart.formats.models.thresholds import next32, of_less_or_equal32, previous32, round_down32
-from lmart.formats.models.tree_building import PlainNodes, build_trees, counts_to_offsets
-from lmart.formats.models.written_model import WrittenModel
+from lmart.formats.models.thresholds import (
+    java_decimal,
+    nearest32,
+    next32,
+    of_less_or_equal32,
+    previous32,
+    round_down32,
+    shortest32,
+)
 from lmart.scoring.ensemble import Ensemble, FlatTrees, flatten
 
 CLASS = "org.apache.solr.ltr.model.MultipleAdditiveTreesModel"

@@ -1,12 +1,15 @@
-"""The XML of trees that RankLib and QuickRank share, read.
+"""The XML of trees that RankLib and QuickRank share, read and written.
 
 <ensemble><tree id="1" weight="0.1"><split> holds <feature>, <threshold>, <split pos="left">, <split pos="right">, or
-<output> alone in a leaf. Expat reads it, without document types, so that no entity can be declared.
+<output> alone in a leaf. A quick reader takes the usual layout: one ensemble, elements in order, no comments. Where
+anything is unusual or wrong, expat reads the file and says what, without document types, so that no entity can be
+declared.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 from xml.parsers import expat
 
@@ -14,9 +17,105 @@ import numpy as np
 
 from lmart.array_types import BoolArray, Float64Array, Int64Array
 from lmart.errors import ModelError, counted, quote, visible
-from lmart.formats.models.float32_text import LONGEST, is_decimal, java_decimal
-from lmart.formats.models.tree_building import PlainNodes
-from lmart.formats.models.tree_xml_layout import TreeTexts, read_usual_layout
+from lmart.formats.models.nodes import PlainNodes
+from lmart.formats.models.thresholds import LONGEST, is_decimal, java_decimal
+from lmart.scoring.ensemble import FlatTrees
+
+NUMBER = rb"\s*([-+0-9.eE]{1,40})\s*"
+SPLIT = re.compile(
+    rb"(<split(?: pos=\"(left|right)\")?>\s*(?:"
+    rb"<feature>\s*([1-9][0-9]{0,8})\s*</feature>\s*<threshold>" + NUMBER + rb"</threshold>\s*"
+    rb"|<output>" + NUMBER + rb"</output>\s*</split>((?:\s*</split>)*)\s*))"
+)
+TREE = re.compile(rb"\s*<tree id=\"[0-9]{1,9}\" weight=\"([-+0-9.eE]{1,40})\">\s*")
+TREE_END = b"</tree>"
+
+
+class TreeTexts(NamedTuple):
+    """The trees of a file end to end, each from the root down; numbers as they are written, all of them numbers.
+
+    node_offsets : n_trees + 1, as in FlatTrees
+    features     : n_nodes, feature ids
+    thresholds   : n_nodes
+    left, right  : n_nodes, counted in each tree, as in Tree
+    outputs      : n_leaves
+    weights      : n_trees
+    """
+
+    node_offsets: list[int]
+    features: list[int]
+    thresholds: list[str]
+    left: list[int]
+    right: list[int]
+    outputs: list[str]
+    weights: list[str]
+
+
+def numbers_of(texts: list[str]) -> Float64Array:
+    """Return the float64 nearest to each text; ValueError when one is no number."""
+    return np.array(list(map(float, texts)), np.float64)
+
+
+def read_usual_layout(content: bytes, by_position: bool) -> tuple[TreeTexts, bytes] | None:
+    """Return the trees and the content without them; None when the layout is not the usual one.
+
+    content     : of the file
+    by_position : the pos of a <split> does not matter; else the first must be the left one, and say so
+    """
+    begin, end = content.find(b"<ensemble>") + len(b"<ensemble>"), content.rfind(b"</ensemble>")
+    if end < begin or content.count(b"ensemble") != 2 or b"<!" in content:
+        return None
+    found = TreeTexts([0], [], [], [], [], [], [])
+    place = begin
+    while head := TREE.match(content, place):
+        stop = content.find(TREE_END, head.end())
+        tokens = SPLIT.findall(content, head.end(), stop)
+        if stop < 0 or sum(len(token[0]) for token in tokens) != stop - head.end():
+            return None
+        if not _add_tree(found, tokens, by_position):
+            return None
+        found.weights.append(head[1].decode())
+        found.node_offsets.append(len(found.features))
+        place = stop + len(TREE_END)
+    if content[place:end].strip():
+        return None
+    try:
+        for texts in (found.thresholds, found.outputs, found.weights):
+            numbers_of(texts)
+    except ValueError:
+        return None
+    return found, content[:begin] + content[end:]
+
+
+def _add_tree(found: TreeTexts, tokens: list[tuple[bytes, ...]], by_position: bool) -> bool:
+    """Add the tree whose splits and leaves come in this order, each before what it holds; whether it is one tree."""
+    _, features, thresholds, left, right, outputs, _ = found
+    first_node, first_leaf = len(features), len(outputs)
+    waiting: list[int] = []  # nodes that are open, the innermost last
+    for _, pos, feature, threshold, output, closed in tokens:
+        child = ~(len(outputs) - first_leaf) if output else len(features) - first_node
+        if waiting:
+            parent = waiting[-1]
+            side = right if left[parent] else left
+            if side[parent] or not (by_position or pos == (b"left" if side is left else b"right")):
+                return False
+            side[parent] = child
+        elif len(features) > first_node or len(outputs) > first_leaf:
+            return False
+        if not output:
+            waiting.append(len(features))
+            features.append(int(feature))
+            thresholds.append(threshold.decode())
+            left.append(0)
+            right.append(0)
+            continue
+        outputs.append(output.decode())
+        if closed:
+            for _ in range(closed.count(b"/")):
+                if not waiting or not right[waiting.pop()]:
+                    return False
+    return not waiting and bool(tokens)
+
 
 DEEPEST = 100_000  # open elements; far beyond what readers that call themselves for each level can take
 MOST_FEATURE = 2**31 - 1
@@ -304,3 +403,49 @@ def _parse(content: bytes, path: str, by_position: bool) -> XmlTrees:
     if not handlers.ensemble_sizes:
         raise ModelError("there is no <ensemble> in it; the model is damaged", path)
     return XmlTrees(handlers.texts, handlers.ensemble_sizes, handlers.info)
+
+
+DEEPEST_INDENT = 30  # tabs; deeper elements are not indented further, else chains of splits grow with their square
+
+
+def tree_elements(
+    flat: FlatTrees,
+    features: Sequence[int],
+    thresholds: Sequence[str],
+    outputs: Sequence[str],
+    indent: int,
+) -> list[str]:
+    """Return the <split> element of each tree, lines that end in a newline."""
+    left, right = flat.left.tolist(), flat.right.tolist()
+    node_offsets, leaf_offsets = flat.node_offsets.tolist(), flat.leaf_offsets.tolist()
+    tabs = ["\t" * min(depth, DEEPEST_INDENT) for depth in range(DEEPEST_INDENT + 2)]
+    openings = ("<split>\n", '<split pos="left">\n', '<split pos="right">\n')
+    elements: list[str] = []
+    for t in range(flat.n_trees):
+        first_node, first_leaf = node_offsets[t], leaf_offsets[t]
+        lines: list[str] = []
+        is_leaf = node_offsets[t + 1] == first_node
+        waiting = [(-1 if is_leaf else 0, indent, 0)]  # node or ~leaf, tabs, opening; CLOSE closes
+        while waiting:
+            child, depth, opening = waiting.pop()
+            tab = tabs[min(depth, DEEPEST_INDENT)]
+            if opening == CLOSE:
+                lines.append(f"{tab}</split>\n")
+                continue
+            more = tabs[min(depth + 1, DEEPEST_INDENT)]
+            if child < 0:
+                lines.append(
+                    f"{tab}{openings[opening]}{more}<output>{outputs[first_leaf + ~child]}</output>\n{tab}</split>\n"
+                )
+                continue
+            node = first_node + child
+            lines.append(
+                f"{tab}{openings[opening]}{more}<feature>{features[node]}</feature>\n"
+                f"{more}<threshold>{thresholds[node]}</threshold>\n"
+            )
+            waiting += ((0, depth, CLOSE), (right[node], depth + 1, 2), (left[node], depth + 1, 1))
+        elements.append("".join(lines))
+    return elements
+
+
+CLOSE = -1

@@ -11,8 +11,12 @@ import pytest
 from helpers.foreign_models import check_sound, random_tree, with_bounds
 
 from lmart.errors import ModelError
-from lmart.formats.models import lightgbm_json, lightgbm_text, xgboost_dump, xgboost_json, xgboost_ubj
-from lmart.formats.models.xgboost_categories import category_edges32
+from lmart.formats.models.lightgbm import json as lightgbm_json
+from lmart.formats.models.lightgbm import text as lightgbm_text
+from lmart.formats.models.xgboost import dump as xgboost_dump
+from lmart.formats.models.xgboost import json as xgboost_json
+from lmart.formats.models.xgboost import ubjson as xgboost_ubj
+from lmart.formats.models.xgboost.reading import category_edges32
 from lmart.scoring.ensemble import Ensemble
 
 TOKEN = re.compile(rb'-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|"[^"\\]{0,30}"|true|false|null')

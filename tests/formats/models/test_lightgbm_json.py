@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from helpers.foreign_models import column_scores, planted_rows, random_tree, refusal, scores_of, with_bounds
 
-from lmart.formats.models import lightgbm_text
-from lmart.formats.models.lightgbm_conditions import BELOW_ZERO, ZERO, category_edges
-from lmart.formats.models.lightgbm_json import looks_like, read, write
+from lmart.formats.models.lightgbm import text as lightgbm_text
+from lmart.formats.models.lightgbm.conditions import BELOW_ZERO, ZERO, category_edges
+from lmart.formats.models.lightgbm.json import looks_like, read, write
 from lmart.scoring.ensemble import Ensemble
 
 NAN = math.nan

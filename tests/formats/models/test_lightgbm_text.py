@@ -18,8 +18,8 @@ from helpers.foreign_models import (
 )
 
 from lmart.errors import ModelError
-from lmart.formats.models.lightgbm_conditions import BELOW_ZERO, ZERO, category_edges
-from lmart.formats.models.lightgbm_text import looks_like, read, write
+from lmart.formats.models.lightgbm.conditions import BELOW_ZERO, ZERO, category_edges
+from lmart.formats.models.lightgbm.text import looks_like, read, write
 from lmart.scoring.ensemble import Ensemble
 
 NAN = math.nan

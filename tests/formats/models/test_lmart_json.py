@@ -24,8 +24,7 @@ from hypothesis import strategies as st
 
 from lmart.errors import ModelError, OutputError
 from lmart.formats.models import model_files
-from lmart.formats.models.lmart_json import HEAD_KEYS, model_from_json, model_to_json
-from lmart.formats.models.lmart_json_trees import TREE_KEYS
+from lmart.formats.models.lmart_json import HEAD_KEYS, TREE_KEYS, model_from_json, model_to_json
 from lmart.formats.models.model_files import read_model, write_model
 from lmart.scoring.ensemble import Ensemble, Tree
 from lmart.settings import TrainSettings

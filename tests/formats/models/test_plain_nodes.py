@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from lmart.errors import ModelError
 from lmart.formats.models import quickrank, ranklib, solr
-from lmart.formats.models.plain_nodes import expand_bounds
+from lmart.formats.models.targets import expand_bounds
 from lmart.scoring.ensemble import Ensemble, Tree, flatten, structure_fault
 from lmart.scoring.scorer import Scorer
 

@@ -14,11 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmart.errors import ModelError
-from lmart.formats.models import lightgbm_json, lightgbm_text, xgboost_dump, xgboost_json, xgboost_ubj
-from lmart.formats.models.lightgbm_writing import TARGET as LIGHTGBM
+from lmart.formats.models.lightgbm import json as lightgbm_json
+from lmart.formats.models.lightgbm import text as lightgbm_text
+from lmart.formats.models.lightgbm.writing import TARGET as LIGHTGBM
 from lmart.formats.models.targets import Target, fit_names, list_columns
-from lmart.formats.models.xgboost_categories import category_edges32
-from lmart.formats.models.xgboost_writing import TARGET as XGBOOST
+from lmart.formats.models.xgboost import dump as xgboost_dump
+from lmart.formats.models.xgboost import json as xgboost_json
+from lmart.formats.models.xgboost import ubjson as xgboost_ubj
+from lmart.formats.models.xgboost.reading import category_edges32
+from lmart.formats.models.xgboost.writing import TARGET as XGBOOST
 from lmart.scoring.ensemble import Ensemble, Tree
 
 KEEPING = [lightgbm_text, lightgbm_json, xgboost_json, xgboost_ubj, xgboost_dump]

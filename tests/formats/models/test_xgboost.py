@@ -22,9 +22,10 @@ from helpers.foreign_models import (
 )
 
 from lmart.errors import ModelError
-from lmart.formats.models import xgboost_json, xgboost_ubj
-from lmart.formats.models.ubjson import decode, encode
-from lmart.formats.models.xgboost_categories import category_edges32
+from lmart.formats.models.xgboost import json as xgboost_json
+from lmart.formats.models.xgboost import ubjson as xgboost_ubj
+from lmart.formats.models.xgboost.reading import category_edges32
+from lmart.formats.models.xgboost.ubjson import decode, encode
 from lmart.scoring.ensemble import Ensemble, Tree
 
 NAN = math.nan

@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 from helpers.foreign_models import column_scores, planted_rows, random_tree, refusal, scores_of
 
-from lmart.formats.models import lightgbm_json, lightgbm_text, xgboost_json, xgboost_ubj
-from lmart.formats.models.xgboost_dump import looks_like, read, write
+from lmart.formats.models.lightgbm import json as lightgbm_json
+from lmart.formats.models.lightgbm import text as lightgbm_text
+from lmart.formats.models.xgboost import json as xgboost_json
+from lmart.formats.models.xgboost import ubjson as xgboost_ubj
+from lmart.formats.models.xgboost.dump import looks_like, read, write
 from lmart.scoring.ensemble import Ensemble
 
 NAN = math.nan

@@ -1,16 +1,18 @@
-"""XGBoost's JSON model (`save_model("model.json")`), written by XGBoost from 1.0 on."""
+"""XGBoost's models as save_model writes them: JSON from 1.0 on, and from 1.6 on the same document in UBJSON."""
 
 from __future__ import annotations
 
+import json
 import re
 from typing import NoReturn
 
+import numpy as np
+
 from lmart.errors import ModelError, quote
 from lmart.formats.models.json_text import json_start, parse_json
-from lmart.formats.models.written_model import WrittenModel
-from lmart.formats.models.xgboost_document_writer import json_text
-from lmart.formats.models.xgboost_reading import read_document
-from lmart.formats.models.xgboost_writing import prepare
+from lmart.formats.models.targets import WrittenModel, join_whole
+from lmart.formats.models.xgboost.reading import read_document
+from lmart.formats.models.xgboost.writing import FLOATS, WrittenTrees, document, prepare, spell
 from lmart.scoring.ensemble import Ensemble
 
 DOCUMENT = re.compile(r'\{\s*("version"\s*:\s*\[[\d,\s]*\]\s*,\s*)?"learner"\s*:')
@@ -41,7 +43,7 @@ def read(content: bytes, path: str) -> Ensemble:
 def write(ensemble: Ensemble) -> WrittenModel:
     """Return the model as JSON that XGBoost 1.6 to 3 load; ModelError when it cannot hold it."""
     model = prepare(ensemble)
-    return WrittenModel(json_text(model), tuple(model.notes))
+    return WrittenModel(_json_text(model), tuple(model.notes))
 
 
 def refuse_other(content: bytes, path: str) -> NoReturn:
@@ -58,3 +60,26 @@ def refuse_other(content: bytes, path: str) -> NoReturn:
     if start.startswith(b"booster["):
         raise ModelError("this is a text dump of XGBoost, which is for reading by eye; save the model as .json", path)
     raise ModelError(f"this is no model of XGBoost: it starts with {quote(start, 40)}", path)
+
+
+def _json_text(model: WrittenTrees) -> bytes:
+    """Return the document as JSON, one tree a line."""
+    whole = document(model)
+    booster = whole["learner"]["gradient_booster"]["model"]
+    trees, booster["trees"] = booster["trees"], []
+    spelled = {name: spell(model.arrays[name]) for name in FLOATS}
+    lines = []
+    for tree, start, stop in zip(trees, model.offsets[:-1].tolist(), model.offsets[1:].tolist(), strict=True):
+        entries = []
+        for key, value in tree.items():
+            if key in spelled:
+                text = f"[{','.join(spelled[key][start:stop])}]"
+            elif isinstance(value, np.ndarray):
+                text = f"[{join_whole(value, ',')}]"
+            else:
+                text = json.dumps(value, separators=(",", ":"))
+            entries.append(f'"{key}":{text}')
+        lines.append("{" + ",".join(entries) + "}")
+    shell = json.dumps(whole, separators=(",", ":"), ensure_ascii=False)
+    before, mark, after = shell.partition('"trees":[]')
+    return (before + mark[:-1] + "\n" + ",\n".join(lines) + "]" + after + "\n").encode()

@@ -14,14 +14,13 @@ import numpy.typing as npt
 
 from lmart.array_types import BoolArray, Float64Array, Int64Array, UInt32Array
 from lmart.errors import ModelError
-from lmart.formats.models.plain_nodes import expand_except
-from lmart.formats.models.targets import most_members
-from lmart.formats.models.tree_building import (
+from lmart.formats.models.nodes import (
     LARGEST_NUMBER,
     Conditions,
     check_bounds,
     join_bounds,
 )
+from lmart.formats.models.targets import expand_except, most_members
 from lmart.scoring.ensemble import Ensemble
 
 ZERO = float(np.float32(1e-35))  # values up to it are 0 to LightGBM

@@ -14,9 +14,15 @@ import numpy.typing as npt
 
 from lmart.array_types import Float32Array, Int32Array, Int64Array
 from lmart.errors import ModelError, load_package
-from lmart.formats.models.plain_sum import as_plain_sum, leaves_in_float32, one_leaf, score_notes, threshold_notes
+from lmart.formats.models.targets import (
+    WrittenModel,
+    as_plain_sum,
+    leaves_in_float32,
+    one_leaf,
+    score_notes,
+    threshold_notes,
+)
 from lmart.formats.models.thresholds import round_down32
-from lmart.formats.models.written_model import WrittenModel
 from lmart.scoring.ensemble import Ensemble, FlatTrees, flatten
 
 IR_VERSION = 7  # of 2020, which all runtimes in use can read

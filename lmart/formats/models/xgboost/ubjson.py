@@ -14,6 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from lmart.errors import ModelError, quote
+from lmart.formats.models.targets import WrittenModel
+from lmart.formats.models.xgboost.json import refuse_other
+from lmart.formats.models.xgboost.reading import read_document
+from lmart.formats.models.xgboost.writing import document, prepare
+from lmart.scoring.ensemble import Ensemble
 
 MOST_LEVELS = 64  # of brackets
 MOST_VALUES = 5_000_000  # that are not in an array of numbers of one type, where XGBoost has all its long ones
@@ -227,3 +232,21 @@ def _begin(item: object, waiting: list[object]) -> bytes:
         return b"S" + _text(item)
     assert isinstance(item, (int, np.integer))
     return b"L" + struct.pack(">q", int(item))
+
+
+def looks_like(start: bytes) -> bool:
+    """Return whether the first bytes of a file are those of a binary model of XGBoost."""
+    return start[:1] == b"{" and start[1:2] in (b"L", b"l", b"I", b"i", b"U", b"#") and b"learner" in start[:65536]
+
+
+def read(content: bytes, path: str) -> Ensemble:
+    """Return the model that a file holds; `path` is what to call it in messages. ModelError when it is no sound one."""
+    if content[:1] != b"{":
+        refuse_other(content, path)
+    return read_document(decode(content, path), path)
+
+
+def write(ensemble: Ensemble) -> WrittenModel:
+    """Return the model as the binary document that XGBoost 1.6 to 3 load; ModelError when it cannot hold it."""
+    model = prepare(ensemble)
+    return WrittenModel(encode(document(model)), tuple(model.notes))

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 
 from lmart.array_types import Float64Array
 from lmart.errors import ModelError
-from lmart.formats.models import onnx_model
+from lmart.formats.models import onnx as onnx_model
 from lmart.scoring.ensemble import Ensemble
 
 

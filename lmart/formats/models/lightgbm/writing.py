@@ -11,11 +11,10 @@ import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
 from lmart.errors import counted
-from lmart.formats.models.lightgbm_conditions import DEFAULT_LEFT, NAN_MISSING, write_conditions
-from lmart.formats.models.lightgbm_header import SUMS
-from lmart.formats.models.plain_sum import goes_left_as_zero
-from lmart.formats.models.targets import Target, list_columns
-from lmart.formats.models.tree_building import counts_to_offsets
+from lmart.formats.models.lightgbm.conditions import DEFAULT_LEFT, NAN_MISSING, write_conditions
+from lmart.formats.models.lightgbm.header import SUMS
+from lmart.formats.models.nodes import counts_to_offsets
+from lmart.formats.models.targets import Target, goes_left_as_zero, list_columns
 from lmart.scoring.ensemble import Ensemble, Tree, flatten, node_sums
 
 TARGET = Target("LightGBM", "Column_", re.compile(r'[ \n\r\0",:\[\]{}]'), "blanks and of the marks of JSON")

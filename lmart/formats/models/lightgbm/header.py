@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from lmart.array_types import Int64Array
 from lmart.errors import LmartError, ModelError, quote
-from lmart.formats.models.feature_lists import Features, list_features
+from lmart.formats.models.nodes import Features, list_features
 from lmart.gains import Gain
 
 VERSIONS = ("v2", "v3", "v4")

@@ -1,19 +1,85 @@
-"""LightGBM's text model, versions v2 to v4 (LightGBM 2.1 to 4), as save_model and its command line write it."""
+"""LightGBM's text model: v2 to v4 (LightGBM 2.1 to 4) are read; v4, which LightGBM 2.3 to 4 load, is written."""
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 import numpy as np
 
 from lmart.array_types import Float64Array, Int32Array, Int64Array, UInt32Array
-from lmart.errors import ModelError, quote
-from lmart.formats.models.lightgbm_conditions import range_edges, read_conditions, set_ranges
-from lmart.formats.models.lightgbm_header import Header, check_header, check_pandas, gain_of, list_columns, read_names
-from lmart.formats.models.lightgbm_lines import Block, real_numbers, whole_numbers
-from lmart.formats.models.lightgbm_text_writer import write
-from lmart.formats.models.tree_building import build_trees, counts_to_offsets, swap_children
+from lmart.errors import ModelError, counted, quote
+from lmart.formats.models.lightgbm.conditions import near_zero, range_edges, read_conditions, set_ranges, set_words
+from lmart.formats.models.lightgbm.header import Header, check_header, check_pandas, gain_of, list_columns, read_names
+from lmart.formats.models.lightgbm.writing import WrittenEnsemble, WrittenTree, column_ranges, prepare
+from lmart.formats.models.nodes import build_trees, counts_to_offsets, swap_children
+from lmart.formats.models.targets import WrittenModel, join_whole
 from lmart.scoring.ensemble import Ensemble, FlatTrees
+
+# What may stand in a line of numbers; int() and float() then judge each of them.
+WHOLE = re.compile(rb"[-+0-9 \t]*")
+REAL_KEYS = (b"threshold", b"leaf_value", b"split_gain")
+REAL = re.compile(rb"[-+0-9.einfaty \t]*", re.IGNORECASE)
+
+
+class Block(NamedTuple):
+    """The lines of one tree by key, with the number of the line where it starts."""
+
+    line: int
+    lines: dict[bytes, tuple[int, bytes]]
+
+
+def _text(block: Block, key: bytes, path: str) -> tuple[int, bytes]:
+    if key not in block.lines:
+        raise ModelError(f"the tree has no {key.decode()}; the model is damaged", path, block.line)
+    return block.lines[key]
+
+
+def whole_numbers(block: Block, key: bytes, n: int, path: str) -> Int64Array:
+    """Return the n whole numbers of a key, int64[n]."""
+    line, value = _text(block, key, path)
+    try:
+        if not WHOLE.fullmatch(value):
+            raise ValueError
+        found = np.array(list(map(int, value.split())), np.int64)
+    except (ValueError, OverflowError):
+        raise _bad_token(key, value, line, path) from None
+    if len(found) != n:
+        raise ModelError(f"{key.decode()} has {len(found)} numbers, {n} are due; the model is damaged", path, line)
+    return found
+
+
+def real_numbers(block: Block, key: bytes, n: int, path: str) -> Float64Array:
+    """Return the n numbers of a key, float64[n]; inf and nan are numbers here."""
+    line, value = _text(block, key, path)
+    try:
+        if not REAL.fullmatch(value):
+            raise ValueError
+        found = np.array(list(map(float, value.split())), np.float64)
+    except ValueError:
+        raise _bad_token(key, value, line, path) from None
+    if len(found) != n:
+        raise ModelError(f"{key.decode()} has {len(found)} numbers, {n} are due; the model is damaged", path, line)
+    return found
+
+
+def _bad_token(key: bytes, value: bytes, line: int, path: str) -> ModelError:
+    """Return the refusal of the first word of a line that is no number in range."""
+    allowed, number = (REAL, float) if key in REAL_KEYS else (WHOLE, int)
+
+    def is_wrong(word: bytes) -> bool:
+        """Return whether a word is no number in range."""
+        try:
+            return allowed.fullmatch(word) is None or (number is int and abs(int(word)) >= 2**63)
+        except ValueError:
+            return True
+
+    wrong = next((word for word in value.split() if is_wrong(word)), value)
+    meant = "a number" if number is float else "a whole number in range"
+    return ModelError(
+        f"{key.decode()} holds {quote(wrong, 30)}, which is not {meant}; the model is damaged", path, line
+    )
+
 
 __all__ = ["looks_like", "read", "write"]
 
@@ -277,3 +343,100 @@ def _read_sets(
             edges[number] = range_edges(set_ranges(bits[starts[number] : starts[number + 1]], path))
         found[node] = edges[number]
     return found
+
+
+def write(ensemble: Ensemble) -> WrittenModel:
+    """Return the model as LightGBM's text format; LightGBM's scores equal those of the ensemble bit for bit.
+
+    Exceptions are in the notes: values up to 1e-35, which LightGBM takes as 0, float32 sums, and absent indices.
+    """
+    model = prepare(ensemble, is_text=True)
+    close = sum(int(np.count_nonzero(near_zero(tree.thresholds[tree.decision_types > 7]))) for tree in model.trees)
+    notes = model.notes
+    if close:
+        notes.insert(
+            0,
+            f"{counted(close, 'threshold')} between -1e-35 and 1e-35: LightGBM takes values that near to 0 as 0, so"
+            " only such values could change side",
+        )
+    blocks = [f"Tree={number}\n{_tree_text(tree)}\n\n" for number, tree in enumerate(model.trees)]
+    sizes = " ".join(str(len(block.encode())) for block in blocks)
+    head, tail = _head_text(model, ensemble), _tail_text(model, ensemble)
+    text = f"{head}tree_sizes={sizes}\n\n{''.join(blocks)}end of trees\n\n{tail}"
+    return WrittenModel(text.encode(), tuple(notes))
+
+
+def _head_text(model: WrittenEnsemble, ensemble: Ensemble) -> str:
+    """Return the lines before the sizes of the trees."""
+    infos = [
+        "none"
+        if found is None
+        else f"[{found[0]!r}:{found[1]!r}]"
+        if isinstance(found, tuple)
+        else ":".join(map(str, found.tolist()))
+        for found in column_ranges(model.trees, len(model.names))
+    ]
+    lines = [
+        "tree",
+        "version=v4",
+        "num_class=1",
+        "num_tree_per_iteration=1",
+        "label_index=0",
+        f"max_feature_idx={len(model.names) - 1}",
+        f"objective={model.objective}",
+        *(["average_output"] if ensemble.average else []),
+        f"feature_names={' '.join(model.names)}",
+        f"feature_infos={' '.join(infos)}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _tail_text(model: WrittenEnsemble, ensemble: Ensemble) -> str:
+    """Return the lines after the trees: how many splits each feature has, and the few settings that still count."""
+    used = np.concatenate([np.zeros(0, np.int64), *(tree.columns for tree in model.trees)])
+    times = np.bincount(used, minlength=len(model.names))
+    order = [int(column) for column in np.argsort(-times, kind="stable") if times[column]]
+    importances = "".join(f"{model.names[column]}={times[column]}\n" for column in order)
+    return f"feature_importances:\n{importances}\n{_settings_text(model, ensemble.gain)}pandas_categorical:null\n"
+
+
+def _settings_text(model: WrittenEnsemble, gain: str | None) -> str:
+    """Return the lines of settings: none where the gain is not known, as LightGBM would take its own for it."""
+    if gain is None:
+        return ""
+    table = ""
+    if gain != "exp2":
+        table = f"[label_gain: {','.join(map(str, range(32))) if gain == 'linear' else gain}]\n"
+    return f"parameters:\n[objective: {model.objective}]\n{table}\nend of parameters\n\n"
+
+
+def _tree_text(tree: WrittenTree) -> str:
+    """Return the lines of one tree after its number."""
+    lines = [f"num_leaves={len(tree.leaf_values)}", f"num_cat={len(tree.sets)}"]
+
+    def add(key: str, numbers: Float64Array | Int64Array) -> None:
+        """Add the line of a key."""
+        lines.append(f"{key}={' '.join(map(repr, numbers.tolist()))}")
+
+    if len(tree.columns):
+        add("split_feature", tree.columns)
+        if tree.split_gains is not None:
+            add("split_gain", tree.split_gains)
+        thresholds = list(map(repr, tree.thresholds.tolist()))
+        for node in np.flatnonzero(tree.decision_types == 1).tolist():
+            thresholds[node] = str(int(tree.thresholds[node]))
+        lines.append(f"threshold={' '.join(thresholds)}")
+        add("decision_type", tree.decision_types)
+        add("left_child", tree.left)
+        add("right_child", tree.right)
+    add("leaf_value", tree.leaf_values)
+    if tree.leaf_counts is not None and tree.internal_counts is not None:
+        add("leaf_count", tree.leaf_counts)
+        if len(tree.columns):
+            add("internal_count", tree.internal_counts)
+    if tree.sets:
+        words = [set_words(ranges) for ranges in tree.sets]
+        add("cat_boundaries", counts_to_offsets([len(part) for part in words]))
+        lines.append(f"cat_threshold={join_whole(np.concatenate(words).astype(np.int64), ' ')}")
+    lines += ["is_linear=0", "shrinkage=1"]
+    return "\n".join(lines) + "\n"

@@ -19,17 +19,21 @@ import numpy as np
 from lmart.array_types import Float64Array, Int32Array, Int64Array
 from lmart.errors import ModelError, quote
 from lmart.formats.models.json_text import SHOWN, json_start, parse_json, refuse_unknown_keys, shown
-from lmart.formats.models.node_lists import JsonObject, NodeLists, is_number, is_whole
-from lmart.formats.models.plain_sum import goes_left_as_zero, renumbering_notes
-from lmart.formats.models.targets import Target
+from lmart.formats.models.nodes import (
+    LARGEST_NUMBER,
+    JsonObject,
+    NodeLists,
+    build_trees,
+    counts_to_offsets,
+    is_number,
+    is_whole,
+    join_bounds,
+)
+from lmart.formats.models.targets import Target, WrittenModel, goes_left_as_zero, renumbering_notes
 from lmart.formats.models.thresholds import of_less32
-from lmart.formats.models.tree_building import LARGEST_NUMBER, build_trees, counts_to_offsets, join_bounds
-from lmart.formats.models.written_model import WrittenModel
-from lmart.formats.models.xgboost_categories import MOST_CATEGORIES, category_edges32
-from lmart.formats.models.xgboost_document import SUMS
-from lmart.formats.models.xgboost_document_writer import spell
-from lmart.formats.models.xgboost_json import refuse_other
-from lmart.formats.models.xgboost_writing import WrittenTrees, prepare
+from lmart.formats.models.xgboost.json import refuse_other
+from lmart.formats.models.xgboost.reading import MOST_CATEGORIES, SUMS, category_edges32
+from lmart.formats.models.xgboost.writing import WrittenTrees, prepare, spell
 from lmart.scoring.ensemble import Ensemble, FlatTrees
 
 DEFAULT_NAME = re.compile(r"f?(0|[1-9]\d{0,17})", re.ASCII)

@@ -1,7 +1,7 @@
 """XGBoost's document of a model, the same tree of keys in JSON and UBJSON, as an Ensemble.
 
 XGBoost rounds every value to float32, takes the left child when it is below the split condition, and adds up in
-float32. A categorical split sends the values of its set to the right.
+float32. A categorical split sends the values of its set to the right. Every entry may be of a wrong kind.
 Source: XGBoost, predictor/predict_fn.h, common/categorical.h and tree/tree_model.cc.
 """
 
@@ -9,19 +9,157 @@ from __future__ import annotations
 
 import itertools
 import re
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from lmart.array_types import BoolArray, Float32Array, Float64Array, Int32Array, Int64Array
 from lmart.errors import ModelError
-from lmart.formats.models.feature_lists import list_features
 from lmart.formats.models.json_text import shown
+from lmart.formats.models.nodes import build_trees, check_bounds, counts_to_offsets, join_bounds, list_features
 from lmart.formats.models.thresholds import of_less32
-from lmart.formats.models.tree_building import build_trees, check_bounds, counts_to_offsets, join_bounds
-from lmart.formats.models.xgboost_categories import category_edges32, check_encoding, read_sets
-from lmart.formats.models.xgboost_document import SUMS, Document, Numbers, length, number_array
 from lmart.scoring.ensemble import Ensemble, FlatTrees
+
+# Objectives whose prediction is the sum of base score and leaf values as it is.
+SUMS = (
+    *("rank:ndcg", "rank:map", "rank:pairwise", "reg:squarederror", "reg:linear", "reg:squaredlogerror"),
+    *("reg:pseudohubererror", "reg:absoluteerror", "reg:quantileerror", "binary:logitraw"),
+)
+
+
+Numbers: TypeAlias = npt.NDArray[np.generic]
+Kind = TypeVar("Kind")
+
+
+class Document:
+    """The document and how to refuse it."""
+
+    def __init__(self, document: object, path: str) -> None:
+        self.path = path
+        if not isinstance(document, dict) or not isinstance(document.get("learner"), dict):
+            raise ModelError("this is JSON without an object 'learner', so no model that XGBoost saved", path)
+        self.learner = document["learner"]
+        version = document.get("version")
+        listed = version if isinstance(version, (list, np.ndarray)) else []
+        self.version = [int(number) for number in listed if isinstance(number, (int, np.integer))]
+        self.major_version = self.version[0] if self.version else 0
+        booster = self.item(self.learner, "gradient_booster", dict)
+        self.kind = booster.get("name")
+        if not isinstance(self.kind, str) or self.kind not in ("gbtree", "dart"):
+            self.refuse(f"the model is of kind {shown(self.kind)}, and lmart reads trees only: gbtree and dart")
+        if "learner_train_param" in self.learner and "model" not in booster:
+            self.refuse("these are settings without a model, as save_config gives them; save the model with save_model")
+        self.weights = self.numbers(booster, "weight_drop") if self.kind == "dart" else None
+        inner = self.item(booster, "gbtree", dict) if self.kind == "dart" else booster
+        self.model = self.item(inner, "model", dict)
+        trees = self.item(self.model, "trees", list)
+        if not set(map(type, trees)) <= {dict}:
+            self.refuse("an entry of 'trees' is no object; the model is damaged")
+        self.trees: list[dict[str, object]] = trees
+
+    def refuse(self, words: str) -> NoReturn:
+        """Raise ModelError with these words."""
+        raise ModelError(words, self.path)
+
+    def item(self, owner: dict[str, object], key: str, kind: type[Kind]) -> Kind:
+        """Return an entry of an object; refuse it when it is not there or of another kind."""
+        entry = owner.get(key)
+        if not isinstance(entry, kind):
+            self.refuse(f"there is no {key!r}, or it is of a wrong kind; the model is damaged")
+        return entry
+
+    def numbers(self, owner: dict[str, object], key: str) -> list[object] | Numbers:
+        """Return an entry of an object that is a list of JSON or an array of UBJSON; refuse others."""
+        entry = owner.get(key)
+        return entry if isinstance(entry, np.ndarray) else self.item(owner, key, list)
+
+    def parameter(self, owner: dict[str, object], key: str, default: int) -> int:
+        """Return a whole number that the file has as text, the default without it."""
+        value = owner.get(key, default)
+        text = str(value) if isinstance(value, (str, int)) else ""
+        if not (text.isascii() and text.isdigit() and len(text) < 11):
+            self.refuse(f"{key} is {shown(value)}, not a whole number; the model is damaged")
+        return int(text)
+
+
+def length(value: object) -> int:
+    """Return the length of a list or array, -1 for anything else."""
+    return len(value) if isinstance(value, (list, np.ndarray)) else -1
+
+
+def number_array(entries: list[object]) -> Numbers | None:
+    """Return a list of JSON numbers as an array, whole ones as int64, true and false as bool; None for other lists."""
+    types = set(map(type, entries))
+    try:
+        if types <= {int}:
+            return np.array(entries, np.int64)
+        if types <= {int, float}:
+            return np.array(entries, np.float64)
+        return np.array(entries, np.bool_) if types <= {bool} else None
+    except OverflowError:
+        return None
+
+
+MOST_CATEGORIES = 1 << 24  # of XGBoost
+
+
+def category_edges32(numbers: Int64Array) -> Float64Array:
+    """Return where the test of a set of categories changes sides: it holds above an odd number of edges, float64.
+
+    numbers : int64, ascending, from 0 to below 2^24; category c is every value whose float32 is from c to below c + 1
+    """
+    if not len(numbers):
+        return np.zeros(0)
+    starts = np.ones(len(numbers), np.bool_)
+    starts[1:] = np.diff(numbers) > 1
+    ends = np.append(starts[1:], True)
+    low, high = numbers[starts].astype(np.float32), (numbers[ends] + 1).astype(np.float32)
+    edges: Float64Array = np.column_stack([of_less32(low), of_less32(high)]).ravel()
+    return edges
+
+
+def read_sets(model: Document, number: int) -> dict[int, Int64Array]:
+    """Return the categories of each categorical node of a tree, counted from 0."""
+    tree = model.trees[number]
+    found = []
+    for key in ("categories", "categories_nodes", "categories_segments", "categories_sizes"):
+        part = tree.get(key)
+        part = number_array(part) if isinstance(part, list) else part
+        if not isinstance(part, np.ndarray) or part.dtype.kind not in "iu" or part.ndim != 1:
+            model.refuse(f"tree {number + 1}: {key!r} is not there or no list of whole numbers; the model is damaged")
+        found.append(part.astype(np.int64))
+    categories, nodes, starts, sizes = found
+    if not len(nodes) == len(starts) == len(sizes) or len(np.unique(nodes)) != len(nodes):
+        model.refuse(f"tree {number + 1}: its sets of categories do not fit together; the model is damaged")
+    outside = (starts < 0) | (sizes < 0) | (starts > len(categories)) | (sizes > len(categories) - starts)
+    if outside.any() or int(sizes.sum()) > len(categories):
+        model.refuse(f"tree {number + 1}: its sets of categories are longer than 'categories'; the model is damaged")
+    if len(categories) and (categories.min() < 0 or categories.max() >= MOST_CATEGORIES):
+        model.refuse(f"tree {number + 1}: a category is not from 0 to {MOST_CATEGORIES - 1}; the model is damaged")
+    return {
+        int(node): categories[start : start + size]
+        for node, start, size in zip(nodes.tolist(), starts.tolist(), sizes.tolist(), strict=True)
+    }
+
+
+def check_encoding(model: Document) -> None:
+    """Refuse categorical splits on numbers that stand for other values, which only a DataFrame shows."""
+    described = model.model.get("cats")
+    listed = described.get("enc") if isinstance(described, dict) else None
+    for encoding in listed if isinstance(listed, list) else ():
+        values = encoding.get("values") if isinstance(encoding, dict) else None
+        if values is None or length(values) == 0:
+            continue
+        if length(values) < 0:
+            model.refuse("'cats' is of a wrong kind; the model is damaged")
+        same = [int(v) if isinstance(v, (int, np.integer)) else -1 for v in values] == list(range(len(values)))
+        if not same or encoding.get("offsets") is not None:
+            model.refuse(
+                "the model splits on categories of a DataFrame, for which its file has codes ('cats'); train it on the"
+                " codes, or, if your data holds the codes, save the model as .json and remove 'cats' there"
+            )
+
 
 MOST_LEVELS = 20_000  # of a tree
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,4})?", re.ASCII)

@@ -1,0 +1,1 @@
+"""Models of XGBoost: its document in JSON and UBJSON, and dumps."""
