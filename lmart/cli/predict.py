@@ -27,7 +27,7 @@ from lmart.memory import keep_memory_constant
 if TYPE_CHECKING:
     from lmart.array_types import Float64Array
     from lmart.formats.documents.row_blocks import RowBlock
-    from lmart.formats.results.explanations import RowExplanations
+    from lmart.formats.results.predictions import RowExplanations
 
 HELP = """Score each row of --data with a model, in the order of the rows.
 
@@ -197,7 +197,7 @@ def _predict(
     # Only now, as these load numpy and numba.
     from lmart.formats.documents.reading import for_models, open_rows
     from lmart.formats.models.model_files import read_model
-    from lmart.formats.results.explanations import RowExplanations
+    from lmart.formats.results.predictions import RowExplanations
     from lmart.model import score_stream
     from lmart.scoring.explain import Explainer
     from lmart.scoring.feature_matching import FeatureMatcher

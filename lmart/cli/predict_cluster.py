@@ -35,7 +35,7 @@ from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import DATA_FORMATS, RESULT_FORMATS
 from lmart.scoring.explain import Explainer
 from lmart.streams.common import without_compression
-from lmart.streams.staged import check_staged
+from lmart.streams.outputs import check_staged
 
 TOLD = 0.2  # seconds in which workers hear that the run is over when one of them may be stopped, and never hears it
 # Of data by content, which have no format of their own.

@@ -13,7 +13,7 @@ from lmart.descriptors import remember
 from lmart.distributed.cluster import Cluster
 from lmart.errors import LmartError, OutputError, counted, visible
 from lmart.streams.common import cannot_be_replaced
-from lmart.streams.staged import StagedFile, are_seen, put_in_place
+from lmart.streams.outputs import StagedFile, are_seen, put_in_place
 from lmart.threads import chunks
 
 PUT_AT_ONCE = 1000  # outputs that one task puts in place

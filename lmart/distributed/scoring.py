@@ -20,15 +20,14 @@ from lmart.formats.documents.reading import open_rows
 from lmart.formats.documents.row_blocks import RowBlock, SeenQueries
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import RESULT_FORMATS
-from lmart.formats.results.explanations import RowExplanations
-from lmart.formats.results.predictions import PredictionLayout, Repetition, write_scored
+from lmart.formats.results.predictions import PredictionLayout, Repetition, RowExplanations, write_scored
 from lmart.memory import keep_memory_constant
 from lmart.model import score_stream
 from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.explain import Explainer
 from lmart.scoring.feature_matching import FeatureMatcher
 from lmart.scoring.scorer import Scorer
-from lmart.streams.staged import StagedFile, StagedOutput
+from lmart.streams.outputs import StagedFile, StagedOutput
 from lmart.streams.temporaries import remove, remove_marked
 from lmart.threads import WorkerPool
 

@@ -58,7 +58,7 @@ _DATA: tuple[Format[DataReader, DataWriter], ...] = (
         "qrels",
         "data",
         (".qrels",),
-        writer=Lazy("documents.qrels_writer", "QrelsWriter"),
+        writer=Lazy("results.trec", "QrelsWriter"),
         instead="lmart eval reads it as --qrels",
     ),
 )
@@ -179,7 +179,7 @@ _RESULTS: tuple[Format[None, ResultWriter], ...] = (
     Format(
         "tsv",
         "result",
-        writer=Lazy("results.tsv", "TsvWriter"),
+        writer=Lazy("results.predictions", "TsvWriter"),
         summary="qid, document, score and rank, tab-separated.",
         takes=("top",),
         is_named=True,
@@ -187,7 +187,7 @@ _RESULTS: tuple[Format[None, ResultWriter], ...] = (
     Format(
         "trec",
         "result",
-        writer=Lazy("results.trec_run", "TrecWriter"),
+        writer=Lazy("results.trec", "TrecWriter"),
         summary="a run for trec_eval, best first.",
         takes=("top", "tag"),
         is_named=True,
@@ -195,7 +195,7 @@ _RESULTS: tuple[Format[None, ResultWriter], ...] = (
     Format(
         "jsonl",
         "result",
-        writer=Lazy("results.json_lines", "JsonLinesWriter"),
+        writer=Lazy("results.predictions", "JsonLinesWriter"),
         summary="one JSON object per row.",
         takes=("top", "explain"),
         is_named=True,

@@ -4,12 +4,16 @@ from lmart.streams.common import changed_while_read, reason
 from lmart.streams.inputs import (
     LARGEST_WHOLE,
     InputStream,
+    Spool,
+    can_be_reread,
+    can_spool,
     open_input,
     read_all,
     read_pieces,
+    refuse_changed_files,
+    state_of,
 )
 from lmart.streams.outputs import AtomicOutput, AtomicOutputs, check_output
-from lmart.streams.spool import Spool, can_be_reread, can_spool, refuse_changed_files, state_of
 
 __all__ = [
     "LARGEST_WHOLE",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from typing import Any
 
@@ -32,7 +33,8 @@ def reason(error: OSError) -> str:
 
 def cannot_write(error: OSError, path: str) -> OutputError:
     """Return the error for an output of which the system refused a part."""
-    return OutputError(f"cannot be written: {reason(error)}; free space or choose another place", path)
+    is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    return OutputError(f"cannot be written: {reason(error)}; {'free space or ' * is_full}choose another place", path)
 
 
 def zstandard(error: type[DataError] | type[OutputError], path: str) -> Any:

@@ -1,15 +1,21 @@
-"""Inputs: files, pipes and standard input; gzip and zstd are recognised by content."""
+"""Inputs: files, pipes, devices and standard input; gzip and zstd are recognised by content."""
 
 from __future__ import annotations
 
+import io
 import os
-from collections.abc import Iterator
-from typing import Protocol
+import select
+import stat
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import BinaryIO, Protocol
 
 from lmart.errors import DataError
-from lmart.streams.decompression import DecompressedInput
-from lmart.streams.raw_input import PrefixedInput, RawInput
-from lmart.streams.spool import Spool
+from lmart.streams.common import changed_while_read, reason
+from lmart.streams.compressed import DecompressedInput
 
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
@@ -26,6 +32,7 @@ _MAGICS = {GZIP_MAGIC: "gzip", ZSTD_MAGIC: "zstd", **_FOREIGN}
 LARGEST_WHOLE = 1 << 30  # largest decompressed size of an input that is held in memory as a whole
 HARMLESS = 1 << 26  # decompressed size up to which any compression ratio is accepted
 LARGEST_RATIO = 200  # largest compression ratio above that size; numbers written as text compress far less
+KEPT = 1 << 24  # bytes up to which no file is needed
 
 
 class InputStream(Protocol):
@@ -76,19 +83,16 @@ def open_input(path: str, spool: Spool | None = None) -> InputStream:
         prefix = b""
         # No longer than it takes: a pipe may hold back its next bytes for long.
         while any(len(prefix) < len(magic) and magic.startswith(prefix) for magic in _MAGICS):
-            one = bytearray(max(map(len, _MAGICS)) - len(prefix))
-            count = raw.read_some(memoryview(one))
+            more = bytearray(max(map(len, _MAGICS)) - len(prefix))
+            count = raw.read_some(memoryview(more))
             if not count:
                 break
-            prefix += one[:count]
+            prefix += more[:count]
         if fault := _fault_of_prefix(prefix):
             raise DataError(fault, path)
-        plain = PrefixedInput(raw, prefix)
-        if prefix.startswith(GZIP_MAGIC):
-            return DecompressedInput(plain, "gzip")
-        if prefix.startswith(ZSTD_MAGIC):
-            return DecompressedInput(plain, "zstd")
-        return plain
+        raw.unread(prefix)
+        kind = next((kind for magic, kind in _MAGICS.items() if prefix.startswith(magic)), "")
+        return DecompressedInput(raw, kind) if kind else raw
     except BaseException:
         raw.close()
         raise
@@ -133,3 +137,252 @@ def read_pieces(path: str, limit: int | None = None) -> Iterator[bytes]:
 def read_all(path: str, limit: int = LARGEST_WHOLE) -> bytes:
     """Return the whole content, decompressed, of a small input; DataError as `read_pieces`."""
     return b"".join(read_pieces(path, limit))
+
+
+def can_be_reread(path: str) -> bool:
+    """Return whether an input is a file that can be opened again; also True for one that cannot be opened."""
+    if path == "-":
+        return False
+    try:
+        return not os.path.exists(path) or stat.S_ISREG(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return True
+
+
+def can_spool() -> bool:
+    """Return whether there is a folder for temporary files."""
+    try:
+        return bool(tempfile.gettempdir())
+    except OSError:
+        return False
+
+
+def state_of(path: str) -> tuple[int, ...] | None:
+    """Return (device, inode, size, time), which differ when a file was written or replaced; None if there is none."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def refuse_changed_files(states: Mapping[str, tuple[int, ...] | None]) -> None:
+    """Raise DataError when a file is no longer what it was when reading began.
+
+    states : by path, as `state_of` returned them then
+    """
+    for path, state in states.items():
+        if state_of(path) != state:
+            raise changed_while_read(path)
+
+
+class Spool:
+    """The bytes of one input, in memory while they are few, else in an unlinked file in TMPDIR."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.replays = False
+        self._file = tempfile.SpooledTemporaryFile(max_size=KEPT)  # noqa: SIM115  (closed by close)
+
+    def write(self, piece: memoryview) -> None:
+        """Store the next bytes; DataError when the disk is full."""
+        try:
+            self._file.write(piece)
+        except OSError as error:
+            raise self._failure(error) from None
+
+    def rewind(self) -> None:
+        """Replay the stored bytes from the start."""
+        try:
+            self._file.seek(0)
+        except OSError as error:
+            raise self._failure(error) from None
+        self.replays = True
+
+    def read_into(self, view: memoryview) -> int:
+        """Fill `view` with the next bytes; 0 at the end."""
+        try:
+            return self._file.readinto(view)
+        except OSError as error:
+            raise self._failure(error) from None
+
+    def close(self) -> None:
+        """Delete the stored bytes."""
+        self._file.close()
+
+    def _failure(self, error: OSError) -> DataError:
+        what = f"cannot be kept in {tempfile.gettempdir()} to be read twice: {reason(error)}"
+        return DataError(f"{what}; set TMPDIR to a folder with more room, or give a file", self.path)
+
+
+class RawInput:
+    """The bytes before decompression, of a file descriptor or of a Python stream that stands for standard input.
+
+    A spool gets a copy of them, or, when it replays, stands for the input.
+    """
+
+    def __init__(self, path: str, spool: Spool | None = None) -> None:
+        self.path = path
+        self._spool = spool
+        self._replays = spool is not None and spool.replays
+        self._descriptor = -1
+        self._own = False
+        self._stream: BinaryIO | None = None
+        self._prefix = b""  # read already, but to be read again
+        self._ended = False
+        self._closing = threading.Lock()  # a descriptor that is closed may soon be another file's
+        try:
+            if self._replays:
+                pass
+            elif path == "-":
+                self._open_standard_input()
+            else:
+                self._descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0))
+                self._own = True
+        except FileNotFoundError:
+            what = "there is no such file; check the name"
+            raise DataError(what if path else "the name of an input is empty; give a file name or '-'", path) from None
+        except OSError as error:
+            raise self._failure(error) from None
+        except ValueError:
+            raise DataError("this name holds a NUL character; check the name", path) from None
+        self.can_read_ahead = False
+        self.size = self.taken = self._first = 0
+        if self._descriptor >= 0:
+            try:
+                self._look()
+            except BaseException:
+                self.close()
+                raise
+
+    @property
+    def progress(self) -> float:
+        """The fraction read so far, 0 if unknown."""
+        return min(self.taken / self.size, 1.0) if self.size else 0.0
+
+    def _open_standard_input(self) -> None:
+        if sys.stdin is None or sys.stdin.closed:
+            raise DataError("standard input is closed; give a file, or pipe data in", self.path)
+        try:
+            self._descriptor = sys.stdin.fileno()
+        except (OSError, io.UnsupportedOperation):
+            self._stream = sys.stdin.buffer
+
+    def _look(self) -> None:
+        """See what kind of file it is, and what a plain file is like before it is read."""
+        status = self._status()
+        if stat.S_ISDIR(status.st_mode):
+            raise DataError("is a folder; give a file", self.path)
+        self.can_read_ahead = stat.S_ISREG(status.st_mode)
+        if self.can_read_ahead:
+            self.size = status.st_size
+            self._state = status.st_size, status.st_mtime_ns
+            if not self._own:  # standard input may begin anywhere in a file
+                with suppress(OSError):
+                    self._first = os.lseek(self._descriptor, 0, os.SEEK_CUR)
+
+    def _status(self) -> os.stat_result:
+        try:
+            return os.fstat(self._descriptor)
+        except OSError as error:
+            raise self._failure(error) from None
+
+    def _failure(self, error: OSError) -> DataError:
+        return DataError(f"cannot be read: {reason(error)}", self.path)
+
+    def read_some(self, view: memoryview) -> int:
+        """Read once; 0 at the end."""
+        if self._spool is not None and self._replays:
+            count = self._spool.read_into(view)
+            self.taken += count
+            return count
+        if self._ended:
+            return 0
+        try:
+            if self._stream is not None:
+                piece = self._stream.read(len(view))
+                count = len(piece)
+                view[:count] = piece
+            else:
+                count = self._read_descriptor(view)
+        except OSError as error:
+            raise self._failure(error) from None
+        self.taken += count
+        if self._spool is not None:
+            self._spool.write(view[:count])
+        if not count and view:
+            self._end()
+        return count
+
+    def _read_descriptor(self, view: memoryview) -> int:
+        while True:
+            try:
+                return os.readv(self._descriptor, [view])
+            except BlockingIOError:  # whoever started us made the pipe non-blocking
+                select.select([self._descriptor], [], [])
+
+    def _end(self) -> None:
+        """Close an input that was read to its end, so that all that can go wrong with it is known by then."""
+        self.refuse_changed()
+        if self.can_read_ahead and self._first + self.taken < self.size:  # an end before its end
+            raise changed_while_read(self.path)
+        self._ended = True
+        with self._closing:
+            if self._own:
+                self._own = False
+                try:
+                    os.close(self._descriptor)
+                except OSError as error:
+                    raise self._failure(error) from None
+
+    def refuse_changed(self) -> None:
+        """Raise DataError when a plain file, not yet read to its end, is not as it was when it was opened.
+
+        A file that only lost or changed its name is read on as it was.
+        """
+        with self._closing:
+            if self.can_read_ahead and not self._ended:
+                status = self._status()
+                if (status.st_size, status.st_mtime_ns) != self._state:
+                    raise changed_while_read(self.path)
+
+    def is_file(self, status: os.stat_result) -> bool:
+        """Return whether this is the very file that has the status."""
+        return self._descriptor >= 0 and os.path.samestat(status, self._status())
+
+    def more_is_there(self) -> bool:
+        """Return whether a further read would not have to wait."""
+        if self.can_read_ahead or self._replays or self._ended or self._stream is not None:
+            return True
+        try:
+            return bool(select.select([self._descriptor], [], [], 0)[0])
+        except (OSError, ValueError):
+            return False
+
+    def unread(self, prefix: bytes) -> None:
+        """Let `read_block` return these first bytes again, which were read to see what the input is."""
+        self._prefix = prefix
+
+    def read_block(self, view: memoryview) -> int:
+        """Read what is available without waiting, at least one byte, and return how many; 0 at the end."""
+        filled = min(len(self._prefix), len(view))
+        if filled:
+            view[:filled] = self._prefix[:filled]
+            self._prefix = self._prefix[filled:]
+        else:
+            filled = self.read_some(view)
+        while 0 < filled < len(view) and self.more_is_there():
+            count = self.read_some(view[filled:])
+            if not count:
+                break
+            filled += count
+        return filled
+
+    def close(self) -> None:
+        """Close it before its end was read: what was read is right whatever comes of it."""
+        with self._closing:
+            self._ended = True
+            if self._own:
+                self._own = False
+                with suppress(OSError):
+                    os.close(self._descriptor)

@@ -6,7 +6,6 @@ import fcntl
 import os
 import re
 import stat
-import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,10 +15,6 @@ from lmart.streams import temporaries
 from lmart.streams.common import reason
 
 MOST_LINKS = 40  # as the kernel
-CAN_ACT_FOR_OWNERS = 1 << 3  # CAP_FOWNER
-READ_ATTRIBUTES = 0x80086601  # FS_IOC_GETFLAGS of x86 and ARM with 64 bits; elsewhere none are found
-IMMUTABLE, APPEND_ONLY = 0x10, 0x20
-
 _asking = threading.Lock()
 
 
@@ -131,8 +126,6 @@ def _check_folder(path: str, folder: str) -> None:
         raise _refusal(path, f"{quote(folder)} is on a file system that is mounted read-only")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise _refusal(path, f"no permission to write in {quote(folder)}")
-    if _attributes(folder) & (IMMUTABLE | APPEND_ONLY):
-        raise _refusal(path, f"{quote(folder)} has the attribute 'i' or 'a' (see lsattr)")
 
 
 def refuse_what_cannot_be_replaced(path: str, target: str, there: os.stat_result) -> None:
@@ -143,26 +136,12 @@ def refuse_what_cannot_be_replaced(path: str, target: str, there: os.stat_result
     there  : its status
     """
     folder = os.stat(os.path.dirname(target))
-    sticky = folder.st_mode & stat.S_ISVTX and os.geteuid() not in (there.st_uid, folder.st_uid)
-    if sticky and not _may_act_for_owners():
+    if folder.st_mode & stat.S_ISVTX and os.geteuid() not in (0, there.st_uid, folder.st_uid):
         what = "cannot be replaced: it belongs to another user, and its folder protects such files"
         raise OutputError(f"{what}; choose another name", path)
     if target in _mount_points():
         what = "cannot be replaced: it is mounted there by itself, as by `docker run -v`"
         raise OutputError(f"{what}; mount its folder, or choose another name", path)
-    if _attributes(target) & (IMMUTABLE | APPEND_ONLY):
-        raise OutputError("cannot be replaced: it has the attribute 'i' or 'a' (see lsattr); choose another name", path)
-
-
-def _may_act_for_owners() -> bool:
-    try:
-        with open("/proc/self/status", "rb") as file:
-            for line in file:
-                if line.startswith(b"CapEff:"):
-                    return bool(int(line.split()[1], 16) & CAN_ACT_FOR_OWNERS)
-    except (OSError, ValueError):
-        pass
-    return os.geteuid() == 0
 
 
 def _mount_points() -> set[str]:
@@ -173,18 +152,7 @@ def _mount_points() -> set[str]:
     except OSError:
         return set()
     points = (parts[4] for parts in fields if len(parts) == 6)
-    return {os.fsdecode(re.sub(rb"\\([0-7]{3})", lambda code: bytes([int(code[1], 8)]), one)) for one in points}
-
-
-def _attributes(path: str) -> int:
-    """Return the attributes of a file or folder that chattr sets, 0 where they cannot be read."""
-    with suppress(OSError):
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            return int.from_bytes(fcntl.ioctl(descriptor, READ_ATTRIBUTES, bytes(8))[:4], sys.byteorder)
-        finally:
-            os.close(descriptor)
-    return 0
+    return {os.fsdecode(re.sub(rb"\\([0-7]{3})", lambda code: bytes([int(code[1], 8)]), point)) for point in points}
 
 
 def _check_descriptor(path: str, descriptor: int, inputs: Sequence[str]) -> None:

@@ -198,7 +198,7 @@ def test_what_can_be_read_only_once_is_kept(
     expected = models("a")
     spools = in_folder / "spools"
     spools.mkdir()
-    monkeypatch.setattr("lmart.streams.spool.KEPT", kept)
+    monkeypatch.setattr("lmart.streams.inputs.KEPT", kept)
     monkeypatch.setattr("tempfile.tempdir", str(spools))
     assert models("-", stdin=content) == expected
     os.mkfifo("pipe")
@@ -231,7 +231,7 @@ def test_without_a_folder_for_temporary_files_the_data_is_held_in_memory(
 
 @pytest.mark.parametrize("size", [20, 4000])
 def test_a_full_disk_is_told_and_where(size: int, in_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lmart.streams.spool.KEPT", 0)
+    monkeypatch.setattr("lmart.streams.inputs.KEPT", 0)
     monkeypatch.setattr("tempfile.tempdir", str(in_folder))
 
     class Full:
@@ -282,7 +282,7 @@ def test_a_file_that_changes_between_the_passes_is_refused(
     choose = choose_bin_edges
     if not noticed:
         monkeypatch.setattr(two_passes, "state_of", lambda path: None)
-        monkeypatch.setattr("lmart.streams.spool.state_of", lambda path: None)
+        monkeypatch.setattr("lmart.streams.inputs.state_of", lambda path: None)
 
     def choose_and_change(*arguments: Any) -> Any:
         Path("a").write_text(change(Path("a").read_text()))

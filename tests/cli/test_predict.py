@@ -32,7 +32,7 @@ from lmart.formats.documents.row_blocks import RowBlock
 from lmart.formats.models.model_files import write_model
 from lmart.formats.registry import RESULT_FORMATS
 from lmart.formats.results.predictions import PredictionLayout, PredictionWriter
-from lmart.formats.results.trec_run import falling
+from lmart.formats.results.trec import falling
 from lmart.scoring.ensemble import Ensemble, Tree
 
 TEST_FILE = SAMPLE / "test.svm"

@@ -397,7 +397,7 @@ def test_what_is_lost_is_named_and_nothing_is_written(lost: str, parts: list[str
 def test_a_worker_that_is_lost_while_outputs_get_their_names_is_no_loss(parts: list[str]) -> None:
     with cluster(3, moments=True) as running:
         command = [*PROGRAM, *BARE, "--dask", running.address]
-        Moment("lmart.streams.staged:put_in_place", 1, "", after=True).write(running.folder)
+        Moment("lmart.streams.outputs:put_in_place", 1, "", after=True).write(running.folder)
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=2 * LIMIT)
         assert (done.returncode, done.stderr) == (0, "")
         assert (running.folder / "reached").exists()

@@ -14,7 +14,7 @@ from helpers.cluster_here import ClusterHere
 from lmart.cli import predict_naming
 from lmart.cli.predict_naming import PUT_AFTER_LOSS, interrupts_later, put_all_in_place
 from lmart.errors import LmartError
-from lmart.streams.staged import StagedFile, StagedOutput
+from lmart.streams.outputs import StagedFile, StagedOutput
 
 N = 2 * PUT_AFTER_LOSS + 3
 LOST = "the worker tcp://a:1 is lost: it ended; start this command again"

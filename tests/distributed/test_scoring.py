@@ -26,7 +26,7 @@ from lmart.formats.models.model_files import read_model
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import RESULT_FORMATS
 from lmart.scoring.ensemble import Ensemble
-from lmart.streams.staged import put_in_place
+from lmart.streams.outputs import put_in_place
 
 OPTIONS = ReadOptions(require_labels=False, require_queries=False, use_labels=False)
 

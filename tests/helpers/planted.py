@@ -72,7 +72,7 @@ PLACES = [
     *(f"{SHARD}.{name}" for name in ("split", "finish_tree", "add", "keep", "squares", "close")),
     *(f"lmart.distributed.scoring:{name}" for name in ("score_part", "ScoringJob.check")),
     "lmart.distributed.evaluation:measure_part",
-    "lmart.streams.staged:put_in_place",
+    "lmart.streams.outputs:put_in_place",
 ]
 
 

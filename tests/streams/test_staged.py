@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from lmart.errors import LmartError, OutputError
-from lmart.streams import staged, temporaries
-from lmart.streams.staged import StagedFile, StagedOutput, are_seen, check_staged, put_in_place
+from lmart.streams import outputs, temporaries
+from lmart.streams.outputs import StagedFile, StagedOutput, are_seen, check_staged, put_in_place
 from lmart.streams.temporaries import remove_marked
 
 MARK = "0123456789abcdef0123456789abcdef"
@@ -129,7 +129,7 @@ def test_outputs_are_refused_before_any_work(in_folder: Path) -> None:
     os.mkfifo("pipe")
     Path("link").symlink_to("new")
     assert check_staged(["new", "other"], ["in", "no such file"]) == [str(in_folder)]
-    for outputs, said in [
+    for paths, said in [
         (["new", "in"], "^in: would overwrite the input in"),
         (["new", "folder"], "^folder: is a folder"),
         (["new", "pipe"], "^pipe: is no plain file"),
@@ -138,13 +138,13 @@ def test_outputs_are_refused_before_any_work(in_folder: Path) -> None:
         (["new", "x" * 300], "^x+: cannot be written"),
     ]:
         with pytest.raises(OutputError, match=said):
-            check_staged(outputs, ["in"])
+            check_staged(paths, ["in"])
     assert sorted(os.listdir()) == ["folder", "in", "link", "pipe"]
 
 
 def test_a_folder_is_tried_once(in_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[str] = []
-    monkeypatch.setattr(staged, "check_output", tried.append)
+    monkeypatch.setattr(outputs, "check_output", tried.append)
     Path("b").write_text("old")
     check_staged(["a", "b", "c"], ["in"])
     assert tried == ["a"]

@@ -10,17 +10,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
 from lmart.data.named_documents import JudgedDocuments, Run
 from lmart.decimals import ODD, decimal
-from lmart.errors import DataError, quote
+from lmart.errors import DataError, OutputError, quote
 from lmart.formats.detection import is_json
 from lmart.formats.documents.ids import encoding_fault, has_control
 from lmart.formats.line_reader import Lines, read_lines
+from lmart.formats.results.predictions import WAYS_TO_QUERIES, RankedRows, RankedWriter, called_query
+
+if TYPE_CHECKING:
+    from lmart.formats.documents.row_blocks import FeatureColumns, RowBlock
+    from lmart.streams import AtomicOutput
+    from lmart.threads import WorkerPool
 
 LARGEST_LABEL = 2**31 - 1
 LOOKED_AT = 200  # lines of each part of a file, of the column that counts in messages only
@@ -29,6 +35,7 @@ _BLANK = re.compile(r"\s")  # also of those that are not ASCII
 _CONTROL = bytes([*range(9), *range(14, 32), 127])  # of ASCII, but for blanks
 _CONTROL_IN_UTF8 = re.compile(rb"\xc2[\x80-\x9f]")
 _END = b"\0"  # stands as a field of its own where a line ends; in no line, as it is one of _CONTROL
+FLOAT32_SAFE = 1e38  # below it, a float32 is neither infinite nor about to become so
 
 
 class _Kind(NamedTuple):
@@ -309,3 +316,118 @@ def _refuse_repeated(
             how = "join them to one label a document, or measure each subtopic with qrels of its own"
             raise DataError(f"{what}: it is judged for several subtopics, the second field; {how}", path, line)
         raise DataError(f"{what}; leave one of them", path, line)
+
+
+class TrecWriter(RankedWriter):
+    """`qid Q0 document rank score tag`, best first in each query; ranks from 1.
+
+    trec_eval sorts by score, and tied documents by name; old versions keep scores in float32. So a score that would not
+    be below the one before it, as float32, is written as the next float32 below that one; all others are exact.
+    """
+
+    def without_queries(self) -> None:
+        """Refuse rows without query ids."""
+        raise DataError(f"a TREC run needs query ids, and no row has one; {WAYS_TO_QUERIES}", self.layout.source)
+
+    def lines(self, ranked: RankedRows, kept: Int64Array) -> list[str]:
+        """Return the lines of the run, best first in each query; DataError for ids missing, repeated or with blanks."""
+        self._refuse_misfits([one for one in ranked.query_ids if one is not None], "query id")
+        self._refuse_misfits([one for one in ranked.document_ids or () if one], "document id")
+        if self.repeated is not None:
+            query_id, document = self.repeated
+            what = f"{called_query(query_id)} names document {quote(document)} twice, which a TREC run cannot hold"
+            raise DataError(f"{what}; keep one of its rows, or use another --format", self.layout.source)
+        order = kept[np.lexsort((ranked.ranks[kept], ranked.queries[kept]))]
+        queries, ranks = ranked.queries[order].tolist(), ranked.ranks[order].tolist()
+        shown = falling(ranked.scores[order].tolist(), ranks)
+        return [
+            f"{ranked.query_ids[query]} Q0 {ranked.document_id(i)} {rank + 1} {score!r} {self.layout.tag}\n"
+            for i, query, rank, score in zip(order.tolist(), queries, ranks, shown, strict=True)
+        ]
+
+    def _refuse_misfits(self, ids: list[str], what: str) -> None:
+        """Raise DataError when an id cannot stand in a run."""
+        if what == "document id" and id_misfit("-".join(ids) or "-", what) is None:
+            return
+        for one in ids:
+            if fault := id_misfit(one, what):
+                message = f"the {what} {quote(one)} {fault}, which a TREC run cannot hold; use --format jsonl"
+                raise DataError(message, self.layout.source)
+
+
+def falling(scores: list[float], ranks: list[int]) -> list[float]:
+    """Return scores that fall strictly from rank to rank, in float32 too where its range allows; exact where they do.
+
+    scores, ranks : query after query, each by rank from 0
+    """
+    shown: list[float] = []
+    for score, rank in zip(scores, ranks, strict=True):
+        if rank == 0:
+            shown.append(score)
+            continue
+        before = shown[-1]
+        kind = np.float32 if max(abs(before), abs(score)) < FLOAT32_SAFE else np.float64
+        if kind(score) < kind(before):
+            shown.append(score)
+        else:
+            shown.append(float(np.nextafter(kind(before), kind(-np.inf))))
+    return shown
+
+
+class QrelsWriter:
+    """Writes the labels of blocks of rows; features have no place.
+
+    A document is its id, else its number in the query, from 1: as in the runs that predict writes.
+    """
+
+    def __init__(self, output: AtomicOutput, absent: float, pool: WorkerPool) -> None:
+        """Write to `output`; `absent` and `pool` are for formats that write features."""
+        self._output = output
+        self._query = ""
+        self._documents: dict[str, int] = {}  # of the query that may go on in the next block, and their rows
+        self._n_rows = 0
+
+    def write(self, block: RowBlock, features: FeatureColumns) -> None:
+        """Append the rows. OutputError for a label, or an id, that qrels cannot hold, and a document named twice."""
+        if block.query_ids is None or block.labels is None:
+            raise OutputError("qrels need a label and a query id in each row; give data that has them")
+        bounds = block.query_offsets.tolist()
+        labels = block.labels.tolist()
+        lines = []
+        for run, query_id in enumerate(block.query_ids):
+            if run > 0 or not block.continues:
+                self._check(query_id, "query id", bounds[run])
+                self._query, self._documents = query_id, {}
+            for row in range(bounds[run], bounds[run + 1]):
+                given = "" if block.document_ids is None else block.document_ids[row]
+                document = given or str(len(self._documents) + 1)
+                if given:
+                    self._check(given, "document id", row)
+                self._enter(document, row)
+                lines.append(f"{query_id} 0 {document} {self._label(labels[row], row)}\n")
+        self._n_rows += len(block)
+        self._output.write("".join(lines))
+
+    def finish(self) -> None:
+        """Nothing is left to write."""
+
+    def _enter(self, document: str, row: int) -> None:
+        own = self._n_rows + row + 1
+        before = self._documents.setdefault(document, own)
+        if before != own:
+            what = f"query {quote(self._query)} names document {quote(document)} twice, in rows {before} and {own}"
+            raise OutputError(f"{what}, which qrels cannot hold; keep one of them", self._output.path)
+
+    def _label(self, label: float, row: int) -> int:
+        if not label.is_integer():
+            what = f"label {label!r} of row {self._n_rows + row + 1} is not a whole number"
+            raise OutputError(f"{what}, and qrels hold no other; round it", self._output.path)
+        if label > LARGEST_LABEL:
+            what = f"label {label:.15g} of row {self._n_rows + row + 1} is above {LARGEST_LABEL}"
+            raise OutputError(f"{what}, the largest that qrels can hold; give smaller labels", self._output.path)
+        return int(label)
+
+    def _check(self, text: str, what: str, row: int) -> None:
+        if fault := id_misfit(text, what):
+            where = f"{what} {quote(text)} of row {self._n_rows + row + 1}"
+            raise OutputError(f"{where} cannot stand in qrels: it {fault}; rename it", self._output.path)

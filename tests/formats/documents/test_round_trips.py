@@ -20,8 +20,7 @@ from lmart.formats.documents.row_blocks import RowBlock
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import DATA_FORMATS
 from lmart.formats.results.predictions import PredictionLayout
-from lmart.formats.results.trec import read_qrels, read_run
-from lmart.formats.results.trec_run import TrecWriter
+from lmart.formats.results.trec import TrecWriter, read_qrels, read_run
 from lmart.streams import AtomicOutput
 from lmart.threads import WorkerPool
 

@@ -7,14 +7,16 @@ import queue
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lmart.errors import DataError
 from lmart.streams.common import zstandard
-from lmart.streams.raw_input import PrefixedInput
 from lmart.threads import start_thread
 
-Decompressor: TypeAlias = Callable[[PrefixedInput], Iterator[bytes]]
+if TYPE_CHECKING:
+    from lmart.streams.inputs import RawInput
+
+Decompressor: TypeAlias = Callable[["RawInput"], Iterator[bytes]]
 PieceOrEnd: TypeAlias = tuple[bytes, float] | BaseException | None  # with the share read by then; None: the end
 
 _PIECE = 1 << 18  # compressed bytes taken at a time
@@ -26,7 +28,7 @@ _SHORT_SLICE, _LONG_SLICE = 1 << 6, 1 << 12
 class _PiecesOnDemand(queue.Queue["PieceOrEnd"]):
     """In place of a queue that a thread fills: decompresses in the thread that asks, where no other can be started."""
 
-    def __init__(self, raw: PrefixedInput, pieces: Iterator[bytes]) -> None:
+    def __init__(self, raw: RawInput, pieces: Iterator[bytes]) -> None:
         super().__init__()
         self._raw = raw
         self._iterator = pieces
@@ -51,7 +53,7 @@ class DecompressedInput:
 
     can_read_ahead = False
 
-    def __init__(self, raw: PrefixedInput, kind: str) -> None:
+    def __init__(self, raw: RawInput, kind: str) -> None:
         """Start to decompress `raw`, which holds what `kind` says: 'gzip' or 'zstd'."""
         self.path = raw.path
         self._raw = raw
@@ -155,14 +157,14 @@ class DecompressedInput:
                 self._pieces.get_nowait()
 
 
-def _pieces_of(raw: PrefixedInput, size: int) -> Iterator[bytes]:
+def _pieces_of(raw: RawInput, size: int) -> Iterator[bytes]:
     buffer = bytearray(size)
     view = memoryview(buffer)
     while count := raw.read_block(view):
         yield bytes(view[:count])
 
 
-def gunzip(raw: PrefixedInput) -> Iterator[bytes]:
+def gunzip(raw: RawInput) -> Iterator[bytes]:
     """Yield what the members of a gzip stream hold, one after the other; zero bytes after the last are padding."""
     member = zlib.decompressobj(wbits=31)
     started = inside = False
@@ -186,7 +188,7 @@ def gunzip(raw: PrefixedInput) -> Iterator[bytes]:
         raise DataError("the gzip data is cut off before its end; copy the file again", raw.path)
 
 
-def unzstd(raw: PrefixedInput) -> Iterator[bytes]:
+def unzstd(raw: RawInput) -> Iterator[bytes]:
     """Yield what the frames of a zstd stream hold, one after the other."""
     package = zstandard(DataError, raw.path)
     frame: Any = None
