@@ -15,9 +15,8 @@ except ImportError as fault:
 
 from lmart.array_types import Float64Array
 from lmart.data.feature_names import QUERY_NAMES
-from lmart.data.from_python import column_labels
+from lmart.data.from_python import as_floats, column_labels, is_masked, refuse_masked
 from lmart.data.python_dataset import Dataset
-from lmart.data.python_values import as_floats, is_masked, refuse_masked
 from lmart.data.queries import offsets_of_ids
 from lmart.errors import ArrayError, SettingsError, quote, warn
 from lmart.foreign_names import with_hints

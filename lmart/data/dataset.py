@@ -224,11 +224,7 @@ def rows_of(query_offsets: Int64Array, queries: Int64Array) -> Int64Array:
 
 
 def select_queries(dataset: RankingDataset, queries: Int64Array) -> RankingDataset:
-    """Return the data set of these queries alone, in the order given, with all features.
-
-    dataset : the whole data set
-    queries : int64, each from 0 to n_queries - 1
-    """
+    """Return the data set of these queries alone (int64, from 0), in this order, with all features."""
     rows = rows_of(dataset.query_offsets, queries)
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.diff(dataset.query_offsets)[queries])])
     ids, documents = dataset.query_ids, dataset.document_ids

@@ -1,4 +1,4 @@
-"""Features that Python programs give, to train on or to score: columns with their names, and rows in pieces.
+"""Features, numbers and ids that Python programs give, to train on or to score.
 
 Arrays, DataFrames, Tables and sparse matrices are known by what they can do, not by class. Rows are converted piece by
 piece, so that no second copy of all values is made.
@@ -6,10 +6,11 @@ piece, so that no second copy of all values is made.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
-from typing import Any, cast
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +18,96 @@ import numpy.typing as npt
 from lmart.array_types import Float64Array, Int32Array, Int64Array
 from lmart.data.dataset import Features, Rows, SparseRows
 from lmart.data.feature_names import are_indices, has_control
-from lmart.data.python_values import NUMBERS, array_of, as_floats
+from lmart.decimals import is_decimal
 from lmart.errors import ArrayError, counted, first_repeated, quote
 
+NO_NUMBERS = {"c": "complex numbers", "M": "dates", "m": "time spans", "V": "records"}  # by kind of a dtype
+NUMBERS = "biuf"  # kinds of dtypes that NumPy turns into float64 by itself
 _CATEGORIES = ("category", "categorical", "enum", "dictionary")  # how types of categories begin, in small letters
 _MOST_COLUMNS = 2**31 - 1
+
+
+def is_masked(values: object) -> bool:
+    """Return whether values are a masked array, or a list of some."""
+    if isinstance(values, list | tuple):
+        return any(isinstance(part, np.ma.MaskedArray) for part in values)
+    return isinstance(values, np.ma.MaskedArray)
+
+
+def array_of(values: Any, what: str) -> npt.NDArray[Any]:
+    """Return lists or a column of a table as an array; an array as it is. ArrayError for lists of different lengths."""
+    if not isinstance(values, np.ndarray) and hasattr(values, "to_numpy"):  # pandas, polars, pyarrow
+        try:
+            values = values.to_numpy()
+        except ValueError:  # an Array of pyarrow with texts, nulls or bools
+            values = values.to_numpy(zero_copy_only=False)
+        except Exception as fault:  # of polars, by classes of its own
+            raise ArrayError(f"{what} cannot be an array: {fault}") from None
+    try:
+        if isinstance(values, list | tuple) and is_masked(values):  # NumPy loses the mask of a part
+            parts = [np.ma.getdata(part) if isinstance(part, np.ma.MaskedArray) else part for part in values]
+            return np.ma.array(parts, mask=[np.ma.getmaskarray(part) for part in values])
+        return np.asanyarray(values) if is_masked(values) else np.asarray(values)
+    except ValueError as fault:
+        raise ArrayError(f"{what} cannot be an array: {fault}") from None
+
+
+def refuse_masked(values: object, what: str) -> None:
+    """Raise ArrayError when some entries, one for each row or query, are masked."""
+    if is_masked(values):
+        hidden = np.flatnonzero(np.ma.getmaskarray(array_of(values, what)))
+        if len(hidden):
+            raise ArrayError(f"entry {hidden[0]} (from 0) of {what} is masked; give its value, or drop the row")
+
+
+def cells_of(values: object, what: str) -> npt.NDArray[Any]:
+    """Return a list, an array or a column of a table as a one-dimensional array; ArrayError when that cannot be."""
+    refuse_masked(values, what)
+    array = np.asarray(array_of(values, what))
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ArrayError(f"{what} has {counted(array.ndim, 'dimension')}; give one entry for each row")
+    return array
+
+
+def as_floats(values: object, what: str) -> Float64Array:
+    """Return numbers, or texts of numbers, as C-ordered float64; None and masked cells are nan.
+
+    An array that is that already is returned itself. ArrayError when some are no real numbers.
+    """
+    array = array_of(values, what)
+    kind = array.dtype.kind
+    if kind in NO_NUMBERS:
+        raise ArrayError(f"{what} holds {NO_NUMBERS[kind]}, no real numbers; turn them into numbers, or leave them out")
+    plain = np.asarray(array) if kind in NUMBERS else _numbers_of_objects(np.asarray(array), what)
+    numbers = np.ascontiguousarray(plain, np.float64) if plain.ndim else plain.astype(np.float64)
+    if isinstance(array, np.ma.MaskedArray):
+        numbers = np.where(np.ma.getmaskarray(array), np.nan, numbers)
+    return numbers if numbers.flags.writeable else numbers.copy()  # kernels are compiled for the usual arrays
+
+
+def _numbers_of_objects(array: npt.NDArray[Any], what: str) -> Float64Array:
+    """Return the numbers of an array of objects or texts; None and pandas.NA are nan."""
+    cells = array.reshape(-1).tolist()
+    kinds = {type(cell) for cell in cells}
+    if any(kind.__name__ in ("NoneType", "NAType") for kind in kinds):
+        cells = [np.nan if type(cell).__name__ in ("NoneType", "NAType") else cell for cell in cells]
+    try:
+        if any(issubclass(kind, str | bytes) for kind in kinds):
+            _refuse_odd_texts(cells)
+        return np.fromiter(map(float, cells), np.float64, len(cells)).reshape(array.shape)
+    except OverflowError:
+        raise ArrayError(f"{what} holds a number that is too large for 64 bits") from None
+    except (TypeError, ValueError) as fault:
+        raise ArrayError(f"{what} holds no numbers: {fault}") from None
+
+
+def _refuse_odd_texts(cells: list[object]) -> None:
+    """Raise ValueError for texts that are numbers to Python alone, such as '1_000'."""
+    for cell in cells:
+        if isinstance(cell, str | bytes) and not is_decimal(cell.strip()) and math.isfinite(float(cell)):
+            raise ValueError(f"could not convert string to float: {cell!r}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +149,7 @@ def features_of(features: Any, what: str = "X", feature_names: Sequence[object] 
         rows, m = _sparse_rows(features, what)
         read: Callable[[Int64Array], Rows] = partial(_take_columns, rows, m)
     elif own is not None:
-        m, read = len(own), _reader_of_frame(features, own, what)
+        m, read = len(own), _FrameReader(features, own, what)
     else:
         array = array_of(features, what)
         array = array if array.dtype.kind in NUMBERS else as_floats(array, what)
@@ -97,12 +183,7 @@ def refuse_other_width(n_columns: int, others: Features, source: str) -> None:
 
 
 def names_beside(ids: Int64Array, names: tuple[str, ...] | None, others: Features | None) -> tuple[str, ...] | None:
-    """Return the names that columns with labels have beside features with names: numbers too, if some are among these.
-
-    ids    : int64[m], of the columns
-    names  : of the columns; None: they have indices only
-    others : the features; None: there are none
-    """
+    """Return the names of columns that are matched with `others`: their indices as text where those occur as names."""
     if names is None and others is not None and others.feature_names is not None:
         texts = tuple(map(str, ids.tolist()))
         return None if set(texts).isdisjoint(others.feature_names) else texts
@@ -134,7 +215,11 @@ def _labelled(names: Sequence[str], read: Callable[[Int64Array], Rows], what: st
         return GivenFeatures(np.arange(1, len(names) + 1), tuple(names), True, np.arange(len(names)), read)
     ids = np.array([int(name) for name in names], np.int64)
     order = np.argsort(ids)
-    return GivenFeatures(ids[order], None, True, order, lambda places: read(order[places]))
+    return GivenFeatures(ids[order], None, True, order, partial(_read_in_order, read, order))
+
+
+def _read_in_order(read: Callable[[Int64Array], Rows], order: Int64Array, places: Int64Array) -> Rows:
+    return read(order[places])
 
 
 def _checked_name(label: object) -> str:
@@ -170,37 +255,43 @@ class DensePieces:
 
 def _columns_of_array(array: npt.NDArray[Any], what: str, places: Int64Array) -> Rows:
     """Return the rows of columns of an array of numbers, of any type and in any order."""
-    if np.array_equal(places, np.arange(array.shape[1])):
-        return DensePieces(len(array), len(places), lambda start, stop: as_floats(array[start:stop], what))
-    return DensePieces(len(array), len(places), lambda start, stop: as_floats(array[start:stop, places], what))
+    chosen = slice(None) if np.array_equal(places, np.arange(array.shape[1])) else places
+    return DensePieces(len(array), len(places), partial(_cells_of_array, array, chosen, what))
 
 
-def _reader_of_frame(frame: Any, labels: Sequence[Hashable], what: str) -> Callable[[Int64Array], Rows]:
-    """Return what reads columns of a DataFrame; each is converted once, and only when it is asked for."""
-    n = len(frame)
+def _cells_of_array(
+    array: npt.NDArray[Any], columns: slice | Int64Array, what: str, start: int, stop: int
+) -> Float64Array:
+    return as_floats(array[start:stop, columns], what)
 
-    @cache
-    def column(place: int) -> Callable[[int, int], npt.NDArray[Any]]:
-        name = f"column {quote(str(labels[place]))}"
-        found = _numbers_of_column(_column_at(frame, labels, place), name)
-        if found.shape != (n,):
-            raise ArrayError(f"{name} of {what} has the shape {found.shape}; give one number for each row")
-        if isinstance(found, np.ndarray):
-            return lambda start, stop: cast(npt.NDArray[Any], found[start:stop])
-        return lambda start, stop: as_floats(found.iloc[start:stop], name)
 
-    def read(places: Int64Array) -> Rows:
-        columns = [column(place) for place in places.tolist()]
+class _FrameReader:
+    """Reads columns of a DataFrame or Table; each is converted once, and only when it is asked for."""
 
-        def numbers(start: int, stop: int) -> Float64Array:
-            out = np.empty((stop - start, len(columns)))
-            for place, cells in enumerate(columns):
-                out[:, place] = cells(start, stop)
-            return out
+    def __init__(self, frame: Any, labels: Sequence[Hashable], what: str) -> None:
+        self._frame, self._labels, self._what = frame, labels, what
+        self._converted: dict[int, Any] = {}  # by place
 
-        return DensePieces(n, len(columns), numbers)
+    def __call__(self, places: Int64Array) -> Rows:
+        for place in places.tolist():
+            if place not in self._converted:
+                column = _numbers_of_column(_column_at(self._frame, self._labels, place), self._name(place))
+                if column.shape != (len(self._frame),):
+                    what = f"{self._name(place)} of {self._what} has the shape {column.shape}"
+                    raise ArrayError(f"{what}; give one number for each row")
+                self._converted[place] = column
+        return DensePieces(len(self._frame), len(places), partial(self._cells, places.tolist()))
 
-    return read
+    def _name(self, place: int) -> str:
+        return f"column {quote(str(self._labels[place]))}"
+
+    def _cells(self, places: Sequence[int], start: int, stop: int) -> Float64Array:
+        out = np.empty((stop - start, len(places)))
+        for i, place in enumerate(places):
+            column = self._converted[place]
+            is_array = isinstance(column, np.ndarray)
+            out[:, i] = column[start:stop] if is_array else as_floats(column.iloc[start:stop], self._name(place))
+        return out
 
 
 def _column_at(frame: Any, labels: Sequence[Hashable], place: int) -> Any:

@@ -61,7 +61,7 @@ def judgments_of(dataset: RankingDataset) -> JudgedDocuments:
     ids = dataset.document_ids or [""] * dataset.n_documents
     rows = np.arange(dataset.n_documents) if dataset.input_rows is None else dataset.input_rows
     if "" in ids:
-        row = int(rows[[i for i, one in enumerate(ids) if not one]].min()) + 1
+        row = int(rows[[i for i, text in enumerate(ids) if not text]].min()) + 1
         what = f"row {row} has no document id, by which a run would name it"
         raise DataError(f"{what}; lmart convert --to qrels numbers the rows of a query as predict does", dataset.source)
     bounds = dataset.query_offsets.tolist()
@@ -69,23 +69,19 @@ def judgments_of(dataset: RankingDataset) -> JudgedDocuments:
         own = ids[start:stop]
         if len(set(own)) < stop - start:
             first: dict[str, int] = {}
-            for place, one in enumerate(own):
-                if first.setdefault(one, place) != place:
-                    both = " and ".join(str(int(rows[start + i]) + 1) for i in (first[one], place))
-                    what = f"query {quote(dataset.query_ids[query])} names document {quote(one)} twice, in rows {both}"
+            for place, text in enumerate(own):
+                if first.setdefault(text, place) != place:
+                    both = " and ".join(str(int(rows[start + i]) + 1) for i in (first[text], place))
+                    what = f"query {quote(dataset.query_ids[query])} names document {quote(text)} twice, in rows {both}"
                     raise DataError(f"{what}; keep one of them", dataset.source)
-    encoded = [one.encode("utf-8") for one in ids]
+    encoded = [text.encode("utf-8") for text in ids]
     return JudgedDocuments(dataset.query_ids, dataset.query_offsets, encoded, dataset.labels, dataset.source, rows)
 
 
 def document_names(document_ids: Sequence[str] | None, query_offsets: Int64Array) -> list[str]:
-    """Return what predict calls each document in a TREC run: its id, else its number in the query, from 1.
-
-    document_ids  : n_documents texts, '' where there is none; None: there are none at all
-    query_offsets : int64[n_queries + 1]
-    """
+    """Return what predict calls each document in a TREC run: its id if it has one, else its number in the query."""
     n_documents = int(query_offsets[-1])
     starts = np.repeat(query_offsets[:-1], np.diff(query_offsets))
     places = np.arange(1, n_documents + 1) - starts
-    given = document_ids or [""] * n_documents
-    return [one or str(place) for one, place in zip(given, places.tolist(), strict=True)]
+    own_ids = document_ids or [""] * n_documents
+    return [own_id or str(place) for own_id, place in zip(own_ids, places.tolist(), strict=True)]

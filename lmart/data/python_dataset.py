@@ -11,8 +11,7 @@ import numpy.typing as npt
 from lmart.array_types import Float64Array, Int64Array
 from lmart.data.dataset import Counted, Features, RankingDataset, Rows, SparseRows, Unbinned, pieces
 from lmart.data.from_python import GivenFeatures, features_of, names_beside, refuse_other_width
-from lmart.data.metadata import Metadata, Positions
-from lmart.data.metadata_checks import Weights, init_scores_of, labels_of, positions_of, weights_of
+from lmart.data.metadata import Metadata, Positions, Weights, init_scores_of, labels_of, positions_of, weights_of
 from lmart.data.queries import offsets_of_ids, offsets_of_sizes
 from lmart.errors import ArrayError, counted
 from lmart.foreign_names import with_hints
@@ -20,9 +19,9 @@ from lmart.foreign_names import with_hints
 
 @dataclass(frozen=True)
 class ArrayDataset(Counted):
-    """Judged documents in arrays, whose rows are read piece by piece; `given`, and fields as in RankingDataset."""
+    """Judged documents in arrays, whose rows are read piece by piece from `columns`; fields as in RankingDataset."""
 
-    given: GivenFeatures = field(compare=False)
+    columns: GivenFeatures = field(compare=False)
     features: Rows
     feature_ids: Int64Array
     labels: Float64Array
@@ -75,13 +74,13 @@ class Dataset:
         positions: object = None,
         feature_names: Sequence[str] | None = None,
     ) -> None:
-        given = features_of(X, feature_names=feature_names)
-        rows = given.read(np.arange(len(given.ids)))
+        columns = features_of(X, feature_names=feature_names)
+        rows = columns.read(np.arange(len(columns.ids)))
         n = len(rows)
         labels = labels_of(y, n)
         if qid is None and group is None:
-            one = "one query alone is qid=[0] * len(y)"
-            raise ArrayError(f"which rows are a query is not given; give qid, one id a row, or group; {one}")
+            what = "which rows are a query is not given; give qid, one id a row, or group"
+            raise ArrayError(f"{what}; one query alone is qid=[0] * len(y)")
         if qid is not None and group is not None:
             raise ArrayError("qid and group both say which rows are a query; give one of them")
         if qid is not None:
@@ -89,9 +88,9 @@ class Dataset:
         else:
             offsets = offsets_of_sizes(group, n)
             ids = [str(number) for number in range(1, len(offsets))]
-        tables = {"X": given.ids} if given.by_label else {}
+        tables = {"X": columns.ids} if columns.by_label else {}
         self._judged: RankingDataset | ArrayDataset = ArrayDataset(
-            given, rows, given.ids, labels, offsets, ids, given.names, table_features=tables
+            columns, rows, columns.ids, labels, offsets, ids, columns.names, table_features=tables
         )
         self._weights: Weights | None = None
         self._init_scores: Float64Array | None = None
@@ -128,7 +127,9 @@ class Dataset:
         queries = counted(self.n_queries, "query", "queries")
         size = f"{counted(self.n_documents, 'document')} of {queries}, {counted(self.n_features, 'feature')}"
         metadata = {"weights": self._weights, "init_scores": self._init_scores, "positions": self._positions}
-        return f"<lmart.Dataset: {', '.join([size, *(name for name, one in metadata.items() if one is not None)])}>"
+        return (
+            f"<lmart.Dataset: {', '.join([size, *(name for name, values in metadata.items() if values is not None)])}>"
+        )
 
     def __len__(self) -> int:
         return self.n_documents
@@ -198,10 +199,7 @@ class Dataset:
 
 
 def dataset_of(judged: RankingDataset | ArrayDataset) -> Dataset:
-    """Return documents as a Dataset that goes by names or indices, without metadata.
-
-    judged : the documents
-    """
+    """Return documents as a Dataset without metadata."""
     made = Dataset.__new__(Dataset)
     made._judged = judged
     made._weights = made._init_scores = made._positions = None
@@ -226,7 +224,7 @@ def unbinned(dataset: Dataset, source: str, allow_infinite: bool = False, beside
     """Return the documents as training and scoring read them.
 
     dataset        : the documents
-    source         : what messages call them, when they were not read from files
+    source         : what messages call arrays
     allow_infinite : whether infinite values of arrays are data; files say that when they are read
     beside         : the features that columns without labels stand for, in the order in which a program gives them, or
                      ascending; None: those of the data set
@@ -241,7 +239,7 @@ def unbinned(dataset: Dataset, source: str, allow_infinite: bool = False, beside
         refuse_other_width(judged.n_features, beside, source)
         ids, names = beside.feature_ids, beside.feature_names
         if isinstance(beside, ArrayDataset):  # whose columns may be given in another order than that of its features
-            rows = judged.given.read(beside.given.order)
+            rows = judged.columns.read(beside.columns.order)
     if isinstance(judged, RankingDataset):
         return replace(judged, feature_names=names)
     judged = replace(judged, feature_ids=ids, feature_names=names)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lmart.array_types import Int64Array
-from lmart.data.python_values import cells_of
+from lmart.data.from_python import cells_of
 from lmart.errors import ArrayError, counted, quote
 
 _SORT = "rows of a query must be adjacent: sort everything by qid, order = numpy.argsort(qid, kind='stable')"
@@ -20,13 +20,13 @@ _MISSING = ("NoneType", "NAType", "NaTType", "MaskedConstant")  # types of what 
 def offsets_of_ids(qid: object, n: int, how_to_sort: str = _SORT) -> tuple[Int64Array, list[str]]:
     """Return where the rows of each query start, and the end, int64[n_queries + 1], and the query ids as text.
 
-    qid         : n ids, equal for rows of one query, which must be adjacent: numbers, texts or what can be hashed
+    qid         : n ids, numbers, texts or what can be hashed; rows with equal ids must be adjacent
     n           : number of rows
-    how_to_sort : the advice when a query comes back
+    how_to_sort : the advice when rows of a query are not adjacent
 
-    ArrayError names the rows when there are others than n, one is missing, or a query comes back.
+    ArrayError names the rows when there are others than n, an id is missing, or rows of a query are not adjacent.
     """
-    kinds = {type(one) for one in qid} if isinstance(qid, list | tuple) else set()
+    kinds = {type(entry) for entry in qid} if isinstance(qid, list | tuple) else set()
     if isinstance(qid, list | tuple) and (len(kinds) > 1 or kinds & {list, tuple}):
         listed, qid = qid, np.empty(len(qid), np.object_)  # numbers, texts and tuples stay what they are
         qid[:] = listed
@@ -37,17 +37,19 @@ def offsets_of_ids(qid: object, n: int, how_to_sort: str = _SORT) -> tuple[Int64
     changes = _changes(ids)
     starts = np.concatenate([[0], changes]).astype(np.int64) if n else np.zeros(0, np.int64)
     first_rows: dict[Hashable, int] = {}
-    for start, one in zip(starts.tolist(), ids[starts].tolist(), strict=True):
+    for start, query_id in zip(starts.tolist(), ids[starts].tolist(), strict=True):
         try:
-            before = first_rows.setdefault(one, start)
+            first_row = first_rows.setdefault(query_id, start)
         except TypeError:
-            raise ArrayError(f"qid of row {start} (from 0) is a {type(one).__name__}, which cannot be an id") from None
-        if type(one).__name__ in _MISSING or (isinstance(one, float) and math.isnan(one)):
+            raise ArrayError(
+                f"qid of row {start} (from 0) is a {type(query_id).__name__}, which cannot be an id"
+            ) from None
+        if type(query_id).__name__ in _MISSING or (isinstance(query_id, float) and math.isnan(query_id)):
             raise ArrayError(f"qid of row {start} (from 0) is missing; give every row the id of its query")
-        if before != start:
-            what = f"query {quote(str(one))} begins in row {before} and comes back in row {start} (from 0)"
+        if first_row != start:
+            what = f"query {quote(str(query_id))} begins in row {first_row} and again in row {start} (from 0)"
             raise ArrayError(f"{what}; {how_to_sort}")
-    return np.concatenate([starts, [n]]).astype(np.int64), [str(one) for one in first_rows]
+    return np.concatenate([starts, [n]]).astype(np.int64), [str(query_id) for query_id in first_rows]
 
 
 def _changes(ids: npt.NDArray[np.generic]) -> Int64Array:
@@ -77,7 +79,7 @@ def offsets_of_sizes(group: object, n: int) -> Int64Array:
     """
     sizes = cells_of(group, "group")
     if len(sizes) and sizes.dtype.kind not in "iu":
-        wrong = next((one for one in sizes.tolist() if type(one) is not int), sizes[0])
+        wrong = next((size for size in sizes.tolist() if type(size) is not int), sizes[0])
         raise ArrayError(f"group holds {quote(str(wrong))}; give the number of rows of each query as whole numbers")
     if len(sizes) and sizes.min() < 1:
         at = int(np.argmax(sizes < 1))

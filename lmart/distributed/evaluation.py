@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
-from lmart.data.metadata_checks import spread_weights
+from lmart.data.metadata import spread_weights
 from lmart.data.named_documents import document_names
 from lmart.distributed.actors import check_run
 from lmart.distributed.query_places import Place, places_of, refuse_repeated, repeated_codes

@@ -9,8 +9,7 @@ import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
 from lmart.constraints import MonotoneConstraints
-from lmart.data.metadata import Positions
-from lmart.data.metadata_checks import LARGEST_SCORE, LARGEST_WEIGHT, Weights, spread_weights
+from lmart.data.metadata import LARGEST_SCORE, LARGEST_WEIGHT, Positions, Weights, spread_weights
 from lmart.errors import DataError, SettingsError, counted, quote
 from lmart.formats.line_reader import WORD_COMMENT, Lines, far_too_many, read_lines, read_numbers
 from lmart.formats.results.scores import read_scores

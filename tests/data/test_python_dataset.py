@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -110,3 +111,16 @@ def test_a_model_scores_and_evaluates_datasets(tmp_path: Path) -> None:
 def test_what_read_does_not_take_is_refused(path: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         lmart.read(path, **options)
+
+
+def test_a_dataset_can_be_pickled() -> None:
+    labels, qid = [2, 0, 1], [1, 1, 2]
+    table: Any = {"a": [1.0, 2.0, 3.0], "b": [4.0, 5.0, 6.0]}
+    features: list[Any] = [ROWS, np.array(ROWS, np.float32)]
+    features.append(pytest.importorskip("pandas").DataFrame(table))
+    features.append(pytest.importorskip("scipy.sparse").csr_matrix(np.array(ROWS)))
+    for X in features:
+        data = lmart.Dataset(X, labels, qid, weights=[1, 2])
+        again = pickle.loads(pickle.dumps(data))
+        assert repr(again) == repr(data)
+        assert np.array_equal(again.to_numpy(), data.to_numpy(), equal_nan=True)

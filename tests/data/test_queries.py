@@ -30,7 +30,7 @@ def test_ids(qid: object, offsets: list[int], ids: list[str]) -> None:
 @pytest.mark.parametrize(
     ("qid", "message"),
     [
-        ([1, 2, 1], r"query '1' begins in row 0 and comes back in row 2 \(from 0\); rows of a query must be adjacent"),
+        ([1, 2, 1], r"query '1' begins in row 0 and again in row 2 \(from 0\); rows of a query must be adjacent"),
         ([None, 1, 1], r"qid of row 0 \(from 0\) is missing"),
         ([1.0, float("nan"), 2], r"qid of row 1 \(from 0\) is missing"),
         ([1, [2], [2]], r"qid of row 1 \(from 0\) is a list, which cannot be an id"),
