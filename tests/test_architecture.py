@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from helpers.commands import PROGRAM
 from helpers.paths import ROOT
 
 HEAVY = {"numpy", "numba", "llvmlite", "rich", "scipy", "pyarrow", "zstandard"}
@@ -70,18 +68,6 @@ for arguments, expected in {WITHOUT_WORK!r}:
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == ""
-
-
-def test_help_answers_quickly() -> None:
-    def seconds() -> float:
-        """Processor time, so that a busy machine does not matter."""
-        with subprocess.Popen([*PROGRAM, "--help"], stdout=subprocess.DEVNULL) as process:
-            _, status, usage = os.wait4(process.pid, 0)
-            process.returncode = os.waitstatus_to_exitcode(status)
-        assert process.returncode == 0
-        return usage.ru_utime + usage.ru_stime
-
-    assert min(seconds() for _ in range(3)) < 0.5
 
 
 def test_kernels_name_every_parameter_in_their_docstring() -> None:

@@ -10,12 +10,13 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from helpers.commands import run, shell
 from helpers.paths import ROOT, SAMPLE
+from helpers.waiting import LIMIT
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,7 +36,7 @@ class TestWorkerPool:
                 assert pool.run(divmod, [(i, 7) for i in range(n_calls)]) == [divmod(i, 7) for i in range(n_calls)]
 
     def test_calls_really_run_side_by_side(self) -> None:
-        both = threading.Barrier(2, timeout=10)
+        both = threading.Barrier(2, timeout=LIMIT)
         with WorkerPool(2) as pool:
             assert sorted(pool.run(both.wait, [(), ()])) == [0, 1]
 
@@ -45,7 +46,7 @@ class TestWorkerPool:
 
         def call(i: int) -> None:
             if i == 0:
-                assert others_done.wait(30)
+                assert others_done.wait(LIMIT)
             taken.append(i)
             if len(taken) == 19:
                 others_done.set()
@@ -79,22 +80,21 @@ class TestWorkerPool:
             workers = set(threading.enumerate()) - before
             assert len(workers) == 4
         for worker in workers:
-            worker.join(10)
+            worker.join(LIMIT)
             assert not worker.is_alive()
 
     def test_an_interrupt_is_answered_while_workers_are_busy(self) -> None:
         program = (
-            "import time; from lmart.threads import WorkerPool; print('ready', flush=True)\n"
-            "WorkerPool(2).run(time.sleep, [(0.05,)] * 2000)"
+            "import time; from lmart.threads import WorkerPool\n"
+            "WorkerPool(2).run(lambda: [print('busy', flush=True), time.sleep(0.05)], [()] * 100_000)"
         )
         with subprocess.Popen(
             [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE
         ) as process:
             assert process.stdout is not None
             process.stdout.readline()
-            time.sleep(0.2)
             process.send_signal(signal.SIGINT)
-            assert process.wait(5) == -signal.SIGINT
+            assert process.wait(LIMIT) == -signal.SIGINT
 
 
 @pytest.mark.slow
@@ -274,14 +274,16 @@ class TestProcessors:
 
 
 def test_a_worker_that_is_kept_from_running_is_done_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its calls end an hour after those of the caller, as the clock has it."""
+    hours = ((number + 1) // 3 * 3600.0 for number in itertools.count())  # looked at thrice a run
+    monkeypatch.setattr(threads, "time", SimpleNamespace(perf_counter=lambda: next(hours)))
     monkeypatch.setattr(threads, "ALONE", 5)
     caller = threading.get_ident()
     both = threading.Barrier(2)
 
     def step(wait: bool) -> int:
         if wait:
-            both.wait(10)  # so that each thread has one call
-            time.sleep(0 if threading.get_ident() == caller else 0.02)
+            both.wait(LIMIT)  # so that each thread has one call
         return threading.get_ident()
 
     with WorkerPool(2) as pool:

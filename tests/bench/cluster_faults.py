@@ -35,6 +35,8 @@ def main() -> None:
         one = write_data()
         for fault in chosen:
             found = outcome_of(fault, one)
+            if found.seconds > 60:
+                found.wrong.append("took too long")
             ok = "ok" if not found.wrong else f"WRONG: {'; '.join(found.wrong)}\n    "
             print(f"{fault.moment:28} {fault.killed:16} {found.seconds:7.1f}  {ok:4} {found.line}", flush=True)
             rows.append({**fault._asdict(), **found._asdict()})

@@ -8,7 +8,6 @@ import random
 import re
 import signal
 import subprocess
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from helpers.clusters import cluster
 from helpers.commands import PROGRAM, run, start
 from helpers.parts import as_table, judged_queries, split, write_beside
 from helpers.planted import HOLD, Moment
+from helpers.waiting import LIMIT, wait_until
 
 ALL = "ndcg@3,ndcg,dcg@5,map,map@3,mrr,p@3,recall@3,err@3,err,err(max=9)@2,rbp(0.9),bpref,kendall,judged@3,p@2(rel=2)"
 MEASURING = "lmart.distributed.evaluation:measure_part"
@@ -398,7 +398,7 @@ def test_workers_of_this_machine_give_the_bytes_of_one_process(n_workers: int, f
         one = measured(folders[0], "--data", *names, *options, *more)
         os.chdir(folders[1])
         command = [*PROGRAM, "eval", "--data", "part-*.svm", *options, *more, "--dask", f"local:{n_workers}"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT)
         assert done.stderr == one[2]  # first, as it says why a command failed
         assert (done.returncode, done.stdout) == one[:2]
         assert Path("q.tsv").read_bytes() == one[3]["q.tsv"]
@@ -427,14 +427,9 @@ def test_what_ends_early_writes_nothing(lost: bool, folders: tuple[Path, Path]) 
         Moment(MEASURING, 1, running.workers[0].address, target=HOLD).write(running.folder)
         data = ("--data", "part-[0-2].svm", "-m", "m.json", "--per-query", "q.tsv")
         command = start("eval", *data, "--dask", running.address)
-        deadline = time.monotonic() + 300
-        while not (running.folder / "reached").exists():
-            assert command.poll() is None and time.monotonic() < deadline
-            time.sleep(0.05)
-        began = time.monotonic()
+        wait_until((running.folder / "reached").exists)
         os.kill(running.workers[0].process.pid if lost else command.pid, signal.SIGKILL if lost else signal.SIGINT)
-        out, told = command.communicate(timeout=90)
-    assert time.monotonic() - began < 60
+        out, told = command.communicate(timeout=LIMIT)
     assert out == b"" and b"Traceback" not in told
     status, said = command.returncode, told.decode().splitlines()[-1]
     assert status == (1 if lost else 130)

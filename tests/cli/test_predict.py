@@ -10,7 +10,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -22,6 +21,7 @@ from click.testing import CliRunner, Result
 from helpers.paths import SAMPLE
 from helpers.training_runs import SMALL, fit, learnable, scores
 from helpers.trees import grow, plain_scores, sparse
+from helpers.waiting import LIMIT, wait_until
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -448,19 +448,20 @@ def test_a_full_disk(model: str) -> None:
         assert re.fullmatch(rf"lmart: error: {place}: cannot be written: No space left[^\n]*\n".encode(), said), said
 
 
+def has_temporary_file(pid: int, folder: Path) -> bool:
+    opened = [os.readlink(path) for path in Path(f"/proc/{pid}/fd").iterdir() if path.is_symlink()]
+    return any(name.startswith(str(folder)) and not name.endswith("m.json") for name in opened)
+
+
 def test_a_terminated_run_leaves_nothing(model: str, tmp_path: Path) -> None:
     with process("-q", "-m", model, "--data", "-", "-o", str(tmp_path / "out"), stdin=subprocess.PIPE) as running:
         assert running.stdin is not None
         assert running.stderr is not None
         running.stdin.write(b"0 qid:1 1:3\n")
         running.stdin.flush()
-        for _ in range(600):
-            opened = [os.readlink(one) for one in Path(f"/proc/{running.pid}/fd").iterdir() if one.is_symlink()]
-            if any(one.startswith(str(tmp_path)) and not one.endswith("m.json") for one in opened):
-                break  # its temporary file is there
-            time.sleep(0.05)
+        wait_until(lambda: has_temporary_file(running.pid, tmp_path))
         running.send_signal(signal.SIGTERM)
-        running.wait(30)
+        running.wait(LIMIT)
         assert running.stderr.read() == b"lmart: terminated during predict; nothing was written\n"
     assert running.returncode == 143
     assert [path.name for path in tmp_path.iterdir()] == ["m.json"]

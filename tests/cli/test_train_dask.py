@@ -10,7 +10,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from helpers.clusters import children, cluster, is_running, wait_for
 from helpers.commands import PROGRAM, run, start
 from helpers.shards import write_parts
 from helpers.training_runs import learnable
+from helpers.waiting import LIMIT, wait_until
 
 SMALL = ("--trees", "8", "--leaves", "6", "--min-docs", "3", "--rankers", "2")
 
@@ -74,7 +74,7 @@ def test_the_package_that_is_missing_is_named(in_folder: Path) -> None:
 def train(*options: str | Path, status: int = 0) -> str:
     """Run lmart train in a process; return what it says."""
     done = subprocess.run(
-        [*PROGRAM, "train", *map(str, options)], capture_output=True, text=True, check=False, timeout=120
+        [*PROGRAM, "train", *map(str, options)], capture_output=True, text=True, check=False, timeout=LIMIT
     )
     assert done.returncode == status, done.stderr
     return done.stderr
@@ -127,10 +127,8 @@ def test_what_is_lost_is_named_and_nothing_is_written(lost: str, data: list[str]
         command = start("train", *run_options)
         wait_for(command, b"( trees, )")
         (scheduler if lost == "scheduler" else workers[1].process).kill()
-        began = time.monotonic()
-        _, said = command.communicate(timeout=60)
+        _, said = command.communicate(timeout=LIMIT)
         assert command.returncode == 1
-        assert time.monotonic() - began < 60
         last = said.decode().splitlines()[-1]
         assert last.startswith("lmart: error: the ") and f"{lost} tcp://" in last and " is lost" in last
         assert b"Traceback" not in said
@@ -191,12 +189,9 @@ def test_an_interrupt_ends_the_workers(data: list[str]) -> None:
     workers = children(command.pid)
     assert len(workers) >= 2
     command.send_signal(signal.SIGINT)
-    _, said = command.communicate(timeout=60)
+    _, said = command.communicate(timeout=LIMIT)
     assert command.returncode == 130 and b"Traceback" not in said
-    deadline = time.monotonic() + 20
-    while any(map(is_running, workers)) and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert not any(map(is_running, workers))
+    wait_until(lambda: not any(map(is_running, workers)))
     assert not Path("m.json").exists()
     assert list(Path("temporary").iterdir()) == []
 
@@ -216,7 +211,7 @@ def test_nobody_else_reaches_workers_of_this_machine(data: list[str]) -> None:
         assert all(line.startswith(b"lmart: ") for line in lines)
         found = [address for pid in (command.pid, *children(command.pid)) for address in listening(pid)]
         command.terminate()
-        command.communicate(timeout=60)
+        command.communicate(timeout=LIMIT)
         assert len(found) >= 3 and set(found) == {"0100007F"}
 
 

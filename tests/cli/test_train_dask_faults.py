@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,16 +21,17 @@ from helpers.cluster_faults import (
     outcome_of,
     write_data,
 )
-from helpers.clusters import cluster, one_more_worker, processor_seconds
+from helpers.clusters import cluster, one_more_worker, wait_until_idle
 from helpers.commands import PROGRAM
 from helpers.planted import FILL, SHARD, Moment
+from helpers.waiting import LIMIT
 
 pytestmark = [pytest.mark.slow, pytest.mark.cluster]
 PLANTED = [fault for fault in (*WORKERS, *SCHEDULER) if fault.in_tests]
-# The program, with less patience.
+# The program, with less patience for what never answers.
 IMPATIENT = """
 from lmart.distributed import cluster, connecting
-connecting.ANSWER, connecting.GREETING, cluster.LOOK = 2.0, 1.0, 0.8
+connecting.ANSWER, connecting.GREETING, cluster.LOOK = {answer}, 1.0, {look}
 from lmart.__main__ import run
 run()
 """
@@ -55,15 +55,11 @@ def test_a_signal_ends_the_run_and_frees_the_workers(
     with cluster(2, moments=True) as running:
         with held_run(running, f"{SHARD}.{place}", call) as command:
             command.send_signal(number)
-            _, said = command.communicate(timeout=60)
+            _, said = command.communicate(timeout=LIMIT)
             assert command.returncode == 128 + number
             assert b"Traceback" not in said and said.splitlines()[-1].endswith(b"nothing was written")
             assert sorted(Path().iterdir()) == before
-        time.sleep(2)
-        taken = [processor_seconds(worker.process.pid) for worker in running.workers]
-        time.sleep(1)
-        for worker, seconds in zip(running.workers, taken, strict=True):
-            assert processor_seconds(worker.process.pid) - seconds < 0.5
+        wait_until_idle(running.workers)
         assert not next_run_wrong(running.address, one)
 
 
@@ -74,7 +70,7 @@ def test_a_part_that_vanishes_is_named(in_folder: Path) -> None:
             content = Path("part-6.svm").read_bytes()
             Path("part-6.svm").unlink()
             (running.folder / "go").touch()
-            _, said = command.communicate(timeout=60)
+            _, said = command.communicate(timeout=LIMIT)
             assert command.returncode == 1
             assert said.splitlines()[-1].endswith(b"part-6.svm: there is no such file; check the name")
         Path("part-6.svm").write_bytes(content)
@@ -83,7 +79,7 @@ def test_a_part_that_vanishes_is_named(in_folder: Path) -> None:
 
 def last_line(command: list[str]) -> str:
     """Run a command that fails; return its last line, the only one of an error."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT)
     lines = done.stderr.splitlines()
     assert done.returncode == 1
     assert [line for line in lines if not line.startswith("lmart: ")] == []
@@ -91,8 +87,9 @@ def last_line(command: list[str]) -> str:
     return lines[-1]
 
 
-def impatient(command: list[str]) -> list[str]:
-    return [sys.executable, "-c", IMPATIENT, *command[len(PROGRAM) :]]
+def impatient(command: list[str], *, answer: float = 30.0, look: float = 5.0) -> list[str]:
+    program = IMPATIENT.format(answer=answer, look=look)
+    return [sys.executable, "-c", program, *command[len(PROGRAM) :]]
 
 
 def test_a_worker_that_hangs_is_named(in_folder: Path) -> None:
@@ -100,7 +97,9 @@ def test_a_worker_that_hangs_is_named(in_folder: Path) -> None:
     with cluster(2) as running:
         hung = running.workers[1]
         hung.process.send_signal(signal.SIGSTOP)
-        assert f"the worker {hung.address} says nothing any more" in last_line(impatient(command_on(running.address)))
+        assert f"the worker {hung.address} says nothing any more" in last_line(
+            impatient(command_on(running.address), look=2.5)
+        )
         hung.process.send_signal(signal.SIGCONT)
         assert not next_run_wrong(running.address, one)
 
@@ -108,7 +107,7 @@ def test_a_worker_that_hangs_is_named(in_folder: Path) -> None:
 def test_a_worker_that_runs_out_of_memory_is_lost(in_folder: Path) -> None:
     """Its nanny ends it and starts another."""
     one = write_data()
-    with cluster(2, "--nanny", "--memory-limit", "400MiB", moments=True) as running:
+    with cluster(2, "--nanny", "--memory-limit", "600MiB", moments=True) as running:
         address = running.workers[1].address
         Moment(f"{SHARD}.split", 3, address, target=FILL).write(running.folder)
         assert f"the worker {address} is lost: it ended, ran out of memory" in last_line(command_on(running.address))
@@ -129,7 +128,7 @@ def test_what_listens_and_is_no_scheduler(answer: bytes, in_folder: Path) -> Non
                     kept[-1].sendall(answer)
 
         threading.Thread(target=serve, daemon=True).start()
-        said = last_line(impatient(command_on(f"tcp://127.0.0.1:{server.getsockname()[1]}")))
+        said = last_line(impatient(command_on(f"tcp://127.0.0.1:{server.getsockname()[1]}"), answer=2.0))
         for connection in kept:
             connection.close()
     assert "cannot be reached (nothing there answers as a scheduler does); check the address" in said
@@ -144,6 +143,6 @@ def test_idle_workers_may_join_and_leave(in_folder: Path) -> None:
             running.workers[2].process.kill()
             running.workers[2].process.wait()
             (running.folder / "go").touch()
-            _, said = command.communicate(timeout=60)
+            _, said = command.communicate(timeout=LIMIT)
             assert command.returncode == 0, said
         assert not next_run_wrong(running.address, Path("m.json").read_bytes(), data)

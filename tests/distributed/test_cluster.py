@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.waiting import LIMIT
 
 from lmart.distributed import cluster, reading
 from lmart.distributed.cluster import SILENT, Cluster, SignsOfLife, WorkerActors
@@ -339,15 +340,19 @@ def test_a_fault_of_a_later_task_is_told_in_time(
 def test_a_fault_of_a_later_object_is_told_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong, slow = DataError("wrong", "b.svm", 3), DataError("slow", "a.svm", 1)
 
-    async def fail(fault: DataError, seconds: float) -> None:
-        await asyncio.sleep(seconds)
+    async def fail(fault: DataError, after: asyncio.Event, then: asyncio.Event) -> None:
+        await after.wait()
+        then.set()
         raise fault
 
-    async def both(seconds: float) -> list[None]:
-        return await cluster._all([fail(slow, seconds), asyncio.sleep(0), fail(wrong, 0.01)])
+    async def both(first_fails: bool) -> list[None]:
+        begun, failed, never = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        begun.set()
+        first = fail(slow, failed if first_fails else never, never)
+        return await cluster._all([first, asyncio.sleep(0), fail(wrong, begun, failed)])
 
-    for earlier, expected in ((10.0, slow), (0.01, wrong)):
+    for earlier, expected in ((LIMIT, slow), (0.01, wrong)):
         monkeypatch.setattr(cluster, "EARLIER", earlier)
         with pytest.raises(DataError) as raised:
-            asyncio.run_coroutine_threadsafe(both(0.3), LOOP).result()
+            asyncio.run_coroutine_threadsafe(both(expected is slow), LOOP).result()
         assert raised.value is expected

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import pytest
 
+from helpers.waiting import LIMIT
+
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 OPTIONS = (
     "--headless",
@@ -62,7 +64,7 @@ def chromium() -> str:
 def open_page(path: Path, profile: Path, *options: str) -> Opened:
     """Open a file; `profile` is a folder of the browser's own."""
     command = [chromium(), *OPTIONS, f"--user-data-dir={profile}", *options, "--dump-dom", path.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=LIMIT)
     return Opened(done.stdout, [line for line in done.stderr.splitlines() if re.search(r":CONSOLE\b", line)])
 
 

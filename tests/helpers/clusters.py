@@ -16,10 +16,10 @@ from typing import NamedTuple
 import pytest
 
 from helpers import planted
+from helpers.waiting import LIMIT, wait_until
 
 SCHEDULER = (sys.executable, "-m", "distributed.cli.dask_scheduler", "--no-dashboard")
 WORKER = (sys.executable, "-m", "distributed.cli.dask_worker", "--no-dashboard")
-STARTING = 300.0  # seconds, as machines of tests may be busy
 
 
 class Worker(NamedTuple):
@@ -76,7 +76,7 @@ def cluster(
                 if "--nanny" in options:  # which ends its worker
                     process.terminate()
                     with suppress(subprocess.TimeoutExpired):
-                        process.wait(5)
+                        process.wait(60)
                 process.kill()
                 process.wait()
 
@@ -123,7 +123,7 @@ def _started(
 
 def wait_in(log: Path, pattern: str, process: subprocess.Popen[bytes]) -> str:
     """Wait until a line of a log matches; return its first group, or all of the match."""
-    until = time.monotonic() + STARTING
+    until = time.monotonic() + LIMIT
     while True:
         ended = process.poll() is not None
         if found := re.search(pattern, log.read_text(errors="replace")):
@@ -157,7 +157,22 @@ def is_running(pid: int) -> bool:
     return False
 
 
-def processor_seconds(pid: int) -> float:
-    """Return the processor time that a process has taken, of all its threads."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+def wait_until_idle(workers: Sequence[Worker]) -> None:
+    """Wait until workers do nothing but tell their scheduler that they are alive."""
+
+    def are_idle() -> bool:
+        before = list(map(_processor_seconds, pids))
+        time.sleep(1.0)
+        return all(_processor_seconds(pid) - began < 0.1 for pid, began in zip(pids, before, strict=True))
+
+    pids = [worker.process.pid for worker in workers]
+    wait_until(are_idle)
+
+
+def _processor_seconds(pid: int) -> float:
+    """Return the processor time that a process has taken, of all its threads; 0 when it has ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

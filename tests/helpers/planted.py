@@ -21,7 +21,7 @@ VARIABLE = "PLANTED"
 READING = "lmart.distributed.reading:PartsReader"
 SHARD = "lmart.distributed.shard:Shard"
 HOLD, FILL = -1, -2
-HELD = 120.0  # seconds that a worker waits to be told to go on
+HELD = 600.0  # seconds that a worker waits to be told to go on
 FILLED = 1 << 30  # bytes that a worker takes at most
 
 

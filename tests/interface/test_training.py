@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pytest
 from helpers.commands import run
 from helpers.paths import SAMPLE
+from helpers.waiting import wait_until
 
 import lmart
 from lmart.binning import edge_sample
@@ -246,10 +247,7 @@ def test_an_exception_in_the_callback_ends_the_run_cleanly() -> None:
     with pytest.raises(KeyboardInterrupt):
         lmart.train(DATA, trees=50, threads=2, callback=stop)
     assert signal.getsignal(signal.SIGINT) is before
-    until = time.monotonic() + 10
-    while (alive := set(threading.enumerate()) - threads) and time.monotonic() < until:
-        time.sleep(0.01)
-    assert not alive
+    wait_until(lambda: set(threading.enumerate()) <= threads)
     assert lmart.train(DATA, trees=2).n_trees == 2
 
 

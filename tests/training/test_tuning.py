@@ -7,7 +7,6 @@ import json
 import shlex
 import signal
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import pytest
 from helpers.commands import run, start
 from helpers.manual import plain
 from helpers.training_runs import fit, learnable, refused
+from helpers.waiting import LIMIT, wait_until
 
 from lmart.settings import TrainSettings
 from lmart.training.search_space import DIMENSIONS, dimensions
@@ -205,13 +205,10 @@ def test_a_search_goes_on_as_if_it_had_never_stopped() -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_a_search_that_is_stopped(number: signal.Signals, tmp_path: Path) -> None:
     search = ("train", "--data", "d.svm", *TUNE[:-2], "--tune-file", "t")
-    with start(*search, "--tune", "60", folder=tmp_path) as process:
-        until = time.monotonic() + 120
-        while not Path("t").exists() or Path("t").read_bytes().count(b"\n") < 3:
-            assert process.poll() is None and time.monotonic() < until
-            time.sleep(0.05)
+    with start(*search, "--tune", "100000", folder=tmp_path) as process:
+        wait_until(lambda: Path("t").exists() and Path("t").read_bytes().count(b"\n") >= 3)
         process.send_signal(number)
-        _, stderr = process.communicate(timeout=60)
+        _, stderr = process.communicate(timeout=LIMIT)
     assert process.returncode == {signal.SIGTERM: 143, signal.SIGINT: 130}.get(number, -number)
     assert b"Traceback" not in stderr
     assert {path.name for path in tmp_path.iterdir()} == {"d.svm", "v w", "t"}

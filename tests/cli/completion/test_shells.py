@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from helpers.commands import run
 from helpers.paths import ROOT
+from helpers.waiting import LIMIT
 
 from lmart.cli.completion import SCRIPTS, SHELLS
 
@@ -104,9 +105,9 @@ def typed(shell: list[str], setup: str, line: str, folder: Path) -> str:
         os.execvpe(shell[0], shell, environment(folder))
     shown = b""
 
-    def read_until(mark: bytes, seconds: float) -> None:
+    def read_until(mark: bytes) -> None:
         nonlocal shown
-        end = time.monotonic() + seconds
+        end = time.monotonic() + LIMIT
         while mark not in shown and time.monotonic() < end:
             if select.select([terminal], [], [], 0.1)[0]:
                 try:
@@ -116,11 +117,11 @@ def typed(shell: list[str], setup: str, line: str, folder: Path) -> str:
 
     try:
         os.write(terminal, f"{setup}; echo re''ady\r".encode())
-        read_until(b"ready\r\n", 60)
+        read_until(b"ready\r\n")
         shown = b""
         expected = line.partition("|")[2]
         os.write(terminal, line.partition("|")[0].encode() + b"\t")
-        read_until(expected.encode(), 30)
+        read_until(expected.encode())
     finally:
         os.close(terminal)
         os.waitpid(process, 0)

@@ -104,9 +104,9 @@ def test_a_key_in_a_comment_names_the_document(comment: str, document: str) -> N
 @pytest.mark.parametrize("comment", ["{blanks}", "docid{blanks}x", "docid ={blanks}", "docid = a;{blanks}b", "{words}"])
 def test_a_long_comment_is_read_in_linear_time(comment: str) -> None:
     long = comment.format(blanks=" \t" * 100_000, words="docid " * 30_000)
-    started = time.perf_counter()
+    started = time.process_time()
     assert len(stream_rows(f"1 qid:1 1:2 #{long}\n".encode())) == 1
-    assert time.perf_counter() - started < 5.0  # a minute in quadratic time
+    assert time.process_time() - started < 20.0  # a minute or more in quadratic time
 
 
 def test_a_piece_may_end_at_every_byte() -> None:
