@@ -11,7 +11,8 @@ from lmart.data.dataset import SparseRows
 from lmart.errors import ModelError, counted
 from lmart.formats.documents.reading import for_models, open_rows
 from lmart.formats.feature_maps import read_feature_map, rename_features
-from lmart.formats.models.model_files import content_of, parse_model, raise_scores, read_model, write_bytes
+from lmart.formats.models.model_files import content_of, parse_model, read_model, write_bytes
+from lmart.formats.models.targets import raise_scores
 from lmart.formats.models.xgboost.dump import as_request
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import MODEL_FORMATS

@@ -6,13 +6,12 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeAlias, TypeVar, cast
 
 from lmart.errors import DataError, ModelError, OutputError, load_package
 
 if TYPE_CHECKING:
     from lmart.formats.documents.row_blocks import RowReader, RowSource, RowWriter
-    from lmart.formats.models.targets import WrittenModel
     from lmart.formats.results.predictions import PredictionLayout, PredictionWriter
     from lmart.scoring.ensemble import Ensemble
     from lmart.streams import AtomicOutput
@@ -25,6 +24,19 @@ FileError: TypeAlias = type[DataError] | type[ModelError] | type[OutputError]
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 BLANKS = b" \t\r\n"
 GIVE_MODEL = "give a model of lmart, or of a tool that 'lmart convert --help' lists"
+
+
+class WrittenModel(NamedTuple):
+    """A model in the format of another tool.
+
+    content : the bytes of the file
+    notes   : one line for each thing that the format does not hold or that could differ, with counts
+    needs   : one line for each thing that the tool needs beside the file to score as the model does
+    """
+
+    content: bytes
+    notes: tuple[str, ...]
+    needs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

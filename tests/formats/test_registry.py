@@ -14,10 +14,9 @@ from helpers.commands import run
 from helpers.paths import SAMPLE
 
 from lmart.errors import DataError, ModelError
-from lmart.formats.format_records import Format, Lazy, ModelReader, ModelWriter
+from lmart.formats.format_records import Format, Lazy, ModelReader, ModelWriter, WrittenModel
 from lmart.formats.models.lmart_json import model_from_json, model_to_json
 from lmart.formats.models.model_files import read_model
-from lmart.formats.models.targets import WrittenModel
 from lmart.formats.registry import (
     DATA_FORMATS,
     FORMATS,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from lmart.formats.models.targets import WrittenModel
+from lmart.formats.format_records import WrittenModel
 from lmart.scoring.ensemble import Ensemble, FlatTrees, flatten
 
 A_LINE = 4  # entries of a table

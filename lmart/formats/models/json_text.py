@@ -86,17 +86,20 @@ def spelled(value: object) -> str:
     return quote(json.dumps(value))
 
 
-def refuse_unknown_keys(found: Iterable[str], known: Container[str], where: str, path: str) -> None:
+def refuse_unknown_keys(
+    found: Iterable[str], known: Container[str], where: str, path: str, tool: str = "lmart"
+) -> None:
     """Raise ModelError for a key that is not known, as the tool that wrote it may score by it.
 
     found : the keys of an object
     known : those that are obeyed, or cannot change a score
     where : what has them
     path  : what to call the file in messages
+    tool  : which does not know it
     """
     for key in found:
         if key not in known:
-            raise ModelError(f"{where} has the key {quote(key, SHOWN)}, which lmart does not know", path)
+            raise ModelError(f"{where} has the key {quote(key, SHOWN)}, which {tool} does not know", path)
 
 
 @contextmanager
@@ -123,81 +126,54 @@ def _refusal(text: str, position: int, path: str, is_more: bool = False) -> Mode
     return ModelError(f"{what}, at column {column}: {token}; the model is damaged", path, line)
 
 
-class _Level:
-    """An object or array that is being read: its value, the key that waits, and what may come next."""
-
-    __slots__ = ("expects", "key", "value")
-
-    def __init__(self, is_object: bool) -> None:
-        self.value: dict[str, object] | list[object] = {} if is_object else []
-        self.key = ""
-        self.expects = "key or end" if is_object else "value or end"
-
-    def add(self, value: object) -> None:
-        """Add a value of an array, or that of the waiting key."""
-        if isinstance(self.value, dict):
-            self.value[self.key] = value
-        else:
-            self.value.append(value)
-        self.expects = "comma or end"
-
-
 def _parse_nested(text: str, path: str) -> object:
     """Return what the text says, by an explicit stack: for texts that are nested more deeply than json.loads takes."""
-    levels: list[_Level] = []
-    outermost = _Level(False)
-    outermost.expects = "value"
+    outermost: list[object] = []
+    levels: list[dict[str, object] | list[object]] = [outermost]  # the objects and arrays that are open
+    key, expects = "", "value"
     position, end = 0, len(text.rstrip(BLANKS))
     while position < end:
         found = TOKEN.match(text, position)
         if found is None:
             raise _refusal(text, position, path)
-        here = levels[-1] if levels else outermost
-        kind = found.lastgroup or ""
-        token = found.group(kind)
-        if not _step(here, levels, outermost, (kind, token)):
+        here, kind = levels[-1], found.lastgroup or ""
+        token = found[kind]
+        if expects.startswith("value") and (kind != "mark" or token in "{["):
+            value = _value(kind, token)
+            if isinstance(here, dict):
+                here[key] = value
+            else:
+                here.append(value)
+            expects = "comma or end"
+            if isinstance(value, dict | list):
+                levels.append(value)
+                expects = "key or end" if token == "{" else "value or end"
+        elif expects.startswith("key") and kind == "text":
+            key, expects = json.loads(token), "colon"
+        elif expects == "colon" and token == ":":
+            expects = "value"
+        elif expects == "comma or end" and token == "," and here is not outermost:
+            expects = "key" if isinstance(here, dict) else "value"
+        elif expects.endswith("end") and token == ("}" if isinstance(here, dict) else "]") and here is not outermost:
+            levels.pop()
+            expects = "comma or end"
+        else:
             raise _refusal(text, found.start(kind), path)
-        if len(levels) > MOST_LEVELS:
+        if len(levels) - 1 > MOST_LEVELS:
             raise ModelError(f"brackets are nested more than {MOST_LEVELS:,} deep; the model is damaged", path)
         position = found.end()
-    if levels or not isinstance(outermost.value, list) or not outermost.value:
+    if len(levels) > 1 or not outermost:
         raise ModelError(CUT, path)
-    return outermost.value[0]
+    return outermost[0]
 
 
-def _step(here: _Level, levels: list[_Level], outermost: _Level, token: tuple[str, str]) -> bool:
-    """Take one token; return whether it may stand there."""
-    kind, text = token
-    is_object = isinstance(here.value, dict)
-    if kind == "mark" and text not in "{[":
-        if text == ":" and here.expects == "colon":
-            here.expects = "value"
-        elif text == "," and here.expects == "comma or end" and levels:
-            here.expects = "key" if is_object else "value"
-        elif levels and text == ("}" if is_object else "]") and here.expects.endswith("end"):
-            (levels[-2] if len(levels) > 1 else outermost).add(levels.pop().value)
-        else:
-            return False
-        return True
-    if is_object and here.expects.startswith("key"):
-        if kind != "text":
-            return False
-        here.key, here.expects = json.loads(text), "colon"
-        return True
-    if not here.expects.startswith("value"):
-        return False
+def _value(kind: str, token: str) -> object:
+    """Return what a token says that is a value by itself, or begins as an empty object or array."""
     if kind == "mark":
-        levels.append(_Level(text == "{"))
-        return True
-    here.add(_value(kind, text))
-    return True
-
-
-def _value(kind: str, text: str) -> object:
-    """Return what a token says that is a value by itself."""
+        return {} if token == "{" else []
     if kind == "text":
-        written: str = json.loads(text)
+        written: str = json.loads(token)
         return written
     if kind == "word":
-        return WORDS[text]
-    return int(text) if kind == "whole" else float(text)
+        return WORDS[token]
+    return int(token) if kind == "whole" else float(token)

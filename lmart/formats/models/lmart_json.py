@@ -6,11 +6,9 @@ everything checked; a damaged file is refused in one line.
 
 from __future__ import annotations
 
-import codecs
 import itertools
 import json
-import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -18,19 +16,46 @@ import numpy.typing as npt
 
 from lmart.array_types import Float64Array, Int64Array
 from lmart.errors import LmartError, ModelError, first_repeated, quote
-from lmart.formats.format_records import GIVE_MODEL
+from lmart.formats.format_records import GIVE_MODEL, WrittenModel, beginning
 from lmart.formats.models.json_text import BLANKS, parse_json, spelled
-from lmart.formats.models.targets import WrittenModel
+from lmart.formats.models.nodes import counts_to_offsets, cut_trees, is_number
 from lmart.gains import Gain
 from lmart.scoring.ensemble import Ensemble, FlatTrees, RankerPart, Tree, structure_fault
 from lmart.strict_json import NotStrict, check_numbers
 
+Scalar = TypeVar("Scalar", bound=np.generic)
+JsonTree: TypeAlias = Mapping[str, list[float]]  # once `_shape_fault` finds nothing; the numbers may be of wrong types
+
 FORMAT = "lmart"
+VERSION = 2  # written only where a key is used that version 1 does not know, so that older versions read the rest
 HEAD_KEYS = (
     *("format", "version", "settings", "gain", "absent", "base_score", "sums", "average"),
     *("feature_ids", "feature_names", "rankers", "trees"),
 )
 OPTIONAL_HEAD_KEYS = ("sums", "average", "feature_names", "rankers")
+OPTIONAL_KEYS = (
+    "split_gains",
+    "leaf_documents",
+    "leaf_weights",
+    "bound_offsets",
+    "bounds",
+)  # the last two: both or none
+TREE_KEYS = ("split_features", "thresholds", "missing_left", "left", "right", "leaf_values", *OPTIONAL_KEYS)
+
+NUMBERS = frozenset({int, float})
+INTEGERS = frozenset({int})
+BOOLEANS = frozenset({bool})
+MEANT = {NUMBERS: "a number", INTEGERS: "a whole number in range", BOOLEANS: "true or false"}
+INT32 = (-(2**31), 2**31 - 1)
+NOT_NEGATIVE = (0, 2**63 - 1)
+
+
+# ---- writing --------------------------------------------------------------------------------------------------------
+
+
+def write(ensemble: Ensemble) -> WrittenModel:
+    """Return the content of the model file; nothing is lost."""
+    return WrittenModel(model_to_json(ensemble).encode(), ())
 
 
 def model_to_json(ensemble: Ensemble) -> str:
@@ -64,30 +89,13 @@ def _dump(value: object) -> str:
     return json.dumps(value, allow_nan=False, separators=(", ", ": "))
 
 
-def _tree_to_json(tree: Tree, feature_ids: npt.NDArray[np.int64]) -> dict[str, object]:
-    made: dict[str, object] = {
-        "split_features": feature_ids[tree.split_columns].tolist(),
-        "thresholds": tree.thresholds.tolist(),
-        "missing_left": tree.missing_left.tolist(),
-        "left": tree.left.tolist(),
-        "right": tree.right.tolist(),
-        "leaf_values": tree.leaf_values.tolist(),
-    }
-    if tree.split_gains is not None:
-        made["split_gains"] = tree.split_gains.tolist()
-    if tree.leaf_documents is not None:
-        made["leaf_documents"] = tree.leaf_documents.tolist()
-    if tree.leaf_weights is not None:
-        made["leaf_weights"] = tree.leaf_weights.tolist()
-    if tree.bounds is not None and tree.bound_offsets is not None:
-        made["bound_offsets"] = tree.bound_offsets.tolist()
-        made["bounds"] = tree.bounds.tolist()
-    return made
+def _tree_to_json(tree: Tree, feature_ids: Int64Array) -> dict[str, object]:
+    arrays = {key: getattr(tree, key) for key in TREE_KEYS[1:]}
+    arrays = {TREE_KEYS[0]: feature_ids[tree.split_columns], **arrays}
+    return {key: array.tolist() for key, array in arrays.items() if array is not None}
 
 
-def write(ensemble: Ensemble) -> WrittenModel:
-    """Return the content of the model file; nothing is lost."""
-    return WrittenModel(model_to_json(ensemble).encode(), ())
+# ---- the head -------------------------------------------------------------------------------------------------------
 
 
 def model_from_json(content: bytes, path: str) -> Ensemble:
@@ -103,7 +111,45 @@ def model_from_json(content: bytes, path: str) -> Ensemble:
             f"the model has format version {spelled(version)}, this lmart knows up to {VERSION}; install a newer lmart",
             path,
         )
-    _check_keys(document, HEAD_KEYS, OPTIONAL_HEAD_KEYS, "the model", path)
+    for key in HEAD_KEYS:
+        if key not in document and key not in OPTIONAL_HEAD_KEYS:
+            raise ModelError(f"the model has no '{key}'; the model is damaged", path)
+    for key in document:
+        if key not in HEAD_KEYS:
+            raise ModelError(f"the model has a key {quote(key)} that format version {VERSION} does not know", path)
+    _check_head(document, path)
+    feature_ids = _feature_ids(document["feature_ids"], path)
+    return Ensemble(
+        _read_trees(document["trees"], feature_ids, path),
+        feature_ids,
+        _feature_names(document.get("feature_names"), len(feature_ids), path),
+        float(document["base_score"]),
+        document["absent"],
+        document["gain"],
+        document["settings"],
+        document.get("sums", "float64"),
+        document.get("average", False),
+        _rankers(document.get("rankers", []), len(document["trees"]), path),
+    )
+
+
+def _parse(content: bytes, path: str) -> object:
+    """Return what the JSON text says; one clear line for everything that is not strict JSON."""
+    if not beginning(content):
+        raise ModelError(f"the file is empty; {GIVE_MODEL}", path)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as fault:
+        line = content.count(b"\n", 0, fault.start) + 1
+        raise ModelError(f"this is no model: it is not UTF-8 text; {GIVE_MODEL}", path, line) from None
+    start = text.lstrip(BLANKS)[:200].split("\n", 1)[0].rstrip(BLANKS)
+    if not start.startswith("{"):
+        raise ModelError(f"this is no lmart model: it starts with {quote(start, 40)}; {GIVE_MODEL}", path)
+    return parse_json(content, path, strict=True)
+
+
+def _check_head(document: Mapping[str, object], path: str) -> None:
+    """Refuse wrong values of the model as a whole."""
     if not isinstance(document["settings"], dict):
         raise ModelError("'settings' is not an object", path)
     try:
@@ -117,70 +163,23 @@ def model_from_json(content: bytes, path: str) -> Ensemble:
         raise ModelError(f"'gain' is {spelled(gain)}, not exp2, linear or a table such as '0,1,3,7'", path) from None
     if document["absent"] not in ("zero", "missing"):
         raise ModelError(f"'absent' is {spelled(document['absent'])}; it must be 'zero' or 'missing'", path)
-    base_score = document["base_score"]
-    if type(base_score) not in NUMBERS or not abs(base_score) <= sys.float_info.max:
-        raise ModelError(f"'base_score' is {spelled(base_score)}, not a finite number", path)
+    if not is_number(document["base_score"]):
+        raise ModelError(f"'base_score' is {spelled(document['base_score'])}, not a finite number", path)
     if document.get("sums", "float64") not in ("float64", "float32"):
         raise ModelError(f"'sums' is {spelled(document['sums'])}; it must be 'float64' or 'float32'", path)
     if type(document.get("average", False)) is not bool:
         raise ModelError(f"'average' is {spelled(document['average'])}; it must be true or false", path)
-    feature_ids = _feature_ids(document["feature_ids"], path)
-    return Ensemble(
-        read_trees(document["trees"], feature_ids, path),
-        feature_ids,
-        _feature_names(document.get("feature_names"), len(feature_ids), path),
-        float(base_score),
-        document["absent"],
-        gain,
-        document["settings"],
-        document.get("sums", "float64"),
-        document.get("average", False),
-        _rankers(document.get("rankers", []), len(document["trees"]), path),
-    )
 
 
-def _parse(content: bytes, path: str) -> object:
-    """Return what the JSON text says; one clear line for everything that is not strict JSON."""
-    if not content.removeprefix(codecs.BOM_UTF8).strip(BLANKS.encode()):
-        raise ModelError(f"the file is empty; {GIVE_MODEL}", path)
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as fault:
-        line = content.count(b"\n", 0, fault.start) + 1
-        raise ModelError(
-            f"this is no model: it is not UTF-8 text; {GIVE_MODEL}",
-            path,
-            line,
-        ) from None
-    start = text.lstrip(BLANKS)[:200].split("\n", 1)[0].rstrip(BLANKS)
-    if not start.startswith("{"):
-        raise ModelError(
-            f"this is no lmart model: it starts with {quote(start, 40)}; {GIVE_MODEL}",
-            path,
-        )
-    return parse_json(content, path, strict=True)
-
-
-def _check_keys(
-    found: Mapping[str, object], known: tuple[str, ...], optional: tuple[str, ...], where: str, path: str
-) -> None:
-    for key in known:
-        if key not in found and key not in optional:
-            raise ModelError(f"{where} has no '{key}'; the model is damaged", path)
-    for key in found:
-        if key not in known:
-            raise ModelError(f"{where} has a key {quote(key)} that format version {VERSION} does not know", path)
-
-
-def _feature_ids(listed: object, path: str) -> npt.NDArray[np.int64]:
+def _feature_ids(listed: object, path: str) -> Int64Array:
     if not isinstance(listed, list) or not set(map(type, listed)) <= INTEGERS:
         raise ModelError("'feature_ids' is not a list of whole numbers", path)
-    if any(not 0 <= index < 2**63 for index in listed):
-        wrong = next(index for index in listed if not 0 <= index < 2**63)
+    wrong = next((index for index in listed if not 0 <= index < 2**63), None)
+    if wrong is not None:
         raise ModelError(f"'feature_ids' holds {quote(str(wrong))}, which is not from 0 to 2^63 - 1", path)
-    for before, after in itertools.pairwise(listed):
-        if after <= before:
-            raise ModelError(f"'feature_ids' is not ascending: {after} comes after {before}", path)
+    for index, following in itertools.pairwise(listed):
+        if following <= index:
+            raise ModelError(f"'feature_ids' is not ascending: {following} comes after {index}", path)
     return np.array(listed, dtype=np.int64)
 
 
@@ -201,40 +200,23 @@ def _rankers(listed: object, n_trees: int, path: str) -> tuple[RankerPart, ...]:
     if not isinstance(listed, list):
         raise ModelError("'rankers' is not a list", path)
     kinds = {"trees": int, "objective": str, "tree": str, "leaves": int, "features": float, "seed": int}
-    for number, one in enumerate(listed, 1):
-        if not isinstance(one, dict) or set(one) != set(kinds):
+    for number, part in enumerate(listed, 1):
+        if not isinstance(part, dict) or set(part) != set(kinds):
             raise ModelError(f"ranker {number}: this is not an object with {', '.join(kinds)}", path)
-        wrong = next(
-            (key for key, kind in kinds.items() if type(one[key]) not in (kind, int if kind is float else kind)), None
-        )
-        if wrong is None and not abs(one["features"]) <= sys.float_info.max:
-            wrong = "features"
-        if wrong is not None or one["trees"] < 0:
-            raise ModelError(f"ranker {number}: '{wrong or 'trees'}' is {spelled(one[wrong or 'trees'])}", path)
-    if listed and sum(one["trees"] for one in listed) != n_trees:
-        raise ModelError(f"the rankers have {sum(one['trees'] for one in listed):,} trees, the model {n_trees:,}", path)
-    return tuple(RankerPart(**one) for one in listed)
+        for key, kind in kinds.items():
+            is_right = is_number(part[key]) if kind is float else type(part[key]) is kind
+            if not is_right or (key == "trees" and part[key] < 0):
+                raise ModelError(f"ranker {number}: '{key}' is {spelled(part[key])}", path)
+    total = sum(part["trees"] for part in listed)
+    if listed and total != n_trees:
+        raise ModelError(f"the rankers have {total:,} trees, the model {n_trees:,}", path)
+    return tuple(RankerPart(**part) for part in listed)
 
 
-Scalar = TypeVar("Scalar", bound=np.generic)
-JsonTree: TypeAlias = Mapping[str, list[float]]  # once `_shape_fault` finds nothing; the numbers may be of wrong types
-
-VERSION = 2  # written only where a key is used that version 1 does not know, so that older versions read the rest
-
-NODE_KEYS = ("split_features", "thresholds", "missing_left", "left", "right")
-LEAF_KEYS = ("leaf_values",)
-BOUND_KEYS = ("bound_offsets", "bounds")  # both or none, in trees with splits of several bounds
-OPTIONAL_KEYS = ("split_gains", "leaf_documents", "leaf_weights", *BOUND_KEYS)
-TREE_KEYS = (*NODE_KEYS, *LEAF_KEYS, *OPTIONAL_KEYS)
-
-NUMBERS = frozenset({int, float})
-INTEGERS = frozenset({int})
-BOOLEANS = frozenset({bool})
-MEANT = {NUMBERS: "a number", INTEGERS: "a whole number in range", BOOLEANS: "true or false"}
-INT32 = (-(2**31), 2**31 - 1)
+# ---- the trees ------------------------------------------------------------------------------------------------------
 
 
-def read_trees(listed: object, feature_ids: npt.NDArray[np.int64], path: str) -> tuple[Tree, ...]:
+def _read_trees(listed: object, feature_ids: Int64Array, path: str) -> tuple[Tree, ...]:
     """Check all trees at once, on arrays laid end to end, and return views of these; quick for 10,000 trees."""
     if not isinstance(listed, list):
         raise ModelError("'trees' is not a list", path)
@@ -242,13 +224,13 @@ def read_trees(listed: object, feature_ids: npt.NDArray[np.int64], path: str) ->
         fault = _shape_fault(tree)
         if fault:
             raise ModelError(f"tree {number}: {fault}", path)
-    ids = _joined(listed, "split_features", np.int64, INTEGERS, (0, 2**63 - 1), path)
+    ids = _joined(listed, "split_features", np.int64, INTEGERS, NOT_NEGATIVE, path)
     columns = np.searchsorted(feature_ids, ids)
-    known = columns < len(feature_ids)
-    known[known] = feature_ids[columns[known]] == ids[known]
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum([len(tree["left"]) for tree in listed], dtype=np.int64)])
-    if not known.all():
-        place = int(np.argmin(known))
+    is_listed = columns < len(feature_ids)
+    is_listed[is_listed] = feature_ids[columns[is_listed]] == ids[is_listed]
+    offsets = counts_to_offsets([len(tree["left"]) for tree in listed])
+    if not is_listed.all():
+        place = int(np.argmin(is_listed))
         number = int(np.searchsorted(offsets, place, side="right"))
         raise ModelError(f"tree {number}: a split is on feature {ids[place]}, which 'feature_ids' does not list", path)
     flat = FlatTrees(
@@ -264,26 +246,30 @@ def read_trees(listed: object, feature_ids: npt.NDArray[np.int64], path: str) ->
     unsound = structure_fault(flat, len(feature_ids))
     if unsound is not None:
         raise ModelError(f"tree {unsound[0] + 1}: {unsound[1]}", path)
-    return tuple(_views(listed, flat, path))
+    gains = list(_views(listed, "split_gains", _joined(listed, "split_gains", np.float64, NUMBERS, None, path)))
+    documents = _joined(listed, "leaf_documents", np.int64, INTEGERS, NOT_NEGATIVE, path)
+    weights = list(_views(listed, "leaf_weights", _joined(listed, "leaf_weights", np.float64, NUMBERS, None, path)))
+    for number, (of_splits, of_leaves) in enumerate(zip(gains, weights, strict=True), 1):
+        if of_splits is not None and not np.isfinite(of_splits).all():
+            raise ModelError(f"tree {number}: a split gain is not finite", path)
+        if of_leaves is not None and not (np.isfinite(of_leaves).all() and of_leaves.min() >= 0 and of_leaves.any()):
+            raise ModelError(f"tree {number}: 'leaf_weights' are not finite numbers from 0 up, some above", path)
+    return cut_trees(flat, gains, _views(listed, "leaf_documents", documents), weights)
 
 
 def _read_bounds(listed: Sequence[JsonTree], path: str) -> tuple[Int64Array, Float64Array]:
     """Return bound_offsets and bounds of FlatTrees."""
+    starts = _joined(listed, "bound_offsets", np.int64, INTEGERS, NOT_NEGATIVE, path)
     counts = [np.zeros(0, np.int64)]
-    starts = _joined(listed, "bound_offsets", np.int64, INTEGERS, (0, 2**63 - 1), path)
-    start = 0
-    for number, tree in enumerate(listed, 1):
-        n = len(tree["left"])
-        if "bounds" not in tree:
-            counts.append(np.zeros(n, np.int64))
+    for number, (tree, offsets) in enumerate(zip(listed, _views(listed, "bound_offsets", starts), strict=True), 1):
+        if offsets is None:
+            counts.append(np.zeros(len(tree["left"]), np.int64))
             continue
-        offsets = starts[start : (start := start + n + 1)]
         sizes = np.diff(offsets)
         if offsets[0] != 0 or offsets[-1] != len(tree["bounds"]) or (sizes < 0).any():
             raise ModelError(f"tree {number}: 'bound_offsets' do not ascend from 0 to the number of 'bounds'", path)
         counts.append(sizes)
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate(counts))])
-    return offsets, _joined(listed, "bounds", np.float64, NUMBERS, None, path)
+    return counts_to_offsets(np.concatenate(counts)), _joined(listed, "bounds", np.float64, NUMBERS, None, path)
 
 
 def _shape_fault(tree: object) -> str | None:
@@ -319,55 +305,22 @@ def _joined(
 ) -> npt.NDArray[Scalar]:
     """Return one key of all trees end to end; refuse entries of a wrong type or beyond the limits."""
     entries = list(itertools.chain.from_iterable(tree[key] for tree in trees if key in tree))
-    whole = set(map(type, entries)) <= allowed
+    are_allowed = set(map(type, entries)) <= allowed
     try:
-        if whole and (limits is None or not entries or (limits[0] <= min(entries) and max(entries) <= limits[1])):
+        if are_allowed and (limits is None or not entries or (limits[0] <= min(entries) and max(entries) <= limits[1])):
             return np.array(entries, dtype=dtype)
     except OverflowError:  # an integer beyond float64
         pass
     for number, tree in enumerate(trees, 1):
         for entry in tree.get(key, ()):
             wrong = type(entry) not in allowed or (limits is not None and not limits[0] <= entry <= limits[1])
-            if wrong or (limits is None and type(entry) is int and abs(entry) > 2**1023):
+            if wrong or (limits is None and type(entry) is int and not is_number(entry)):
                 raise ModelError(f"tree {number}: '{key}' holds {spelled(entry)}, which is not {MEANT[allowed]}", path)
     raise AssertionError("unreachable")
 
 
-def _views(listed: Sequence[JsonTree], flat: FlatTrees, path: str) -> Iterable[Tree]:
-    gains = _joined(listed, "split_gains", np.float64, NUMBERS, None, path)
-    documents = _joined(listed, "leaf_documents", np.int64, INTEGERS, (0, 2**63 - 1), path)
-    weights = _joined(listed, "leaf_weights", np.float64, NUMBERS, None, path)
-    gain_start = document_start = weight_start = 0
-    for number, (tree, start, stop) in enumerate(
-        zip(listed, flat.node_offsets.tolist(), flat.node_offsets[1:].tolist(), strict=False)
-    ):
-        split_gains = leaf_documents = leaf_weights = None
-        if "split_gains" in tree:
-            split_gains = gains[gain_start : (gain_start := gain_start + stop - start)]
-            if not np.isfinite(split_gains).all():
-                raise ModelError(f"tree {number + 1}: a split gain is not finite", path)
-        if "leaf_documents" in tree:
-            leaf_documents = documents[document_start : (document_start := document_start + stop - start + 1)]
-        if "leaf_weights" in tree:
-            leaf_weights = weights[weight_start : (weight_start := weight_start + stop - start + 1)]
-            if not (np.isfinite(leaf_weights).all() and (leaf_weights >= 0).all() and leaf_weights.any()):
-                raise ModelError(
-                    f"tree {number + 1}: 'leaf_weights' are not finite numbers from 0 up, some above", path
-                )
-        bound_offsets = bounds = None
-        if "bounds" in tree:
-            first, last = flat.bound_offsets[start], flat.bound_offsets[stop]
-            bound_offsets, bounds = flat.bound_offsets[start : stop + 1] - first, flat.bounds[first:last]
-        yield Tree(
-            flat.split_columns[start:stop],
-            flat.thresholds[start:stop],
-            flat.missing_left[start:stop],
-            flat.left[start:stop],
-            flat.right[start:stop],
-            flat.leaf_values[start + number : stop + number + 1],
-            split_gains,
-            leaf_documents,
-            bound_offsets,
-            bounds,
-            leaf_weights,
-        )
+def _views(trees: Sequence[JsonTree], key: str, joined: npt.NDArray[Scalar]) -> Iterator[npt.NDArray[Scalar] | None]:
+    """Yield the part of each tree in the array of a key, None for a tree without it."""
+    start = 0
+    for tree in trees:
+        yield joined[start : (start := start + len(tree[key]))] if key in tree else None

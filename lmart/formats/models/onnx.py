@@ -14,8 +14,9 @@ import numpy.typing as npt
 
 from lmart.array_types import Float32Array, Int32Array, Int64Array
 from lmart.errors import ModelError, load_package
+from lmart.formats.format_records import WrittenModel
+from lmart.formats.models.nodes import trees_of_leaves
 from lmart.formats.models.targets import (
-    WrittenModel,
     as_plain_sum,
     leaves_in_float32,
     one_leaf,
@@ -85,7 +86,7 @@ def _set_attributes(onnx: ModuleType, node: Any, attributes: dict[str, object]) 
 def _node_attributes(flat: FlatTrees, thresholds: Float32Array, leaves: Float32Array) -> dict[str, object]:
     """Return the attributes of the operator; a tree's nodes are its inner nodes, as numbered, and then its leaves."""
     sizes = np.diff(flat.node_offsets)
-    tree_of_node, tree_of_leaf = flat.tree_of_node, np.repeat(np.arange(flat.n_trees), sizes + 1)
+    tree_of_node, tree_of_leaf = flat.tree_of_node, trees_of_leaves(flat.node_offsets)
     node_numbers = np.arange(len(tree_of_node)) - flat.node_offsets[tree_of_node]
     leaf_numbers = np.arange(len(tree_of_leaf)) - flat.leaf_offsets[tree_of_leaf] + sizes[tree_of_leaf]
     starts = flat.node_offsets + flat.leaf_offsets  # of each tree among inner nodes and leaves together
@@ -117,7 +118,7 @@ def _node_attributes(flat: FlatTrees, thresholds: Float32Array, leaves: Float32A
         "nodes_truenodeids": laid(children(flat.left), 0, np.int64),
         "nodes_falsenodeids": laid(children(flat.right), 0, np.int64),
         "nodes_missing_value_tracks_true": laid(flat.missing_left, 0, np.int64),
-        "target_treeids": tree_of_leaf.astype(np.int64),
+        "target_treeids": tree_of_leaf,
         "target_nodeids": leaf_numbers.astype(np.int64),
         "target_ids": np.zeros(len(leaves), np.int64),
         "target_weights": leaves,

@@ -11,20 +11,21 @@ import re
 
 import numpy as np
 
-from lmart.errors import ModelError, counted, quote
+from lmart.errors import ModelError, quote
+from lmart.formats.format_records import WrittenModel
 from lmart.formats.models.nodes import build_trees
 from lmart.formats.models.targets import (
-    WrittenModel,
     as_plain_sum,
-    goes_left_as_zero,
     name_notes,
     refuse_feature_numbers,
     score_notes,
+    some,
     threshold_notes,
+    zero_side_notes,
 )
 from lmart.formats.models.thresholds import of_less_or_equal32, round_down32, shortest32
 from lmart.formats.models.tree_xml import MOST_FEATURE, WHOLE, most_trees, numbers_of, parse_trees, tree_elements
-from lmart.scoring.ensemble import Ensemble, FlatTrees, flatten
+from lmart.scoring.ensemble import Ensemble, flatten
 
 ADDED = re.compile(r"(OBV|OBLIVIOUS)?-?(LAMBDA)?MART([-_A-Z0-9]*)|DART|", re.IGNORECASE)  # sums of trees
 BEFORE_ROOT = re.compile(rb"(?:\s+|<\?.{0,500}?\?>|<!--.{0,5000}?-->)*", re.DOTALL)
@@ -61,12 +62,9 @@ def read(content: bytes, path: str) -> Ensemble:
         thresholds32 = numbers_of(found.texts.thresholds).astype(np.float32)  # QuickRank rounds to float64 first, too
     if not np.isfinite(leaves).all() or np.isposinf(thresholds32).any():
         raise ModelError("a number is too large; the model is damaged", path)
-    nodes = found.nodes(of_less_or_equal32(thresholds32), np.zeros(len(thresholds32), np.bool_), leaves)
-    feature_ids = np.unique(nodes.features)
-    source = f"QuickRank {kind}" if kind else "QuickRank"
-    return Ensemble(
-        build_trees(nodes.lay_out(feature_ids), len(feature_ids), path), feature_ids, settings={"source": source} | most
-    )
+    flat, feature_ids = found.lay_out(of_less_or_equal32(thresholds32), np.zeros(len(thresholds32), np.bool_), leaves)
+    settings = {"source": f"QuickRank {kind}" if kind else "QuickRank"} | most
+    return Ensemble(build_trees(flat, len(feature_ids), path), feature_ids, settings=settings)
 
 
 def write(ensemble: Ensemble) -> WrittenModel:
@@ -92,22 +90,11 @@ def write(ensemble: Ensemble) -> WrittenModel:
         parts.append(f'\t\t<tree id="{number}" weight="1">\n{element}\t\t</tree>\n')
     parts.append("\t</ensemble>\n</ranker>\n")
     notes = threshold_notes(flat.thresholds, thresholds, "QuickRank")
-    notes += _missing_notes(ensemble, flat)
+    if lefts := int(np.count_nonzero(flat.missing_left)):
+        sent = some(lefts, len(flat.thresholds), "split", "sends", "send")
+        notes.append(f"{sent} nan to the left, where QuickRank sends it to the right")
+    if ensemble.absent == "missing":
+        notes += zero_side_notes(flat, "features that a row does not name", "QuickRank")
     notes += score_notes(ensemble, flat, flat.leaf_values, "float64", "QuickRank")
     notes += name_notes(ensemble, "QuickRank")
     return WrittenModel("".join(parts).encode(), tuple(notes))
-
-
-def _missing_notes(ensemble: Ensemble, flat: FlatTrees) -> list[str]:
-    """Return notes on missing values, which go right in QuickRank, and on absent ones, which are 0 there."""
-    notes = []
-    splits = counted(len(flat.thresholds), "split")
-    if lefts := int(np.count_nonzero(flat.missing_left)):
-        notes.append(f"{lefts:,} of {splits} send nan to the left, where QuickRank sends it to the right")
-    wrong = int(np.count_nonzero(flat.missing_left != goes_left_as_zero(flat)))
-    if ensemble.absent == "missing" and wrong:
-        notes.append(
-            f"{wrong:,} of {splits} send features that a row does not name to the other side than QuickRank, which"
-            " takes them as 0"
-        )
-    return notes

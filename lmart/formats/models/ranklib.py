@@ -15,17 +15,18 @@ import numpy as np
 
 from lmart.array_types import Float32Array, Float64Array
 from lmart.errors import ModelError, counted, quote
+from lmart.formats.format_records import WrittenModel
 from lmart.formats.models.nodes import build_trees
 from lmart.formats.models.targets import (
-    WrittenModel,
     as_plain_sum,
     expand_bounds,
     leaves_in_float32,
-    missing_as_zero_notes,
     name_notes,
     refuse_feature_numbers,
     score_notes,
+    some,
     threshold_notes,
+    zero_side_notes,
 )
 from lmart.formats.models.thresholds import nearest32, of_less_or_equal32, round_down32, shortest32
 from lmart.formats.models.tree_xml import MOST_FEATURE, most_trees, numbers_of, parse_trees, tree_elements
@@ -97,10 +98,9 @@ def read(content: bytes, path: str) -> Ensemble:
     if not np.isfinite(leaves).all() or np.isposinf(thresholds32).any():
         raise ModelError("a number is too large for float32, which RankLib holds; the model is damaged", path)
     thresholds = of_less_or_equal32(thresholds32)
-    nodes = found.nodes(thresholds, thresholds >= 0.0, leaves)
-    feature_ids = np.unique(nodes.features)
+    flat, feature_ids = found.lay_out(thresholds, thresholds >= 0.0, leaves)
     return Ensemble(
-        build_trees(nodes.lay_out(feature_ids), len(feature_ids), path),
+        build_trees(flat, len(feature_ids), path),
         feature_ids,
         settings={"source": f"RankLib {kind}"} | ({} if is_forest else _common_weight(weights)) | most,
         sums="float64" if is_forest else "float32",
@@ -135,12 +135,13 @@ def write(ensemble: Ensemble) -> WrittenModel:
     elements = tree_elements(flat, features, shortest32(thresholds), shortest32(leaves.outputs), 2)
     most_leaves = max((tree.n_leaves for tree in plain.trees), default=1)
     notes = threshold_notes(flat.thresholds, thresholds, "RankLib")
-    notes += missing_as_zero_notes(ensemble, flat, "RankLib")
+    absent = " (also features that a row does not name)" if ensemble.absent == "missing" else ""
+    notes += zero_side_notes(flat, f"missing values{absent}", "RankLib")
     if is_forest:
         changed = np.abs(flat.leaf_values - leaves.values)
         if changed.any():
-            rounded = f"{np.count_nonzero(changed):,} of {counted(len(changed), 'leaf value')}"
-            notes.append(f"{rounded} are rounded to float32, and so a score can differ by at most {changed.max():.1e}")
+            rounded = some(int(np.count_nonzero(changed)), len(changed), "leaf value")
+            notes.append(f"{rounded} rounded to float32, and so a score can differ by at most {changed.max():.1e}")
     else:
         notes += score_notes(ensemble, flat, leaves.values, "float32", "RankLib")
     notes += name_notes(ensemble, "RankLib")
@@ -181,15 +182,12 @@ def _weigh(flat: FlatTrees, weight: object) -> _Leaves:
 
 def _text(elements: list[str], weights: list[str], is_forest: bool, most_leaves: int) -> str:
     """Return the file: a head that names the kind of ranker in its first line, and the trees, one tag a line."""
-    trees_each = 1 if is_forest else len(elements)
-    parts = [f"## Random Forests\n## No. of bags = {len(elements)}\n" if is_forest else "## LambdaMART\n"]
-    parts += [f"## No. of trees = {trees_each}\n", f"## No. of leaves = {most_leaves}\n"]
-    parts += [f"## Learning rate = {weights[0] if weights else '1.0'}\n\n"]
-    if not is_forest:
-        parts.append("<ensemble>\n")
-    for number, (element, weight) in enumerate(zip(elements, weights, strict=True), 1):
-        tree = f'\t<tree id="{1 if is_forest else number}" weight="{weight}">\n{element}\t</tree>\n'
-        parts.append(f"<ensemble>\n{tree}</ensemble>\n" if is_forest else tree)
-    if not is_forest:
-        parts.append("</ensemble>\n")
-    return "".join(parts)
+    head = f"## Random Forests\n## No. of bags = {len(elements)}\n" if is_forest else "## LambdaMART\n"
+    head += f"## No. of trees = {1 if is_forest else len(elements)}\n## No. of leaves = {most_leaves}\n"
+    head += f"## Learning rate = {weights[0] if weights else '1.0'}\n\n"
+    trees = [
+        f'\t<tree id="{1 if is_forest else number}" weight="{weight}">\n{element}\t</tree>\n'
+        for number, (element, weight) in enumerate(zip(elements, weights, strict=True), 1)
+    ]
+    ensembles = trees if is_forest else ["".join(trees)]
+    return head + "".join(f"<ensemble>\n{inside}</ensemble>\n" for inside in ensembles)

@@ -8,7 +8,7 @@ side that 'missing' of the node names.
 
 from __future__ import annotations
 
-import codecs
+import itertools
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -16,20 +16,30 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from lmart.array_types import Float32Array, Int64Array
-from lmart.errors import ModelError, counted, first_repeated, quote
-from lmart.formats.models.json_text import parse_json, spelled
-from lmart.formats.models.nodes import JsonObject, NodeLists, PlainNodes, build_trees, counts_to_offsets, is_number
+from lmart.errors import ModelError, first_repeated, quote
+from lmart.formats.format_records import WrittenModel, beginning
+from lmart.formats.models.json_text import parse_json, refuse_unknown_keys, spelled
+from lmart.formats.models.nodes import (
+    JsonObject,
+    NodeLists,
+    build_trees,
+    counts_to_offsets,
+    is_number,
+    plain_trees,
+    trees_of_leaves,
+)
 from lmart.formats.models.targets import (
-    WrittenModel,
     as_plain_sum,
     goes_left_as_zero,
     leaves_in_float32,
+    nested_text,
     renumbering_notes,
     score_notes,
+    some,
     threshold_notes,
 )
 from lmart.formats.models.thresholds import (
-    java_decimal,
+    decimal_in,
     nearest32,
     next32,
     of_less_or_equal32,
@@ -56,40 +66,34 @@ NUMBERED = re.compile(r"f(0|[1-9][0-9]{0,17})")  # names that only say a feature
 class _Nodes(NodeLists):
     """The nodes of all trees in the order in which they are met; numbers as they are written.
 
-    path     : what to call the file in messages
-    features : the ids of the features by name
-    missing  : the side of missing values at each node, None where there is none or nulls are zeros
+    columns : of the features at the nodes, by name in `column_of`
+    missing : the side of missing values at each node, None where there is none or nulls are zeros
     """
 
-    def __init__(self, path: str, features: dict[str, int], has_nulls: bool) -> None:
+    def __init__(self, path: str, column_of: dict[str, int], has_nulls: bool) -> None:
         super().__init__(path)
-        self._features = features
+        self._column_of = column_of
         self._has_nulls = has_nulls
-        self.features: list[int] = []
+        self.columns: list[int] = []
         self.thresholds: list[object] = []
         self.missing: list[object] = []
         self.values: list[object] = []
 
     def add_node(self, number: int, node: JsonObject) -> tuple[object, object] | None:
-        """Keep what a node says; return its left and right child, None when it is a leaf.
-
-        number : of the tree, from 1
-        node   : of any keys and values
-        """
         if not node.keys() <= NODE_KEYS:
-            self.refuse_unknown(number, node, "node", NODE_KEYS)
+            refuse_unknown_keys(node, NODE_KEYS, f"tree {number}: a node", self.path, "Solr")
         name = node.get("feature")
         if name is None:
             if node.get("left") is not None or node.get("right") is not None:
                 self.refuse(number, "a node has 'left' or 'right' and no 'feature'")
             self.values.append(node.get("value", 0))
             return None
-        if not isinstance(name, str) or name not in self._features:
+        if not isinstance(name, str) or name not in self._column_of:
             self.refuse(number, f"a node is on feature {quote(str(name))}, which 'features' does not list")
         for key in ("threshold", "left", "right"):
             if node.get(key) is None:
                 self.refuse(number, f"a node has no '{key}'")
-        self.features.append(self._features[name])
+        self.columns.append(self._column_of[name])
         self.thresholds.append(node["threshold"])
         missing = node.get("missing")
         if missing not in ("left", "right", None):
@@ -97,22 +101,10 @@ class _Nodes(NodeLists):
         self.missing.append(missing if self._has_nulls else None)
         return node["left"], node["right"]
 
-    def refuse_unknown(self, number: int, found: JsonObject, kind: str, known: set[str]) -> None:
-        """Refuse a tree or node with a key that Solr does not know.
-
-        number : of the tree, from 1
-        found  : the tree or node
-        kind   : which of the two
-        known  : the keys that Solr knows
-        """
-        for key in found:
-            if key not in known:
-                self.refuse(number, f"a {kind} has the key {quote(key)}, which Solr does not know")
-
 
 def looks_like(start: bytes) -> bool:
     """Return whether the first bytes of a file are those of a model of Solr, of any class."""
-    text = start.removeprefix(codecs.BOM_UTF8).lstrip(b" \t\r\n")
+    text = beginning(start)
     return text.startswith((b"{", b"[")) and b"org.apache.solr.ltr.model." in text
 
 
@@ -137,25 +129,22 @@ def read(content: bytes, path: str) -> Ensemble:
     trees = params.get("trees") if isinstance(params, dict) else None
     if not isinstance(params, dict) or not isinstance(trees, list):
         raise ModelError("'params' has no list of 'trees'; the model is damaged", path)
-    for key in params:
-        if key not in PARAMS_KEYS:
-            raise ModelError(f"'params' has the key {quote(key)}, which Solr does not know; remove it", path)
+    refuse_unknown_keys(params, PARAMS_KEYS, "'params'", path, "Solr")
     nulls_are_zeros = params.get(NULLS, True)
     if type(nulls_are_zeros) is not bool:
         raise ModelError(f"'{NULLS}' is {spelled(nulls_are_zeros)}, not true or false", path)
     feature_ids, ordered = _number_features(names)
-    places = {name: feature for feature, name in zip(feature_ids.tolist(), ordered, strict=True)}
-    nodes = _Nodes(path, places, has_nulls=not nulls_are_zeros)
+    nodes = _Nodes(path, {name: column for column, name in enumerate(ordered)}, has_nulls=not nulls_are_zeros)
     weights: list[object] = []
     for number, tree in enumerate(trees, 1):
         if not isinstance(tree, dict) or "weight" not in tree or "root" not in tree:
             nodes.refuse(number, "there is no 'weight' or no 'root'")
-        nodes.refuse_unknown(number, tree, "tree", TREE_KEYS)
+        refuse_unknown_keys(tree, TREE_KEYS, f"tree {number}", path, "Solr")
         weights.append(tree["weight"])
         nodes.walk(number, tree["root"])
     is_plain = names == ordered and all(map(NUMBERED.fullmatch, names))
     return Ensemble(
-        build_trees(_lay_out(nodes, weights).lay_out(feature_ids), len(feature_ids), path),
+        build_trees(_lay_out(nodes, weights), len(feature_ids), path),
         feature_ids,
         None if is_plain else tuple(ordered),
         absent="zero" if nulls_are_zeros else "missing",
@@ -191,23 +180,21 @@ def _number_features(names: list[str]) -> tuple[Int64Array, list[str]]:
     return np.arange(1, len(names) + 1, dtype=np.int64), names
 
 
-def _lay_out(nodes: _Nodes, weights: list[object]) -> PlainNodes:
-    """Return the nodes with thresholds and leaf values as Solr makes them."""
+def _lay_out(nodes: _Nodes, weights: list[object]) -> FlatTrees:
+    """Return the trees with thresholds and leaf values as Solr makes them."""
     path, offsets = nodes.path, counts_to_offsets(nodes.sizes)
-    tree_of_leaf = np.repeat(np.arange(len(weights), dtype=np.int64), np.array(nodes.sizes, np.int64) + 1)
     with np.errstate(over="ignore", invalid="ignore"):
         weights32 = _float32(weights, "weight", path)
-        leaves = weights32[tree_of_leaf] * _float32(nodes.values, "value", path)
+        leaves = weights32[trees_of_leaves(offsets)] * _float32(nodes.values, "value", path)
         thresholds32 = _float32(nodes.thresholds, "threshold", path) + SLACK
     if not np.isfinite(leaves).all() or np.isposinf(thresholds32).any():
         raise ModelError("a number is too large for float32, which Solr holds; the model is damaged", path)
     thresholds = of_less_or_equal32(thresholds32)
-    left, right = np.array(nodes.left, np.int64), np.array(nodes.right, np.int64)
-    features = np.array(nodes.features, np.int64)
     # Where no side is named, the feature store gives the feature a value.
     is_named = np.array([side is not None for side in nodes.missing], np.bool_)
     missing_left = np.where(is_named, [side == "left" for side in nodes.missing], thresholds >= 0.0)
-    return PlainNodes(offsets, features, thresholds, missing_left, left, right, leaves.astype(np.float64))
+    leaves64 = leaves.astype(np.float64)
+    return plain_trees(offsets, nodes.columns, thresholds, missing_left, nodes.left, nodes.right, leaves64)
 
 
 def _float32(entries: Sequence[object], key: str, path: str) -> Float32Array:
@@ -216,10 +203,10 @@ def _float32(entries: Sequence[object], key: str, path: str) -> Float32Array:
     texts: list[str] = []
     numbers: list[float] = []
     for entry in entries:
-        if type(entry) is str and (text := entry if entry in lowest else java_decimal(entry)) is not None:
+        if type(entry) is str and (text := entry if entry in lowest else decimal_in(entry, is_java=True)) is not None:
             texts.append(text)
             numbers.append(float(text))
-        elif is_number(entry) and abs(entry) <= 2**1000:
+        elif is_number(entry):
             texts.append("")
             numbers.append(float(entry))
         else:
@@ -258,9 +245,9 @@ def write(ensemble: Ensemble) -> WrittenModel:
     missed = reached != thresholds
     if missed.any():
         gap = float((thresholds[missed].astype(np.float64) - reached[missed]).max())
+        cannot = some(int(missed.sum()), len(missed), "threshold", "cannot", "cannot")
         notes.append(
-            f"{np.count_nonzero(missed):,} of {counted(len(missed), 'threshold')} cannot be stored exactly, as Solr"
-            f" adds 1e-6: values up to {gap:.1e} below one go right instead of left"
+            f"{cannot} be stored exactly, as Solr adds 1e-6: values up to {gap:.1e} below one go right instead of left"
         )
     notes += score_notes(ensemble, flat, leaves.astype(np.float64), "float32", "Solr")
     notes += renumbering_notes(ensemble, NUMBERED)
@@ -299,21 +286,12 @@ def _roots(flat: FlatTrees, names: Sequence[str], thresholds: list[str], values:
     """Return the root node of each tree as JSON."""
     heads = [f'{{"feature": {json.dumps(name)}, "threshold": "' for name in names]
     columns, left, right = flat.split_columns.tolist(), flat.left.tolist(), flat.right.tolist()
-    node_offsets, leaf_offsets = flat.node_offsets.tolist(), flat.leaf_offsets.tolist()
-    roots: list[str] = []
-    for t in range(flat.n_trees):
-        first_node, first_leaf = node_offsets[t], leaf_offsets[t]
-        parts: list[str] = []
-        waiting: list[int | str] = [-1 if node_offsets[t + 1] == first_node else 0]
-        while waiting:
-            child = waiting.pop()
-            if isinstance(child, str):
-                parts.append(child)
-            elif child < 0:
-                parts.append(f'{{"value": "{values[first_leaf + ~child]}"}}')
-            else:
-                node = first_node + child
-                parts.append(f'{heads[columns[node]]}{thresholds[node]}", "left": ')
-                waiting += ("}", right[node], ', "right": ', left[node])
-        roots.append("".join(parts))
+    nodes = [f'{heads[column]}{text}", "left": ' for column, text in zip(columns, thresholds, strict=True)]
+    leaves = [f'{{"value": "{value}"}}' for value in values]
+    roots = []
+    for number, (start, stop) in enumerate(itertools.pairwise(flat.node_offsets.tolist())):
+        of_nodes, of_leaves = slice(start, stop), slice(start + number, stop + number + 1)
+        roots.append(
+            nested_text(left[of_nodes], right[of_nodes], nodes[of_nodes], leaves[of_leaves], ', "right": ', "}")
+        )
     return roots

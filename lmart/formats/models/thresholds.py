@@ -7,13 +7,13 @@ when t is the even one of the two. So a threshold becomes one on float64, and ba
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from lmart.array_types import Float32Array, Float64Array
+from lmart.decimals import is_decimal
 
 LARGEST32 = np.float32(np.finfo(np.float32).max)
 
@@ -82,27 +82,25 @@ def of_less32(thresholds: Float32Array) -> Float64Array:
     return np.where(np.isneginf(thresholds), -np.finfo(np.float64).max, below)
 
 
-_NUMBER = r"[ \t\r\n]*[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,9})?"
-_DECIMAL = re.compile(_NUMBER + r"[ \t\r\n]*")
-_JAVA = re.compile(rf"({_NUMBER})[fFdD]?[ \t\r\n]*")
 LONGEST = 1000  # characters of a number
 
 
-def is_decimal(text: str) -> bool:
-    """Return whether a text is a plain decimal number: no infinity, no nan, no type letters."""
-    return len(text) <= LONGEST and _DECIMAL.fullmatch(text) is not None
+def decimal_in(text: str, is_java: bool = False) -> str | None:
+    """Return the plain decimal number in a text, None when it is none.
 
-
-def java_decimal(text: str) -> str | None:
-    """Return the plain decimal number in a text for Java's Float.parseFloat, which takes a type letter as in 1.5f."""
-    found = _JAVA.fullmatch(text) if len(text) <= LONGEST else None
-    return None if found is None else found[1]
+    text    : may have blanks around the number
+    is_java : a type letter may follow the number, as in 1.5f for Java's Float.parseFloat
+    """
+    number = text.strip(" \t\r\n")
+    if is_java and number[-1:] in ("f", "F", "d", "D"):
+        number = number[:-1]
+    return number if len(text) <= LONGEST and is_decimal(number) else None
 
 
 def nearest32(texts: Sequence[str], numbers: Float64Array) -> Float32Array:
     """Return the float32 nearest to each decimal text, ties to even, as Java's Float.parseFloat; float32[n].
 
-    texts   : n decimal numbers as `is_decimal` takes them; "" for a number that is exactly the float64
+    texts   : n decimal numbers as `decimal_in` gives them; "" for a number that is exactly the float64
     numbers : float64[n], the float64 nearest to each; rounding these again errs only where one lies exactly between two
               float32 and the text does not, and there the text decides
     """
@@ -113,7 +111,7 @@ def nearest32(texts: Sequence[str], numbers: Float64Array) -> Float32Array:
         between = np.isfinite(other) & np.isfinite(back) & (numbers - back == other.astype(np.float64) - numbers)
     for i in np.flatnonzero(between & (back != numbers)).tolist():
         middle = Fraction(float(numbers[i]))
-        exact = Fraction(texts[i].strip()) if texts[i] else middle
+        exact = Fraction(texts[i]) if texts[i] else middle
         if exact != middle:
             low, high = sorted((rounded[i], other[i]))
             rounded[i] = high if exact > middle else low

@@ -17,8 +17,8 @@ import numpy as np
 
 from lmart.array_types import BoolArray, Float64Array, Int64Array
 from lmart.errors import ModelError, counted, quote, visible
-from lmart.formats.models.nodes import PlainNodes
-from lmart.formats.models.thresholds import LONGEST, is_decimal, java_decimal
+from lmart.formats.models.nodes import plain_trees, trees_of_leaves
+from lmart.formats.models.thresholds import LONGEST, decimal_in
 from lmart.scoring.ensemble import FlatTrees
 
 NUMBER = rb"\s*([-+0-9.eE]{1,40})\s*"
@@ -142,18 +142,20 @@ class XmlTrees(NamedTuple):
     ensemble_sizes: list[int]
     info: dict[str, str]
 
-    def nodes(self, thresholds: Float64Array, missing_left: BoolArray, leaf_values: Float64Array) -> PlainNodes:
-        """Return the trees as arrays, with numbers as the format means them."""
+    def lay_out(
+        self, thresholds: Float64Array, missing_left: BoolArray, leaf_values: Float64Array
+    ) -> tuple[FlatTrees, Int64Array]:
+        """Return the trees, with numbers as the format means them, and their feature ids."""
         texts = self.texts
-        offsets, features = np.array(texts.node_offsets, np.int64), np.array(texts.features, np.int64)
-        left, right = np.array(texts.left, np.int64), np.array(texts.right, np.int64)
-        return PlainNodes(offsets, features, thresholds, missing_left, left, right, leaf_values)
+        feature_ids, columns = np.unique(np.array(texts.features, np.int64), return_inverse=True)
+        offsets = np.array(texts.node_offsets, np.int64)
+        flat = plain_trees(offsets, columns, thresholds, missing_left, texts.left, texts.right, leaf_values)
+        return flat, feature_ids
 
     @property
     def tree_of_leaf(self) -> Int64Array:
         """The tree of each leaf, int64[n_leaves]."""
-        offsets = np.array(self.texts.node_offsets, np.int64)
-        return np.repeat(np.arange(len(offsets) - 1, dtype=np.int64), offsets[1:] - offsets[:-1] + 1)
+        return trees_of_leaves(np.array(self.texts.node_offsets, np.int64))
 
 
 class _Handlers:
@@ -345,7 +347,7 @@ class _Handlers:
 
     def number(self, text: str, what: str) -> str:
         """Return the text of a decimal number, for RankLib without the letter of a Java type; refuse all else."""
-        number = java_decimal(text) if self.by_position else text if is_decimal(text) else None
+        number = decimal_in(text, is_java=self.by_position)
         if number is None:
             raise self.refuse(f"{what} is {quote(text)}, not a finite number")
         return number

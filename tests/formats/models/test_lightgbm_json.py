@@ -11,8 +11,9 @@ import pytest
 from helpers.foreign_models import column_scores, planted_rows, random_tree, refusal, scores_of, with_bounds
 
 from lmart.formats.models.lightgbm import text as lightgbm_text
-from lmart.formats.models.lightgbm.conditions import BELOW_ZERO, ZERO, category_edges
+from lmart.formats.models.lightgbm.conditions import BELOW_ZERO, ZERO, range_edges
 from lmart.formats.models.lightgbm.json import looks_like, read, write
+from lmart.formats.models.nodes import category_ranges
 from lmart.scoring.ensemble import Ensemble
 
 NAN = math.nan
@@ -228,7 +229,10 @@ def test_lightgbm_dumps_no_other_keys(linear_tree: bool) -> None:
 def some_model(seed: int) -> Ensemble:
     rng = np.random.default_rng(seed)
     trees = [random_tree(rng, n_leaves, 3) for n_leaves in (8, 1, 12)]
-    edges = {1: (category_edges(np.array([0, 3, 4, 40])), True), 3: (np.array([-0.5, BELOW_ZERO, ZERO]), True)}
+    edges = {
+        1: (range_edges(category_ranges(np.array([0, 3, 4, 40]))), True),
+        3: (np.array([-0.5, BELOW_ZERO, ZERO]), True),
+    }
     return Ensemble((with_bounds(trees[0], edges), *trees[1:]), np.array([0, 1, 2]), ("a", "b", "c"), 0.3)
 
 

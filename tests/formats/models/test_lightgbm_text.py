@@ -18,8 +18,9 @@ from helpers.foreign_models import (
 )
 
 from lmart.errors import ModelError
-from lmart.formats.models.lightgbm.conditions import BELOW_ZERO, ZERO, category_edges
+from lmart.formats.models.lightgbm.conditions import BELOW_ZERO, ZERO, range_edges
 from lmart.formats.models.lightgbm.text import looks_like, read, write
+from lmart.formats.models.nodes import category_ranges
 from lmart.scoring.ensemble import Ensemble
 
 NAN = math.nan
@@ -299,10 +300,10 @@ def some_model(seed: int, **fields: object) -> Ensemble:
     trees[0] = with_bounds(
         trees[0],
         {
-            1: (category_edges(np.array([0, 3, 4, 40])), True),
+            1: (range_edges(category_ranges(np.array([0, 3, 4, 40]))), True),
             3: (np.array([-0.5, BELOW_ZERO, ZERO]), True),
             4: (np.array([BELOW_ZERO, ZERO, 0.75]), False),
-            6: (category_edges(np.array([2])), True),
+            6: (range_edges(category_ranges(np.array([2]))), True),
         },
     )
     return replace(Ensemble(tuple(trees), np.array([1, 2, 4])), **fields)  # type: ignore[arg-type]

@@ -10,8 +10,8 @@ from helpers.float32_rows import models, planted, scores
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmart.formats.models.model_files import content_of, parse_model, raise_scores
-from lmart.formats.models.targets import least_score, one_leaf
+from lmart.formats.models.model_files import content_of, parse_model
+from lmart.formats.models.targets import least_score, one_leaf, raise_scores
 from lmart.formats.registry import MODEL_FORMATS
 from lmart.scoring.ensemble import Ensemble
 

@@ -267,7 +267,7 @@ def test_what_gets_lost_is_said_with_counts() -> None:
     assert [note.split(":")[0] for note in written.notes] == [
         "3 of 3 thresholds are finer than float32, in which RankLib compares",
         "3 of 3 splits send missing values to the other side than RankLib, which takes them as 0",
-        "1 of 5 leaf values are rounded to float32, by at most 1.5e-09, and scores are float32 sums in RankLib",
+        "1 of 5 leaf values is rounded to float32, by at most 1.5e-09, and scores are float32 sums in RankLib",
         "1 feature name not written",
     ]
     assert ranklib.read(written.content, "m").trees[0].leaf_values.tolist() == [0.5]
@@ -286,7 +286,7 @@ def test_a_model_of_ranklib_comes_back_exactly() -> None:
     assert scores(ranklib.read(written.content, "m"), ROWS) == scores(model, ROWS)
     trees = (model.trees[0], replace(model.trees[1], leaf_values=np.array([1 / 3])))
     other = ranklib.write(replace(model, trees=trees))
-    assert [note.split(",")[0] for note in other.notes] == ["1 of 4 leaf values are rounded to float32"]
+    assert [note.split(",")[0] for note in other.notes] == ["1 of 4 leaf values is rounded to float32"]
     assert other.content.count(b'weight="1.0"') == 1
     assert b"weight" not in str(read(TEXT).settings).encode()
 

@@ -151,7 +151,7 @@ REFUSED = {
     "unknown feature": (changed('"feature": "price"', '"feature": "prize"'), "tree 1: a node is on feature 'prize'"),
     "no left": (changed('"left": {"value": "-1.5"}', '"left": null'), "tree 1: a node has no 'left'"),
     "key of a node": (changed('"left"', '"lift"'), "tree 1: a node has the key 'lift', which Solr does not know"),
-    "key of a tree": (changed('"root"', '"bias": 1, "root"'), "tree 1: a tree has the key 'bias', which Solr"),
+    "key of a tree": (changed('"root"', '"bias": 1, "root"'), "tree 1 has the key 'bias', which Solr"),
     "key of params": (changed('"trees"', '"bias": 1, "trees"'), "'params' has the key 'bias', which Solr"),
     "side": (changed('"feature": "price"', '"feature": "price", "missing": "up"'), "tree 1: 'missing' is '\"up\"'"),
     "letter": (changed('"0.1"', '"0.1g"'), "a 'weight' is '\"0.1g\"'"),

@@ -7,21 +7,15 @@ Source: LightGBM, Tree::NumericalDecision and Tree::CategoricalDecision.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from lmart.array_types import BoolArray, Float64Array, Int64Array, UInt32Array
+from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array, UInt32Array
 from lmart.errors import ModelError
-from lmart.formats.models.nodes import (
-    LARGEST_NUMBER,
-    Conditions,
-    check_bounds,
-    join_bounds,
-)
-from lmart.formats.models.targets import expand_except, most_members
-from lmart.scoring.ensemble import Ensemble
+from lmart.formats.models.nodes import LARGEST_NUMBER, set_edges
+from lmart.formats.models.targets import expand_except, most_members, nodes_of_bounds
+from lmart.scoring.ensemble import Ensemble, FlatTrees
 
 ZERO = float(np.float32(1e-35))  # values up to it are 0 to LightGBM
 BELOW_ZERO = float(np.nextafter(-ZERO, -np.inf))  # the largest value that is below 0 to it
@@ -31,6 +25,11 @@ MOST_BITS = 1 << 26  # of all sets that are written as bits: a set takes one for
 
 CATEGORICAL, DEFAULT_LEFT = 1, 2  # bits of decision_type
 NONE, ZERO_MISSING, NAN_MISSING = 0, 1, 2  # its missing types, in the next two bits
+
+
+Split: TypeAlias = tuple[float, int] | Int64Array
+"""The threshold and decision_type of a node that takes zeros to its default side; or the categories that go to the
+right child of an ensemble, int64[n, 2]: ranges of numbers, each from its first to before its end."""
 
 
 def visible_thresholds(thresholds: Float64Array) -> Float64Array:
@@ -44,6 +43,39 @@ def visible_thresholds(thresholds: Float64Array) -> Float64Array:
     return result
 
 
+class Conditions(NamedTuple):
+    """The tests of n nodes, as those of `Tree`.
+
+    thresholds    : float64[n], finite
+    missing_left  : bool[n]
+    swapped       : bool[n], whether what LightGBM calls the left child is the right one of `Tree`
+    bound_offsets : int64[n + 1]
+    bounds        : float64[bound_offsets[n]]
+    """
+
+    thresholds: Float64Array
+    missing_left: BoolArray
+    swapped: BoolArray
+    bound_offsets: Int64Array
+    bounds: Float64Array
+
+    def lay_out(
+        self, node_offsets: Int64Array, columns: Int32Array, left: Int64Array, right: Int64Array, leaves: Float64Array
+    ) -> FlatTrees:
+        """Return the trees that have these tests; children are those of LightGBM."""
+        return FlatTrees(
+            node_offsets,
+            columns,
+            self.thresholds,
+            self.missing_left,
+            np.where(self.swapped, right, left).astype(np.int32),
+            np.where(self.swapped, left, right).astype(np.int32),
+            leaves,
+            self.bound_offsets,
+            self.bounds,
+        )
+
+
 def read_conditions(
     thresholds: Float64Array, decision_types: Int64Array, categorical: dict[int, Float64Array], path: str
 ) -> Conditions:
@@ -51,7 +83,7 @@ def read_conditions(
 
     thresholds     : float64[n], may be infinite; anything for categorical nodes
     decision_types : int64[n], the bits of LightGBM's text format
-    categorical    : of each categorical node, what `category_edges` gives for the categories that go left
+    categorical    : of each categorical node, what `range_edges` gives for the categories that go left
     path           : what to call the file in messages
     """
     is_categorical = (decision_types & CATEGORICAL) != 0
@@ -64,38 +96,17 @@ def read_conditions(
     zero_right = ~is_categorical & (missing == ZERO_MISSING) & ~default_left & (plain > 0)
     result = np.where(zero_left & (plain == BELOW_ZERO), ZERO, plain)
     result = np.where(zero_right, BELOW_ZERO, result)
-    further: dict[int, Float64Array] = {}
+    edges = dict(categorical)
     for node in np.flatnonzero(zero_left & (plain != BELOW_ZERO)).tolist():
-        further[node] = np.array([BELOW_ZERO, ZERO])
+        edges[node] = np.array([plain[node], BELOW_ZERO, ZERO])
     for node in np.flatnonzero(zero_right & (plain != ZERO)).tolist():
-        further[node] = np.array([ZERO, plain[node]])
-    total = 2 * len(further)
-    for node, edges in categorical.items():
-        result[node] = edges[0] if len(edges) else LARGEST_NUMBER
-        if len(edges):
-            further[node] = edges[1:]
-            total += len(edges)
-            check_bounds(total, path)
-    nodes = sorted(further)
-    return Conditions(
-        result, missing_left, is_categorical, *join_bounds(nodes, [further[node] for node in nodes], len(thresholds))
-    )
-
-
-def category_edges(numbers: Int64Array) -> Float64Array:
-    """Return where the test of a set of categories changes sides: it holds above an odd number of edges, float64.
-
-    numbers : int64, ascending, not negative; from 2^31 on there are no categories
-    """
-    numbers = numbers[numbers <= LARGEST_CATEGORY]
-    starts = np.ones(len(numbers), np.bool_)
-    starts[1:] = np.diff(numbers) > 1
-    ends = np.append(starts[1:], True)[: len(numbers)]
-    return range_edges(np.column_stack([numbers[starts], numbers[ends] + 1]))
+        edges[node] = np.array([BELOW_ZERO, ZERO, plain[node]])
+    offsets, bounds = set_edges(result, edges, path)
+    return Conditions(result, missing_left, is_categorical, offsets, bounds)
 
 
 def range_edges(ranges: Int64Array) -> Float64Array:
-    """Return the edges of `category_edges` for ranges of numbers.
+    """Return where the test of a set of categories changes sides: it holds above an odd number of edges, float64.
 
     ranges : int64[n, 2], ascending and apart, each from its first to before its end; category c > 0 is every value from
              c to below c + 1, category 0 every value between -1 and 1
@@ -128,23 +139,8 @@ def set_members(ranges: Int64Array) -> Int64Array:
     return np.concatenate([np.zeros(0, np.int64), *(np.arange(first, end) for first, end in ranges.tolist())])
 
 
-class LightGBMNodes(NamedTuple):
-    """An ensemble whose nodes LightGBM can hold.
-
-    ensemble   : with plain nodes; those in `special` have a threshold without meaning
-    special    : by (tree, node), what stands there: a place in `splits`
-    splits     : what the places mean: the threshold and the decision_type of a node that takes zeros to its default
-                 side; or the categories that go to the right child of `ensemble`, int64[n, 2]: ranges of numbers, each
-                 from its first to before its end
-    """
-
-    ensemble: Ensemble
-    special: dict[tuple[int, int], int]
-    splits: list[tuple[float, int] | Int64Array]
-
-
-def write_conditions(ensemble: Ensemble, is_text: bool = True) -> LightGBMNodes:
-    """Return the nodes as LightGBM's: those of several bounds as its own kinds of split where they are exactly that.
+def write_conditions(ensemble: Ensemble, is_text: bool = True) -> tuple[Ensemble, dict[tuple[int, int], Split]]:
+    """Return the ensemble with plain nodes, and by (tree, node) which of them are splits of LightGBM's own kinds.
 
     ensemble : the model
     is_text  : the target has sets as bits, and splits that send zeros to their default side; else it lists the members
@@ -152,28 +148,21 @@ def write_conditions(ensemble: Ensemble, is_text: bool = True) -> LightGBMNodes:
 
     ModelError when the rest would take too many plain nodes.
     """
-    splits: list[tuple[float, int] | Int64Array] = []
-    kept = {}
+    kept: dict[tuple[int, int], Split] = {}
     room = MOST_BITS if is_text else most_members(ensemble)
-    for number, tree in enumerate(ensemble.trees):
-        if tree.bound_offsets is None or tree.bounds is None:
-            continue
-        for node in np.flatnonzero(np.diff(tree.bound_offsets)).tolist():
-            bounds = tree.bounds[tree.bound_offsets[node] : tree.bound_offsets[node + 1]]
-            edges = np.append(tree.thresholds[node], bounds)
-            found = _special_split(edges, bool(tree.missing_left[node]))
-            if isinstance(found, tuple):
-                size = 0 if is_text else room + 1
-            elif found is not None:
-                size = int(found[-1, 1] if is_text else (found[:, 1] - found[:, 0]).sum())
-            if found is not None and size <= room:
-                room -= size
-                kept[number, node] = len(splits)
-                splits.append(found)
-    return LightGBMNodes(*expand_except(ensemble, kept), splits)
+    for place, edges, missing_left in nodes_of_bounds(ensemble):
+        split = _special_split(edges, missing_left)
+        if isinstance(split, tuple):
+            size = 0 if is_text else room + 1
+        elif split is not None:
+            size = int(split[-1, 1] if is_text else (split[:, 1] - split[:, 0]).sum())
+        if split is not None and size <= room:
+            room -= size
+            kept[place] = split
+    return expand_except(ensemble, kept)
 
 
-def _special_split(edges: Float64Array, missing_left: bool) -> tuple[float, int] | Int64Array | None:
+def _special_split(edges: Float64Array, missing_left: bool) -> Split | None:
     """Return the split of LightGBM that these bounds are, None when they are none."""
     if len(edges) == 3:
         if missing_left and edges[1] == BELOW_ZERO and edges[2] == ZERO:
@@ -184,12 +173,6 @@ def _special_split(edges: Float64Array, missing_left: bool) -> tuple[float, int]
         return None
     low = np.where(edges[::2] == -1.0, 0.0, np.nextafter(edges[::2], np.inf))
     high = np.nextafter(edges[1::2], np.inf)
-    whole = (low == np.floor(low)) & (high == np.floor(high)) & (low >= 0) & (high > low)
-    whole &= ((low > 0) | (edges[::2] == -1.0)) & (high <= 32 * MOST_WORDS)
-    return np.column_stack([low, high]).astype(np.int64) if whole.all() else None
-
-
-def near_zero(thresholds: Float64Array) -> BoolArray:
-    """Return which thresholds LightGBM takes for another one, as it takes values near 0 as 0, bool[n]."""
-    changed: npt.NDArray[np.bool_] = visible_thresholds(thresholds) != thresholds
-    return changed
+    is_whole = (low == np.floor(low)) & (high == np.floor(high)) & (low >= 0) & (high > low)
+    is_whole &= ((low > 0) | (edges[::2] == -1.0)) & (high <= 32 * MOST_WORDS)
+    return np.column_stack([low, high]).astype(np.int64) if is_whole.all() else None

@@ -6,9 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from lmart.array_types import Int64Array
 from lmart.errors import LmartError, ModelError, quote
-from lmart.formats.models.nodes import Features, list_features
 from lmart.gains import Gain
 
 VERSIONS = ("v2", "v3", "v4")
@@ -18,7 +16,6 @@ SUMS = (
     *("custom", "none", "null", "na"),
 )
 MULTICLASS = ("multiclass", "multiclassova")
-MOST_COLUMNS = 1 << 24
 
 
 class Header(NamedTuple):
@@ -30,6 +27,10 @@ class Header(NamedTuple):
         """Return the text of a key, None without it."""
         return self.found[key][1].strip() if key in self.found else None
 
+    def line(self, key: str) -> int | None:
+        """Return the number of the line of a key, None without it."""
+        return self.found[key][0] if key in self.found else None
+
     def whole(self, key: str, default: int | None, path: str) -> int:
         """Return the whole number of a key; ModelError when it is none, or when it is not there without a default."""
         text = self.text(key)
@@ -38,42 +39,31 @@ class Header(NamedTuple):
         if text is None:
             raise ModelError(f"the model does not say {key}; this is no model of LightGBM, or it was cut", path)
         if not (text.isascii() and text.isdigit() and len(text) < 10):
-            raise ModelError(f"{key} is {quote(text, 30)}, not a whole number", path, self.found[key][0])
+            raise ModelError(f"{key} is {quote(text, 30)}, not a whole number", path, self.line(key))
         return int(text)
-
-    @property
-    def average(self) -> bool:
-        """Whether the sum is divided by the number of trees."""
-        return "average_output" in self.found
-
-    def facts(self) -> dict[str, Any]:
-        """Return what the settings of the ensemble say of it."""
-        return facts(self.text("version"), self.text("objective"))
 
 
 def facts(version: str | None, objective: str | None) -> dict[str, Any]:
     """Return what the settings of an ensemble say of a model of LightGBM."""
-    known: dict[str, Any] = {"source": f"LightGBM {version}" if version else "LightGBM"}
-    if objective:
-        known["objective"] = objective.split()[0]
-    return known
+    said = {"source": f"LightGBM {version}" if version else "LightGBM"}
+    return said | {"objective": objective.split()[0]} if objective else said
 
 
 def check_header(head: Header, path: str) -> None:
     """Refuse what lmart cannot score exactly as LightGBM does."""
-    classes, outputs = head.whole("num_class", None, path), head.whole("num_tree_per_iteration", 1, path)
-    check_outputs(classes, outputs, path)
-    check_version(head.text("version"), path, head.found.get("version", (None,))[0])
-    line = head.found.get("objective", (None,))[0]
-    check_objective(head.text("objective"), path, line, "remove its line 'objective=...'")
+    outputs = max(head.whole("num_class", None, path), head.whole("num_tree_per_iteration", 1, path))
+    check_outputs(outputs, path)
+    check_version(head.text("version"), path, head.line("version"))
+    remedy = "remove its line 'objective=...'"
+    check_objective(head.text("objective"), remedy, path, head.line("objective"))
 
 
-def check_outputs(classes: int, outputs: int, path: str) -> None:
+def check_outputs(outputs: int, path: str) -> None:
     """Refuse models of several outputs."""
-    if classes > 1 or outputs > 1:
+    if outputs > 1:
         raise ModelError(
-            f"the model has {max(classes, outputs)} outputs (multiclass), which lmart does not support; train it with"
-            " a ranking objective such as lambdarank",
+            f"the model has {outputs} outputs (multiclass), which lmart does not support; train it with a ranking"
+            " objective such as lambdarank",
             path,
         )
 
@@ -88,18 +78,26 @@ def check_version(version: str | None, path: str, line: int | None = None) -> No
         )
 
 
-def check_objective(objective: str | None, path: str, line: int | None, remedy: str) -> None:
+def check_objective(objective: str | None, remedy: str, path: str, line: int | None = None) -> None:
     """Refuse objectives whose prediction is not the sum itself."""
     words = (objective or "").split()
     if not words or (words[0] in SUMS and "sqrt" not in words[1:]):
         return
     if words[0] in MULTICLASS:
-        check_outputs(2, 2, path)
+        check_outputs(2, path)
     raise ModelError(
         f"the objective is {quote(objective or '', 40)}, whose predictions are not the raw scores of the trees, as"
         f" lmart's are; {remedy} to take the raw scores, or train it with lambdarank",
         path,
         line,
+    )
+
+
+def linear_refusal(number: int) -> str:
+    """Return why a tree, counted from 1, is refused whose leaves have linear models."""
+    return (
+        f"tree {number} has linear models in its leaves (linear_tree), which lmart does not support; train it without"
+        " linear_tree"
     )
 
 
@@ -122,7 +120,7 @@ def read_names(head: Header, rest: Sequence[bytes], path: str) -> list[str]:
             f"feature_names has {len(words)} words, max_feature_idx says {n} columns; where a name has blanks in it,"
             " replace them by '_'",
             path,
-            head.found["feature_names"][0],
+            head.line("feature_names"),
         )
     return words
 
@@ -134,26 +132,21 @@ def _split_names(text: str) -> list[str]:
 
 def _join_names(words: list[str], rest: Sequence[bytes], n: int) -> list[str]:
     """Return the words with those joined that feature_importances shows to be one name, while there are too many."""
-    known: dict[str, list[list[str]]] = {}
+    blank: dict[str, list[list[str]]] = {}  # names with blanks, by their first word
     for line in rest:
         name = _split_names(line.decode("utf-8", "replace").rpartition("=")[0])
         if line.strip() == b"parameters:":
             break
         if len(name) > 1:
-            known.setdefault(name[0], []).append(name)
+            blank.setdefault(name[0], []).append(name)
     joined: list[str] = []
     place = 0
     while place < len(words):
-        fits = [name for name in known.get(words[place], []) if words[place : place + len(name)] == name]
+        fits = [name for name in blank.get(words[place], []) if words[place : place + len(name)] == name]
         name = max(fits, key=len, default=words[place : place + 1])
         joined.append(" ".join(name))
         place += len(name)
     return joined if len(joined) == n else words
-
-
-def list_columns(head: Header, names: list[str], used: Int64Array, path: str) -> Features:
-    """Return the features of the model; `used` are the columns of its splits, any number of times."""
-    return list_features(len(names), names, used, "Column_", path)
 
 
 def gain_of(head: Header, rest: Sequence[bytes]) -> str | None:
@@ -164,15 +157,10 @@ def gain_of(head: Header, rest: Sequence[bytes]) -> str | None:
     """
     ranks = (head.text("objective") or "").split()[:1] in (["lambdarank"], ["rank_xendcg"])
     own = "exp2" if ranks and any(line.strip() == b"parameters:" for line in rest) else None
-    for line in rest:
-        if line.startswith(b"[label_gain: "):
-            text = line.strip()[len(b"[label_gain: ") : -1].decode("utf-8", "replace")
-            return parse_gain(text) if text else own
-    return own
-
-
-def parse_gain(text: str) -> str | None:
-    """Return the gain that a label_gain of LightGBM is, as text; None when it is no gain of lmart."""
+    table = next((line for line in rest if line.startswith(b"[label_gain: ")), b"")
+    text = table.strip()[len(b"[label_gain: ") : -1].decode("utf-8", "replace")
+    if not text:
+        return own
     if "," not in text or not text.isascii() or len(text) > 10_000:
         return None
     try:

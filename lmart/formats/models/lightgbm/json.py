@@ -14,39 +14,47 @@ from typing import TypeGuard, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from lmart.array_types import Float64Array, Int32Array, Int64Array
+from lmart.array_types import Int32Array, Int64Array
 from lmart.errors import ModelError, counted
+from lmart.formats.format_records import WrittenModel
 from lmart.formats.models.json_text import json_start, parse_json, shown
-from lmart.formats.models.lightgbm.conditions import LARGEST_CATEGORY, category_edges, read_conditions, set_members
+from lmart.formats.models.lightgbm.conditions import (
+    CATEGORICAL,
+    DEFAULT_LEFT,
+    LARGEST_CATEGORY,
+    range_edges,
+    read_conditions,
+    set_members,
+)
 from lmart.formats.models.lightgbm.header import (
     check_categories,
     check_objective,
     check_outputs,
     check_version,
     facts,
+    linear_refusal,
 )
-from lmart.formats.models.lightgbm.writing import WrittenTree, column_ranges, prepare
+from lmart.formats.models.lightgbm.writing import WrittenTree, column_ranges, column_uses, prepare
 from lmart.formats.models.nodes import (
     LARGEST_NUMBER,
     JsonObject,
     NodeLists,
     build_trees,
+    category_ranges,
     counts_to_offsets,
     is_number,
     is_whole,
     list_features,
-    swap_children,
 )
-from lmart.formats.models.targets import WrittenModel, join_whole
+from lmart.formats.models.targets import join_whole, nested_text
 from lmart.scoring.ensemble import Ensemble, FlatTrees
-
-__all__ = ["looks_like", "read", "write"]
 
 Number = TypeVar("Number", bound=np.generic)
 Entry = TypeVar("Entry", int, str, bool)
 
 MISSING_TYPES = {"None": 0, "Zero": 1, "NaN": 2}
 OTHERS = re.compile(r'\{\s*"(format|learner|version"\s*:\s*\[)')  # how models of lmart and XGBoost begin
+INFINITE = 1e300  # what LightGBM writes for an infinite threshold
 OWN_KEYS = ('"num_tree_per_iteration"', '"max_feature_idx"', '"feature_infos"', '"average_output"', '"tree_info"')
 
 
@@ -70,8 +78,8 @@ def read(content: bytes, path: str) -> Ensemble:
         raise ModelError("the model has no tree", path)
     if nodes.edges:
         check_categories(document.get("pandas_categorical"), path)
-    used = nodes.split_columns
-    features = list_features(*_names(document, path), used, "Column_", path)
+    used, names = nodes.split_columns, _names(document, path)
+    features = list_features(len(names), names, used, "Column_", path)
     flat = nodes.lay_out(features.columns(used))
     gains = nodes.split_gains
     return Ensemble(
@@ -96,9 +104,9 @@ def _read_head(document: JsonObject, path: str) -> tuple[dict[str, object], bool
     version = _entry(document, "version", "", "no text", path)
     objective = _entry(document, "objective", "", "no text", path)
     average = _entry(document, "average_output", False, "neither true nor false", path)
-    check_outputs(classes, outputs, path)
+    check_outputs(max(classes, outputs), path)
     check_version(version, path)
-    check_objective(objective, path, None, "remove its key 'objective'")
+    check_objective(objective, "remove its key 'objective'", path)
     return facts(version, objective), average
 
 
@@ -110,15 +118,15 @@ def _entry(document: JsonObject, key: str, default: Entry, wrong: str, path: str
     return value
 
 
-def _names(document: JsonObject, path: str) -> tuple[int, list[str]]:
-    """Return the number of columns and their names."""
+def _names(document: JsonObject, path: str) -> list[str]:
+    """Return the names of the columns."""
     names = document.get("feature_names")
     if not isinstance(names, list) or not names or not set(map(type, names)) <= {str}:
         raise ModelError("feature_names is no list of texts; the model is damaged", path)
     due = document.get("max_feature_idx", len(names) - 1)
     if due != len(names) - 1:
         raise ModelError(f"there are {len(names)} feature_names, and max_feature_idx is {shown(due)}", path)
-    return len(names), names
+    return names
 
 
 class _Nodes(NodeLists):
@@ -156,11 +164,6 @@ class _Nodes(NodeLists):
         self.leaf_places += [first_leaf + place for place in outer]
 
     def add_node(self, number: int, node: JsonObject) -> tuple[object, object] | None:
-        """Keep what a node says; return its left and right child, None when it is a leaf.
-
-        number : of the tree, from 1
-        node   : of any keys and values
-        """
         if "leaf_value" in node:
             self._numbers[1].append(node.get("leaf_index"))
             self._add_leaf(number, node)
@@ -181,11 +184,7 @@ class _Nodes(NodeLists):
         if not is_number(value):
             self.refuse(number, f"leaf_value is {shown(value)}")
         if "leaf_const" in node:
-            raise ModelError(
-                f"tree {number} has linear models in its leaves (linear_tree), which lmart does not support; train it"
-                " without linear_tree",
-                self.path,
-            )
+            raise ModelError(linear_refusal(number), self.path)
         if not is_whole(documents, 2**63):
             self.has_documents, documents = False, 0
         self.leaves.append(float(value))
@@ -195,8 +194,9 @@ class _Nodes(NodeLists):
         """Return the threshold of the node that comes next, 0 for categories, and its decision_type as a number."""
         decision, threshold = node.get("decision_type"), node.get("threshold")
         if decision == "==":
-            self.add_edges(len(self.columns), category_edges(self._categories(number, threshold)))
-            return 0.0, 1
+            categories = self._categories(number, threshold)
+            self.edges[len(self.columns)] = range_edges(category_ranges(categories))
+            return 0.0, CATEGORICAL
         if decision not in ("<=", "<"):
             self.refuse(number, f"decision_type is {shown(decision)}, not '<=', '<' or '=='")
         if not is_number(threshold):
@@ -208,7 +208,7 @@ class _Nodes(NodeLists):
             if missing != "NaN":
                 self.refuse(number, f"missing_type is {shown(missing)} where decision_type is '<'")
             self.strict.append(len(self.columns))
-        return float(threshold), (MISSING_TYPES[missing] << 2) | (2 if default_left else 0)
+        return float(threshold), (MISSING_TYPES[missing] << 2) | (DEFAULT_LEFT if default_left else 0)
 
     def _categories(self, number: int, threshold: object) -> Int64Array:
         """Return the categories that the threshold of a node says, such as '0||3||6', ascending."""
@@ -244,38 +244,23 @@ class _Nodes(NodeLists):
         return self.of_leaves(np.array(self.documents, np.int64)) if self.has_documents else None
 
     def lay_out(self, columns: Int32Array) -> FlatTrees:
-        """Return the trees laid end to end, their tests as conditions on raw values.
-
-        columns : int32[n_nodes], of the ensemble
-        """
+        """Return the trees laid end to end on the columns of each node, their tests as conditions on raw values."""
         thresholds = self.of_nodes(np.array(self.thresholds, np.float64))
         kinds = self.of_nodes(np.array(self.kinds, np.int64))
-        edges: dict[int, Float64Array] = {self.places[node]: some for node, some in self.edges.items()}
+        edges = {self.places[node]: found for node, found in self.edges.items()}
         strict = [self.places[node] for node in self.strict]
         endless = np.where(np.abs(thresholds) == INFINITE, np.copysign(np.inf, thresholds), thresholds)
         tests = read_conditions(endless, kinds, edges, self.path)
         with np.errstate(over="ignore"):
-            tests.thresholds[strict] = np.nextafter(thresholds[strict], -np.inf)
-        left = self.of_nodes(np.array(self.left, np.int32))
-        right = self.of_nodes(np.array(self.right, np.int32))
-        return FlatTrees(
-            counts_to_offsets(self.sizes),
-            columns,
-            np.maximum(tests.thresholds, -LARGEST_NUMBER),
-            tests.missing_left,
-            *swap_children(left, right, tests.swapped),
-            self.of_leaves(np.array(self.leaves, np.float64)),
-            counts_to_offsets(tests.bound_counts),
-            tests.bounds,
-        )
+            tests.thresholds[strict] = np.maximum(np.nextafter(thresholds[strict], -np.inf), -LARGEST_NUMBER)
+        left, right = (self.of_nodes(np.array(children, np.int64)) for children in (self.left, self.right))
+        leaves = self.of_leaves(np.array(self.leaves, np.float64))
+        return tests.lay_out(counts_to_offsets(self.sizes), columns, left, right, leaves)
 
 
 def _is_numbering(said: list[object]) -> TypeGuard[list[int]]:
     """Return whether the numbers are those from 0 up, each once."""
     return set(map(type, said)) <= {int} and set(said) == set(range(len(said)))
-
-
-INFINITE = 1e300  # what LightGBM writes for an infinite threshold
 
 
 def write(ensemble: Ensemble) -> WrittenModel:
@@ -293,11 +278,10 @@ def write(ensemble: Ensemble) -> WrittenModel:
             "max_value": found[1] if isinstance(found, tuple) else int(found[-1]),
             "values": [] if isinstance(found, tuple) else found.tolist(),
         }
-        for name, found in zip(model.names, column_ranges(model.trees, len(model.names)), strict=True)
+        for name, found in zip(model.names, column_ranges(model), strict=True)
         if found is not None
     }
-    used = np.concatenate([np.zeros(0, np.int64), *(tree.columns for tree in model.trees)])
-    times = np.bincount(used, minlength=len(model.names)).tolist()
+    uses = zip(model.names, column_uses(model).tolist(), strict=True)
     head = {
         "name": "tree",
         "version": "v4",
@@ -312,7 +296,7 @@ def write(ensemble: Ensemble) -> WrittenModel:
         "feature_infos": infos,
     }
     tail = {
-        "feature_importances": {name: times[i] for i, name in enumerate(model.names) if times[i]},
+        "feature_importances": {name: count for name, count in uses if count},
         "pandas_categorical": [],
     }
     trees = ",\n".join(
@@ -327,7 +311,7 @@ def write(ensemble: Ensemble) -> WrittenModel:
 
 
 def _tree_text(tree: WrittenTree) -> str:
-    """Return one tree as nested objects, by an explicit stack."""
+    """Return one tree as nested objects."""
     leaves = [
         f'{{"leaf_index": {i}, "leaf_value": {value!r}'
         + (f', "leaf_count": {tree.leaf_counts[i]}' if tree.leaf_counts is not None else "")
@@ -342,11 +326,11 @@ def _tree_text(tree: WrittenTree) -> str:
     gains = None if tree.split_gains is None else tree.split_gains.tolist()
     splits = []
     for i, (number, kind) in enumerate(zip(numbers, kinds, strict=True)):
-        if kind == 1:
+        if kind == CATEGORICAL:
             members = join_whole(set_members(tree.sets[int(tree.thresholds[i])]), "||")
             test = f'"threshold": "{members}", "decision_type": "==", "default_left": false, "missing_type": "None"'
         else:
-            side = "true" if kind & 2 else "false"
+            side = "true" if kind & DEFAULT_LEFT else "false"
             test = f'"threshold": {number!r}, "decision_type": "<"'
             if tree.thresholds[i] == LARGEST_NUMBER:  # every number goes left
                 test = f'"threshold": {INFINITE!r}, "decision_type": "<="'
@@ -354,16 +338,4 @@ def _tree_text(tree: WrittenTree) -> str:
         gain = "" if gains is None else f', "split_gain": {gains[i]!r}'
         count = "" if tree.internal_counts is None else f', "internal_count": {tree.internal_counts[i]}'
         splits.append(f'{{"split_index": {i}, "split_feature": {columns[i]}{gain}, {test}{count}, "left_child": ')
-    left, right = tree.left.tolist(), tree.right.tolist()
-    parts: list[str] = []
-    waiting: list[int | str] = [0]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, str):
-            parts.append(item)
-        elif item < 0:
-            parts.append(leaves[~item])
-        else:
-            parts.append(splits[item])
-            waiting += ["}", right[item], ', "right_child": ', left[item]]
-    return "".join(parts)
+    return nested_text(tree.left.tolist(), tree.right.tolist(), splits, leaves, ', "right_child": ', "}")

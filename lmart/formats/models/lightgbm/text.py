@@ -3,86 +3,41 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from lmart.array_types import Float64Array, Int32Array, Int64Array, UInt32Array
 from lmart.errors import ModelError, counted, quote
-from lmart.formats.models.lightgbm.conditions import near_zero, range_edges, read_conditions, set_ranges, set_words
-from lmart.formats.models.lightgbm.header import Header, check_header, check_pandas, gain_of, list_columns, read_names
-from lmart.formats.models.lightgbm.writing import WrittenEnsemble, WrittenTree, column_ranges, prepare
-from lmart.formats.models.nodes import build_trees, counts_to_offsets, swap_children
-from lmart.formats.models.targets import WrittenModel, join_whole
+from lmart.formats.format_records import WrittenModel
+from lmart.formats.models.lightgbm.conditions import (
+    CATEGORICAL,
+    range_edges,
+    read_conditions,
+    set_ranges,
+    set_words,
+    visible_thresholds,
+)
+from lmart.formats.models.lightgbm.header import (
+    Header,
+    check_header,
+    check_pandas,
+    facts,
+    gain_of,
+    linear_refusal,
+    read_names,
+)
+from lmart.formats.models.lightgbm.writing import WrittenEnsemble, WrittenTree, column_ranges, column_uses, prepare
+from lmart.formats.models.nodes import build_trees, counts_to_offsets, list_features
+from lmart.formats.models.targets import join_whole
 from lmart.scoring.ensemble import Ensemble, FlatTrees
+
+Number = TypeVar("Number", np.int64, np.float64)
 
 # What may stand in a line of numbers; int() and float() then judge each of them.
 WHOLE = re.compile(rb"[-+0-9 \t]*")
-REAL_KEYS = (b"threshold", b"leaf_value", b"split_gain")
 REAL = re.compile(rb"[-+0-9.einfaty \t]*", re.IGNORECASE)
-
-
-class Block(NamedTuple):
-    """The lines of one tree by key, with the number of the line where it starts."""
-
-    line: int
-    lines: dict[bytes, tuple[int, bytes]]
-
-
-def _text(block: Block, key: bytes, path: str) -> tuple[int, bytes]:
-    if key not in block.lines:
-        raise ModelError(f"the tree has no {key.decode()}; the model is damaged", path, block.line)
-    return block.lines[key]
-
-
-def whole_numbers(block: Block, key: bytes, n: int, path: str) -> Int64Array:
-    """Return the n whole numbers of a key, int64[n]."""
-    line, value = _text(block, key, path)
-    try:
-        if not WHOLE.fullmatch(value):
-            raise ValueError
-        found = np.array(list(map(int, value.split())), np.int64)
-    except (ValueError, OverflowError):
-        raise _bad_token(key, value, line, path) from None
-    if len(found) != n:
-        raise ModelError(f"{key.decode()} has {len(found)} numbers, {n} are due; the model is damaged", path, line)
-    return found
-
-
-def real_numbers(block: Block, key: bytes, n: int, path: str) -> Float64Array:
-    """Return the n numbers of a key, float64[n]; inf and nan are numbers here."""
-    line, value = _text(block, key, path)
-    try:
-        if not REAL.fullmatch(value):
-            raise ValueError
-        found = np.array(list(map(float, value.split())), np.float64)
-    except ValueError:
-        raise _bad_token(key, value, line, path) from None
-    if len(found) != n:
-        raise ModelError(f"{key.decode()} has {len(found)} numbers, {n} are due; the model is damaged", path, line)
-    return found
-
-
-def _bad_token(key: bytes, value: bytes, line: int, path: str) -> ModelError:
-    """Return the refusal of the first word of a line that is no number in range."""
-    allowed, number = (REAL, float) if key in REAL_KEYS else (WHOLE, int)
-
-    def is_wrong(word: bytes) -> bool:
-        """Return whether a word is no number in range."""
-        try:
-            return allowed.fullmatch(word) is None or (number is int and abs(int(word)) >= 2**63)
-        except ValueError:
-            return True
-
-    wrong = next((word for word in value.split() if is_wrong(word)), value)
-    meant = "a number" if number is float else "a whole number in range"
-    return ModelError(
-        f"{key.decode()} holds {quote(wrong, 30)}, which is not {meant}; the model is damaged", path, line
-    )
-
-
-__all__ = ["looks_like", "read", "write"]
-
 AFTER_TREES = (
     b"end of trees",
     b"feature_importances:",
@@ -99,6 +54,17 @@ def looks_like(start: bytes) -> bool:
     keys = {line.split(b"=", 1)[0] for line in lines if b"=" in line}
     first = next((line.strip() for line in lines if line.strip()), b"")
     return first == b"tree" or {b"num_class", b"max_feature_idx"} <= keys
+
+
+class Block(NamedTuple):
+    """The lines of one tree by key, with the number of the line where it starts."""
+
+    line: int
+    lines: dict[bytes, tuple[int, bytes]]
+
+    def text(self, key: bytes) -> bytes:
+        """Return the text of a key, empty without it."""
+        return self.lines.get(key, (0, b""))[1]
 
 
 class _Parts(NamedTuple):
@@ -131,7 +97,7 @@ def read(content: bytes, path: str) -> Ensemble:
         check_pandas(lines[rest:], path)
     names = read_names(head, lines[rest:], path)
     used = np.concatenate([part.split_feature for part in parts])
-    features = list_columns(head, names, used, path)
+    features = list_features(len(names), names, used, "Column_", path)
     flat = _lay_out(parts, features.columns(used), path)
     gains = [part.split_gain for part in parts if part.split_gain is not None]
     counts = [part.leaf_count for part in parts if part.leaf_count is not None]
@@ -148,20 +114,13 @@ def read(content: bytes, path: str) -> Ensemble:
         features.feature_ids,
         features.feature_names,
         gain=gain_of(head, lines[rest:]),
-        settings=head.facts(),
-        average=head.average,
+        settings=facts(head.text("version"), head.text("objective")),
+        average="average_output" in head.found,
     )
 
 
 def _check_whole(head: Header, blocks: list[Block], lines: list[bytes], rest: int, path: str) -> None:
-    """Refuse a file that was cut: with fewer trees than tree_sizes lists, or ending in a line of the last one.
-
-    head   : of the file
-    blocks : the trees
-    lines  : of the file
-    rest   : the number of the line after the trees, counted from 0
-    path   : of the file
-    """
+    """Refuse a file that was cut: with fewer trees than tree_sizes lists, or ending in a line of the last one."""
     sizes = head.text("tree_sizes")
     if sizes is None:
         return
@@ -184,24 +143,13 @@ def _lay_out(parts: list[_Parts], columns: Int32Array, path: str) -> FlatTrees:
         for start, part in zip(offsets[:-1], parts, strict=True)
         for node, edges in part.categorical.items()
     }
-    tests = read_conditions(
-        np.concatenate([part.threshold for part in parts]),
-        np.concatenate([part.decision_type for part in parts]),
-        categorical,
-        path,
-    )
-    left = np.concatenate([part.left for part in parts]).astype(np.int32)
-    right = np.concatenate([part.right for part in parts]).astype(np.int32)
-    return FlatTrees(
-        offsets,
-        columns,
-        tests.thresholds,
-        tests.missing_left,
-        *swap_children(left, right, tests.swapped),
-        np.concatenate([part.leaf_value for part in parts]),
-        counts_to_offsets(tests.bound_counts),
-        tests.bounds,
-    )
+
+    def joined(name: str) -> npt.NDArray[Any]:
+        """Return one array of all trees end to end."""
+        return np.concatenate([getattr(part, name) for part in parts])
+
+    tests = read_conditions(joined("threshold"), joined("decision_type"), categorical, path)
+    return tests.lay_out(offsets, columns, joined("left"), joined("right"), joined("leaf_value"))
 
 
 def _read_head(lines: list[bytes], path: str) -> tuple[Header, int]:
@@ -212,13 +160,12 @@ def _read_head(lines: list[bytes], path: str) -> tuple[Header, int]:
             return Header(found), number
         key, _, value = line.rstrip(b"\r").partition(b"=")
         try:
-            known = key.decode().strip(" \t")
-            text = value.decode()
+            name, text = key.decode().strip(" \t"), value.decode()
         except UnicodeDecodeError:
             raise ModelError("this is no UTF-8 text; the model is damaged", path, number + 1) from None
-        if known in found and known:
-            raise ModelError(f"{quote(known, 30)} is given twice; the model is damaged", path, number + 1)
-        found[known] = (number + 1, text)
+        if name in found and name:
+            raise ModelError(f"{quote(name, 30)} is given twice; the model is damaged", path, number + 1)
+        found[name] = (number + 1, text)
     return Header(found), len(lines)
 
 
@@ -252,63 +199,54 @@ def _add_line(block: Block, line: bytes, number: int, path: str) -> None:
 
 def _read_tree(number: int, block: Block, path: str) -> _Parts:
     """Return the arrays of one tree; `number` counts from 1."""
-    (n_leaves,) = whole_numbers(block, b"num_leaves", 1, path)
+
+    def refuse(words: str, key: bytes | None = None) -> NoReturn:
+        """Raise ModelError at the line of a key, or where the tree starts."""
+        raise ModelError(words, path, block.line if key is None else block.lines[key][0])
+
+    def whole(key: bytes, size: int) -> Int64Array:
+        """Return the whole numbers of a key."""
+        return _numbers(block, key, size, np.int64, path)
+
+    (n_leaves,) = whole(b"num_leaves", 1).tolist()
     if b"num_cat" not in block.lines:
-        raise ModelError(
+        refuse(
             f"tree {number} has no num_cat: the model is older than LightGBM 2.1, whose categorical splits are"
-            " different; load it in LightGBM 2.1 to 4 and save it again",
-            path,
-            block.line,
+            " different; load it in LightGBM 2.1 to 4 and save it again"
         )
-    (n_sets,) = whole_numbers(block, b"num_cat", 1, path)
-    if b"is_linear" in block.lines and block.lines[b"is_linear"][1].strip() not in (b"0", b""):
-        raise ModelError(
-            f"tree {number} has linear models in its leaves (linear_tree), which lmart does not support; train it"
-            " without linear_tree",
-            path,
-            block.lines[b"is_linear"][0],
-        )
-    if n_leaves < 1 or n_leaves > 1 + len(block.lines.get(b"left_child", (0, b""))[1]) or n_sets < 0:
-        raise ModelError(
-            f"tree {number} has {n_leaves} leaves and {n_sets} sets of categories; the model is damaged",
-            path,
-            block.line,
-        )
-    n = int(n_leaves) - 1
-    leaf_value = real_numbers(block, b"leaf_value", n + 1, path)
+    (n_sets,) = whole(b"num_cat", 1).tolist()
+    if block.text(b"is_linear").strip() not in (b"0", b""):
+        refuse(linear_refusal(number), b"is_linear")
+    if n_leaves < 1 or n_leaves > 1 + len(block.text(b"left_child")) or n_sets < 0:
+        refuse(f"tree {number} has {n_leaves} leaves and {n_sets} sets of categories; the model is damaged")
+    n = n_leaves - 1
+    leaf_value = _numbers(block, b"leaf_value", n + 1, np.float64, path)
+    # Some versions write an empty leaf_count for one leaf.
+    leaf_count = whole(b"leaf_count", n + 1) if block.text(b"leaf_count").strip() else None
     if n == 0:
         none = np.zeros(0, np.int64)
-        return _Parts(none, np.zeros(0), none, none, none, leaf_value, np.zeros(0), _counts(block, 1, path), {})
-    kinds = (
-        whole_numbers(block, b"decision_type", n, path) if b"decision_type" in block.lines else np.zeros(n, np.int64)
-    )
-    if (kinds < -128).any() or (kinds > 255).any() or ((kinds >> 2) & 3 == 3).any():
-        wrong = kinds[(kinds < -128) | (kinds > 255) | ((kinds >> 2) & 3 == 3)][0]
-        raise ModelError(f"{wrong} is no decision_type; the model is damaged", path, block.lines[b"decision_type"][0])
-    threshold = real_numbers(block, b"threshold", n, path)
+        return _Parts(none, np.zeros(0), none, none, none, leaf_value, np.zeros(0), leaf_count, {})
+    kinds = whole(b"decision_type", n) if b"decision_type" in block.lines else np.zeros(n, np.int64)
+    wrong = kinds[(kinds < -128) | (kinds > 255) | ((kinds >> 2) & 3 == 3)]
+    if len(wrong):
+        refuse(f"{wrong[0]} is no decision_type; the model is damaged", b"decision_type")
+    threshold = _numbers(block, b"threshold", n, np.float64, path)
     if np.isnan(threshold).any():
-        raise ModelError("a threshold is nan; the model is damaged", path, block.lines[b"threshold"][0])
-    left, right = whole_numbers(block, b"left_child", n, path), whole_numbers(block, b"right_child", n, path)
+        refuse("a threshold is nan; the model is damaged", b"threshold")
+    left, right = whole(b"left_child", n), whole(b"right_child", n)
     if any((child < -(2**31)).any() or (child >= 2**31).any() for child in (left, right)):
-        raise ModelError("a child is out of range; the model is damaged", path, block.lines[b"left_child"][0])
+        refuse("a child is out of range; the model is damaged", b"left_child")
     return _Parts(
-        whole_numbers(block, b"split_feature", n, path),
+        whole(b"split_feature", n),
         threshold,
         kinds,
         left,
         right,
         leaf_value,
-        real_numbers(block, b"split_gain", n, path) if b"split_gain" in block.lines else None,
-        _counts(block, n + 1, path),
-        _read_sets(block, int(n_sets), threshold, kinds, path) if (kinds & 1).any() else {},
+        _numbers(block, b"split_gain", n, np.float64, path) if b"split_gain" in block.lines else None,
+        leaf_count,
+        _read_sets(block, n_sets, threshold, kinds, path) if (kinds & CATEGORICAL).any() else {},
     )
-
-
-def _counts(block: Block, n: int, path: str) -> Int64Array | None:
-    """Return leaf_count, None when the file has none or, as some versions write for one leaf, an empty one."""
-    if not block.lines.get(b"leaf_count", (0, b""))[1].strip():
-        return None
-    return whole_numbers(block, b"leaf_count", n, path)
 
 
 def _read_sets(
@@ -316,33 +254,57 @@ def _read_sets(
 ) -> dict[int, Float64Array]:
     """Return the edges of the set of each categorical node."""
     line = block.lines.get(b"cat_boundaries", (block.line, b""))[0]
-    if n_sets >= len(block.lines.get(b"cat_boundaries", (0, b""))[1]):
+    if n_sets >= len(block.text(b"cat_boundaries")):
         raise ModelError(f"num_cat is {n_sets}, and cat_boundaries are not that many; the model is damaged", path, line)
-    starts = whole_numbers(block, b"cat_boundaries", n_sets + 1, path)
-    if (
-        starts[0] != 0
-        or (np.diff(starts) < 0).any()
-        or starts[-1] > len(block.lines.get(b"cat_threshold", (0, b""))[1])
-    ):
+    starts = _numbers(block, b"cat_boundaries", n_sets + 1, np.int64, path)
+    if starts[0] != 0 or (np.diff(starts) < 0).any() or starts[-1] > len(block.text(b"cat_threshold")):
         raise ModelError("cat_boundaries do not ascend from 0; the model is damaged", path, line)
-    words = whole_numbers(block, b"cat_threshold", int(starts[-1]), path)
+    words = _numbers(block, b"cat_threshold", int(starts[-1]), np.int64, path)
     if (words < 0).any() or (words >= 2**32).any():
         raise ModelError("cat_threshold has a number beyond 32 bits", path, block.lines[b"cat_threshold"][0])
     bits: UInt32Array = words.astype(np.uint32)
     edges: dict[int, Float64Array] = {}
     found: dict[int, Float64Array] = {}
-    for node in np.flatnonzero(kinds & 1).tolist():
+    for node in np.flatnonzero(kinds & CATEGORICAL).tolist():
         if not 0 <= threshold[node] < n_sets:
-            raise ModelError(
-                f"a categorical split has set {threshold[node]:g} of {n_sets}; the model is damaged",
-                path,
-                block.lines[b"threshold"][0],
-            )
+            what = f"a categorical split has set {threshold[node]:g} of {n_sets}; the model is damaged"
+            raise ModelError(what, path, block.lines[b"threshold"][0])
         number = int(threshold[node])
         if number not in edges:
             edges[number] = range_edges(set_ranges(bits[starts[number] : starts[number + 1]], path))
         found[node] = edges[number]
     return found
+
+
+def _numbers(block: Block, key: bytes, n: int, dtype: type[Number], path: str) -> npt.NDArray[Number]:
+    """Return the n numbers of a key, [n]; inf and nan are real numbers here."""
+    if key not in block.lines:
+        raise ModelError(f"the tree has no {key.decode()}; the model is damaged", path, block.line)
+    line, text = block.lines[key]
+    is_whole = dtype is np.int64
+    allowed = WHOLE if is_whole else REAL
+    words = text.split()
+    try:
+        if not allowed.fullmatch(text):
+            raise ValueError
+        found: npt.NDArray[Number] = np.array(list(map(int if is_whole else float, words)), dtype)
+    except (ValueError, OverflowError):
+        wrong = next((word for word in words if not _is_number(word, is_whole)), text)
+        meant = "a whole number in range" if is_whole else "a number"
+        what = f"{key.decode()} holds {quote(wrong, 30)}, which is not {meant}; the model is damaged"
+        raise ModelError(what, path, line) from None
+    if len(found) != n:
+        raise ModelError(f"{key.decode()} has {len(found)} numbers, {n} are due; the model is damaged", path, line)
+    return found
+
+
+def _is_number(word: bytes, is_whole: bool) -> bool:
+    """Return whether a word of a line is a number in range."""
+    try:
+        number = int(word) if is_whole else float(word)
+    except ValueError:
+        return False
+    return (WHOLE if is_whole else REAL).fullmatch(word) is not None and not (is_whole and abs(number) >= 2**63)
 
 
 def write(ensemble: Ensemble) -> WrittenModel:
@@ -351,7 +313,8 @@ def write(ensemble: Ensemble) -> WrittenModel:
     Exceptions are in the notes: values up to 1e-35, which LightGBM takes as 0, float32 sums, and absent indices.
     """
     model = prepare(ensemble, is_text=True)
-    close = sum(int(np.count_nonzero(near_zero(tree.thresholds[tree.decision_types > 7]))) for tree in model.trees)
+    numeric = [tree.thresholds[tree.decision_types > 7] for tree in model.trees]
+    close = sum(int(np.count_nonzero(visible_thresholds(numbers) != numbers)) for numbers in numeric)
     notes = model.notes
     if close:
         notes.insert(
@@ -359,9 +322,14 @@ def write(ensemble: Ensemble) -> WrittenModel:
             f"{counted(close, 'threshold')} between -1e-35 and 1e-35: LightGBM takes values that near to 0 as 0, so"
             " only such values could change side",
         )
+    if any(tree.leaf_documents is None for tree in ensemble.trees):
+        notes.append(
+            "how many documents each leaf has is not known, so LightGBM can score with the model, but its pred_contrib"
+            " has no meaning"
+        )
     blocks = [f"Tree={number}\n{_tree_text(tree)}\n\n" for number, tree in enumerate(model.trees)]
     sizes = " ".join(str(len(block.encode())) for block in blocks)
-    head, tail = _head_text(model, ensemble), _tail_text(model, ensemble)
+    head, tail = _head_text(model, ensemble), _tail_text(model, ensemble.gain)
     text = f"{head}tree_sizes={sizes}\n\n{''.join(blocks)}end of trees\n\n{tail}"
     return WrittenModel(text.encode(), tuple(notes))
 
@@ -374,7 +342,7 @@ def _head_text(model: WrittenEnsemble, ensemble: Ensemble) -> str:
         else f"[{found[0]!r}:{found[1]!r}]"
         if isinstance(found, tuple)
         else ":".join(map(str, found.tolist()))
-        for found in column_ranges(model.trees, len(model.names))
+        for found in column_ranges(model)
     ]
     lines = [
         "tree",
@@ -391,23 +359,20 @@ def _head_text(model: WrittenEnsemble, ensemble: Ensemble) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _tail_text(model: WrittenEnsemble, ensemble: Ensemble) -> str:
-    """Return the lines after the trees: how many splits each feature has, and the few settings that still count."""
-    used = np.concatenate([np.zeros(0, np.int64), *(tree.columns for tree in model.trees)])
-    times = np.bincount(used, minlength=len(model.names))
-    order = [int(column) for column in np.argsort(-times, kind="stable") if times[column]]
-    importances = "".join(f"{model.names[column]}={times[column]}\n" for column in order)
-    return f"feature_importances:\n{importances}\n{_settings_text(model, ensemble.gain)}pandas_categorical:null\n"
+def _tail_text(model: WrittenEnsemble, gain: str | None) -> str:
+    """Return the lines after the trees: how many splits each feature has, and the few settings that still count.
 
-
-def _settings_text(model: WrittenEnsemble, gain: str | None) -> str:
-    """Return the lines of settings: none where the gain is not known, as LightGBM would take its own for it."""
-    if gain is None:
-        return ""
-    table = ""
-    if gain != "exp2":
+    Without a known gain there are no settings, as LightGBM would take its own for it.
+    """
+    uses = column_uses(model)
+    order = [int(column) for column in np.argsort(-uses, kind="stable") if uses[column]]
+    importances = "".join(f"{model.names[column]}={uses[column]}\n" for column in order)
+    table, settings = "", ""
+    if gain not in (None, "exp2"):
         table = f"[label_gain: {','.join(map(str, range(32))) if gain == 'linear' else gain}]\n"
-    return f"parameters:\n[objective: {model.objective}]\n{table}\nend of parameters\n\n"
+    if gain is not None:
+        settings = f"parameters:\n[objective: {model.objective}]\n{table}\nend of parameters\n\n"
+    return f"feature_importances:\n{importances}\n{settings}pandas_categorical:null\n"
 
 
 def _tree_text(tree: WrittenTree) -> str:
@@ -423,7 +388,7 @@ def _tree_text(tree: WrittenTree) -> str:
         if tree.split_gains is not None:
             add("split_gain", tree.split_gains)
         thresholds = list(map(repr, tree.thresholds.tolist()))
-        for node in np.flatnonzero(tree.decision_types == 1).tolist():
+        for node in np.flatnonzero(tree.decision_types == CATEGORICAL).tolist():
             thresholds[node] = str(int(tree.thresholds[node]))
         lines.append(f"threshold={' '.join(thresholds)}")
         add("decision_type", tree.decision_types)

@@ -18,18 +18,19 @@ import numpy as np
 
 from lmart.array_types import Float64Array, Int32Array, Int64Array
 from lmart.errors import ModelError, quote
+from lmart.formats.format_records import WrittenModel
 from lmart.formats.models.json_text import SHOWN, json_start, parse_json, refuse_unknown_keys, shown
 from lmart.formats.models.nodes import (
-    LARGEST_NUMBER,
+    Features,
     JsonObject,
     NodeLists,
     build_trees,
     counts_to_offsets,
     is_number,
     is_whole,
-    join_bounds,
+    set_edges,
 )
-from lmart.formats.models.targets import Target, WrittenModel, goes_left_as_zero, renumbering_notes
+from lmart.formats.models.targets import Target, goes_left_as_zero, nested_text, renumbering_notes
 from lmart.formats.models.thresholds import of_less32
 from lmart.formats.models.xgboost.json import refuse_other
 from lmart.formats.models.xgboost.reading import MOST_CATEGORIES, SUMS, category_edges32
@@ -72,7 +73,7 @@ def read(content: bytes, path: str) -> Ensemble:
     nodes = _Nodes(path)
     for number, tree in enumerate(document, 1):
         nodes.add_tree(number, _parsed_tree(number, tree, path))
-    ids, names, columns = _features(nodes.names)
+    (ids, names), columns = _features(nodes.names)
     flat = nodes.lay_out(columns)
     if missing_as_zero:
         flat = replace(flat, missing_left=goes_left_as_zero(flat))
@@ -131,18 +132,16 @@ def _parsed_tree(number: int, tree: object, path: str) -> object:
     return parse_json(tree.encode("utf-8", "surrogatepass"), path)
 
 
-def _features(used: list[str]) -> tuple[Int64Array, tuple[str, ...] | None, Int32Array]:
-    """Return feature_ids, feature_names and the column of each split, from the names at the splits."""
+def _features(used: list[str]) -> tuple[Features, Int32Array]:
+    """Return the features, and the column of each split, from the names at the splits."""
     distinct = list(dict.fromkeys(used))
     matches = [DEFAULT_NAME.fullmatch(name) for name in distinct]
-    if all(matches):
-        numbers = [int(match[1]) for match in matches if match]
-        ids = np.unique(np.array(numbers, np.int64))
-        of_name = dict(zip(distinct, np.searchsorted(ids, numbers).tolist(), strict=True))
-        return ids, None, np.array([of_name[name] for name in used], np.int32)
-    of_name = {name: place for place, name in enumerate(distinct)}
-    ids = np.arange(1, len(distinct) + 1, dtype=np.int64)
-    return ids, tuple(distinct), np.array([of_name[name] for name in used], np.int32)
+    is_numbered = all(matches)
+    numbers = [int(match[1]) for match in matches if match] if is_numbered else list(range(1, len(distinct) + 1))
+    ids = np.unique(np.array(numbers, np.int64))
+    column_of = dict(zip(distinct, np.searchsorted(ids, numbers).tolist(), strict=True))
+    columns = np.array([column_of[name] for name in used], np.int32)
+    return Features(ids, None if is_numbered else tuple(distinct)), columns
 
 
 class _Nodes(NodeLists):
@@ -176,11 +175,6 @@ class _Nodes(NodeLists):
         self.covers += [cover for _, _, cover in outputs]
 
     def add_node(self, number: int, node: JsonObject) -> tuple[object, object] | None:
-        """Keep a node; return its children, None when it is a leaf.
-
-        number : of the tree, from 1
-        node   : of any keys and values
-        """
         index = node.get("nodeid")
         if not is_whole(index, 2**31):
             self.refuse(number, f"nodeid is {shown(index)}")
@@ -220,7 +214,7 @@ class _Nodes(NodeLists):
             )
         if type(condition) is list:  # the categories for which the answer is yes go right
             yes, no = no, yes
-            self.add_edges(len(self.names), category_edges32(self._categories(number, condition)))
+            self.edges[len(self.names)] = category_edges32(self._categories(number, condition))
             condition = 0.0
         elif not is_number(condition):
             self.refuse(number, f"split_condition of node {index} is {shown(condition)}")
@@ -243,17 +237,11 @@ class _Nodes(NodeLists):
         return np.array(self.covers, np.float64) if all(map(is_number, self.covers)) else None
 
     def lay_out(self, columns: Int32Array) -> FlatTrees:
-        """Return the trees laid end to end, their tests as conditions on raw values.
-
-        columns : int32[n_nodes], of the ensemble
-        """
+        """Return the trees laid end to end on the columns of each node, their tests as conditions on raw values."""
         with np.errstate(over="ignore"):
             thresholds = of_less32(np.array(self.conditions, np.float64).astype(np.float32))
             leaves = np.array(self.leaves, np.float64).astype(np.float32)
-        for node, edges in self.edges.items():
-            thresholds[node] = edges[0] if len(edges) else LARGEST_NUMBER
-        several = sorted(node for node, edges in self.edges.items() if len(edges))
-        counts, bounds = join_bounds(several, [self.edges[node][1:] for node in several], len(thresholds))
+        bound_offsets, bounds = set_edges(thresholds, self.edges, self.path)
         return FlatTrees(
             counts_to_offsets(self.sizes),
             columns,
@@ -262,7 +250,7 @@ class _Nodes(NodeLists):
             np.array(self.left, np.int32),
             np.array(self.right, np.int32),
             leaves.astype(np.float64),
-            counts_to_offsets(counts),
+            bound_offsets,
             bounds,
         )
 
@@ -270,8 +258,7 @@ class _Nodes(NodeLists):
 def write(ensemble: Ensemble) -> WrittenModel:
     """Return the model as a JSON dump; ModelError when it cannot hold it."""
     model = prepare(ensemble, TARGET, base_as_tree=True)
-    names = model.columns.names or [f"{TARGET.default}{j}" for j in range(model.columns.total)]
-    quoted = [json.dumps(name, ensure_ascii=False) for name in names]
+    quoted = [json.dumps(name, ensure_ascii=False) for name in model.columns.named(TARGET)]
     conditions = spell(model.arrays["split_conditions"])
     trees = [
         _tree_text(model, conditions, quoted, start, stop)
@@ -289,26 +276,27 @@ def as_request(content: bytes, name: str) -> bytes:
 
 
 def _tree_text(model: WrittenTrees, conditions: list[str], names: list[str], start: int, stop: int) -> str:
-    """Return one tree as nested objects, by an explicit stack."""
+    """Return a tree as nested objects; `start` and `stop` are its nodes, each after its parent."""
     columns = model.arrays["split_indices"][start:stop].tolist()
     left = model.arrays["left_children"][start:stop].tolist()
     default_left = model.arrays["default_left"][start:stop].tolist()
-    parts: list[str] = []
-    waiting: list[tuple[int, int] | str] = [(0, 0)]  # node and depth, or text
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, str):
-            parts.append(item)
-            continue
-        node, depth = item
-        number, yes = conditions[start + node], left[node]
+    depths = [0] * len(left)
+    splits: list[str] = []
+    leaves: list[str] = []
+    codes = []  # of each node: its place in `splits`, or ~place in `leaves`
+    for node, (yes, number) in enumerate(zip(left, conditions[start:stop], strict=True)):
         if yes < 0:
-            parts.append(f'{{"nodeid": {node}, "leaf": {number}}}')
+            codes.append(~len(leaves))
+            leaves.append(f'{{"nodeid": {node}, "leaf": {number}}}')
             continue
-        missing = yes if default_left[node] else yes + 1
-        parts.append(
-            f'{{"nodeid": {node}, "depth": {depth}, "split": {names[columns[node]]}, "split_condition": {number},'
-            f' "yes": {yes}, "no": {yes + 1}, "missing": {missing}, "children": ['
+        codes.append(len(splits))
+        depths[yes] = depths[yes + 1] = depths[node] + 1
+        splits.append(
+            f'{{"nodeid": {node}, "depth": {depths[node]}, "split": {names[columns[node]]},'
+            f' "split_condition": {number}, "yes": {yes}, "no": {yes + 1},'
+            f' "missing": {yes if default_left[node] else yes + 1}, "children": ['
         )
-        waiting += ["]}", (yes + 1, depth + 1), ", ", (yes, depth + 1)]
-    return "".join(parts)
+    yes_children = [yes for yes in left if yes >= 0]
+    return nested_text(
+        [codes[yes] for yes in yes_children], [codes[yes + 1] for yes in yes_children], splits, leaves, ", ", "]}"
+    )

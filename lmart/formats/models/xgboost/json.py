@@ -9,8 +9,9 @@ from typing import NoReturn
 import numpy as np
 
 from lmart.errors import ModelError, quote
+from lmart.formats.format_records import WrittenModel
 from lmart.formats.models.json_text import json_start, parse_json
-from lmart.formats.models.targets import WrittenModel, join_whole
+from lmart.formats.models.targets import join_whole
 from lmart.formats.models.xgboost.reading import read_document
 from lmart.formats.models.xgboost.writing import FLOATS, WrittenTrees, document, prepare, spell
 from lmart.scoring.ensemble import Ensemble

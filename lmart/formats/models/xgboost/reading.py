@@ -8,16 +8,16 @@ Source: XGBoost, predictor/predict_fn.h, common/categorical.h and tree/tree_mode
 from __future__ import annotations
 
 import itertools
-import re
 from typing import Any, NamedTuple, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from lmart.array_types import BoolArray, Float32Array, Float64Array, Int32Array, Int64Array
+from lmart.decimals import is_decimal
 from lmart.errors import ModelError
 from lmart.formats.models.json_text import shown
-from lmart.formats.models.nodes import build_trees, check_bounds, counts_to_offsets, join_bounds, list_features
+from lmart.formats.models.nodes import build_trees, category_ranges, counts_to_offsets, list_features, set_edges
 from lmart.formats.models.thresholds import of_less32
 from lmart.scoring.ensemble import Ensemble, FlatTrees
 
@@ -26,7 +26,8 @@ SUMS = (
     *("rank:ndcg", "rank:map", "rank:pairwise", "reg:squarederror", "reg:linear", "reg:squaredlogerror"),
     *("reg:pseudohubererror", "reg:absoluteerror", "reg:quantileerror", "binary:logitraw"),
 )
-
+MOST_CATEGORIES = 1 << 24  # of XGBoost
+MOST_LEVELS = 20_000  # of a tree
 
 Numbers: TypeAlias = npt.NDArray[np.generic]
 Kind = TypeVar("Kind")
@@ -45,13 +46,13 @@ class Document:
         self.version = [int(number) for number in listed if isinstance(number, (int, np.integer))]
         self.major_version = self.version[0] if self.version else 0
         booster = self.item(self.learner, "gradient_booster", dict)
-        self.kind = booster.get("name")
-        if not isinstance(self.kind, str) or self.kind not in ("gbtree", "dart"):
-            self.refuse(f"the model is of kind {shown(self.kind)}, and lmart reads trees only: gbtree and dart")
+        kind = booster.get("name")
+        if not isinstance(kind, str) or kind not in ("gbtree", "dart"):
+            self.refuse(f"the model is of kind {shown(kind)}, and lmart reads trees only: gbtree and dart")
         if "learner_train_param" in self.learner and "model" not in booster:
             self.refuse("these are settings without a model, as save_config gives them; save the model with save_model")
-        self.weights = self.numbers(booster, "weight_drop") if self.kind == "dart" else None
-        inner = self.item(booster, "gbtree", dict) if self.kind == "dart" else booster
+        self.weights = self.numbers(booster, "weight_drop") if kind == "dart" else None
+        inner = self.item(booster, "gbtree", dict) if kind == "dart" else booster
         self.model = self.item(inner, "model", dict)
         trees = self.item(self.model, "trees", list)
         if not set(map(type, trees)) <= {dict}:
@@ -88,8 +89,13 @@ def length(value: object) -> int:
     return len(value) if isinstance(value, (list, np.ndarray)) else -1
 
 
-def number_array(entries: list[object]) -> Numbers | None:
-    """Return a list of JSON numbers as an array, whole ones as int64, true and false as bool; None for other lists."""
+def number_array(entries: object) -> Numbers | None:
+    """Return a list of JSON numbers as an array, whole ones as int64, true and false as bool.
+
+    entries : of any kind; an array is returned as it is, for anything but numbers None
+    """
+    if isinstance(entries, np.ndarray) or not isinstance(entries, list):
+        return entries if isinstance(entries, np.ndarray) else None
     types = set(map(type, entries))
     try:
         if types <= {int}:
@@ -101,32 +107,22 @@ def number_array(entries: list[object]) -> Numbers | None:
         return None
 
 
-MOST_CATEGORIES = 1 << 24  # of XGBoost
-
-
 def category_edges32(numbers: Int64Array) -> Float64Array:
     """Return where the test of a set of categories changes sides: it holds above an odd number of edges, float64.
 
     numbers : int64, ascending, from 0 to below 2^24; category c is every value whose float32 is from c to below c + 1
     """
-    if not len(numbers):
-        return np.zeros(0)
-    starts = np.ones(len(numbers), np.bool_)
-    starts[1:] = np.diff(numbers) > 1
-    ends = np.append(starts[1:], True)
-    low, high = numbers[starts].astype(np.float32), (numbers[ends] + 1).astype(np.float32)
-    edges: Float64Array = np.column_stack([of_less32(low), of_less32(high)]).ravel()
-    return edges
+    ranges = category_ranges(numbers).astype(np.float32)
+    return of_less32(ranges.ravel())
 
 
-def read_sets(model: Document, number: int) -> dict[int, Int64Array]:
+def _read_sets(model: Document, number: int) -> dict[int, Int64Array]:
     """Return the categories of each categorical node of a tree, counted from 0."""
     tree = model.trees[number]
     found = []
     for key in ("categories", "categories_nodes", "categories_segments", "categories_sizes"):
-        part = tree.get(key)
-        part = number_array(part) if isinstance(part, list) else part
-        if not isinstance(part, np.ndarray) or part.dtype.kind not in "iu" or part.ndim != 1:
+        part = number_array(tree.get(key))
+        if part is None or part.dtype.kind not in "iu" or part.ndim != 1:
             model.refuse(f"tree {number + 1}: {key!r} is not there or no list of whole numbers; the model is damaged")
         found.append(part.astype(np.int64))
     categories, nodes, starts, sizes = found
@@ -143,7 +139,7 @@ def read_sets(model: Document, number: int) -> dict[int, Int64Array]:
     }
 
 
-def check_encoding(model: Document) -> None:
+def _check_encoding(model: Document) -> None:
     """Refuse categorical splits on numbers that stand for other values, which only a DataFrame shows."""
     described = model.model.get("cats")
     listed = described.get("enc") if isinstance(described, dict) else None
@@ -159,10 +155,6 @@ def check_encoding(model: Document) -> None:
                 "the model splits on categories of a DataFrame, for which its file has codes ('cats'); train it on the"
                 " codes, or, if your data holds the codes, save the model as .json and remove 'cats' there"
             )
-
-
-MOST_LEVELS = 20_000  # of a tree
-NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,4})?", re.ASCII)
 
 
 class _Arrays(NamedTuple):
@@ -212,7 +204,7 @@ def read_document(document: object, path: str) -> Ensemble:
     default = None if model.major_version >= 2 else "f"  # version 1 names the columns of arrays f0, f1 ...
     features = list_features(n_columns, _names(model, n_columns), used, default, path)
     thresholds = of_less32(np.where(arrays.categorical, np.float32(0), arrays.values)[is_split])
-    counts, bounds = _read_categories(model, arrays, is_split, thresholds)
+    bound_offsets, bounds = set_edges(thresholds, _category_edges(model, arrays, is_split), path)
     flat = FlatTrees(
         node_offsets,
         features.columns(used),
@@ -221,7 +213,7 @@ def read_document(document: object, path: str) -> Ensemble:
         children(arrays.left),
         children(arrays.right),
         _leaf_values(model, arrays, is_leaf, owner),
-        counts_to_offsets(counts),
+        bound_offsets,
         bounds,
     )
     return Ensemble(
@@ -295,14 +287,11 @@ def _check_learner(model: Document) -> tuple[int, float, str | None]:
     base = parameters.get("base_score", "0.5")
     text = base.strip() if isinstance(base, str) else repr(base) if isinstance(base, (int, float)) else ""
     text = text[1:-1].strip() if text.startswith("[") and text.endswith("]") else text
-    if not NUMBER.fullmatch(text) or not np.isfinite(number := _float32(float(text))):
+    with np.errstate(over="ignore"):
+        number = np.float32(float(text) if is_decimal(text) else np.nan)
+    if not np.isfinite(number):
         model.refuse(f"base_score is {shown(base)}, not one number; the model is damaged or has several outputs")
     return model.parameter(parameters, "num_feature", 0), float(number), objective
-
-
-def _float32(number: float) -> np.float32:
-    with np.errstate(over="ignore"):
-        return np.float32(number)
 
 
 def _names(model: Document, n_columns: int) -> list[str] | None:
@@ -319,9 +308,9 @@ def _names(model: Document, n_columns: int) -> list[str] | None:
 
 def _read_arrays(model: Document) -> _Arrays:
     """Return the arrays of all trees end to end; refuse those of wrong lengths and kinds."""
-    groups = model.model.get("tree_info")
-    groups = number_array(groups) if isinstance(groups, list) else groups
-    if groups is not None and (length(groups) != len(model.trees) or np.any(groups)):
+    listed = model.model.get("tree_info")
+    groups = number_array(listed)
+    if listed is not None and (groups is None or len(groups) != len(model.trees) or np.any(groups)):
         model.refuse("the trees belong to several outputs (tree_info), which lmart does not support")
     if not model.trees:
         model.refuse("the model has no tree")
@@ -372,15 +361,13 @@ def _joined(model: Document, key: str, sizes: list[int], kinds: str) -> Numbers:
     """Return one array of all trees end to end; `kinds` are the kinds of dtype that may stand there."""
     lists = [tree.get(key) for tree in model.trees]
     if all(type(part) is list and len(part) == size for part, size in zip(lists, sizes, strict=True)):
-        whole = number_array(list(itertools.chain.from_iterable(lists)))  # type: ignore[arg-type]
-        if whole is not None and whole.dtype.kind in kinds:
-            return whole
+        joined = number_array(list(itertools.chain.from_iterable(lists)))  # type: ignore[arg-type]
+        if joined is not None and joined.dtype.kind in kinds:
+            return joined
     parts = []
     for number, (tree, size) in enumerate(zip(model.trees, sizes, strict=True), 1):
-        part = tree.get(key)
-        if isinstance(part, list):
-            part = number_array(part)
-        if not isinstance(part, np.ndarray) or part.ndim != 1 or part.dtype.kind not in kinds:
+        part = number_array(tree.get(key))
+        if part is None or part.ndim != 1 or part.dtype.kind not in kinds:
             model.refuse(f"tree {number}: {key!r} is not there or no list of numbers of its kind; the model is damaged")
         if len(part) != size:
             model.refuse(f"tree {number}: {key!r} has {len(part)} entries, {size} are due; the model is damaged")
@@ -432,7 +419,7 @@ def _leaf_values(model: Document, arrays: _Arrays, is_leaf: BoolArray, owner: In
     """Return the leaf values, those of DART times the weight of their tree, rounded to float32 as XGBoost does."""
     values = arrays.values[is_leaf]
     if model.weights is not None:
-        weights = model.weights if isinstance(model.weights, np.ndarray) else number_array(model.weights)
+        weights = number_array(model.weights)
         if weights is None or weights.dtype.kind not in "iuf" or len(weights) != len(model.trees):
             model.refuse(f"weight_drop is not a number for each of the {len(model.trees)} trees; the model is damaged")
         with np.errstate(over="ignore", invalid="ignore"):
@@ -440,32 +427,21 @@ def _leaf_values(model: Document, arrays: _Arrays, is_leaf: BoolArray, owner: In
     return values.astype(np.float64)
 
 
-def _read_categories(
-    model: Document, arrays: _Arrays, is_split: BoolArray, thresholds: Float64Array
-) -> tuple[Int64Array, Float64Array]:
-    """Return the numbers of further bounds and the bounds; sets the thresholds of the categorical splits."""
+def _category_edges(model: Document, arrays: _Arrays, is_split: BoolArray) -> dict[int, Float64Array]:
+    """Return where the tests of categorical splits change sides, by place among all splits."""
     nodes = np.flatnonzero(is_split & arrays.categorical)
-    if not len(nodes):
-        return join_bounds([], [], len(thresholds))
-    check_encoding(model)
+    if len(nodes):
+        _check_encoding(model)
     place = np.cumsum(is_split) - 1
-    numbers: list[int] = []
-    parts: list[Float64Array] = []
-    total = 0
+    edges: dict[int, Float64Array] = {}
     sets: dict[int, Int64Array] = {}
     current = -1
     for node in nodes.tolist():
         tree = int(np.searchsorted(arrays.offsets, node, side="right")) - 1
         if tree != current:
-            current, sets = tree, read_sets(model, tree)
+            current, sets = tree, _read_sets(model, tree)
         local = node - int(arrays.offsets[tree])
         if local not in sets:
             model.refuse(f"tree {tree + 1}: a categorical split has no categories; the model is damaged")
-        edges = category_edges32(np.unique(sets[local]))
-        total += len(edges)
-        check_bounds(total, model.path)
-        thresholds[place[node]] = edges[0] if len(edges) else np.finfo(np.float64).max
-        if len(edges):
-            numbers.append(int(place[node]))
-            parts.append(edges[1:])
-    return join_bounds(numbers, parts, len(thresholds))
+        edges[int(place[node])] = category_edges32(np.unique(sets[local]))
+    return edges

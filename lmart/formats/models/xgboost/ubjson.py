@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lmart.errors import ModelError, quote
-from lmart.formats.models.targets import WrittenModel
+from lmart.formats.format_records import WrittenModel
 from lmart.formats.models.xgboost.json import refuse_other
 from lmart.formats.models.xgboost.reading import read_document
 from lmart.formats.models.xgboost.writing import document, prepare

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,15 +11,17 @@ import numpy.typing as npt
 
 from lmart.array_types import BoolArray, Float32Array, Float64Array, Int64Array
 from lmart.errors import ModelError, counted
-from lmart.formats.models.lightgbm.writing import with_base_tree
-from lmart.formats.models.nodes import counts_to_offsets
+from lmart.formats.models.nodes import counts_to_offsets, trees_of_leaves
 from lmart.formats.models.targets import (
     Columns,
     Target,
+    absent_notes,
     expand_except,
-    goes_left_as_zero,
+    growth_notes,
     list_columns,
     most_members,
+    nodes_of_bounds,
+    with_base_tree,
 )
 from lmart.formats.models.thresholds import of_less32, round_up32
 from lmart.formats.models.xgboost.reading import MOST_CATEGORIES, SUMS, category_edges32
@@ -28,6 +31,8 @@ from lmart.scoring.ensemble import Ensemble, FlatTrees, flatten, node_sums
 TARGET = Target("XGBoost", "f", re.compile(r"[\[\]<\0-\x08\x0b\x0c\x0e-\x1f]"), "'[', ']', '<' and control characters")
 NO_PARENT = 2**31 - 1
 MOST_MEMBERS = 1 << 24  # categories of all splits together
+VERSION = [2, 1, 0]  # whose keys are written: 1.6 to 3 know them
+FLOATS = ("base_weights", "loss_changes", "split_conditions", "sum_hessian")
 
 
 class WrittenTrees(NamedTuple):
@@ -61,22 +66,22 @@ def prepare(ensemble: Ensemble, target: Target = TARGET, base_as_tree: bool = Fa
     """
     columns = list_columns(ensemble, target)
     notes = columns.notes
-    base_score = float(ensemble.base_score)
     based = with_base_tree(ensemble) if base_as_tree or not ensemble.trees else ensemble
-    plain, special, sets = _plain(based, notes, not base_as_tree)
+    plain, special = expand_except(based, {} if base_as_tree else _category_sets(based))
+    notes += growth_notes(based, plain)
     flat = flatten(plain.trees)
     positions = _number_breadth_first(flat)
     divisor = max(len(ensemble.trees), 1) if ensemble.average else 1
     arrays, offsets = _arrays(plain, flat, columns.numbers, positions, divisor)
     starts = flat.node_offsets
     categories = {
-        (tree, int(positions[starts[tree] + node])): sets[number] for (tree, node), number in sorted(special.items())
+        (tree, int(positions[starts[tree] + node])): members for (tree, node), members in sorted(special.items())
     }
-    for (tree, node), _ in categories.items():
+    for tree, node in categories:
         at = int(offsets[tree]) + node
         arrays["split_type"][at], arrays["split_conditions"][at] = 1, 0.0
     with np.errstate(over="ignore"):
-        base = np.float32(0.0 if based is not ensemble else base_score / divisor)
+        base = np.float32(0.0 if based is not ensemble else float(ensemble.base_score) / divisor)
     if not (np.isfinite(base) and np.isfinite(arrays["split_conditions"]).all()):
         raise ModelError("a leaf value or the base score is too large for float32, which XGBoost needs")
     notes += _notes(ensemble, flat, special)
@@ -93,32 +98,15 @@ def _objective(ensemble: Ensemble, notes: list[str]) -> str:
     return "rank:ndcg" if ensemble.gain in ("exp2", "linear") else "rank:pairwise"  # which has no gain
 
 
-def _plain(
-    ensemble: Ensemble, notes: list[str], with_categories: bool
-) -> tuple[Ensemble, dict[tuple[int, int], int], list[Int64Array]]:
-    """Return the ensemble with plain nodes, and which of them stand for categorical splits of XGBoost."""
-    kept: dict[tuple[int, int], int] = {}
-    sets: list[Int64Array] = []
+def _category_sets(ensemble: Ensemble) -> dict[tuple[int, int], Int64Array]:
+    """Return the categories of the nodes (tree, node) that are categorical splits of XGBoost."""
+    sets = {}
     room = min(most_members(ensemble), MOST_MEMBERS)
-    for number, tree in enumerate(ensemble.trees if with_categories else ()):
-        if tree.bound_offsets is None or tree.bounds is None:
-            continue
-        for node in np.flatnonzero(np.diff(tree.bound_offsets)).tolist():
-            bounds = tree.bounds[tree.bound_offsets[node] : tree.bound_offsets[node + 1]]
-            members = _members(np.append(tree.thresholds[node], bounds), room)
-            if members is not None:
-                room -= len(members)
-                kept[number, node] = len(sets)
-                sets.append(members)
-    before = sum(tree.n_leaves for tree in ensemble.trees)
-    plain, special = expand_except(ensemble, kept)
-    after = sum(tree.n_leaves for tree in plain.trees)
-    if after > before:
-        notes.append(
-            f"splits on several ranges became chains of plain splits: {counted(after, 'leaf', 'leaves')} instead of"
-            f" {before:,}; the scores are the same"
-        )
-    return plain, special, sets
+    for place, edges, _ in nodes_of_bounds(ensemble):
+        if (members := _members(edges, room)) is not None:
+            room -= len(members)
+            sets[place] = members
+    return sets
 
 
 def _members(edges: Float64Array, room: int) -> Int64Array | None:
@@ -152,8 +140,7 @@ def _number_breadth_first(flat: FlatTrees) -> Int64Array:
 
 def _owners(flat: FlatTrees) -> Int64Array:
     """Return the tree of each node, then of each leaf, int64[n_nodes + n_leaves]."""
-    of_leaf = np.repeat(np.arange(flat.n_trees), np.diff(flat.leaf_offsets))
-    return np.concatenate([flat.tree_of_node, of_leaf])
+    return np.concatenate([flat.tree_of_node, trees_of_leaves(flat.node_offsets)])
 
 
 def _arrays(
@@ -211,7 +198,7 @@ def _joined(ensemble: Ensemble, name: str) -> Any:
     return None if any(part is None for part in parts) else np.concatenate(parts)
 
 
-def _notes(ensemble: Ensemble, flat: FlatTrees, special: dict[tuple[int, int], int]) -> list[str]:
+def _notes(ensemble: Ensemble, flat: FlatTrees, special: Iterable[tuple[int, int]]) -> list[str]:
     """Return what differs: float32 thresholds and sums, absent indices."""
     notes = []
     is_plain: BoolArray = np.ones(len(flat.thresholds), np.bool_)
@@ -226,18 +213,7 @@ def _notes(ensemble: Ensemble, flat: FlatTrees, special: dict[tuple[int, int], i
     numbers = np.append(flat.leaf_values, ensemble.base_score)
     if ensemble.sums != "float32" or ensemble.average or (numbers.astype(np.float32) != numbers).any():
         notes.append("XGBoost adds up in float32, so scores differ from the model's by rounding")
-    if ensemble.absent == "zero":
-        other = sum(int(np.count_nonzero(tree.missing_left != goes_left_as_zero(tree))) for tree in ensemble.trees)
-        if other:
-            notes.append(
-                "an index that a row does not name is 0 to this model and missing to XGBoost, and"
-                f" {counted(other, 'split')} distinguish them; write zeros in the rows"
-            )
-    return notes
-
-
-VERSION = [2, 1, 0]  # whose keys are written: 1.6 to 3 know them
-FLOATS = ("base_weights", "loss_changes", "split_conditions", "sum_hessian")
+    return notes + absent_notes(ensemble, "XGBoost", False)
 
 
 def document(model: WrittenTrees) -> dict[str, Any]:
