@@ -16,8 +16,8 @@ from pathlib import Path
 import click
 
 from lmart import __version__
+from lmart.cli.help import default_shown, definitions
 from lmart.cli.main import main as program
-from lmart.cli.options.common import definitions
 from lmart.errors import ExitStatus
 from lmart.measures.conventions import CHOICES, Conventions
 from lmart.measures.kinds import KINDS, MeasureKind
@@ -101,8 +101,9 @@ def _commands(context: click.Context) -> Iterator[str]:
 def _options(context: click.Context) -> Iterator[str]:
     for parameter in context.command.get_params(context):
         record = parameter.get_help_record(context) if isinstance(parameter, click.Option) else None
-        if record is not None:  # None: hidden
-            yield from (".TP", _option_names(record[0]), _text(record[1]))
+        if isinstance(parameter, click.Option) and record is not None:  # None: hidden
+            texts = (parameter.help or "", getattr(parameter, "more", ""), default_shown(parameter, context))
+            yield from (".TP", _option_names(record[0]), _text(" ".join(texts)))
 
 
 def _option_names(names: str) -> str:

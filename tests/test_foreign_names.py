@@ -13,7 +13,7 @@ from helpers.commands import run
 from helpers.paths import ROOT
 
 import lmart
-from lmart.cli.help.command import option_names
+from lmart.cli.command import option_names
 from lmart.cli.main import COMMANDS, main
 from lmart.errors import SettingsError
 from lmart.foreign_names import ARGUMENTS, NAMES, OPTIONS, WITHOUT, meant, measure_for, perhaps

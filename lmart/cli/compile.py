@@ -1,15 +1,19 @@
-"""lmart compile: all machine code, before it is needed."""
+"""lmart compile: all machine code, before it is needed; and compiling while another command begins its work."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 
 import click
 
-from lmart.cli.help.command import HelpfulCommand
-from lmart.cli.options.common import quiet_option, thread_count, threads_option
+from lmart.cli.command import HelpfulCommand
+from lmart.cli.options.declare import group
+from lmart.cli.options.shared import Running, running_options
+from lmart.cli.signals import is_process_ours
 from lmart.cli.terminal.console import Console
 from lmart.errors import LmartError
+from lmart.settings.declared import declared
 
 EPILOG = """\b
 Examples:
@@ -30,25 +34,26 @@ processors of this architecture (such as x86-64), which lmart uses where it find
 gives the same results, and runs 10 to 33 % slower."""
 
 
-@click.command("compile", cls=HelpfulCommand, help=HELP, short_help="Compile everything ahead.", epilog=EPILOG)
-@click.option("--generic", is_flag=True, help="Compile for any processor of this architecture.")
-@threads_option
-@quiet_option
-def command(generic: bool, threads: int | None, quiet: int) -> None:
-    """Compile all kernels; the help text is HELP.
+@dataclass(frozen=True)
+class CompileOptions:
+    """What is compiled."""
 
-    generic : for any processor of this architecture
-    threads : processes that compile; None: one for each processor
-    quiet   : how often --quiet is given
-    """
-    if generic:  # read when numba is loaded
+    generic: bool = declared(False, "Compile for any processor of this architecture.")
+
+
+@click.command("compile", cls=HelpfulCommand, help=HELP, short_help="Compile everything ahead.", epilog=EPILOG)
+@group("options", CompileOptions)
+@running_options
+def command(options: CompileOptions, running: Running) -> None:
+    """Compile all kernels; the help text is HELP."""
+    if options.generic:  # read when numba is loaded
         os.environ |= {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
 
     # Only now, as these load numba.
     from lmart.kernels.numba_support.code_cache import cache_folder, config
     from lmart.kernels.numba_support.compile_ahead import compile_all
 
-    console = Console(quiet)
+    console = Console(running.quiet)
     if config.DISABLE_JIT:
         raise LmartError("NUMBA_DISABLE_JIT is set, so nothing is compiled; unset it")
     folder = cache_folder()
@@ -60,7 +65,15 @@ def command(generic: bool, threads: int | None, quiet: int) -> None:
             progress.total = total
             progress.update(done, part=share * total - done)  # they take very different times
 
-        failures = compile_all(thread_count(threads, console.notice), tell)
+        failures = compile_all(running.thread_count(console), tell)
     if failures:
         raise LmartError(f"{len(failures)} kernels cannot be compiled, such as {failures[0]}")
     click.echo(folder)
+
+
+def compile_ahead(name: str, threads: int) -> None:
+    """Begin to compile what a command needs and earlier runs did not keep, before its first thread starts."""
+    if is_process_ours():
+        from lmart.kernels.numba_support.compile_ahead import start
+
+        start(name, threads)

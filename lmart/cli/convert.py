@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import os
-from typing import NamedTuple
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
 
 import click
 
-from lmart.cli.compiling import compile_ahead
-from lmart.cli.help.command import HelpfulCommand
-from lmart.cli.options.choice import Choice
-from lmart.cli.options.common import quiet_option, thread_count, threads_option
-from lmart.cli.options.data import data_options, refuse_two_standard_inputs
-from lmart.cli.options.packed import given_on_command_line, packed
+from lmart.cli.command import HelpfulCommand
+from lmart.cli.compile import compile_ahead
+from lmart.cli.options.declare import given_on_command_line, group
+from lmart.cli.options.shared import Running, check_inputs, data_options, running_options
 from lmart.cli.terminal.console import Console
-from lmart.errors import counted, quote
+from lmart.errors import ModelError, counted, quote
 from lmart.formats.format_records import DataReader, DataWriter, Format
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import DATA_FORMATS, FORMATS, MODEL_FORMATS, OWN, AnyFormat, format_of_name
+from lmart.settings.declared import declared
+
+if TYPE_CHECKING:
+    from lmart.array_types import Int32Array
+    from lmart.data.dataset import SparseRows
+    from lmart.scoring.ensemble import Ensemble
+    from lmart.scoring.model_comparison import ModelComparison
 
 HELP = """Convert SRC to DST: data to data, or a model to a model; '-' is standard input or output."""
 
@@ -36,55 +42,6 @@ Examples:
 """
 
 
-class ModelOptions(NamedTuple):
-    """The options that are for models only; `ModelRequest` says what each means."""
-
-    verify: str | None
-    strict: bool
-    feature_map: str | None
-    nonnegative: bool
-    name: str | None
-    store: str | None
-
-    def files(self) -> list[str]:
-        """Return the files that these options name."""
-        return [path for path in (self.verify, self.feature_map) if path is not None]
-
-
-MODEL_OPTIONS = (
-    click.option(
-        "--verify",
-        metavar="DATA",
-        help="Score DATA with both models, and compare.\f lmart scores the rows of DATA, and rows that it "
-        "makes on and around each threshold (without missing values), and prints the largest "
-        "difference and the number of rows that reach another leaf.",
-    ),
-    click.option("--strict", is_flag=True, help="Refuse a model that DST cannot hold exactly."),
-    click.option(
-        "--feature-map",
-        metavar="FILE",
-        help="New names of features, 'feature name' on each line.\f A third word is the type in an fmap "
-        "file of XGBoost. Put tabs around names with blanks.",
-    ),
-    click.option(
-        "--nonnegative",
-        is_flag=True,
-        help="Add a tree that makes the lowest possible score 0.\f Search engines on Lucene 8 or later "
-        "refuse scores below 0. The tree subtracts the sum of the smallest leaf values of all trees, "
-        "so the order stays; scores that round to the same number tie. lmart adds no tree if no "
-        "score can be below 0.",
-    ),
-    click.option(
-        "--name",
-        metavar="NAME",
-        show_default="solr: lmart, or its name in SRC",
-        help="Name of the model, for solr or xgboost-dump.\f With it, a dump of XGBoost is written as the request that "
-        "the LTR plugins of Elasticsearch and OpenSearch take.",
-    ),
-    click.option("--store", metavar="NAME", show_default="that of SRC", help="Feature store of a model of Solr."),
-)
-
-
 def _listed(way: str) -> str:
     """Return the names of the formats that have a reader or a writer, as `way` says: data; or models."""
     return "; or ".join(
@@ -93,103 +50,121 @@ def _listed(way: str) -> str:
     )
 
 
-class ChosenFormats(NamedTuple):
-    """The formats that --from and --to name; None: by name or content."""
+@dataclass(frozen=True)
+class FormatOptions:
+    """The formats that are given; None: by name or content."""
 
-    source_format: str | None
-    target_format: str | None
-
-
-FORMAT_OPTIONS = (
-    click.option(
-        "--from",
-        "source_format",
-        type=Choice(list(FORMATS)),
+    source_format: str | None = declared(
+        None,
+        f"Format of SRC: {_listed('reader')}.",
+        flags=("--from",),
+        choices=tuple(FORMATS),
         metavar="FORMAT",
-        default=None,
-        show_default="by name, else by content",
-        help=f"Format of SRC: {_listed('reader')}.",
-    ),
-    click.option(
-        "--to",
-        "target_format",
-        type=Choice(list(FORMATS)),
+        shown="by name, else by content",
+    )
+    target_format: str | None = declared(
+        None,
+        f"Format of DST: {_listed('writer')}.",
+        flags=("--to",),
+        choices=tuple(FORMATS),
         metavar="FORMAT",
-        default=None,
-        show_default="by name; standard output: letor, or lmart",
-        help=f"Format of DST: {_listed('writer')}.",
-    ),
-)
+        shown="by name; standard output: letor, or lmart",
+    )
+    absent: str = declared(
+        "zero",
+        "Meaning of an index that a LETOR row does not name.",
+        "CSV, TSV and Parquet get 0, or an empty field.",
+        choices=("zero", "missing"),
+    )
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """The options that are for models only."""
+
+    verify: str | None = declared(
+        None,
+        "Score DATA with both models, and compare.",
+        "lmart scores the rows of DATA, and rows that it makes on and around each threshold (without missing values), "
+        "and prints the largest difference and the number of rows that reach another leaf.",
+        metavar="DATA",
+    )
+    strict: bool = declared(False, "Refuse a model that DST cannot hold exactly.")
+    feature_map: str | None = declared(
+        None,
+        "New names of features, 'feature name' on each line.",
+        "A third word is the type in an fmap file of XGBoost. Put tabs around names with blanks.",
+        metavar="FILE",
+    )
+    nonnegative: bool = declared(
+        False,
+        "Add a tree that makes the lowest possible score 0.",
+        "Search engines on Lucene 8 or later refuse scores below 0. The tree subtracts the sum of the smallest leaf "
+        "values of all trees, so the order stays; scores that round to the same number tie. lmart adds no tree if no "
+        "score can be below 0.",
+    )
+    name: str | None = declared(
+        None,
+        "Name of the model, for solr or xgboost-dump.",
+        "With it, a dump of XGBoost is written as the request that the LTR plugins of Elasticsearch and OpenSearch "
+        "take.",
+        metavar="NAME",
+        shown="solr: lmart, or its name in SRC",
+    )
+    store: str | None = declared(None, "Feature store of a model of Solr.", metavar="NAME", shown="that of SRC")
+
+    @property
+    def paths(self) -> list[str]:
+        """The files that these options name."""
+        return [path for path in (self.verify, self.feature_map) if path is not None]
 
 
 @click.command("convert", cls=HelpfulCommand, short_help="Convert data or models.", help=HELP, epilog=EPILOG)
 @click.argument("src")
 @click.argument("dst")
-@packed("chosen", ChosenFormats, ChosenFormats._fields, FORMAT_OPTIONS)
-@click.option(
-    "--absent",
-    type=Choice(["zero", "missing"]),
-    default="zero",
-    show_default=True,
-    help="Meaning of an index that a LETOR row does not name.\f CSV, TSV and Parquet get 0, or an empty field.",
-)
-@packed("model_options", ModelOptions, ModelOptions._fields, MODEL_OPTIONS)
+@group("formats", FormatOptions)
+@group("model_options", ModelOptions)
 @data_options
-@threads_option
-@quiet_option
+@running_options
 def command(
     src: str,
     dst: str,
-    chosen: ChosenFormats,
-    absent: str,
+    formats: FormatOptions,
     model_options: ModelOptions,
     read_options: ReadOptions,
-    threads: int | None,
-    quiet: int,
+    running: Running,
 ) -> None:
-    """Convert a file; the help text is HELP.
-
-    src           : the file that is read
-    dst           : the file that is written
-    chosen        : the formats as given
-    absent        : what an index that is not in a LETOR row means
-    model_options : those for models only
-    read_options  : how files are read
-    threads       : to use; None: all of this process
-    quiet         : how often --quiet is given
-    """
-    inputs = [src, *model_options.files(), *([read_options.query_sizes] if read_options.query_sizes else [])]
-    refuse_two_standard_inputs(inputs)
-    source, target = _resolve_formats(src, dst, chosen, inputs)
-    console = Console(quiet)
+    """Convert a file; the help text is HELP."""
+    inputs = [src, *model_options.paths, *([read_options.query_sizes] if read_options.query_sizes else [])]
+    check_inputs(inputs, read_options)
+    source, target = _resolve_formats(src, dst, formats, inputs)
+    console = Console(running.quiet)
     if target.kind == "model":
         _check_model_options(target, model_options)
-        from lmart.cli.convert_model import ModelRequest, convert_model
-
         # A name such as m.json says that it is a model, but not of which format.
         if given_on_command_line("absent"):
             console.warning("--absent has no effect on a model, which says itself what an absent index means")
-        request = ModelRequest(src, dst, chosen.source_format, target.name, **model_options._asdict())
-        convert_model(request, read_options, thread_count(threads, console.notice), console)
+        count = running.thread_count(console)
+        _convert_model(src, formats.source_format, dst, target.name, model_options, read_options, count, console)
         return
-    for name, value in model_options._asdict().items():
+    for name, value in asdict(model_options).items():
         if value not in (None, False):
             option = name.replace("_", "-")
             raise click.UsageError(f"--{option} is for models, and {target.name} holds data; leave it out")
     target = DATA_FORMATS[target.name]
-    _convert_data(src, dst, source, target, absent, read_options, thread_count(threads, console.notice), console)
+    _convert_data(src, dst, source, target, formats.absent, read_options, running.thread_count(console), console)
 
 
 def _resolve_formats(
-    src: str, dst: str, chosen: ChosenFormats, inputs: list[str]
+    src: str, dst: str, formats: FormatOptions, inputs: list[str]
 ) -> tuple[AnyFormat | None, AnyFormat]:
     """Return the formats of SRC (None: only its content can tell, while it is read) and DST.
 
     A usage error when one is not supported, they do not go together, or the name of DST says no format; OutputError
     when DST cannot be written.
     """
-    source = _source_format(src, chosen.source_format)
-    target = _target_format(dst, chosen.target_format, source)
+    source = _source_format(src, formats.source_format)
+    target = _target_format(dst, formats.target_format, source)
     _check_supported(source, target)
 
     from lmart.streams import check_output
@@ -198,7 +173,7 @@ def _resolve_formats(
     if source is None and src != "-" and os.path.isfile(src):
         from lmart.formats.detection import detect_format
 
-        is_target_free = chosen.target_format is None and format_of_name(dst) is None
+        is_target_free = formats.target_format is None and format_of_name(dst) is None
         source = FORMATS[detect_format(src, None if is_target_free else target.kind)]
         if is_target_free:
             target = FORMATS[OWN] if source.kind == "model" else target
@@ -206,7 +181,7 @@ def _resolve_formats(
     if source is not None and source.kind != target.kind:
         what = f"{source.name} holds {_what(source)} and {target.name} {_what(target)}"
         raise click.UsageError(f"{what}; convert data to data, model to model")
-    if chosen.target_format is None and format_of_name(dst) is None and _names_nothing(dst, target):
+    if formats.target_format is None and format_of_name(dst) is None and _names_nothing(dst, target):
         what, example = ("model format", OWN) if target.kind == "model" else ("format", "letor")
         raise click.UsageError(
             f"the name {quote(dst)} does not say which {what} is meant; give --to, as in --to {example}"
@@ -273,7 +248,7 @@ def _convert_data(
     from lmart.formats.documents.conversion import convert_data
     from lmart.threads import WorkerPool
 
-    options = dataclasses.replace(
+    options = replace(
         options,
         format=None if source is None else source.name,
         require_labels=target.name == "qrels",
@@ -292,3 +267,111 @@ def _convert_data(
     if target.name == "letor" and names:
         first = ", ".join(f"{i} is {quote(name)}" for i, name in enumerate(names[:3], 1))
         console.notice(f"LETOR text has no feature names; columns are numbered: {first}{', ...' if names[3:] else ''}")
+
+
+def _convert_model(
+    src: str,
+    source_format: str | None,
+    dst: str,
+    target_format: str,
+    options: ModelOptions,
+    read_options: ReadOptions,
+    threads: int,
+    console: Console,
+) -> None:
+    """Write the model in its new format, verified first when that is asked for.
+
+    ModelError when a model is unsound, the format cannot hold it, or, under --strict, not exactly.
+    """
+    from lmart.formats.feature_maps import read_feature_map, rename_features
+    from lmart.formats.models.model_files import content_of, parse_model, read_model, write_bytes
+    from lmart.formats.models.targets import raise_scores
+    from lmart.formats.models.xgboost.dump import as_request
+    from lmart.scoring.model_comparison import align_features
+
+    own = read_model(src, source_format, console.notice)
+    renamed: dict[str, str] = {}
+    model = own
+    if options.feature_map is not None:
+        renamed = read_feature_map(options.feature_map)
+        model = rename_features(own, renamed, options.feature_map)
+    said = {"name": options.name, "store": options.store}
+    model = replace(model, settings=model.settings | {key: text for key, text in said.items() if text is not None})
+    target = "standard output" if dst == "-" else dst
+    if options.nonnegative:
+        model, offset = raise_scores(model, target, target_format)
+        own = replace(model, feature_names=own.feature_names)
+        what = f"a last tree adds {offset!r}" if offset else "no score can be below 0, so nothing is added"
+        console.notice(f"{target}: {what}")
+    content, notes, needs = content_of(model, target, target_format)
+    if options.name is not None and target_format == "xgboost-dump":
+        content = as_request(content, options.name)
+    if options.strict and notes:
+        more = f"; and {counted(len(notes) - 1, 'more note')}" if notes[1:] else ""
+        raise ModelError(f"{notes[0]}{more}; convert without --strict to accept it", target)
+    for text in (*notes, *needs):
+        console.warning(f"{target}: {text}")
+    verified = ""
+    if options.verify is not None:
+        # Read back what is going to be written.
+        written = align_features(own, parse_model(content, target, target_format), renamed)
+        found = _verify(own, written, options.verify, target_format, read_options, threads, console)
+        verified = "; " + _describe_comparison(found)
+        if found.rows_changed or found.planted_changed:
+            what = f"{target}: {_changed(found)}"
+            if options.strict:
+                raise ModelError(f"{what.removeprefix(target + ': ')}; convert without --strict to accept it", target)
+            console.warning(what)
+    write_bytes(content, dst)
+    size = f"{counted(len(model.trees), 'tree')}, {counted(model.n_features, 'feature')}"
+    console.notice(f"{target}: {target_format}, {size}{verified}")
+
+
+def _verify(
+    own: Ensemble,
+    written: Ensemble,
+    data: str,
+    target_format: str,
+    read_options: ReadOptions,
+    threads: int,
+    console: Console,
+) -> ModelComparison:
+    """Score the data of --verify, and planted rows, with both models."""
+    from lmart.formats.documents.reading import for_models, open_rows
+    from lmart.scoring.feature_matching import FeatureMatcher
+    from lmart.scoring.model_comparison import compare_models
+    from lmart.threads import WorkerPool
+
+    read_options = replace(read_options, require_labels=False, require_queries=False, use_labels=False)
+    read_options = for_models(read_options, [own]).telling(console.notice, console.warning)
+    matcher = FeatureMatcher(own)
+    with WorkerPool(threads) as pool, open_rows(data, read_options, pool) as reader:
+
+        def blocks() -> Iterator[tuple[SparseRows, Int32Array]]:
+            for block in reader:
+                column_map = matcher.column_map(reader.feature_ids, reader.feature_names)
+                matcher.tables = reader.table.of_tables
+                yield block.features, column_map
+
+        float32 = MODEL_FORMATS[target_format].is_float32
+        found = compare_models(own, written, blocks(), float32, pool)
+    matcher.refuse(data)
+    for text in matcher.warnings(data):
+        console.warning(text)
+    return found
+
+
+def _describe_comparison(found: ModelComparison) -> str:
+    """Describe a comparison in a few words."""
+    rows = f"{counted(found.n_rows, 'row')} and {counted(found.n_planted, 'planted row')}"
+    changed = found.rows_changed + found.planted_changed
+    difference = f"largest difference {found.largest_difference:.3g}"
+    return f"verified with {rows}: {difference}, {counted(changed, 'row')} changed leaf"
+
+
+def _changed(found: ModelComparison) -> str:
+    """Return the warning that rows come to other leaves."""
+    return (
+        f"{counted(found.rows_changed, 'row')} of {found.n_rows:,} and {counted(found.planted_changed, 'planted row')} "
+        f"of {found.n_planted:,} come to another leaf than before"
+    )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import glob
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from lmart.cli.cluster_files import as_given, one_for_each
+from lmart.cli.eval_request import GivenSystem
 from lmart.cli.eval_systems import EvalJob, JudgedData, QueriesOf, evaluate_systems, judged_options, matched
-from lmart.cli.options.systems import GivenSystem
+from lmart.cli.options.shared import one_for_each
 from lmart.distributed.cluster import Cluster
 from lmart.distributed.evaluation import EvaluatedParts, MeasuredPart, PartInputs, PartPlan, measure_part
 from lmart.distributed.reading import find_parts, pass_on, warn_of_never_met
@@ -72,7 +74,7 @@ def find_files(job: EvalJob, cluster: Cluster) -> tuple[list[PartInputs], tuple[
     found = [[path for path, _ in own] for own in find_parts(cluster, patterns)]
     n = len(inputs.data)
     parts = [path for own in found[:n] for path in own]
-    names = tuple(as_given(pattern, path) for pattern, own in zip(inputs.data, found[:n], strict=True) for path in own)
+    names = tuple(_as_given(pattern, path) for pattern, own in zip(inputs.data, found[:n], strict=True) for path in own)
     one_each = [
         one_for_each(option, pattern, own, "--data", parts)
         for option, pattern, own in zip(
@@ -108,3 +110,14 @@ def _measured(
     pass_on(parts.data.found, telling)
     warn_of_never_met(parts.data, telling)
     return parts
+
+
+def _as_given(pattern: str, path: str) -> str:
+    """Return a file that matches a pattern as this process would have found it."""
+    literal = ""
+    for piece in pattern.split("/")[:-1]:
+        if glob.has_magic(piece):
+            break
+        literal += piece + "/"
+    absolute = os.path.join(os.path.abspath(literal), "")
+    return literal + path.removeprefix(absolute) if path.startswith(absolute) else path

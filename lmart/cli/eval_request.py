@@ -4,43 +4,119 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, NamedTuple
 
 import click
 
-from lmart.cli.options.cluster import ClusterOptions
-from lmart.cli.options.conventions import WITH_GAIN, WITHOUT_EMPTY
-from lmart.cli.options.data import OPTION_NAMES, refuse_two_standard_inputs
-from lmart.cli.options.packed import given_on_command_line
-from lmart.cli.options.systems import GivenSystem
+from lmart.cli.command import line_of
+from lmart.cli.options.declare import flag_of, given_on_command_line
+from lmart.cli.options.shared import ClusterOptions, check_inputs, strict_field
+from lmart.cli.options.types import MeasureType
 from lmart.errors import quote
 from lmart.formats.read_options import ReadOptions
 from lmart.gains import Gain
 from lmart.measures import KINDS, Measure, parse_measure, parse_measures
-from lmart.measures.presets import conventions_like
+from lmart.measures.conventions import CHOICES, LARGEST_LEVEL
+from lmart.measures.presets import PRESETS, conventions_like
+from lmart.measures.resampling import (
+    DEFAULT_FLIPS,
+    DEFAULT_LEVEL,
+    EXACT_UP_TO,
+    LARGEST_NUMBER,
+    LARGEST_SEED,
+    LEAST_RESAMPLES,
+    MOST_RESAMPLES,
+    Resampling,
+)
 from lmart.measures.values import measures_for
+from lmart.settings.declared import declared
+
+DEFAULT_METRICS = "ndcg@1,ndcg@3,ndcg@5,ndcg@10,map,mrr"
+WITH_GAIN = " and ".join(kind.name for kind in KINDS.values() if kind.uses_gain)
+"""The names of measures that depend on the gain, for help and messages."""
+WITHOUT_EMPTY = " and ".join(kind.name for kind in KINDS.values() if not kind.counts_empty)
+"""The names of measures to which queries without a relevant document are as others."""
+SYSTEMS = ("model", "scores", "run")
+"""The kinds of systems, which are options."""
+
+
+class GivenSystem(NamedTuple):
+    """A system as the command line names it: its kind, one of SYSTEMS, and its file."""
+
+    kind: str
+    path: str
+
+
+def _systems_in_order() -> tuple[GivenSystem, ...]:
+    """Return the systems in the order of the command line; Click hands over the values of each option by themselves."""
+    line = line_of(click.get_current_context())
+    left = {kind: iter(line.values.get(kind) or ()) for kind in SYSTEMS}
+    named = [parameter.name or "" for parameter in line.order]
+    return tuple(GivenSystem(name, next(left[name])) for name in named if name in left)
 
 
 @dataclass(frozen=True)
 class EvalInputs:
-    """What is measured, one field an option: systems that rank the documents of `data`, or of TREC qrels.
+    """What is measured: systems that rank the documents of `data`, or of TREC qrels."""
 
-    data    : files of judged documents, one data set
-    qrels   : TREC judgments, in place of `data`
-    systems : models, files of scores or runs, in the order of the command line
-    missing : what a query of the data counts that a run lacks; None: as the conventions have it
-    weights : file of weights
-    groups  : file of the group of each query
-    strict  : refuse data whose features are not those of the model
-    """
-
-    data: tuple[str, ...]
-    qrels: str | None
-    systems: tuple[GivenSystem, ...]
-    missing: str | None
-    weights: str | None
-    groups: str | None
-    strict: bool
+    data: tuple[str, ...] = declared(
+        (),
+        "Judged documents.",
+        "LETOR, CSV, TSV or Parquet; several files are one data set.",
+        metavar="FILE...",
+        multiple=True,
+    )
+    model: tuple[str, ...] = declared(
+        (),
+        "Model to measure; each of several is a system.",
+        flags=("-m", "--model"),
+        metavar="MODEL...",
+        multiple=True,
+    )
+    scores: tuple[str, ...] = declared(
+        (),
+        "Scores to measure, one per line.",
+        "In the order of the rows; each of several files is a system.",
+        metavar="FILE...",
+        multiple=True,
+    )
+    qrels: str | None = declared(
+        None,
+        "Judged documents as TREC qrels, in place of --data.",
+        "'qid iter docno label' on each line; documents with a label below 0 are unjudged.",
+        metavar="FILE",
+    )
+    run: tuple[str, ...] = declared(
+        (),
+        "TREC run to measure.",
+        "'qid Q0 docno rank score tag' on each line, with --qrels, or with --data that has document ids. The scores "
+        "decide the order, not the ranks.",
+        metavar="FILE...",
+        multiple=True,
+    )
+    missing: str | None = declared(
+        None,
+        "How to score judged queries missing from the run.",
+        "zero: as if the run had found no document; skip: leave them out of the mean.",
+        choices=("zero", "skip"),
+        shown="zero",
+    )
+    weights: str | None = declared(
+        None,
+        "Weights for the mean.",
+        "One number per query, or one per row (a query gets the mean of its rows).",
+        metavar="FILE",
+    )
+    groups: str | None = declared(
+        None,
+        "Also measure groups of queries.",
+        "'qid TAB group' on each line of FILE.",
+        flags=("--by",),
+        metavar="FILE",
+    )
+    strict: bool = strict_field()
+    systems: tuple[GivenSystem, ...] = field(default_factory=_systems_in_order)
 
     @property
     def kinds(self) -> set[str]:
@@ -91,33 +167,91 @@ class EvalInputs:
             raise click.UsageError("--missing needs --run: models and scores rank every query of the data")
         if self.weights is not None and self.qrels is not None:
             raise click.UsageError("--weights needs --data: qrels have no order that weights could go by")
-        given = [name for name in OPTION_NAMES if self.qrels is not None and given_on_command_line(name)]
-        if given:
-            raise click.UsageError(
-                f"--{given[0].replace('_', '-')} is for --data, and --qrels has one form; leave it out"
-            )
+        for one in fields(ReadOptions) if self.qrels is not None else ():
+            if "help" in one.metadata and given_on_command_line(one.name):
+                raise click.UsageError(f"{flag_of(one)} is for --data, and --qrels has one form; leave it out")
+
+
+def _convention(name: str, help: str, more: str, metavar: str = "") -> Any:
+    """Return the option of a convention that is a word; None: as --like says."""
+    words = tuple(CHOICES[name])
+    named = {"metavar": metavar} if metavar else {}
+    return declared(None, help, more, choices=words, shown=words[0], **named)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
 class MeasureOptions:
-    """How it is measured, one field an option; what is None is as `like` says, and gain without it as the model says.
+    """How it is measured; what is None is as `like` says, and gain without it as the model says."""
 
-    metric      : lists of measures
-    like        : name of a preset
-    gain, discount, relevant, empty, ties, short, p_divisor, map_divisor, precision : as in Conventions
-    """
-
-    metric: tuple[str, ...]
-    like: str | None
-    gain: Gain | None
-    discount: str | None
-    relevant: float | None
-    empty: str | None
-    ties: str | None
-    short: str | None
-    p_divisor: str | None
-    map_divisor: str | None
-    precision: str | None
+    metric: tuple[str, ...] = declared(
+        (DEFAULT_METRICS,),
+        "Measures, separated by commas.",
+        "Several lists add up.",
+        type=MeasureType(),
+        metavar="LIST",
+        multiple=True,
+        shown=DEFAULT_METRICS,
+    )
+    like: str | None = declared(
+        None,
+        "Follow the conventions of another tool.",
+        "The same scores then get its numbers; the options below change single conventions. The tools are "
+        f"{', '.join(PRESETS)}; see lmart-measures(7).",
+        choices=tuple(PRESETS),
+        metavar="TOOL",
+    )
+    gain: Gain | None = declared(
+        None,
+        "Gain of a label: exp2, linear, or a table G0,G1,...",
+        f"In {WITH_GAIN}: 2^label - 1, the label, or an entry of a table, which has them from label 0 up.",
+        shown="the model's, else exp2",
+    )
+    discount: str | None = _convention(
+        "discount",
+        "Discount of a rank.",
+        f"In {WITH_GAIN}: 1 / log2(rank + 1), or that of LETOR, 1 at ranks 1 and 2, then 1 / log2(rank).",
+    )
+    relevant: float | None = declared(
+        None,
+        "Least label of a relevant document.",
+        "It applies to binary measures without a rel= of their own, as in p@5(rel=2).",
+        above=0,
+        high=LARGEST_LEVEL,
+        metavar="LABEL",
+        shown="any above 0",
+    )
+    empty: str | None = _convention(
+        "empty",
+        "Value of a query without a relevant document.",
+        f"In all measures except {WITHOUT_EMPTY}; skip leaves the query out of the mean.",
+    )
+    ties: str | None = _convention(
+        "ties",
+        "Order of equal scores: input, reverse, docid or average.",
+        "input: the order of the data. reverse: its reverse. docid: by document id, the last first. average: the mean "
+        "over all orders, computed exactly.",
+        "ORDER",
+    )
+    short: str | None = _convention(
+        "short",
+        "ndcg@k of queries with fewer than k documents.",
+        "whole: the value for the whole query; zero: 0, as in LETOR.",
+    )
+    p_divisor: str | None = _convention(
+        "p_divisor", "Divisor of p@k in queries shorter than k.", "k, or their number of documents (length)."
+    )
+    map_divisor: str | None = _convention(
+        "map_divisor",
+        "Divisor of map@k: relevant, k or length.",
+        "relevant: the number of relevant documents of the query; k: at most k; length: at most the number of ranks "
+        "that count.",
+        "DIVISOR",
+    )
+    precision: str | None = _convention(
+        "precision",
+        "Precision for the comparison of scores.",
+        "double: 64 bits; single: rounded to 32 bits, which makes some scores equal.",
+    )
 
     @property
     def gain_given_by(self) -> str | None:
@@ -135,19 +269,78 @@ class MeasureOptions:
 
 
 @dataclass(frozen=True)
+class StatisticsOptions:
+    """How intervals and tests are drawn, and which systems are compared."""
+
+    compare: bool = declared(True, "Compare all other systems with the first.", "Query by query, in each measure.")
+    all_pairs: bool = declared(False, "Compare every pair of systems.")
+    level: float = declared(DEFAULT_LEVEL, "Confidence level of the intervals.", low=0.5, high=0.9999)
+    resamples: int | None = declared(
+        None,
+        "Number of bootstrap resamples for intervals.",
+        f"auto: {MOST_RESAMPLES}, or fewer for more than 50,000 queries, but at least {LEAST_RESAMPLES}.",
+        low=1,
+        high=LARGEST_NUMBER,
+        other="auto",
+    )
+    flips: int = declared(
+        DEFAULT_FLIPS,
+        "Random sign flips in the randomization test.",
+        f"If at most {EXACT_UP_TO} queries differ, it tries all choices of signs.",
+        low=1,
+        high=LARGEST_NUMBER,
+    )
+    seed: int = declared(0, "Seed of resamples and sign flips.", low=0, high=LARGEST_SEED)
+
+    @property
+    def resampling(self) -> Resampling:
+        """How intervals and tests are drawn."""
+        return Resampling(self.seed, self.level, self.resamples, self.flips)
+
+    def check_usage(self, n_systems: int, is_reported: bool) -> None:
+        """Raise a usage error when an option has no effect."""
+        if not is_reported:
+            for one in fields(self):
+                if given_on_command_line(one.name):
+                    flag = "--" + one.name.replace("_", "-")
+                    raise click.UsageError(f"{flag} is for the report, which --per-query - replaces; leave it out")
+        for name, flag in (("flips", "--flips"), ("all_pairs", "--all-pairs"), ("compare", "--compare/--no-compare")):
+            if not given_on_command_line(name):
+                continue
+            if n_systems < 2:
+                what = f"{flag} is for comparing systems, and there is one"
+                raise click.UsageError(f"{what}; give several, or leave it out")
+            if not self.compare and name != "compare":
+                raise click.UsageError(f"{flag} is for comparing systems, which --no-compare leaves out")
+
+
+@dataclass(frozen=True)
 class EvalOutput:
-    """What is written, one field an option.
+    """What is written."""
 
-    per_query : file of the measures of each query
-    as_json   : one JSON object in place of the table
-    html      : file of the page
-    train_report : file of the report of the run that trained the model, for the page
-    """
-
-    per_query: str | None
-    as_json: bool
-    html: str | None
-    train_report: str | None
+    per_query: str | None = declared(
+        None,
+        "Write the measures of each query to FILE.",
+        "FILE is tab-separated: a header, then a line per query with its id and each value, n/a if the query is left "
+        "out; with several systems, the name of the system comes first. If the name ends in .jsonl or .ndjson, each "
+        "line is a JSON object. With - the lines go to standard output in place of the report.",
+        metavar="FILE",
+    )
+    as_json: bool = declared(False, "Print one JSON object with every digit, not the table.", flags=("--json",))
+    html: str | None = declared(
+        None,
+        "Also write a page for a browser.",
+        "It shows the measures with their intervals, NDCG@k by k, queries by value, comparisons, groups and "
+        "conventions, and holds all numbers as JSON; it needs no other file and no network. Writing it needs "
+        "matplotlib (pip install matplotlib). With - it goes to standard output in place of the report.",
+        metavar="FILE",
+    )
+    train_report: str | None = declared(
+        None,
+        "Show a training run on the page.",
+        "FILE is a report of lmart train --report; the page shows its learning curves and importance of features.",
+        metavar="FILE",
+    )
 
     @property
     def is_reported(self) -> bool:
@@ -189,7 +382,7 @@ def check_usage(
     )
     others = (read_options.query_sizes, output.train_report)
     paths = [*inputs.files, *(path for path in others if path is not None)]
-    refuse_two_standard_inputs(paths)
+    check_inputs(paths, read_options)
     return paths
 
 

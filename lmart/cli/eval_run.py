@@ -7,11 +7,10 @@ from collections.abc import Sequence
 
 import click
 
-from lmart.cli.eval_request import EvalOutput
+from lmart.cli.eval_request import EvalOutput, StatisticsOptions
 from lmart.cli.eval_runs import evaluate_runs
 from lmart.cli.eval_systems import EvalJob, evaluate_data
-from lmart.cli.options.cluster import ClusterOptions
-from lmart.cli.options.statistics import StatisticsOptions
+from lmart.cli.options.shared import ClusterOptions
 from lmart.cli.signals import flush_output
 from lmart.cli.terminal.eval import print_comparisons, print_result
 from lmart.formats.results.query_measures import per_query_lines

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from lmart.array_types import Float64Array, Int64Array
-from lmart.cli.eval_request import EvalInputs
-from lmart.cli.options.systems import GivenSystem
+from lmart.cli.eval_request import EvalInputs, GivenSystem
 from lmart.cli.terminal.console import Console
 from lmart.data.dataset import DataSize, RankingDataset, TableColumns
 from lmart.data.named_documents import document_names

@@ -13,11 +13,10 @@ import click
 
 from lmart import __version__
 from lmart.cli import signals
+from lmart.cli.command import ParsingCommand, usage_message
 from lmart.cli.completion import ASKED, SHELLS, script_of, split_line
-from lmart.cli.help.command import usage_message
-from lmart.cli.help.pages import program_page
-from lmart.cli.options.choice import Choice
-from lmart.cli.options.parsed_line import ParsingCommand
+from lmart.cli.help import program_page
+from lmart.cli.options.types import Choice
 from lmart.cli.terminal.console import Console, error, write_line
 from lmart.descriptors import forget_what_was_written, what_was_written
 from lmart.errors import DataError, ExitStatus, LmartError, either, quote

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from lmart.cli.options.selection import SelectionOptions, searched
 from lmart.cli.terminal.console import Console
 from lmart.cli.terminal.training_progress import FoldProgress, TrialProgress, of_each_ranker
+from lmart.cli.train_request import SelectionOptions, searched
 from lmart.errors import counted
 from lmart.settings.resolved import ResolvedSettings, resolve
 from lmart.settings.train_settings import TrainSettings

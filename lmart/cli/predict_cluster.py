@@ -1,18 +1,25 @@
-"""What `lmart predict --dask` does in place of reading, scoring and writing in this process."""
+"""What `lmart predict --dask` does in place of reading, scoring and writing in this process.
+
+At its end all outputs get their names, whatever happens to workers meanwhile.
+"""
 
 from __future__ import annotations
 
 import itertools
 import os
+import signal
+import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
+from types import FrameType
 from typing import cast
 
-from lmart.cli.predict_naming import interrupts_later, put_all_in_place
-from lmart.cli.predict_output import PredictOutput
+from lmart.cli.predict_request import PredictInputs, PredictOutput
+from lmart.cli.signals import STOPPING
 from lmart.cli.terminal.console import Console
+from lmart.descriptors import remember
 from lmart.distributed.cluster import Cluster
 from lmart.distributed.connecting import begin
 from lmart.distributed.query_places import Place
@@ -34,45 +41,33 @@ from lmart.formats.models.model_files import read_model
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import DATA_FORMATS, RESULT_FORMATS
 from lmart.scoring.explain import Explainer
-from lmart.streams.common import without_compression
-from lmart.streams.outputs import check_staged
+from lmart.streams.common import cannot_be_replaced, without_compression
+from lmart.streams.outputs import StagedFile, are_seen, check_staged, put_in_place
+from lmart.threads import chunks
 
+PUT_AT_ONCE = 1000  # outputs that one task puts in place
+# The same once a worker is lost: so few that the task is done before the cluster is looked at again, and refused.
+PUT_AFTER_LOSS = 20
+TRIES = 3  # of such a task, which may meet the lost worker
 TOLD = 0.2  # seconds in which workers hear that the run is over when one of them may be stopped, and never hears it
 # Of data by content, which have no format of their own.
 OTHER_SUFFIXES = (".txt", ".dat")
 
 
-@dataclass(frozen=True)
-class PartsRequest:
-    """What the command line asks for.
-
-    model        : the model file
-    data         : the files of rows, or a pattern
-    output       : what is written, and where
-    strict       : refuse data whose features are not those of the model
-    read_options : how the rows are read
-    """
-
-    model: str
-    data: str
-    output: PredictOutput
-    strict: bool
-    read_options: ReadOptions
-
-
-def predict_parts(request: PartsRequest, cluster: Cluster, console: Console) -> None:
+def predict_parts(
+    inputs: PredictInputs, output: PredictOutput, read_options: ReadOptions, cluster: Cluster, console: Console
+) -> None:
     """Score each file of the data on a worker, which writes a file for it; all of them appear together."""
-    output = request.output
-    (found,) = find_parts(cluster, [request.data])
+    (found,) = find_parts(cluster, [inputs.data])
     parts = [one.path for one in found]
-    names = output_names(request.data, parts, seen_by_workers(cluster, output.out))
-    inputs = [*parts, seen_by_workers(cluster, request.model)]
-    (folders,) = cluster.run_tasks(check_staged, [(names, inputs)])
-    job = _read_job(request, cluster.run, console)
+    names = output_names(inputs.data, parts, seen_by_workers(cluster, output.out))
+    read = [*parts, seen_by_workers(cluster, inputs.model)]
+    (folders,) = cluster.run_tasks(check_staged, [(names, read)])
+    job = _read_job(inputs, output, read_options, cluster.run, console)
     with _temporaries(cluster, folders) as waiting:
         with console.progress(len(parts), "parts", plain=False) as progress:
             scored = _score(cluster, job, parts, names, progress.update, folders)
-        refuse_or_tell_empty(scored.empty, len(parts), request.read_options.telling(console.notice, console.warning))
+        refuse_or_tell_empty(scored.empty, len(parts), read_options.telling(console.notice, console.warning))
         cluster.check()
         fault: OutputError | None = None
         try:
@@ -147,17 +142,16 @@ def _places(cluster: Cluster, shared: object, part: str, codes: Sequence[int]) -
     return answer
 
 
-def _read_job(request: PartsRequest, run: str, console: Console) -> ScoringJob:
-    """Read the model and return what all parts have in common.
-
-    ModelError when it is no sound model, or cannot be explained.
-    """
-    model, output = read_model(request.model, tell=console.notice), request.output
+def _read_job(
+    inputs: PredictInputs, output: PredictOutput, read_options: ReadOptions, run: str, console: Console
+) -> ScoringJob:
+    """Read the model and return what all parts have in common; ModelError when it cannot be explained."""
+    model = read_model(inputs.model, tell=console.notice)
     if output.explain:
-        Explainer(model, request.model)  # refused here rather than by every worker
-    options = for_models(request.read_options, [model])
+        Explainer(model, inputs.model)  # refused here rather than by every worker
+    options = for_models(read_options, [model])
     return ScoringJob(
-        run, model, request.model, options, output.form, output.top, output.tag, output.explain, request.strict
+        run, model, inputs.model, options, output.form, output.top, output.tag, output.explain, inputs.strict
     )
 
 
@@ -212,3 +206,81 @@ def _temporaries(cluster: Cluster, folders: Sequence[str]) -> Iterator[_Waiting]
                 told.result(TOLD if type(fault) is LmartError else None)
             remove_outputs(cluster.run, folders)  # no worker may be left, and this process may see the same files
         raise
+
+
+@contextmanager
+def interrupts_later() -> Iterator[None]:
+    """Let signals that ask the process to end wait until the work in this context is done.
+
+    Outside the main thread, which answers signals, nothing is changed.
+    """
+    met: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        met.append(number)
+
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        known = (getattr(signal, name, None) for name in (*STOPPING, "SIGALRM"))
+        before = {one: signal.getsignal(one) for one in known if one is not None and callable(signal.getsignal(one))}
+    try:
+        for number in before:
+            signal.signal(number, note)
+        yield
+    finally:
+        for number, answer in before.items():
+            signal.signal(number, answer)
+        for number in met[:1]:
+            signal.raise_signal(number)
+
+
+def put_all_in_place(cluster: Cluster, staged: Sequence[StagedFile], out: str) -> OutputError | None:
+    """Give all outputs their names; return why some cannot get them: these are kept."""
+    remember(out, complete=False)
+    try:
+        try:
+            list(cluster.run_tasks(put_in_place, _calls(staged, PUT_AT_ONCE)))
+        except OutputError:
+            raise
+        except Exception as fault:  # a worker was lost just now, or the scheduler
+            _put_the_rest(cluster, staged, fault)
+    except OutputError as fault:
+        return fault
+    remember(out, complete=True)
+    return None
+
+
+def _calls(staged: Sequence[StagedFile], at_once: int) -> list[tuple[Sequence[StagedFile]]]:
+    return [(staged[first:last],) for first, last in chunks(len(staged), at_once)]
+
+
+def _put_the_rest(cluster: Cluster, staged: Sequence[StagedFile], lost: Exception) -> None:
+    """Give outputs their names that have none yet, in this process if it sees them, else on workers that are left.
+
+    OutputError when some cannot get them.
+    """
+    if are_seen(staged):
+        put_in_place(staged)
+        return
+    n_done = 0
+    for call in _calls(staged, PUT_AFTER_LOSS):
+        if not _is_done(cluster, call):
+            why = (lost.message if isinstance(lost, LmartError) else str(lost)).partition(";")[0]
+            first, more = staged[n_done], len(staged) - n_done - 1
+            others = f" (and at most {counted(more, 'more file')} likewise)" if more else ""
+            kept = f"{visible(first.temporary)}{others}, unless it has its name by now"
+            raise cannot_be_replaced(first.path, OSError(why), kept) from None
+        n_done += len(call[0])
+
+
+def _is_done(cluster: Cluster, call: tuple[Sequence[StagedFile]]) -> bool:
+    """Return whether a worker that is left has given outputs their names."""
+    for _ in range(TRIES):
+        try:
+            next(cluster.run_tasks(put_in_place, [call]))  # not to its end, where the lost worker is told of
+            return True
+        except OutputError:
+            raise
+        except Exception:  # the lost worker was met again
+            continue
+    return False

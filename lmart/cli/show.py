@@ -2,17 +2,47 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from lmart.cli.help.command import HelpfulCommand
-from lmart.cli.options.common import quiet_option, strict_option, thread_count, threads_option
-from lmart.cli.options.data import data_options, refuse_two_standard_inputs
-from lmart.cli.options.packed import given_on_command_line, packed
-from lmart.cli.options.types import Whole
+from lmart.cli.command import HelpfulCommand
+from lmart.cli.options.declare import given_on_command_line, group
+from lmart.cli.options.shared import Running, check_inputs, data_options, running_options, strict_field
+from lmart.cli.signals import flush_output
 from lmart.cli.terminal.console import Console
+from lmart.errors import DataError, ModelError, counted, quote
 from lmart.formats.read_options import ReadOptions
+from lmart.memory import keep_memory_constant
+from lmart.settings.declared import declared
+
+if TYPE_CHECKING:
+    from lmart.reports.run_report import RunReport
+    from lmart.scoring.ensemble import Ensemble
+    from lmart.scoring.importance import ContributionMeans
+
+GIVE = "give a model, or what lmart train --report wrote"
+KEYS_NAMED = 3
+SHOWN = 40  # characters of a line in messages
+
+HELP = """Show what is in a model of any format that lmart reads, or how a training run with --report went.
+
+For a model it prints rankers, trees, leaves and depth, the features that trees split on, the settings that differ
+from the defaults, and the importance of features: splits is the number of nodes that split on a feature; gain is
+its share of the split gain, as a mean over the rankers (gains of objectives have different scales). A model that
+does not record its split gains, such as those of RankLib, has only splits. With --data you also see the mean
+absolute contribution of each feature to the scores of those rows, as in lmart predict --explain; you can compare
+all features by it.
+
+For a report of lmart train it prints the data, the measures, the settings, seconds and warnings, the learning curve
+of each ranker on each data set, and the importance of features.
+
+On a terminal the text is as wide as the terminal: names are shortened, never numbers. Through a pipe it is always
+the same, and nothing is shortened."""
 
 EPILOG = """\b
 Examples:
@@ -26,35 +56,42 @@ Examples:
 
 
 @dataclass(frozen=True)
-class ShowRequest:
-    """What is shown, one field an option.
+class ShowOptions:
+    """What is shown, and how."""
 
-    file    : a model, or a report of a run
-    top     : features to list; None: all
-    tree    : number of the tree to show, from 1; None: the whole
-    data    : file whose scores are explained; None: none
-    as_tsv  : a table for other programs in place of the text
-    as_json : one JSON object in place of the text
-    strict  : refuse data whose features are not those of the model
-    """
+    top: int | None = declared(
+        20, "List the N most important features.", "all: every feature that a tree splits on.", low=1, other="all"
+    )
+    tree: int | None = declared(
+        None,
+        "Show tree N of the model as nested conditions.",
+        "Numbers start from 1, as in --report and in messages.",
+        low=1,
+    )
+    data: str | None = declared(
+        None,
+        "List mean contributions (SHAP) for the rows of FILE.",
+        "These are means of absolute values. lmart reads rows block by block.",
+        metavar="FILE",
+    )
+    as_tsv: bool = declared(
+        False,
+        "Print a tab-separated table with every digit.",
+        "For a model, the importance of all features; for a report, the measures of each round.",
+        flags=("--tsv",),
+    )
+    as_json: bool = declared(False, "Print one JSON object with every digit.", flags=("--json",))
+    strict: bool = strict_field()
 
-    file: str
-    top: int | None
-    tree: int | None
-    data: str | None
-    as_tsv: bool
-    as_json: bool
-    strict: bool
-
-    def check_usage(self, read_options: ReadOptions) -> None:
+    def check_usage(self, file: str, read_options: ReadOptions) -> None:
         """Raise a usage error when options do not go together."""
         if self.data is None and read_options != ReadOptions():
             raise click.UsageError("options of reading data have no effect without --data; leave them out, or give it")
         if self.as_tsv and self.as_json:
             raise click.UsageError("give one of --tsv and --json, not both")
         if self.tree is not None:
-            for option, given in {"--tsv": self.as_tsv, "--data": self.data is not None}.items():
-                if given:
+            for option, is_given in {"--tsv": self.as_tsv, "--data": self.data is not None}.items():
+                if is_given:
                     raise click.UsageError(f"--tree shows one tree; drop {option}")
         if given_on_command_line("top") and (self.as_tsv or self.as_json or self.tree is not None):
             other = "--tree" if self.tree is not None else "--tsv" if self.as_tsv else "--json"
@@ -62,72 +99,184 @@ class ShowRequest:
             raise click.UsageError(f"--top shortens the table of features, and {other} {prints}; drop one of them")
         if self.strict and self.data is None:
             raise click.UsageError("--strict needs --data: it is about the features of the data")
-        refuse_two_standard_inputs([self.file, self.data])
+        check_inputs([file, self.data], read_options)
 
 
-@click.command("show", cls=HelpfulCommand, short_help="Show what is in a model, or how a run went.", epilog=EPILOG)
+@click.command(
+    "show", cls=HelpfulCommand, short_help="Show what is in a model, or how a run went.", help=HELP, epilog=EPILOG
+)
 @click.argument("file", metavar="MODEL|REPORT")
-@click.option(
-    "--top",
-    type=Whole(min=1, other="all"),
-    metavar="N|all",
-    default="20",
-    show_default=True,
-    help="List the N most important features.\f all: every feature that a tree splits on.",
-)
-@click.option(
-    "--tree",
-    type=Whole(min=1),
-    metavar="N",
-    default=None,
-    help="Show tree N of the model as nested conditions.\f Numbers start from 1, as in --report and in messages.",
-)
-@click.option(
-    "--data",
-    metavar="FILE",
-    default=None,
-    help="List mean contributions (SHAP) for the rows of FILE.\f These are means of absolute values. "
-    "lmart reads rows block by block.",
-)
-@click.option(
-    "--tsv",
-    "as_tsv",
-    is_flag=True,
-    help="Print a tab-separated table with every digit.\f For a model, the importance of all features; "
-    "for a report, the measures of each round.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object with every digit.")
-@strict_option
+@group("options", ShowOptions)
 @data_options
-@threads_option
-@quiet_option
-@packed("request", ShowRequest, [one.name for one in fields(ShowRequest)])
-def command(request: ShowRequest, read_options: ReadOptions, threads: int | None, quiet: int) -> None:
-    """Show what is in a model of any format that lmart reads, or how a training run with --report went.
-
-    For a model it prints rankers, trees, leaves and depth, the features that trees split on, the settings that differ
-    from the defaults, and the importance of features: splits is the number of nodes that split on a feature; gain is
-    its share of the split gain, as a mean over the rankers (gains of objectives have different scales). A model that
-    does not record its split gains, such as those of RankLib, has only splits. With --data you also see the mean
-    absolute contribution of each feature to the scores of those rows, as in lmart predict --explain; you can compare
-    all features by it.
-
-    For a report of lmart train it prints the data, the measures, the settings, seconds and warnings, the learning curve
-    of each ranker on each data set, and the importance of features.
-
-    On a terminal the text is as wide as the terminal: names are shortened, never numbers. Through a pipe it is always
-    the same, and nothing is shortened.
-    """
-    request.check_usage(read_options)
+@running_options
+def command(file: str, options: ShowOptions, read_options: ReadOptions, running: Running) -> None:
+    """Show a file; the help text is HELP."""
+    options.check_usage(file, read_options)
 
     # Only now, as these load numpy and numba.
-    from lmart.cli import show_run
     from lmart.streams import check_output
 
-    check_output("-", [one for one in (request.file, request.data) if one is not None])
-    console = Console(quiet)
-    shown = show_run.read(request)
-    if isinstance(shown, show_run.ShownModel):
-        show_run.show_model(shown, request, read_options, thread_count(threads, console.notice), console)
+    check_output("-", [path for path in (file, options.data) if path is not None])
+    console = Console(running.quiet)
+    shown = _read(file)
+    if isinstance(shown, ShownModel):
+        _show_model(shown, file, options, read_options, running.thread_count(console), console)
     else:
-        show_run.show_report(shown, request)
+        _show_report(shown, file, options)
+
+
+class ShownModel(NamedTuple):
+    """A model that was read, and the name of the format of its file."""
+
+    ensemble: Ensemble
+    format: str
+
+
+def _read(file: str) -> ShownModel | RunReport:
+    """Return the model, or the report, that the file is; ModelError or DataError when it is neither, or damaged."""
+    from lmart.formats.detection import refuse_known
+    from lmart.formats.models.model_files import LONGEST_START, format_of, is_model, model_content, parse_model
+    from lmart.reports.run_report import parse_report, read_report
+
+    content = model_content(file)
+    if not is_model(content):
+        document = parse_report(content, file)
+        if document is not None:
+            return read_report(document, file)
+        refuse_known(content[:LONGEST_START], file, DataError, GIVE)
+        if (found := _other_json(content)) is not None:
+            raise DataError(f"this is neither a model nor a report of a run, but {found}; {GIVE}", file)
+        _refuse_other(content[:LONGEST_START], file)
+    return ShownModel(parse_model(content, file), format_of(content))
+
+
+def _refuse_other(start: bytes, path: str) -> None:
+    """Raise DataError when a file begins as no JSON, or is a report that was cut; say what it looks like."""
+    from lmart.formats.detection import data_format
+    from lmart.formats.format_records import beginning
+
+    start = beginning(start)
+    if re.match(rb'\{\s*"settings"', start):
+        raise DataError("this report of a run is no whole JSON; the file was cut or changed, copy it again", path)
+    if not start or start.startswith(b"{"):
+        return
+    line = start.split(b"\n", 1)[0].strip()
+    form = data_format("-", start, ReadOptions())
+    if form != "letor" or re.search(rb"(^|\s)qid:", line):
+        found = f"it looks like data ({form})"
+    elif b"\0" in start:
+        found = "it is no text"
+    else:
+        found = f"it starts with {quote(line, SHOWN)}"
+    raise DataError(f"this is neither a model nor a report of a run: {found}; {GIVE}", path)
+
+
+def _other_json(content: bytes) -> str | None:
+    """Return what JSON is that is neither a model nor a report, in words; None when it is no JSON object or list."""
+    from lmart.strict_json import strict_json
+
+    try:
+        document = strict_json(content)
+    except ValueError:
+        return None
+    if not isinstance(document, dict):
+        return "a JSON list" if isinstance(document, list) else None
+    if "format" in document:
+        return None  # which the reader of models tells more of
+    keys = ", ".join(quote(key) for key in list(document)[:KEYS_NAMED])
+    more = ", ..." if len(document) > KEYS_NAMED else ""
+    return f"JSON with {f'the keys {keys}{more}' if document else 'no key'}"
+
+
+def _show_model(
+    shown: ShownModel, file: str, options: ShowOptions, read_options: ReadOptions, threads: int, console: Console
+) -> None:
+    """Print what is in a model, or one of its trees."""
+    from lmart.cli.terminal.layout import standard_output
+    from lmart.cli.terminal.model import Explained, importance_table, model_lines, tree_lines
+    from lmart.reports.model_summary import summarize, tree_to_json
+
+    ensemble, number = shown.ensemble, options.tree
+    for remark in ensemble.remarks:
+        console.notice(remark)
+    if number is not None:
+        if number > len(ensemble.trees):
+            there = counted(len(ensemble.trees), "tree")
+            raise ModelError(f"has {there}, so there is no tree {number:,}; trees are numbered from 1", file)
+        if options.as_json:
+            _print_json({"kind": "tree", "file": file, **tree_to_json(ensemble, number)})
+        else:
+            _print(tree_lines(ensemble, number, standard_output()))
+        return
+    means = None if options.data is None else _explain(ensemble, file, options, read_options, threads, console)
+    summary = summarize(ensemble, shown.format, None if means is None else means.means)
+    explained = None if means is None or options.data is None else Explained(options.data, means.n_rows)
+    if options.as_json:
+        content = {"kind": "model", "file": file, **summary.to_json()}
+        if explained is not None:
+            content["contributions"] = {"data": explained.path, "rows": explained.rows}
+        _print_json(content)
+    elif options.as_tsv:
+        _print(importance_table(summary.importance), end="")
+    else:
+        _print(model_lines(summary, file, options.top, standard_output(), explained))
+
+
+def _explain(
+    ensemble: Ensemble, file: str, options: ShowOptions, read_options: ReadOptions, threads: int, console: Console
+) -> ContributionMeans:
+    """Return the mean absolute contributions to the scores of the rows of --data, read block by block."""
+    from lmart.formats.documents.reading import for_models, open_rows
+    from lmart.scoring.explain import Explainer
+    from lmart.scoring.feature_matching import FeatureMatcher
+    from lmart.scoring.importance import ContributionMeans
+    from lmart.threads import WorkerPool
+
+    path = options.data or ""
+    keep_memory_constant()
+    explainer, matcher = Explainer(ensemble, file), FeatureMatcher(ensemble)
+    read_options = replace(
+        for_models(read_options, [ensemble]).telling(
+            console.notice, console.warning, console.reading("explaining", prints=True)
+        ),
+        require_labels=False,
+        require_queries=False,
+        use_labels=False,
+        refuse_unknown=options.strict,
+        keep_document_ids=False,
+    )
+    with WorkerPool(threads) as pool, open_rows(path, read_options, pool) as reader:
+        means = ContributionMeans(explainer, pool)
+        for block in reader:
+            means.add(block.features, matcher.column_map(reader.feature_ids, reader.feature_names))
+        matcher.tables = reader.table.of_tables
+        matcher.refuse(path, options.strict)
+    for text in matcher.warnings(path):
+        console.warning(text)
+    return means
+
+
+def _show_report(report: RunReport, file: str, options: ShowOptions) -> None:
+    """Print how a run went."""
+    from lmart.cli.terminal.layout import standard_output
+    from lmart.cli.terminal.model import curve_table, run_lines
+
+    for option, is_given in {"--tree": options.tree is not None, "--data": options.data is not None}.items():
+        if is_given:
+            raise DataError(f"is a report of a run, and {option} needs a model; give the model", file)
+    if options.as_json:
+        _print_json({"kind": "report", "file": file, **report.to_json()})
+    elif options.as_tsv:
+        _print(curve_table(report), end="")
+    else:
+        _print(run_lines(report, file, options.top, standard_output()))
+
+
+def _print_json(content: Mapping[str, Any]) -> None:
+    _print([json.dumps(content, allow_nan=False)])
+
+
+def _print(lines: Iterable[str], end: str = "\n") -> None:
+    for line in lines:
+        click.echo(line + end, nl=False)
+    flush_output()

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack
-from dataclasses import fields
 
 import click
 
-from lmart.cli.compiling import compile_ahead
-from lmart.cli.options.cluster import ClusterOptions, cluster_options
-from lmart.cli.options.common import quiet_option, thread_count, threads_option
-from lmart.cli.options.data import data_options
-from lmart.cli.options.metadata import MetadataFiles, metadata_options
-from lmart.cli.options.multi_file import ManyFilesCommand
-from lmart.cli.options.packed import packed
-from lmart.cli.options.parsed_line import Once
-from lmart.cli.options.selection import SelectionOptions, selection_options
-from lmart.cli.options.settings import setting_options
-from lmart.cli.options.settings_file import origin, settings_file_option
+from lmart.cli.command import HelpfulCommand
+from lmart.cli.compile import compile_ahead
+from lmart.cli.options.declare import group
+from lmart.cli.options.settings_file import origin
+from lmart.cli.options.shared import ClusterOptions, Running, cluster_options, data_options, running_options
+from lmart.cli.options.types import MeasureType
 from lmart.cli.terminal.console import Console
-from lmart.cli.train_request import TrainFiles, TrainRequest
+from lmart.cli.train_request import MetadataFiles, SelectionOptions, TrainFiles, TrainRequest
+from lmart.constraints import is_list
 from lmart.formats.read_options import ReadOptions
 from lmart.memory import keep_memory_constant
 from lmart.settings import TrainSettings
@@ -47,65 +42,22 @@ Examples:
 
 @click.command(
     "train",
-    cls=ManyFilesCommand,
+    cls=HelpfulCommand,
     short_help="Train a ranking model from judged documents.",
-    many=("--data", "--valid", "--valid-init-scores", "--valid-weights", "--valid-query-sizes"),
     help=HELP,
     epilog=EPILOG,
 )
-@click.option(
-    "--data",
-    metavar="FILE...",
-    multiple=True,
-    required=True,
-    help="Judged documents to learn from.\f LETOR, CSV, TSV or Parquet; several files are one data set.",
-)
-@click.option(
-    "--valid",
-    metavar="FILE...",
-    multiple=True,
-    help="Judged documents to measure after each tree.\f Each file is a separate set; the first "
-    "decides on early stopping.",
-)
-@click.option(
-    "-o",
-    "--out",
-    cls=Once,
-    metavar="MODEL",
-    default="model.json",
-    show_default=True,
-    help="File for the model.",
-)
-@click.option(
-    "--continue-from",
-    metavar="MODEL",
-    help="Continue boosting from a model.\f The model may have any format that lmart convert reads. "
-    "The new model has its trees, followed by the new trees, which --trees counts.",
-)
-@settings_file_option
-@setting_options
-@metadata_options
-@click.option(
-    "--strict",
-    is_flag=True,
-    help="Refuse files whose columns or features differ.\f It refuses tables of --data that lack a "
-    "column of the others, and --valid files whose features differ from those of --data.",
-)
-@click.option(
-    "--report",
-    metavar="FILE",
-    help="Write a report of the run as JSON.\f The report has settings, measures of every round, "
-    "warnings and seconds; see lmart-report(5).",
-)
-@selection_options
+@group("files", TrainFiles)
+@group("settings", TrainSettings, metric={"type": MeasureType()}, monotone={"is_list": is_list})
+@group("metadata_files", MetadataFiles)
+@group("selection", SelectionOptions)
 @cluster_options(
-    "Train on the workers of a Dask cluster.\f The model has the same bytes. Each worker reads some adjacent "
-    "files; a name may be a pattern in quotes, such as 'part-*.svm'."
+    "Train on the workers of a Dask cluster.",
+    "The model has the same bytes. Each worker reads some adjacent files; a name may be a pattern in quotes, such as "
+    "'part-*.svm'.",
 )
 @data_options
-@threads_option
-@quiet_option
-@packed("files", TrainFiles, [one.name for one in fields(TrainFiles)])
+@running_options
 def command(
     files: TrainFiles,
     settings: TrainSettings,
@@ -113,20 +65,9 @@ def command(
     selection: SelectionOptions,
     cluster: ClusterOptions,
     read_options: ReadOptions,
-    threads: int | None,
-    quiet: int,
+    running: Running,
 ) -> None:
-    """Train a model; the help text is HELP.
-
-    files          : what is read and written
-    settings       : of the training, as given
-    metadata_files : weights, initial scores and positions
-    selection      : what is chosen before the model is trained
-    cluster        : the workers of a cluster, if it is trained on some
-    read_options   : how files are read
-    threads        : to use; None: all of this process
-    quiet          : how often --quiet is given
-    """
+    """Train a model; the help text is HELP."""
     began = time.perf_counter()
     request = TrainRequest(files, settings, metadata_files, selection, read_options).checked(cluster)
 
@@ -140,12 +81,12 @@ def command(
     request = request.with_constraints_read()
     if cluster.dask is None:  # a driver holds no rows, and gets its messages faster into memory that it has
         keep_memory_constant()
-    console = Console(quiet, speaks=True)
-    for text in origin(click.get_current_context()):
+    console = Console(running.quiet, speaks=True)
+    for text in [] if files.settings_file is None else origin(files.settings_file):
         console.notice(text)
     request = request.with_messages_to(console).with_model_read(console)
     record = train_run.RunRecord()
-    count = thread_count(threads, console.notice)
+    count = running.thread_count(console)
     if cluster.on_this_machine:
         compile_ahead("train", count)
     with ExitStack() as stack:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from lmart.cli.cluster_files import one_for_each
+from lmart.cli.options.shared import one_for_each
 from lmart.cli.terminal.console import Console
 from lmart.cli.train_inputs import TrainingInputs, check_columns
 from lmart.cli.train_request import TrainRequest

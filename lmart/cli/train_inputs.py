@@ -10,9 +10,8 @@ from lmart.array_types import Float64Array
 from lmart.binning.binned_features import BinnedDataset
 from lmart.binning.two_passes import read_training_set, read_validation_set
 from lmart.binning.validation_set import CodedDataset
-from lmart.cli.options.metadata import reading_validation
 from lmart.cli.terminal.console import Console
-from lmart.cli.train_request import TrainRequest
+from lmart.cli.train_request import TrainRequest, reading_validation
 from lmart.data.dataset import RankingDataset, TableColumns
 from lmart.data.metadata import Metadata
 from lmart.errors import DataError

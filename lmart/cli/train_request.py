@@ -3,62 +3,335 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from lmart.cli.options.cluster import ClusterOptions
-from lmart.cli.options.data import refuse_two_standard_inputs
-from lmart.cli.options.metadata import MetadataFiles
-from lmart.cli.options.packed import given_on_command_line
-from lmart.cli.options.selection import SelectionOptions, check_usage
+from lmart.cli.options.declare import given_on_command_line
+from lmart.cli.options.settings_file import settings_file, take_settings
+from lmart.cli.options.shared import ClusterOptions, check_inputs
 from lmart.cli.terminal.console import Console
 from lmart.constraints import MonotoneConstraints, is_list
-from lmart.errors import quote
+from lmart.errors import DataError, quote
 from lmart.formats.read_options import ReadOptions
-from lmart.settings import TrainSettings
+from lmart.settings import WITH_POSITIONS, TrainSettings
+from lmart.settings import options as setting_fields
+from lmart.settings.declared import declared
 from lmart.settings.recipe import check_rankers
-from lmart.settings.train_settings import idle_options
+from lmart.settings.train_settings import idle_options, without_meaning
 
 if TYPE_CHECKING:
+    from lmart.binning.validation_set import CodedDataset
+    from lmart.data.dataset import RankingDataset
+    from lmart.data.metadata import Metadata
     from lmart.scoring.ensemble import Ensemble
+    from lmart.training.resolving import Trainable
+    from lmart.training.search_space import Dimension
 
 
 @dataclass(frozen=True)
 class TrainFiles:
-    """The files of a run but for those of metadata and selection, one field an option.
+    """The files of a run but for those of metadata and selection."""
 
-    data   : files of the training set
-    valid  : files of validation sets, each a set of its own
-    out    : where the model is written
-    report : where the report is written; None: nowhere
-    strict : refuse files whose columns or features are not those of the others, instead of a warning
-    continue_from : model to go on from; None: from none
-    settings_file : where settings are taken from; None: nowhere
-    """
+    data: tuple[str, ...] = declared(
+        (),
+        "Judged documents to learn from.",
+        "LETOR, CSV, TSV or Parquet; several files are one data set.",
+        metavar="FILE...",
+        multiple=True,
+        required=True,
+    )
+    valid: tuple[str, ...] = declared(
+        (),
+        "Judged documents to measure after each tree.",
+        "Each file is a separate set; the first decides on early stopping.",
+        metavar="FILE...",
+        multiple=True,
+    )
+    out: str = declared(
+        "model.json", "File for the model.", flags=("-o", "--out"), metavar="MODEL", instead="give it once"
+    )
+    continue_from: str | None = declared(
+        None,
+        "Continue boosting from a model.",
+        "The model may have any format that lmart convert reads. The new model has its trees, followed by the new "
+        "trees, which --trees counts.",
+        metavar="MODEL",
+    )
+    settings_file: str | None = declared(
+        None,
+        "Take settings from FILE, such as a model or a report.",
+        "FILE may also be a --tune-file, the output of --tune, another command line `lmart train ...`, or JSON such as "
+        '{"trees": 300, "leaves": 15}. From a command line lmart takes only the settings, and a notice names its other '
+        "options. Options on the command line override FILE. With the settings of a model or report, and the same "
+        "data, the new model has the same bytes.",
+        flags=("--settings",),
+        metavar="FILE",
+        is_eager=True,
+        callback=take_settings,
+    )
+    strict: bool = declared(
+        False,
+        "Refuse files whose columns or features differ.",
+        "It refuses tables of --data that lack a column of the others, and --valid files whose features differ from "
+        "those of --data.",
+    )
+    report: str | None = declared(
+        None,
+        "Write a report of the run as JSON.",
+        "The report has settings, measures of every round, warnings and seconds; see lmart-report(5).",
+        metavar="FILE",
+    )
 
-    data: Sequence[str]
-    valid: Sequence[str]
-    out: str
-    report: str | None
-    strict: bool
-    continue_from: str | None
-    settings_file: str | None
+
+@dataclass(frozen=True)
+class MetadataFiles:
+    """Files of metadata; those of validation sets are in the order of --valid."""
+
+    weights: str | None = declared(
+        None,
+        "Weights of queries, or of rows.",
+        "One per line, for each query or for each row; their count decides between the two. They apply to training and "
+        "to every printed measure of --data: of training, of --folds and of --tune.",
+        metavar="FILE",
+    )
+    valid_weights: Sequence[str] = declared(
+        (),
+        "Weights for the measures of --valid, one FILE each.",
+        "In the order of the --valid files. Without it, all their queries count the same.",
+        metavar="FILE...",
+        multiple=True,
+    )
+    valid_query_sizes: Sequence[str] = declared(
+        (),
+        "Like --query-sizes, for --valid, one FILE each.",
+        "In the order of the --valid files.",
+        metavar="FILE...",
+        multiple=True,
+    )
+    init_scores: str | None = declared(
+        None,
+        "Start from these scores instead of 0.",
+        "One number per line, for each row of --data. They are not in the model: add the predictions to the initial "
+        "scores of new documents yourself. With --early-stop and --folds the model has no tree if no round is better "
+        "than these scores alone. To continue from a model, use --continue-from; if you start from its scores here, "
+        "give another --seed, because the random numbers start anew.",
+        metavar="FILE",
+    )
+    valid_init_scores: Sequence[str] = declared(
+        (),
+        "Like --init-scores, for --valid, one FILE each.",
+        "In the order of the --valid files.",
+        metavar="FILE...",
+        multiple=True,
+    )
+    positions: str | None = declared(
+        None,
+        "Position of each row when users saw it.",
+        "Any word, one per line, for each row of --data. lmart then learns the effect of positions on clicks together "
+        "with the model, but keeps it out of the model; --report lists it (for several rankers, that of the first). "
+        f"Only with --objective {' or '.join(WITH_POSITIONS)}, which auto then chooses.",
+        metavar="FILE",
+    )
+
+    @property
+    def paths(self) -> list[str]:
+        """All files that are given."""
+        single = (self.weights, self.init_scores, self.positions)
+        return [*filter(None, single), *self.valid_weights, *self.valid_query_sizes, *self.valid_init_scores]
+
+    def check_usage(self, settings: TrainSettings, n_validation_sets: int, gives_regularization: bool) -> None:
+        """Raise a usage error when options do not go together, SettingsError when one does not fit the objective."""
+        if self.init_scores is None and self.valid_init_scores:
+            raise click.UsageError("--valid-init-scores needs --init-scores: both start from scores, or neither")
+        n_files = len(self.valid_init_scores)
+        if self.init_scores is not None and n_files != n_validation_sets:
+            raise click.UsageError(
+                "--init-scores needs a file of --valid-init-scores for each of --valid, in the same order: there are "
+                f"{n_files} for {n_validation_sets}"
+            )
+        for option, files in (
+            ("--valid-weights", self.valid_weights),
+            ("--valid-query-sizes", self.valid_query_sizes),
+        ):
+            if files and len(files) != n_validation_sets:
+                raise click.UsageError(
+                    f"{option} needs a file for each of --valid, in the same order: there are {len(files)} for "
+                    f"{n_validation_sets}"
+                )
+        if self.positions is not None:
+            settings.check_positions()
+        elif gives_regularization:
+            raise click.UsageError("--position-bias-reg needs --positions")
+
+    def report(self) -> dict[str, Any]:
+        """Return the files as --report lists them."""
+        by_name = {
+            "weights": self.weights,
+            "validation_weights": list(self.valid_weights),
+            "validation_query_sizes": list(self.valid_query_sizes),
+            "init_scores": self.init_scores,
+            "validation_init_scores": list(self.valid_init_scores),
+            "positions": self.positions,
+        }
+        return {name: paths for name, paths in by_name.items() if paths}
+
+    def read(self, train_set: Trainable) -> Metadata:
+        """Read the metadata of the training set; DataError names file and line."""
+        from lmart.data.metadata import Metadata
+        from lmart.formats import metadata_files as files
+
+        expected = train_set.n_documents, train_set.source, train_set.input_rows
+        weights = None
+        if self.weights is not None:
+            read = files.read_weights(self.weights, train_set.query_offsets, train_set.input_rows)
+            weights = read.per_query if read.given_per == "query" else read.per_document
+        return Metadata(
+            weights,
+            None if self.init_scores is None else files.read_init_scores(self.init_scores, *expected),
+            None if self.positions is None else files.read_positions(self.positions, *expected),
+        )
+
+    def validation_read_options(self, read_options: ReadOptions, n_validation_sets: int) -> list[ReadOptions]:
+        """Return how each validation set is read: as the training set, but with the query sizes of its own."""
+        sizes: Sequence[str | None] = self.valid_query_sizes or [None] * n_validation_sets
+        return [replace(read_options, query_sizes=path) for path in sizes]
+
+    def read_for_validation(self, validation_sets: Sequence[RankingDataset | CodedDataset]) -> list[Metadata]:
+        """Read the metadata of each validation set: its weights, and its initial scores."""
+        from lmart.data.metadata import Metadata
+        from lmart.formats import metadata_files as files
+
+        nothing = [None] * len(validation_sets)
+        metadata = []
+        for dataset, weights, init_scores in zip(
+            validation_sets, self.valid_weights or nothing, self.valid_init_scores or nothing, strict=True
+        ):
+            rows = dataset.input_rows
+            by_query = None if weights is None else files.read_weights(weights, dataset.query_offsets, rows).per_query
+            scores = None
+            if init_scores is not None:
+                scores = files.read_init_scores(init_scores, len(dataset.labels), dataset.source, rows)
+            metadata.append(Metadata(by_query, scores))
+        return metadata
+
+
+def _settings_on_command_line() -> tuple[str, ...]:
+    return tuple(one.name for one in setting_fields() if given_on_command_line(one.name))
+
+
+@dataclass(frozen=True)
+class SelectionOptions:
+    """What is chosen before the model is trained, and the settings that are given, so that a search keeps them."""
+
+    folds: int | None = declared(
+        None,
+        "Cross-validate first, to choose the number of trees.",
+        "lmart splits the queries into K folds, trains K models that each leave one fold out, and measures each on the "
+        "queries that it did not see. Then it trains the model on all data, with the number of trees that has the best "
+        "mean measure over the folds.",
+        low=2,
+        metavar="K",
+    )
+    oof: str | None = declared(
+        None,
+        "Write the out-of-fold scores of --folds to FILE.",
+        "Each comes from the model that did not see the query; one number per row, in input order.",
+        metavar="FILE",
+    )
+    tune: float | None = declared(
+        None,
+        "Search for good settings first, for this long.",
+        "--folds or the first --valid file measures them. Settings on the command line stay as they are; --trees "
+        "limits the trees of each trial.",
+        above=0,
+        metavar="MINUTES",
+    )
+    tune_trials: int | None = declared(
+        None,
+        "Search for good settings with N trials.",
+        "The result then does not depend on time. With --tune, the first limit that is reached ends the search.",
+        low=1,
+    )
+    tune_file: str | None = declared(
+        None,
+        "Keep the trials in FILE, and resume from it.",
+        "lmart writes FILE after each trial; the same command resumes the search.",
+        metavar="FILE",
+    )
+    on_command_line: tuple[str, ...] = field(default_factory=_settings_on_command_line)
+    by_file: Sequence[str] = field(default_factory=lambda: settings_file().names)
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The settings that are given, on the command line or by --settings."""
+        return self.on_command_line + tuple(name for name in self.by_file if name not in self.on_command_line)
+
+    @property
+    def tunes(self) -> bool:
+        """Whether settings are searched for."""
+        return self.tune is not None or self.tune_trials is not None
+
+    @property
+    def selects(self) -> bool:
+        """Whether anything is chosen before the model is trained."""
+        return self.folds is not None or self.tunes
+
+
+def searched(selection: SelectionOptions, settings: TrainSettings, with_positions: bool) -> tuple[Dimension, ...]:
+    """Return what a search tries: no settings that are given, mean nothing, or have one value that is allowed."""
+    from lmart.training.search_space import dimensions
+
+    fixed = [*selection.given, *without_meaning(settings)]
+    if settings.monotone:
+        fixed.append("tree")  # oblivious ones do not go with it
+    if with_positions:
+        fixed.append("objective")
+    return dimensions(fixed)
+
+
+def check_selection(
+    selection: SelectionOptions,
+    settings: TrainSettings,
+    valid: Sequence[str],
+    outputs: dict[str, str],
+    with_positions: bool = False,
+) -> None:
+    """Raise a usage error when options do not go together."""
+    if selection.oof is not None and selection.folds is None:
+        raise click.UsageError("--oof needs --folds: without, every model has seen every query")
+    if selection.tune_file is not None and not selection.tunes:
+        raise click.UsageError("--tune-file needs --tune or --tune-trials")
+    if selection.tunes and selection.folds is None and not valid:
+        raise click.UsageError("--tune needs --folds K or a --valid file to measure")
+    if settings.early_stop and not valid and selection.folds is None:
+        context = click.get_current_context()
+        is_of_file = context.get_parameter_source("early_stop") is click.core.ParameterSource.DEFAULT_MAP
+        else_none = "; for the settings of the file without it, --early-stop 0" if is_of_file else ""
+        raise click.UsageError(f"--early-stop needs a --valid file or --folds to measure{else_none}")
+    if outputs.get("--tune-file") == "-":
+        raise click.UsageError("--tune-file must be a file: it is read and written")
+    places: dict[str, str] = {}
+    for option, path in outputs.items():
+        standard = path in ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+        other = places.setdefault("-" if standard else os.path.realpath(path), option)
+        if other != option:
+            raise click.UsageError(f"{option} and {other} are the same file")
+    if selection.tunes:
+        from lmart.training.tuning import load_optuna
+
+        if not searched(selection, settings, with_positions):
+            raise click.UsageError("every setting that --tune searches is given; leave some open")
+        load_optuna()
 
 
 @dataclass(frozen=True)
 class TrainRequest:
-    """All options of a run but those of threads and messages.
-
-    files          : what is read and written
-    settings       : of the training, as given
-    metadata_files : weights, initial scores and positions
-    selection      : what is chosen before the model is trained
-    read_options   : how files are read
-    model          : the model to go on from, once it is read; None: none
-    """
+    """All options of a run but those of threads and messages, and the model to go on from, once it is read."""
 
     files: TrainFiles
     settings: TrainSettings
@@ -99,10 +372,10 @@ class TrainRequest:
         path = self.constraints_file
         if path and ":" in path and not os.path.exists(path):
             raise click.UsageError(f"--monotone {quote(path)} is neither a list FEATURE:+1,FEATURE:-1,... nor a file")
-        refuse_two_standard_inputs(self.inputs)
+        check_inputs(self.inputs, self.read_options)
         cluster.check_usage(self._of_one_process, self.inputs)
         with_positions = metadata_files.positions is not None
-        check_usage(self.selection, settings, self.files.valid, self.outputs, with_positions)
+        check_selection(self.selection, settings, self.files.valid, self.outputs, with_positions)
         if self.files.continue_from is not None:
             settings = self._of_one_ranker(settings)
         check_rankers(settings, with_positions)
@@ -186,3 +459,14 @@ class TrainRequest:
         for text in idle_options(self.settings, self.selection.on_command_line):
             console.warning(text)
         return replace(self, read_options=self.read_options.telling(console.notice, console.warning, console.reading()))
+
+
+@contextmanager
+def reading_validation() -> Iterator[None]:
+    """Name, in a refusal of a validation set, the option that holds for it: --valid-query-sizes."""
+    try:
+        yield
+    except DataError as fault:
+        # but not in the `lmart convert` that a refusal advises, which has one file and one option
+        message = re.sub(r"(?<!OUT )--query-sizes", "--valid-query-sizes", fault.message)
+        raise DataError(message, fault.path, fault.line, fault.more) from None

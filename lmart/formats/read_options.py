@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lmart.errors import DataError
 from lmart.gains import Gain
+from lmart.settings.declared import declared
 
 if TYPE_CHECKING:
     from lmart.array_types import Float64Array
@@ -32,15 +33,8 @@ class ReadState(NamedTuple):
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How to read data.
+    """How to read data: the options of commands, and what they add.
 
-    group_by_qid      : collect the rows of a query that are not adjacent, instead of refusing them
-    duplicates        : an index that occurs twice in a row: 'error', or 'last' (the later one counts)
-    max_errors        : list at most this many faults before giving up
-    allow_infinite    : infinite values are data; else they are refused
-    query_sizes       : file with one row count a query, for data without query ids
-    label_column, query_column, document_column, ignore_columns : column names of CSV, TSV and Parquet; ignore_columns
-                        also of indices in LETOR text
     format            : name of the format; None: found from name and content
     require_labels, require_queries : refuse rows without
     use_labels        : False: labels are neither parsed nor judged, and no block has any
@@ -56,15 +50,48 @@ class ReadOptions:
     beside_others     : column options need not fit this input, such as a --valid file: they may be for another one
     """
 
-    group_by_qid: bool = False
-    duplicates: str = "error"
-    max_errors: int = 10
-    allow_infinite: bool = False
-    query_sizes: str | None = None
-    label_column: str | None = None
-    query_column: str | None = None
-    document_column: str | None = None
-    ignore_columns: tuple[str, ...] = ()
+    group_by_qid: bool = declared(
+        False, "Group the rows of a query even if not adjacent.", "Without this option, such data is an error."
+    )
+    duplicates: str = declared(
+        "error", "If a row names an index twice: error, or last value.", choices=("error", "last")
+    )
+    max_errors: int = declared(10, "Maximum number of faults of the data to list.", low=1, high=1_000_000)
+    allow_inf: bool = declared(False, "Accept infinite values.", "Without this option, such data is an error.")
+    query_sizes: str | None = declared(
+        None,
+        "Rows of each query, for data without query ids.",
+        "One number per line, in the order of the rows.",
+        metavar="FILE",
+    )
+    label_column: str | None = declared(
+        None,
+        "Column of the labels.",
+        "In CSV, TSV and Parquet.",
+        metavar="NAME",
+        shown="label, relevance, rel, target or y",
+    )
+    query_column: str | None = declared(
+        None,
+        "Column of the query ids.",
+        "In CSV, TSV and Parquet.",
+        metavar="NAME",
+        shown="qid, query_id, query, group or srch_id",
+    )
+    document_column: str | None = declared(
+        None,
+        "Column of the document ids.",
+        "In CSV, TSV and Parquet.",
+        metavar="NAME",
+        shown="docid, doc_id, document_id or docno",
+    )
+    ignore_columns: tuple[str, ...] = declared(
+        (),
+        "Columns to leave out; in LETOR text, indices.",
+        "A name may be in double quotes, as in CSV: '\"a,b\",c'; '\"\"' is the column without a name.",
+        metavar="NAMES",
+        multiple=True,
+    )
     format: str | None = None
     require_labels: bool = True
     require_queries: bool = True

@@ -15,8 +15,6 @@ from lmart.formats.read_options import ReadOptions
 from lmart.interrupts import safe_interrupts
 from lmart.threads import WorkerPool, threads_to_use
 
-_NAMES = {"allow_inf": "allow_infinite"}  # those that are called otherwise inside
-
 
 class ReadArguments(TypedDict, total=False):
     """The keywords of `lmart.read`, each an option of the commands that read data."""
@@ -58,14 +56,13 @@ def read(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], **opti
         raise ValueError(f"duplicates is {given['duplicates']!r}; give 'error' or 'last'{hint}")
     if "max_errors" in given and index(given["max_errors"]) < 1:
         raise ValueError(f"max_errors is {given['max_errors']}; give a number from 1 up")
-    values = {_NAMES.get(name, name): value for name, value in given.items()}
-    if "ignore_columns" in values:
-        columns = values["ignore_columns"]
-        values["ignore_columns"] = (columns,) if isinstance(columns, str) else tuple(map(str, columns))
-    if values.get("query_sizes") is not None:
-        values["query_sizes"] = os.fspath(values["query_sizes"])
+    if "ignore_columns" in given:
+        columns = given["ignore_columns"]
+        given["ignore_columns"] = (columns,) if isinstance(columns, str) else tuple(map(str, columns))
+    if given.get("query_sizes") is not None:
+        given["query_sizes"] = os.fspath(given["query_sizes"])
     told: list[str] = []
-    read_options = ReadOptions(keep_document_ids=True, **values).telling(lambda text: None, told.append)
+    read_options = ReadOptions(keep_document_ids=True, **given).telling(lambda text: None, told.append)
     paths = [path] if isinstance(path, str | os.PathLike) or not isinstance(path, Iterable) else list(path)
     if not paths:
         raise ValueError("path is an empty list; give one file or more")

@@ -15,6 +15,7 @@ from lmart.decimals import LARGEST_REAL, MOST_COUNTED
 from lmart.errors import SettingsError, either, quote, shown
 from lmart.foreign_names import perhaps
 from lmart.gains import Gain
+from lmart.settings.declared import declared
 from lmart.settings.kinds import OBJECTIVES, TREE_FORMS, ObjectiveKind, check_positions
 
 if TYPE_CHECKING:
@@ -24,149 +25,120 @@ AUTO = "auto"  # written for a setting that depends on the data
 RECORDED = ("largest_label", "continued_from")  # in the settings of a model, but no options: they follow from its run
 
 
-def _setting(
-    default: object,
-    meaning: str,
-    *,
-    more: str = "",
-    low: float | None = None,
-    high: float | None = None,
-    above: float | None = None,
-    choices: tuple[str, ...] = (),
-    joined: bool = False,
-    option: bool = True,
-) -> Any:
-    """Return a field with its meaning and range.
-
-    default   : the default value
-    meaning   : one line for help
-    more      : further sentences for the manual page
-    low, high : smallest and largest number, allowed themselves; without `high` numbers are bounded as all are
-    above     : a number that all are above
-    choices   : the words that are allowed
-    joined    : several choices may be joined with +
-    option    : it is an option of `lmart train`; else it follows from the data or from another setting
-    """
-    known = {
-        "meaning": meaning,
-        "more": more,
-        "low": low,
-        "high": high,
-        "above": above,
-        "choices": choices,
-        "joined": joined,
-    }
-    known["option"] = option
-    return field(default=default, metadata=known)
-
-
 @dataclass(frozen=True)
 class TrainSettings:
     """How to train; raises SettingsError when a value is of another type or outside its range."""
 
-    trees: int = _setting(300, "Most trees, of all rankers together.", more="Each round adds a tree.", low=1)
-    rankers: int | None = _setting(
+    trees: int = declared(300, "Maximum number of trees, over all rankers.", "Each round adds a tree.", low=1)
+    rankers: int | None = declared(
         None,
-        "Rankers that the model is the mean of; 1: a plain one.",
-        more="Each has an even share of --trees. They differ in objective, "
-        "form of tree, drawn features and seed, as far as you do not give these. auto: up to 4. With --early-stop and "
-        "--valid, another ranker begins while at least as many trees are left as the largest ranker holds; otherwise "
-        "each has enough trees for the data: trees x learning rate of at least 2, and of at least the square root of "
-        "queries x documents, divided by 350. With --objective, a ranker for each objective; with --positions, 1. "
-        "More than 8 need something that each draws by chance, as with --features below 1.",
+        "Number of rankers that the model averages; 1: a plain one.",
+        "Each has an even share of --trees. They differ in objective, form of tree, drawn features and seed, as far as "
+        "you do not give these. auto: up to 4. With --early-stop and --valid, another ranker begins while at least as "
+        "many trees are left as the largest ranker holds; otherwise each has enough trees for the data: trees x "
+        "learning rate of at least 2, and of at least the square root of queries x documents, divided by 350. With "
+        "--objective, a ranker for each objective; with --positions, 1. More than 8 need something that each draws by "
+        "chance, as with --features below 1.",
         low=1,
         high=64,
+        other=AUTO,
     )
-    tree: str | None = _setting(
+    tree: str | None = declared(
         None,
         f"How a tree grows: {either(tuple(TREE_FORMS))}.",
-        more="At the leaf with the highest gain, level by level, or with one split for all leaves of a level. auto: "
-        "as the table of rankers in lmart-train(1) says, leafwise for a single ranker.",
+        "At the leaf with the highest gain, level by level, or with one split for all leaves of a level. auto: as the "
+        "table of rankers in lmart-train(1) says, leafwise for a single ranker.",
         choices=tuple(TREE_FORMS),
+        other=AUTO,
+        metavar="FORM|auto",
     )
-    leaves: int | None = _setting(
+    leaves: int | None = declared(
         None,
-        "Most leaves of a tree.",
-        more="auto: a leaf for every 32 queries, from 8 to 31; 64 where all leaves of a level share a split.",
+        "Maximum number of leaves of a tree.",
+        "auto: a leaf for every 32 queries, from 8 to 31; 64 where all leaves of a level share a split.",
         low=2,
         high=1 << 20,
+        other=AUTO,
     )
-    learning_rate: float = _setting(0.1, "Factor on every leaf value.", above=0)
-    max_depth: int = _setting(0, "Most splits between root and leaf; 0: no limit.", low=0)
-    min_docs: int = _setting(20, "Fewest documents in a leaf, counted exactly.", low=1)
-    min_hessian: float = _setting(0.001, "Least sum of hessians in a leaf.", low=0)
-    l2: float = _setting(0.0, "Added to a leaf's hessian sum (L2 regularisation).", low=0, high=1e100)
-    max_bins: int = _setting(
-        255, "Most histogram bins of a feature.", more="Missing values have a bin of their own.", low=2, high=255
+    learning_rate: float = declared(0.1, "Factor on every leaf value.", above=0)
+    max_depth: int = declared(0, "Maximum number of splits from root to leaf; 0: no limit.", low=0)
+    min_docs: int = declared(20, "Minimum number of documents in a leaf.", "Counted exactly, not estimated.", low=1)
+    min_hessian: float = declared(0.001, "Minimum sum of hessians in a leaf.", low=0)
+    l2: float = declared(0.0, "Added to a leaf's hessian sum (L2 regularisation).", low=0, high=1e100)
+    max_bins: int = declared(
+        255, "Maximum number of bins of a feature.", "Missing values have a bin of their own.", low=2, high=255
     )
-    objective: str | None = _setting(
+    objective: str | None = declared(
         None,
-        f"Fit {either(tuple(OBJECTIVES))}, or several with +.",
-        more="Trees are fitted to it; several are taken in turn by the rankers. auto: yetirank and lambdamart for "
-        "several rankers, lambdamart for --rankers 1 and for few trees (trees x learning rate below 4), yetirank for a "
-        "single ranker of large data.",
+        f"Objective: {either(tuple(OBJECTIVES))}, or several with +.",
+        "Trees are fitted to it; several are taken in turn by the rankers. auto: yetirank and lambdamart for several "
+        "rankers, lambdamart for --rankers 1 and for few trees (trees x learning rate below 4), yetirank for a single "
+        "ranker of large data.",
         choices=tuple(OBJECTIVES),
         joined=True,
+        other=AUTO,
     )
-    truncation: int = _setting(
+    truncation: int = declared(
         30,
         "Use pairs with a document in the top N; 0: all.",
-        more="The top N are those of the current order; either document of the pair may be among them.",
+        "The top N are those of the current order; either document of the pair may be among them.",
         low=0,
     )
-    sigma: float = _setting(1.0, "Slope of the pair sigmoid.", above=0, high=1_000_000)
-    normalize: bool = _setting(
-        True, "Normalise the lambdas of each query.", more="LightGBM's lambdarank_norm does the same."
+    sigma: float = declared(1.0, "Slope of the pair sigmoid.", above=0, high=1_000_000)
+    normalize: bool = declared(
+        True, "Normalise the lambdas of each query.", "LightGBM's lambdarank_norm does the same."
     )
-    gain: Gain = _setting(
+    gain: Gain = declared(
         Gain(),
         "Gain of a label: exp2 (2^label - 1), linear, or a table.",
-        more="A table G0,G1,... has the gains of the labels from 0 up.",
+        "A table G0,G1,... has the gains of the labels from 0 up.",
     )
-    metric: str = _setting("ndcg@10", "Measure to log, validate and stop by.", more="`lmart eval --help` lists them.")
-    early_stop: int = _setting(
+    metric: str = declared(
+        "ndcg@10", "Measure to log, validate and stop by.", "`lmart eval --help` lists them.", metavar="MEASURE"
+    )
+    early_stop: int = declared(
         0,
-        "Stop after N trees that are no better; 0: off.",
-        more="Each ranker stops by itself when --metric has not improved for N trees: on the first --valid file, or in "
-        "the mean over --folds.",
+        "Stop after N trees without improvement; 0: off.",
+        "Each ranker stops by itself when --metric has not improved for N trees: on the first --valid file, or in the "
+        "mean over --folds.",
         low=0,
     )
-    absent: str = _setting(
+    absent: str = declared(
         "zero",
         "Meaning of an index that a row does not have.",
-        more="An explicit nan is always missing.",
+        "An explicit nan is always missing.",
         choices=("zero", "missing"),
     )
-    sample: float | None = _setting(
+    sample: float | None = declared(
         None,
         "Share of documents each tree is grown from; 1: all.",
-        more="Drawn by gradient, without bias. auto: 1 up to 200,000 "
-        "documents, beyond that 200,000 of them, but at least 0.3.",
+        "Drawn by gradient, without bias. auto: 1 up to 200,000 documents, beyond that 200,000 of them, but at least "
+        "0.3.",
         above=0,
         high=1,
+        other=AUTO,
     )
-    features: float | None = _setting(
+    features: float | None = declared(
         None,
         "Share of features each tree may split on; 1: all.",
-        more="Drawn anew for each tree. auto: as the table of rankers in lmart-train(1) says, 1 for a single ranker.",
+        "Drawn anew for each tree. auto: as the table of rankers in lmart-train(1) says, 1 for a single ranker.",
         above=0,
         high=1,
+        other=AUTO,
     )
-    monotone: str = _setting(
+    monotone: str = declared(
         "",
         "Features the score only rises (+1) or falls (-1) with.",
-        more="Name them by index or column name: a list FEATURE:+1,FEATURE:-1,... or a FILE of such lines.",
+        "Name them by index or column name: a list FEATURE:+1,FEATURE:-1,... or a FILE of such lines.",
+        metavar="LIST|FILE",
+        shown="none",
     )
-    position_bias_reg: float = _setting(
-        0.0, "L2 regularisation of the bias of each position.", more="With --positions only.", low=0, high=1e100
+    position_bias_reg: float = declared(
+        0.0, "L2 regularisation of the bias of each position.", "With --positions only.", low=0, high=1e100
     )
-    seed: int = _setting(0, "Seed of everything random.", low=0, high=2**63 - 1)
-    largest_label: int | None = _setting(
-        None,
-        "L of the measure and the objective err, the same for all data sets; none: 4, or the largest label if above.",
-        low=1,
-        option=False,
-    )
+    seed: int = declared(0, "Seed of everything random.", low=0, high=2**63 - 1)
+    # The L of err, as measure and objective. No option: it follows from the data. None: 4, or a largest label above it.
+    largest_label: int | None = field(default=None, metadata={"low": 1})
 
     def __post_init__(self) -> None:
         for one in fields(self):
@@ -207,18 +179,17 @@ class TrainSettings:
         shown = {one.name: getattr(self, one.name) for one in fields(self)}
         if self.largest_label is None:
             del shown["largest_label"]
-        names = ("rankers", "tree", "leaves", "objective", "sample", "features")
-        automatic = {name: AUTO if shown[name] is None else shown[name] for name in names}
+        automatic = {one.name: AUTO for one in options() if one.default is None and shown[one.name] is None}
         return shown | {"gain": str(self.gain)} | automatic
 
 
 def options() -> tuple[Field[Any], ...]:
     """Return the declarations of the settings that are options of `lmart train`, in their order."""
-    return tuple(one for one in fields(TrainSettings) if one.metadata["option"])
+    return tuple(one for one in fields(TrainSettings) if "help" in one.metadata)
 
 
 def setting(name: str) -> Field[Any]:
-    """Return the declaration of one setting: `.default`, and `.metadata` with meaning, low, high and above."""
+    """Return the declaration of one setting: `.default`, and `.metadata` as in `Declaration`."""
     return next(one for one in fields(TrainSettings) if one.name == name)
 
 
@@ -242,10 +213,10 @@ def of_declared_type(one: Field[Any], value: object) -> object:
 
 def check_range(one: Field[Any], value: object) -> None:
     """Raise SettingsError when a value is not finite or outside the range or choices that its field declares."""
-    low, high, above = (one.metadata[name] for name in ("low", "high", "above"))
+    low, high, above = (one.metadata.get(name) for name in ("low", "high", "above"))
     name = one.name.replace("_", "-")
-    if (choices := one.metadata["choices"]) and isinstance(value, str):
-        named = value.split("+") if one.metadata["joined"] else [value]
+    if (choices := one.metadata.get("choices")) and isinstance(value, str):
+        named = value.split("+") if one.metadata.get("joined") else [value]
         if not set(named) <= set(choices):
             hint = perhaps(one.name, next(word for word in named if word not in choices), choices)
             raise SettingsError(f"{name} is {quote(value)}; use {either([*map(quote, choices)])}{hint}")

@@ -103,7 +103,7 @@ def letor(chance: random.Random, corpus: list[bytes]) -> tuple[bytes, Answer, st
     infinite, last_wins = chance.random() < 0.5, chance.random() < 0.5
     rows, wrong = reference.letor.letor_rows(text, *layout, infinite, last_wins)
     found, faults = answer_of(
-        text, "letor", chance, False, allow_infinite=infinite, duplicates="last" if last_wins else "error",
+        text, "letor", chance, False, allow_inf=infinite, duplicates="last" if last_wins else "error",
         require_labels=layout[0], require_queries=layout[1],
     )  # fmt: skip
     expected = [
@@ -146,7 +146,7 @@ def delimited(chance: random.Random, corpus: list[bytes]) -> tuple[bytes, Answer
     format = chance.choice(("csv", "tsv"))
     if format == "tsv":
         text = text.replace(b",", b"\t")
-    options = {"allow_infinite": chance.random() < 0.5, "require_queries": False}
+    options = {"allow_inf": chance.random() < 0.5, "require_queries": False}
     first = answer_of(text, format, chance, False, **options)
     second = answer_of(text, format, chance, True, **options)
     problem = ""

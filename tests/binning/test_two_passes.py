@@ -111,7 +111,7 @@ def test_letor_with_missing_absent_and_infinite_values(
 ) -> None:
     Path("a").write_text(letor(1, special=special))
     Path("v").write_text(letor(2, special=("inf", "-inf", "nan"), first=100, extra=77))
-    options = ReadOptions(allow_infinite=True)
+    options = ReadOptions(allow_inf=True)
     both_ways(pool, ["a"], ["v", "a"], options, absent=absent, metric="ndcg@5")
 
 
@@ -363,7 +363,7 @@ def test_infinity_goes_with_what_lies_above_where_training_saw_none(pool: Worker
     # One split, numbers against missing values; infinity is above every threshold, so it goes with the missing ones.
     Path("a").write_text("".join(f"{q % 3 % 2} qid:{q // 6} 4:{('5', 'nan')[q % 3 % 2]}\n" for q in range(60)))
     Path("v").write_text("0 qid:1 4:5\n1 qid:1 4:inf\n0 qid:2 4:7\n1 qid:2 4:nan\n2 qid:3 4:inf\n1 qid:3 4:3\n")
-    options = ReadOptions(allow_infinite=True)
+    options = ReadOptions(allow_inf=True)
     both_ways(pool, ["a"], ["v"], options, absent="missing")
     binned = two_passes.read_training_set(["a"], options, SETTINGS, pool)
     coded = two_passes.read_validation_set("v", options, without_trees(binned, SETTINGS), binned.features.edges, pool)

@@ -23,7 +23,7 @@ from helpers.shards import write_parts
 from helpers.training_runs import SMALL, fit, learnable
 from helpers.waiting import LIMIT, wait_until
 
-from lmart.cli import predict_naming
+from lmart.cli import predict_cluster
 from lmart.cli.predict_cluster import stem
 from lmart.distributed import cluster as engine
 from lmart.distributed import query_places
@@ -255,7 +255,7 @@ def test_nothing_is_deleted_once_outputs_get_their_names(here: list[str], monkey
         raise LmartError("the worker is lost; start it")
 
     monkeypatch.setattr(ClusterHere, "run_tasks", losing)
-    monkeypatch.setattr(predict_naming, "are_seen", lambda staged: False)
+    monkeypatch.setattr(predict_cluster, "are_seen", lambda staged: False)
     said = run(*USUAL, status=1).stderr
     assert said.startswith(
         "lmart: error: out/part-0.txt: cannot be replaced: the worker is lost; what was made is kept"

@@ -150,7 +150,7 @@ def wrong_decimals(tokens: Sequence[bytes], in_a_row: int = 50) -> list[bytes]:
     for start in range(0, len(tokens), in_a_row):
         cells = b" ".join(b"%d:%b" % pair for pair in enumerate(tokens[start : start + in_a_row]))
         rows.append(b"1 qid:1 %b\n" % cells)
-    data = read(b"".join(rows), allow_infinite=True)
+    data = read(b"".join(rows), allow_inf=True)
     expected = np.array([float(token) or 0.0 for token in tokens])
     differ = data.features.values.view(np.int64) != expected.view(np.int64)
     return [tokens[i] for i in np.flatnonzero(differ).tolist()]

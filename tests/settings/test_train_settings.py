@@ -11,7 +11,7 @@ import pytest
 
 from lmart.errors import ExitStatus, SettingsError
 from lmart.gains import Gain
-from lmart.settings import TrainSettings, options, range_in_words, setting
+from lmart.settings import TrainSettings, options, range_in_words
 
 DEFAULTS = {
     "trees": 300,
@@ -104,9 +104,9 @@ def test_edges_of_the_range(name: str, value: Any) -> None:
 
 
 def test_every_setting_is_explained_in_a_sentence() -> None:
-    for one in fields(TrainSettings):
-        meaning = setting(one.name).metadata["meaning"]
-        assert meaning[0].isupper() and meaning.endswith(".") and "  " not in meaning
+    for one in options():
+        help = one.metadata["help"]
+        assert help[0].isupper() and help.endswith(".") and "  " not in help
 
 
 def test_ranges_in_words() -> None:

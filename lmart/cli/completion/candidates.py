@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import click
 
+from lmart.cli.command import takes_several
 from lmart.cli.completion import SHELLS
-from lmart.cli.help.pages import short_help
-from lmart.cli.options.cluster import AddressType
+from lmart.cli.options.shared import AddressType
 from lmart.cli.options.types import GainType, MeasureType, Names, Real, Whole
 from lmart.formats.registry import MODEL_FORMATS
 from lmart.measures import KINDS
@@ -122,8 +122,7 @@ def _open_option(command: click.Command, words: Sequence[str]) -> tuple[click.Op
             n_given += 1
     if option is None or n_given < option.nargs:
         return option, n_given
-    many: Iterable[str] = getattr(command, "many", ())
-    return (option, n_given) if set(option.opts) & set(many) else (None, 0)
+    return (option, n_given) if takes_several(option) else (None, 0)
 
 
 def _options(command: click.Command) -> Candidates:
@@ -132,7 +131,7 @@ def _options(command: click.Command) -> Candidates:
     for one in command.params:
         if isinstance(one, click.Option) and not one.hidden:
             names = [name for name in (*one.opts, *one.secondary_opts) if name.startswith("--")]
-            words += [(name, short_help(one)) for name in names]
+            words += [(name, one.help or "") for name in names]
     return Candidates(tuple(words))
 
 

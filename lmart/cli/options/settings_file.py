@@ -3,65 +3,56 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import click
 
-from lmart.cli.help.command import usage_message
-from lmart.cli.options.parsed_line import ParsingCommand
+from lmart.cli.command import ParsingCommand, usage_message
 from lmart.errors import DataError, SettingsError, counted, input_name, quote, shown
 from lmart.foreign_names import perhaps
 from lmart.settings import AUTO, RECORDED, TrainSettings, options, setting
 
-PARAMETER = "settings_file"
-_GIVEN = "lmart.given_by_file"  # in Context.meta: the names of settings that the file gives on purpose
-_TOLD = "lmart.told_of_file"  # in Context.meta: notices of what of the file does not count
-_BEFORE = "lmart.trees_before"  # in Context.meta: the trees of other settings that the model of the file begins with
+_FILE = "lmart.settings_file"  # in Context.meta: a SettingsFile
 
 
-def settings_file_option(function: Any) -> Any:
-    """Add --settings FILE; the command gets its path as `settings_file`, and the settings as if they were defaults."""
-    return click.option(
-        "--settings",
-        PARAMETER,
-        metavar="FILE",
-        is_eager=True,
-        callback=_take,
-        help="Take settings from FILE, such as a model or a report.\f FILE may also be a --tune-file, the "
-        'output of --tune, another command line `lmart train ...`, or JSON such as {"trees": 300, '
-        '"leaves": 15}. From a command line lmart takes only the settings, and a notice names its '
-        "other options. Options on the command line override FILE. With the settings of a model or "
-        "report, and the same data, the new model has the same bytes.",
-    )(function)
+class SettingsFile(NamedTuple):
+    """What a file of settings gives.
 
-
-def given_by_file(name: str) -> bool:
-    """Return whether the file of --settings gives a setting on purpose.
-
-    Any that stands in a plain file; of a model or report, which hold all, one that differs from its default.
+    names        : of the settings it gives on purpose: any of a plain file; of a model or report, which hold all, those
+                   that differ from their defaults
+    notices      : of what in the file does not count
+    trees_before : trees of other settings that the model of the file begins with; None: none
     """
-    return name in click.get_current_context().meta.get(_GIVEN, ())
+
+    names: Sequence[str] = ()
+    notices: Sequence[str] = ()
+    trees_before: int | None = None
 
 
-def origin(context: click.Context) -> list[str]:
-    """Return notices of which settings come from the file; none without a file."""
-    path = context.params.get(PARAMETER)
-    if path is None:
-        return []
+def settings_file() -> SettingsFile:
+    """Return what the file of --settings gives to the running command; nothing without one."""
+    found: SettingsFile = click.get_current_context().meta.get(_FILE, SettingsFile())
+    return found
+
+
+def origin(path: str) -> list[str]:
+    """Return notices of which settings come from the file."""
+    context, file = click.get_current_context(), settings_file()
     taken, overridden = [], []
-    for one in options():
-        source = context.get_parameter_source(one.name)
-        if one.name in context.meta.get(_GIVEN, ()):
-            name = one.name.replace("_", "-")
-            if source is click.core.ParameterSource.COMMANDLINE:
-                overridden.append(f"--{name}")
-            elif source is click.core.ParameterSource.DEFAULT_MAP:
-                taken.append(f"{name} {_shown((context.default_map or {})[one.name])}")
+    for field in options():
+        if field.name not in file.names:
+            continue
+        source, name = context.get_parameter_source(field.name), field.name.replace("_", "-")
+        if source is click.core.ParameterSource.COMMANDLINE:
+            overridden.append(f"--{name}")
+        elif source is click.core.ParameterSource.DEFAULT_MAP:
+            taken.append(f"{name} {_shown((context.default_map or {})[field.name])}")
     what = ", ".join(taken) or "only defaults"
     instead = f"; of the command line instead: {', '.join(overridden)}" if overridden else ""
-    before = context.meta.get(_BEFORE)
+    before = file.trees_before
     others = f"; the first {counted(before, 'tree')} of that model are of other settings" if before else ""
-    return [*context.meta[_TOLD], f"settings from {input_name(path)}: {what}{instead}{others}"]
+    return [*file.notices, f"settings from {input_name(path)}: {what}{instead}{others}"]
 
 
 def _shown(value: object) -> str:
@@ -70,16 +61,15 @@ def _shown(value: object) -> str:
     return ("no", "yes")[value] if isinstance(value, bool) else str(value)
 
 
-def _take(context: click.Context, parameter: click.Parameter, path: str | None) -> str | None:
+def take_settings(context: click.Context, parameter: click.Parameter, path: str | None) -> str | None:
     """Make the settings of the file the defaults of their options; DataError or SettingsError names file and key."""
     if path is None or context.resilient_parsing:
         return path
     from lmart.formats.settings_files import read_settings
 
     found = read_settings(path)
-    told: list[str] = []
-    context.meta[_TOLD] = told
-    values = found.values if found.command is None else _of_command(found.command, context, path, told)
+    notices: list[str] = []
+    values = found.values if found.command is None else _of_command(found.command, context, path, notices)
     by_name = {one.name: one for one in context.command.params}
     known = [one.name for one in options()]
     converted: dict[str, Any] = {}
@@ -92,8 +82,8 @@ def _take(context: click.Context, parameter: click.Parameter, path: str | None) 
             converted[name] = _converted(by_name[name], value, context, path)
     context.default_map = {**(context.default_map or {}), **converted}
     differ = [name for name, value in converted.items() if value != setting(name).default]
-    context.meta[_BEFORE] = values.get("continued_from")
-    context.meta[_GIVEN] = tuple(differ if found.complete else converted)
+    names = differ if found.complete else list(converted)
+    context.meta[_FILE] = SettingsFile(names, notices, values.get("continued_from"))
     return path
 
 
@@ -127,13 +117,13 @@ def _converted(option: click.Parameter, value: object, context: click.Context, p
     return converted
 
 
-def _of_command(words: list[str], context: click.Context, path: str, told: list[str]) -> dict[str, Any]:
+def _of_command(words: list[str], context: click.Context, path: str, notices: list[str]) -> dict[str, Any]:
     """Return the settings of a command line, which is parsed as the running one is.
 
     words   : behind `lmart train`
     context : of the running command
     path    : of the file
-    told    : gets notices of what does not count
+    notices : takes those of what does not count
     """
     command = context.command
     assert isinstance(command, ParsingCommand)
@@ -145,10 +135,10 @@ def _of_command(words: list[str], context: click.Context, path: str, told: list[
     if line.rest:
         raise SettingsError(f"the command line has {quote(line.rest[0])} where an option should be; drop it", path)
     known = [one.name for one in options()]
-    told += [f"{input_name(path)}: {text}" for text in line.repeated()]
+    notices += [f"{input_name(path)}: {text}" for text in line.repeated()]
     others = [max(one.opts, key=len) for one in dict.fromkeys(line.order) if one.name not in known]
     if others:
-        told.append(f"{input_name(path)}: only settings are taken of the command line, not {', '.join(others)}")
+        notices.append(f"{input_name(path)}: only settings are taken of the command line, not {', '.join(others)}")
     settings = {name: value for name, value in found.items() if name in known}
     if not settings:
         raise DataError("the command line holds no settings; add some, as in 'lmart train --trees 300'", path)

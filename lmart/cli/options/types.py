@@ -1,9 +1,8 @@
-"""Types of option values: numbers in a range, gains, names."""
+"""Types of option values: words, numbers in a range, gains, measures."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -13,7 +12,18 @@ from lmart.foreign_names import perhaps
 from lmart.gains import Gain
 from lmart.settings import range_in_words
 
-F = TypeVar("F", bound=Callable[..., Any])
+
+class Choice(click.Choice):  # type: ignore[type-arg]
+    """One of several words; of a word that another tool has in its place, the refusal says which one it is here."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the word that `value` is; a usage error, of `param` in `ctx`, when it is none of them."""
+        text = str(value)
+        if text not in self.choices:
+            listed = ", ".join(map(quote, self.choices))
+            hint = perhaps((param and param.name) or "", text, self.choices)
+            self.fail(f"{quote(text)} is not one of {listed}{hint}", param, ctx)
+        return text
 
 
 class Whole(click.IntRange):

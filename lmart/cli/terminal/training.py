@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lmart.cli.model_selection import SelectedSettings
-from lmart.cli.options.packed import given_on_command_line
-from lmart.cli.options.settings_file import PARAMETER, given_by_file
+from lmart.cli.options.declare import given_on_command_line
+from lmart.cli.options.settings_file import settings_file
 from lmart.cli.terminal.console import Console
 from lmart.cli.terminal.layout import Sheet, Table, shown, standard_output
 from lmart.errors import counted, input_name
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from lmart.training.remarks import Remark
     from lmart.training.train_result import TrainResult
 
-NOT_OF_THE_MODEL = ("folds", "oof", "tune", "tune_trials", "tune_file", "report", "threads", "quiet", PARAMETER)
+NOT_OF_THE_MODEL = ("folds", "oof", "tune", "tune_trials", "tune_file", "report", "threads", "quiet", "settings_file")
 
 
 def describe(dataset: DataSize, share: float) -> str:
@@ -239,7 +239,7 @@ def command_line(selected: SelectedSettings) -> str:
                 said = value != 0  # 0 when the number of trees is chosen
             else:  # what was automatic and is filled in now holds for any number of rankers
                 filled_in = setting(name).default is None and value is not None
-                given = given_on_command_line(name) or given_by_file(name)
+                given = given_on_command_line(name) or name in settings_file().names
                 said = given or name in searched or name == "trees" or filled_in
             if not said:
                 continue

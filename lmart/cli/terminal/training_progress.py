@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from lmart.cli.options.selection import SelectionOptions
 from lmart.cli.terminal.layout import shown
 from lmart.cli.terminal.progress import Label
+from lmart.cli.train_request import SelectionOptions
 from lmart.errors import counted
 
 if TYPE_CHECKING:

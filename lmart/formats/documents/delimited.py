@@ -105,7 +105,7 @@ class DelimitedReader(TextReader):
         batch = CellBatch(self._cell_buffer, [lines * plan.n_features for lines in lines_of], self._lasting)
         all_outputs = self.buffers(len(bounds))
         layout = delimited_text.TableLayout(
-            ord(self.delimiter), plan.kinds, plan.places, plan.n_features, self.options.allow_infinite, powers()
+            ord(self.delimiter), plan.kinds, plan.places, plan.n_features, self.options.allow_inf, powers()
         )
         calls = []
         for chunk, (out, lines) in enumerate(zip(all_outputs, lines_of, strict=True)):

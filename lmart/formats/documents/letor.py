@@ -89,7 +89,7 @@ class LetorReader(TextReader):
             numbers = out.slow_numbers[: out.counts[letor_text.SLOW_NUMBERS]]
             if not self.options.use_labels:
                 numbers = self._without_placeholders(text, numbers)
-            calls.append((text, numbers, self.options.allow_infinite, powers(), out.labels, batch.place(chunk)[1]))
+            calls.append((text, numbers, self.options.allow_inf, powers(), out.labels, batch.place(chunk)[1]))
         for chunk, n_left in zip(with_slow, self.pool.run(decimals.read_numbers, calls), strict=True):
             all_outputs[chunk].counts[letor_text.SLOW_NUMBERS] = n_left
 

@@ -156,12 +156,12 @@ def value_fault(value: bytes, shown: str, options: ReadOptions) -> str | None:
         return None
     hint = "write a number as 0.5, or nan where it is missing"
     if is_decimal(value):
-        if np.isinf(float(value)) and not options.allow_infinite:
+        if np.isinf(float(value)) and not options.allow_inf:
             return f"value {quote(value)} is beyond the largest number, in {shown}; use --allow-inf for infinite ones"
         return None
     if _INFINITE.match(value):
         what = f"value {quote(value)} is infinite, in {shown}"
-        return None if options.allow_infinite else f"{what}; use --allow-inf to take it"
+        return None if options.allow_inf else f"{what}; use --allow-inf to take it"
     if re.fullmatch(rb"[+-]?\d+,\d+", value):
         return f"value {quote(value)} has a comma, in {shown}; write a decimal point"
     return f"value {quote(value)} is not a number, in {shown}; {hint}"

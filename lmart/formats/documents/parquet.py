@@ -152,7 +152,7 @@ class ParquetReader(RowReader):
 
     def _feature(self, column: ArrowArray, name: str, faults: list[DataError]) -> Float64Array:
         numbers = numbers_of(column, self.path)
-        if not self._options.allow_infinite:
+        if not self._options.allow_inf:
             message = f"value {{}} is infinite, in column {quote(name)}; use --allow-inf to take it"
             self._note(faults, np.isinf(numbers), numbers, message)
         return numbers

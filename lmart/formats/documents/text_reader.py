@@ -250,7 +250,7 @@ class TextReader(RowReader):
     def _is_data(self, value: float, is_label: bool) -> bool:
         if is_label:
             return 0 <= value < np.inf
-        return self.options.allow_infinite or not np.isinf(value)
+        return self.options.allow_inf or not np.isinf(value)
 
 
 def _call(job: Callable[[], None]) -> None:

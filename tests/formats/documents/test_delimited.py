@@ -91,7 +91,7 @@ def test_quoted_and_plain_text_give_the_same(table: list[tuple[str, ...]], infin
     plain = "label\tqid\t5\tdocid\n" + "".join("\t".join(row) + "\n" for row in table)
     quoted = io.StringIO()
     csv.writer(quoted, delimiter="\t", quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(table)
-    options: dict[str, Any] = {"group_by_qid": True, "max_errors": 100, "allow_infinite": infinite}
+    options: dict[str, Any] = {"group_by_qid": True, "max_errors": 100, "allow_inf": infinite}
     results = []
     for text in (plain, "label\tqid\t5\tdocid\n" + quoted.getvalue()):
         try:

@@ -147,7 +147,7 @@ def agrees_with_twin(data: bytes, last_wins: bool, infinite: bool) -> None:
     """The reader and the twin give the same rows, or name the same lines."""
     options: dict[str, Any] = {
         "duplicates": "last" if last_wins else "error",
-        "allow_infinite": infinite,
+        "allow_inf": infinite,
         "group_by_qid": True,
         "max_errors": 1000,
         "keep_document_ids": True,
@@ -288,7 +288,7 @@ def test_foreign_bytes_anywhere_are_read_as_the_twin_reads_them(junk: bytes, pla
 def test_what_is_written_reads_back_equal(rows: list[list[tuple[int, float]]]) -> None:
     cells = [sorted(dict(row).items()) for row in rows]
     text = "".join(f"1 qid:7 {' '.join(f'{i}:{x!r}' for i, x in row)}\n" for row in cells).encode()
-    data = rows_of(text, allow_infinite=True)
+    data = rows_of(text, allow_inf=True)
     found = [row[2] for row in listed(data, data)]
     assert found == [[(i, x or 0.0) for i, x in row] for row in cells]
 

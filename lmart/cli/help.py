@@ -1,16 +1,20 @@
-"""The texts of -h and --help, made from the options of a command and its layout."""
+"""The texts of -h and --help, made from the options of a command and its layout.
+
+The layout says which options the one screen of -h shows, and under which headings all of them stand in --help; what has
+no heading stands under "More". A name that no command has is a mistake.
+"""
 
 from __future__ import annotations
 
 import re
 import shutil
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from inspect import cleandoc
+from types import MappingProxyType
+from typing import NamedTuple
 
 import click
-
-from lmart.cli.help.layouts import LAYOUTS, SHARED, HelpLayout
 
 WIDEST = 80  # columns; a terminal that is wider does not make lines longer
 NARROWEST = 40
@@ -18,7 +22,72 @@ LONGEST_NAME = 24  # of an option with its value; what is longer has a line of i
 EXAMPLES_ON_SCREEN = 3
 SCREEN = 24  # lines
 
-_SENTENCE_END = re.compile(r"(?<=[^.]\.)\s+(?=[^a-z])")
+# Groups at the end of the help of every command, each with those of its options that the command has.
+SHARED = {
+    "Reading the data": "absent group_by_qid duplicates max_errors allow_inf query_sizes valid_query_sizes "
+    "label_column query_column document_column ignore_columns",
+    "Running": "seed threads quiet h help",
+}
+
+
+class HelpLayout(NamedTuple):
+    """The layout of the help of a command; options are named as its parameters, with blanks between.
+
+    usual  : options of the one screen, in their order, as far as it holds them; none: all
+    groups : options by heading, in their order
+    """
+
+    usual: str = ""
+    groups: Mapping[str, str] = MappingProxyType({})
+
+
+LAYOUTS = {
+    "train": HelpLayout(
+        "data valid out trees leaves learning_rate min_docs objective metric early_stop folds tune",
+        {
+            "Files": "data valid out report continue_from strict",
+            "Trees": "trees rankers tree leaves learning_rate max_depth min_docs min_hessian l2 max_bins sample "
+            "features monotone",
+            "Objective": "objective truncation sigma normalize gain weights",
+            "Validation and stopping": "metric early_stop valid_weights",
+            "Choosing settings": "folds oof tune tune_trials tune_file settings_file",
+            "Starting scores and clicks": "init_scores valid_init_scores positions position_bias_reg",
+            "On a cluster": "dask dask_security",
+        },
+    ),
+    "predict": HelpLayout(
+        "model data out form top explain why strict group_by_qid query_sizes threads quiet",
+        {
+            "Files": "model data out",
+            "Result": "form top tag strict",
+            "Explaining": "explain why",
+            "On a cluster": "dask dask_security",
+        },
+    ),
+    "eval": HelpLayout(
+        "data model scores qrels run metric like gain empty ties per_query as_json html threads",
+        {
+            "Files": "data model scores qrels run weights strict",
+            "Measures": "metric like gain discount relevant empty ties missing short p_divisor map_divisor precision",
+            "Comparing": "compare all_pairs level resamples flips seed",
+            "Result": "groups per_query as_json html train_report",
+            "On a cluster": "dask dask_security",
+        },
+    ),
+    "convert": HelpLayout(
+        "source_format target_format absent verify strict feature_map group_by_qid threads quiet",
+        {
+            "Formats": "source_format target_format",
+            "Models": "verify strict feature_map nonnegative name store",
+        },
+    ),
+    "show": HelpLayout(
+        "top tree data as_tsv as_json strict threads quiet",
+        {"Result": "top tree as_tsv as_json", "Contributions": "data strict"},
+    ),
+    "compile": HelpLayout("", {"Compiling": "generic"}),
+}
+"""By the name of the command; others show what they have."""
 
 
 def one_screen(context: click.Context) -> str:
@@ -66,7 +135,7 @@ def program_page(context: click.Context, statuses: dict[int, str]) -> str:
     commands = [(name, one.get_short_help_str(200)) for name, one in found if one is not None]
     lines += [*_columns([*commands, ("help COMMAND", "Show the help of a command, as COMMAND --help.")], width), ""]
     own = [one for one in group.params if isinstance(one, click.Option) and not one.hidden]
-    lines += _columns([(_name(one), short_help(one)) for one in own], width)
+    lines += _columns([(_name(one), (one.help or "")) for one in own], width)
     told = ", ".join(f"{status} {words}" for status, words in statuses.items())
     last = f"'{context.command_path} COMMAND -h' shows a command on one screen, --help all of it."
     return "\n".join([*lines, "", *_wrapped(f"Exit status: {told}.", width, ""), "", *_wrapped(last, width, "")])
@@ -77,11 +146,10 @@ def _columns(entries: Sequence[tuple[str, str]], width: int) -> list[str]:
     return [line for name, text in entries for line in _wrapped(text, width, f"  {name}".ljust(column))]
 
 
-def short_help(option: click.Option) -> str:
-    """Return the short help of an option: what stands before a form feed, else the first sentence."""
-    text = option.help or ""
-    short = text.partition("\f")[0] if "\f" in text else _SENTENCE_END.split(text, maxsplit=1)[0]
-    return " ".join(short.split())
+def default_shown(option: click.Option, context: click.Context) -> str:
+    """Return the default of an option and its range, in brackets, as Click shows them; empty without both."""
+    record = option.get_help_record(context)
+    return "" if record is None else record[1][len(option.help or "") :].strip()
 
 
 def _width() -> int:
@@ -116,9 +184,7 @@ def _usage(context: click.Context, width: int) -> list[str]:
 
 
 def _paragraphs(command: click.Command) -> list[str]:
-    """Return the paragraphs of the help of a command, up to a form feed."""
-    text = cleandoc((command.help or "").partition("\f")[0]).strip()
-    return re.split(r"\n\s*\n", text)
+    return re.split(r"\n\s*\n", cleandoc(command.help or "").strip())
 
 
 def _wrapped(text: str, width: int, opening: str) -> list[str]:
@@ -135,7 +201,7 @@ def _wrapped(text: str, width: int, opening: str) -> list[str]:
 
 
 def _table(options: Sequence[click.Option], context: click.Context, width: int, short: bool = False) -> list[str]:
-    """Return the options, each with its short help beside its name, or below a long one."""
+    """Return the options, each with its help beside its name, or below a long one."""
     names = [_name(one) for one in options]
     fitting = [len(name) for name in names if len(name) <= LONGEST_NAME]
     column = 4 + max(fitting, default=LONGEST_NAME)
@@ -148,7 +214,7 @@ def _table(options: Sequence[click.Option], context: click.Context, width: int, 
             lines.append(opening)
             opening = ""
         described = _wrapped(_described(one, context), width, opening.ljust(column))
-        plain = _wrapped(short_help(one), width, opening.ljust(column))
+        plain = _wrapped((one.help or ""), width, opening.ljust(column))
         lines += plain if short and len(plain) < len(described) else described
     return lines
 
@@ -172,8 +238,8 @@ def _name(option: click.Option) -> str:
 
 
 def _described(option: click.Option, context: click.Context) -> str:
-    """Return the short help of an option, and in brackets its default or that it is required."""
-    text, default = short_help(option), _default(option, context)
+    """Return the help of an option, and in brackets its default or that it is required."""
+    text, default = option.help or "", _default(option, context)
     if option.required:
         return f"{text} (required)"
     return f"{text} [{default}]" if default and not option.is_flag else text
@@ -181,9 +247,8 @@ def _described(option: click.Option, context: click.Context) -> str:
 
 def _default(option: click.Option, context: click.Context) -> str:
     """Return the default of an option as it is shown, without its range; empty when none is."""
-    record = option.get_help_record(context)
-    extra = record[1][len(option.help or "") :].strip() if record is not None else ""
-    shown = extra.removeprefix("[").removesuffix("]").partition("default: ")[2].removesuffix("; required")
+    extra = default_shown(option, context).removeprefix("[").removesuffix("]")
+    shown = extra.partition("default: ")[2].removesuffix("; required")
     if isinstance(option.type, click.IntRange | click.FloatRange):
         shown = shown.removesuffix(f"; {option.type._describe_range()}")
     return shown[1:-1] if shown.startswith("(") and shown.endswith(")") else shown
@@ -192,3 +257,13 @@ def _default(option: click.Option, context: click.Context) -> str:
 def _examples(command: click.Command) -> list[str]:
     """Return the lines of the examples of a command, one that is broken by a backslash with its further lines."""
     return [line.strip() for line in (command.epilog or "").splitlines() if line.strip().startswith("lmart ")]
+
+
+def definitions(entries: Mapping[str, str]) -> str:
+    """Return lines of a help text, each name followed by its meaning, broken to the width of help pages."""
+    column = 4 + max(map(len, entries))
+    lines = []
+    for name, meaning in entries.items():
+        opening = f"  {name}".ljust(column)
+        lines += textwrap.wrap(f"{meaning}.", 72, initial_indent=opening, subsequent_indent=" " * column)
+    return "\n".join(lines)

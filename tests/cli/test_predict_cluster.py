@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from helpers.cluster_here import ClusterHere
 
-from lmart.cli import predict_naming
-from lmart.cli.predict_naming import PUT_AFTER_LOSS, interrupts_later, put_all_in_place
+from lmart.cli import predict_cluster
+from lmart.cli.predict_cluster import PUT_AFTER_LOSS, interrupts_later, put_all_in_place
 from lmart.errors import LmartError
 from lmart.streams.outputs import StagedFile, StagedOutput
 
@@ -58,7 +58,7 @@ def named() -> list[str]:
 
 
 def unseen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(predict_naming, "are_seen", lambda staged: False)
+    monkeypatch.setattr(predict_cluster, "are_seen", lambda staged: False)
 
 
 @pytest.mark.parametrize("done", [False, True])

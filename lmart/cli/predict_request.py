@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 
 import click
 
-from lmart.cli.options.packed import given_on_command_line
+from lmart.cli.options.declare import given_on_command_line
+from lmart.cli.options.shared import strict_field
 from lmart.errors import counted, either, quote
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import RESULT_FORMATS
+from lmart.settings.declared import declared
 
 
 def _those_with(option: str) -> str:
@@ -18,24 +20,79 @@ def _those_with(option: str) -> str:
     return either([one.name for one in RESULT_FORMATS.values() if option in one.takes])
 
 
+def _tag(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    if value.split() != [value] or not value.isprintable():
+        raise click.BadParameter("a run's tag is one word without blanks or control characters")
+    return value
+
+
+@dataclass(frozen=True)
+class PredictInputs:
+    """What is scored, and by which model."""
+
+    model: str = declared(
+        "",
+        "Model file; '-': standard input.",
+        flags=("-m", "--model"),
+        metavar="MODEL",
+        required=True,
+        instead="give one model, and run the command for each",
+    )
+    data: str = declared(
+        "",
+        "Rows to score; '-': standard input.",
+        "With --dask also a pattern, such as 'parts/*.svm.gz'.",
+        metavar="FILE",
+        required=True,
+        instead="join the files first, or run the command for each",
+    )
+    strict: bool = strict_field()
+
+    def paths(self, read_options: ReadOptions) -> list[str]:
+        """Return all files that are read."""
+        sizes = read_options.query_sizes
+        return [self.model, self.data, *([] if sizes is None else [sizes])]
+
+
 @dataclass(frozen=True)
 class PredictOutput:
-    """What is written, and where, one field an option.
+    """What is written, and where."""
 
-    out     : the value of --out
-    form    : the value of --format
-    top     : rows to write of each query, the best ones; None: all
-    tag     : name of the run in --format trec
-    explain : whether contributions of features are added to each row
-    why     : query id and two documents whose scores are compared, in place of the scores; None: scores
-    """
-
-    out: str
-    form: str
-    top: int | None
-    tag: str
-    explain: bool
-    why: tuple[str, str, str] | None
+    out: str = declared(
+        "-",
+        "File for the result; '-': standard output.",
+        "With --dask one file for each file of --data, such as 'scores/*.txt', in an existing folder.",
+        flags=("-o", "--out"),
+        metavar="FILE",
+        instead="give it once",
+    )
+    form: str = declared(
+        "scores",
+        "Format of the scores.",
+        " ".join(f"{form.name}: {form.summary}" for form in RESULT_FORMATS.values())
+        + " Documents have their ids from the data, or else their number in the query, from 1. A document that occurs "
+        "twice in a query is an error in trec, and a warning in tsv and jsonl.",
+        flags=("--format",),
+        choices=tuple(RESULT_FORMATS),
+    )
+    top: int | None = declared(
+        None, "Write only the best K rows of each query.", "Not with --format scores.", low=1, metavar="K", shown="all"
+    )
+    tag: str = declared("lmart", "Name of the run in --format trec.", metavar="NAME", callback=_tag)
+    explain: bool = declared(
+        False,
+        "Add feature contributions; with --format jsonl.",
+        "Each row gets a base, the same for all rows, and the contributions of features that are not 0; their sum is "
+        "the score.",
+    )
+    why: tuple[str, str, str] | None = declared(
+        None,
+        "Print why A ranks above or below B in query QID.",
+        "Instead of scores, lmart prints a table of the features that decide it. A and B are ids of documents from the "
+        "data, or their numbers in the query, from 1.",
+        nargs=3,
+        metavar="QID A B",
+    )
 
     def check_usage(self) -> None:
         """Raise a usage error when options do not go together."""
@@ -44,8 +101,8 @@ class PredictOutput:
             formats = _those_with("explain")
             raise click.UsageError(f"--explain needs --format {formats}: other formats have no place for contributions")
         if self.why is not None:
-            given = {"--out": self.out != "-", "--format": self.form != "scores", "--top": self.top is not None}
-            for option in (option for option, is_given in given.items() if is_given):
+            others = {"--out": self.out != "-", "--format": self.form != "scores", "--top": self.top is not None}
+            for option in (option for option, is_given in others.items() if is_given):
                 raise click.UsageError(f"--why prints a table to standard output; drop {option}")
         if given_on_command_line("tag") and "tag" not in takes:
             formats = _those_with("tag")

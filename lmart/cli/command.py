@@ -1,0 +1,281 @@
+"""The kind that every command is: it parses its words once, has -h and --help, and hints at what may be meant."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import click
+
+from lmart.cli.help import full_page, one_screen
+from lmart.cli.terminal.console import Console
+from lmart.errors import quote
+from lmart.foreign_names import meant, perhaps
+
+_LINE = "lmart.line"  # in Context.meta
+_OF_MODELS = (".json", ".ubj", ".xml", ".model", ".onnx")
+
+
+class ParsedLine(NamedTuple):
+    """What the words of a command line are, before values are converted.
+
+    values : by name of the parameter, as they were written; of an option of one value the last
+    rest   : words that are no option and no value
+    order  : a parameter for each time that it is given
+    """
+
+    values: dict[str, Any]
+    rest: list[str]
+    order: list[click.Parameter]
+
+    def repeated(self) -> list[str]:
+        """Return a sentence for each option of one value that is given several times."""
+        told = []
+        for one, times in Counter(self.order).items():
+            if times > 1 and _takes_the_last(one):
+                names = "/".join([max(one.opts, key=len), *one.secondary_opts])
+                often = "twice" if times == 2 else f"{times} times"
+                told.append(f"{names} is given {often}; the last counts: {self._last(one)}")
+        return told
+
+    def _last(self, one: click.Parameter) -> str:
+        value = self.values[one.name or ""]
+        if isinstance(value, bool):
+            return (one.opts if value else one.secondary_opts)[0]
+        return " ".join(map(quote, value)) if isinstance(value, tuple) else quote(value)
+
+
+class ParsingCommand(click.Command):
+    """A command whose arguments are parsed once; `line_of` its context has all that was found."""
+
+    def make_parser(self, ctx: click.Context) -> Any:
+        """Return Click's parser, which also leaves what it found for `line_of`."""
+        parser: Any = super().make_parser(ctx)
+        parse = parser.parse_args
+
+        def parse_args(args: list[str]) -> ParsedLine:
+            """Parse, and note the result: Click forgets the order and what is left."""
+            ctx.meta[_LINE] = line = ParsedLine(*parse(self.prepared(args)))
+            return line
+
+        parser.parse_args = parse_args
+        return parser
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Say which of several values of an option counts, then run the command."""
+        for text in line_of(ctx).repeated():
+            Console(ctx.params.get("quiet", 0)).notice(text)
+        return super().invoke(ctx)
+
+    def prepared(self, args: list[str]) -> list[str]:
+        """Return arguments as Click's parser takes them."""
+        return args
+
+    def parse_line(self, words: list[str]) -> tuple[click.Context, ParsedLine]:
+        """Parse words that are not those of the running command, without converting their values.
+
+        Returns their context too. A usage error as for the command line.
+        """
+        context = click.Context(self, info_name=self.name)
+        return context, ParsedLine(*self.make_parser(context).parse_args(words))
+
+
+class Option(click.Option):
+    """An option as a record declares it: with a help of two texts, and a rule for a second value.
+
+    more    : what the manual page says besides `help`
+    instead : what to do instead of giving the option twice; None: the last value counts
+    is_list : whether a value is a list with commas, to which a second one is added; None: no value is a list
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        more: str = "",
+        instead: str | None = None,
+        is_list: Callable[[str], bool] | None = None,
+        **named: Any,
+    ) -> None:
+        super().__init__(*args, **named)
+        self.more = more
+        self.instead = instead
+        self.is_list = is_list
+
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
+        """Let the parser keep all values of a list."""
+        if self.is_list is None:
+            super().add_to_parser(parser, ctx)
+        else:
+            parser.add_option(obj=self, opts=self.opts, dest=self.name, action="append", nargs=1)
+
+    def consume_value(self, ctx: click.Context, opts: Mapping[str, Any]) -> Any:
+        """Return the value and where it is from; a usage error when it is given twice and may not be."""
+        if self.instead is not None and line_of(ctx).order.count(self) > 1:
+            name = max(self.opts, key=len)
+            raise click.BadOptionUsage(name, f"{name} is given twice; {self.instead}", ctx)
+        value, source = super().consume_value(ctx, opts)
+        if self.is_list is None:
+            return value, source
+        values = opts.get(self.name or "", ())
+        if len(values) > 1 and (others := [text for text in values if not self.is_list(text)]):
+            raise click.BadParameter(f"{quote(others[0])} is no list, and stands alone; give it once", ctx, self)
+        return (",".join(value) if source is click.core.ParameterSource.COMMANDLINE else value), source
+
+
+def line_of(context: click.Context) -> ParsedLine:
+    """Return the arguments of the running command, taken apart."""
+    line: ParsedLine = context.meta[_LINE]
+    return line
+
+
+def takes_several(one: click.Parameter) -> bool:
+    """Return whether the words behind a value of an option are values of it too, as in `--data a b`."""
+    return isinstance(one, click.Option) and (one.metavar or "").endswith("...")
+
+
+def _takes_the_last(one: click.Parameter) -> bool:
+    """Return whether one value of several counts: not of lists and counts, nor of flags, which only say one thing."""
+    if not isinstance(one, click.Option) or one.multiple or one.count:
+        return False
+    if isinstance(one, Option) and (one.instead is not None or one.is_list is not None):
+        return False
+    return not one.is_flag or bool(one.secondary_opts)
+
+
+def _print_screen(context: click.Context, parameter: click.Parameter, asked: bool) -> None:
+    if asked and not context.resilient_parsing:
+        click.echo(one_screen(context), color=context.color)
+        context.exit()
+
+
+def _print_page(context: click.Context, parameter: click.Parameter, asked: bool) -> None:
+    if asked and not context.resilient_parsing:
+        click.echo(full_page(context), color=context.color)
+        context.exit()
+
+
+class HelpfulCommand(ParsingCommand):
+    """A command with one screen of help for -h, all options for --help, and hints for words in the wrong place.
+
+    Its options that take several files have the words behind a file too: `--data a b` is `--data a --data b`.
+    """
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **{"add_help_option": False, **named})
+        shared: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False}
+        on_screen = "Show the most important options, on one screen."
+        self.params += [
+            click.Option(["-h"], callback=_print_screen, help=on_screen, **shared),
+            click.Option(["--help"], callback=_print_page, help="Show all options.", **shared),
+        ]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse as Click does; a usage error says what to type for words without an option."""
+        words = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as fault:
+            # Missing options and words too many; other refusals have nothing to do with files.
+            is_due = isinstance(fault, click.MissingParameter) or type(fault) is click.UsageError
+            if not is_due:
+                raise
+            if typed := _with_options(self, line_of(ctx)):
+                message = re.sub(r"\.$", "", fault.format_message()) + f"; perhaps {typed}"
+            elif not (message := _second_value(self, words, line_of(ctx))):
+                raise
+            raise click.UsageError(message, ctx) from None
+
+    def prepared(self, args: list[str]) -> list[str]:
+        """Return the arguments with the option before each further file; a usage error for -long options."""
+        _refuse_single_dash(self, args)
+        of_several = [name for one in self.params if takes_several(one) for name in one.opts]
+        spread: list[str] = []
+        current: str | None = None
+        n_values = 0
+        for arg in args:
+            if arg.startswith("-") and arg != "-":
+                option, _, value = arg.partition("=")
+                current = option if option in of_several else None
+                n_values = 1 if value else 0
+                spread.append(arg)
+                continue
+            if current is not None and n_values:
+                spread.append(current)
+            spread.append(arg)
+            n_values += 1
+        return spread
+
+    def get_help(self, ctx: click.Context) -> str:
+        """Return what --help prints."""
+        return full_page(ctx)
+
+
+def option_names(command: click.Command) -> list[str]:
+    """Return all names of the options of a command, long and short."""
+    return [name for one in command.params for name in (*one.opts, *one.secondary_opts) if name.startswith("-")]
+
+
+def usage_message(fault: click.ClickException) -> str:
+    """Return Click's message as one clause: no line breaks, no capital, no full stop."""
+    message = fault.format_message()
+    if isinstance(fault, click.NoSuchOption):
+        known = [] if fault.ctx is None else option_names(fault.ctx.command)
+        message = f"no such option {quote(fault.option_name)}{perhaps('option', fault.option_name, known)}"
+    message = re.sub(r"\s*\n\s*", " ", message).rstrip(". ")
+    return message[:1].lower() + message[1:]
+
+
+def _refuse_single_dash(command: click.Command, args: Sequence[str]) -> None:
+    """Refuse `-train` and the like, which RankLib has, and of which Click would take `-output` as `-o utput`."""
+    known = option_names(command)
+    for word in args:
+        name = word.partition("=")[0]
+        if not re.fullmatch(r"-[A-Za-z][A-Za-z0-9_-]+", name) or name in known:
+            continue
+        if hint := perhaps("option", name, known, by_spelling=False):
+            raise click.BadOptionUsage(name, f"no such option '{name}'{hint}")
+
+
+def _second_value(command: click.Command, args: Sequence[str], line: ParsedLine) -> str:
+    """Return what is wrong with a word behind the value of an option that takes one; '' when it stands elsewhere."""
+    word = next(iter(line.rest), "")
+    for place in range(1, len(args)):
+        one = next((one for one in command.params if args[place - 1] in one.opts), None)
+        if isinstance(one, click.Option) and not one.is_flag and not one.count and word in args[place + 1 : place + 2]:
+            instead = one.instead if isinstance(one, Option) and one.instead else "give it once"
+            return f"{args[place - 1]} takes one value, not {quote(word)} too; {instead}"
+    return ""
+
+
+def _with_options(command: click.Command, line: ParsedLine) -> str:
+    """Return the words that stand without an option together with the option that they are meant for; may be empty.
+
+    A word `name=value`, as LightGBM and XGBoost have them, is that option; of the others, one that is called like a
+    model is the model, if the command needs one, and the rest is the data.
+    """
+    known = option_names(command)
+    if "--data" not in known:
+        return ""
+    typed: list[str] = []
+    files = []
+    for word in line.rest:
+        name, sign, value = word.partition("=")
+        options = meant("option", name, known, by_spelling=False)
+        if sign and options:
+            typed += [options[0], value]
+        else:
+            files.append(word)
+    if files and "--model" in known and not line.values.get("model") and not line.values.get("scores"):
+        from lmart.streams.common import name_ending  # --help does without
+
+        model = next((one for one in files if name_ending(one) in _OF_MODELS), None)
+        if model is not None:
+            files.remove(model)
+            typed += ["--model", model]
+    data = next(one for one in command.params if one.name == "data")
+    if files and (not line.values.get("data") or takes_several(data)):
+        typed += ["--data", *files]
+    return shlex.join(typed)

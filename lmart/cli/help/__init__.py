@@ -1,1 +1,0 @@
-"""Help of the commands: one screen for -h, all options in groups for --help."""
