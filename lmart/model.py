@@ -15,8 +15,8 @@ from lmart.data.dataset import Rows, pieces
 from lmart.data.python_dataset import Dataset, unbinned, validation_metadata
 from lmart.errors import ArrayError, ModelError, SettingsError, counted, either, naming_arguments, quote, warn
 from lmart.foreign_names import perhaps, with_hints
+from lmart.formats.documents.blocks import RowBlock, RowReader
 from lmart.formats.documents.reading import for_models, open_rows
-from lmart.formats.documents.row_blocks import RowBlock, RowReader
 from lmart.formats.models.lmart_json import model_to_json
 from lmart.formats.models.model_files import read_model, write_model
 from lmart.formats.read_options import ReadOptions

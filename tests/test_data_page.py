@@ -7,8 +7,7 @@ import re
 from helpers.commands import run
 from helpers.manual import plain
 
-from lmart.data.feature_names import DOCUMENT_NAMES, LABEL_NAMES, QUERY_NAMES
-from lmart.formats.documents.letor_diagnostics import LARGEST_INDEX
+from lmart.data.feature_names import DOCUMENT_NAMES, LABEL_NAMES, LARGEST_INDEX, QUERY_NAMES
 from lmart.formats.registry import FORMATS
 
 PLAIN = plain("lmart-data.5")

@@ -27,7 +27,7 @@ from lmart.memory import keep_memory_constant
 
 if TYPE_CHECKING:
     from lmart.array_types import Float64Array
-    from lmart.formats.documents.row_blocks import RowBlock
+    from lmart.formats.documents.blocks import RowBlock
     from lmart.formats.results.predictions import RowExplanations
 
 HELP = """Score each row of --data with a model, in the order of the rows.

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from lmart.array_types import UInt64Array
-from lmart.formats.documents.row_blocks import comes_back
+from lmart.formats.documents.blocks import not_adjacent
 
 SLICED = 1 << 20  # hashes from which on they are compared slice by slice, by their first bits
 SLICE_BITS = 4
@@ -56,7 +56,7 @@ def refuse_repeated(found: Iterable[Mapping[str, Place]], can_group: bool = Fals
     for places in found:
         for query_id, (path, line) in places.items():
             if query_id in before:
-                raise comes_back(query_id, before[query_id], path, line, can_group)
+                raise not_adjacent(query_id, before[query_id], path, line, can_group)
         before |= places
 
 

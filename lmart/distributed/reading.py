@@ -16,10 +16,10 @@ from lmart.distributed.cluster import Cluster
 from lmart.distributed.query_places import Place, codes_of, places_of
 from lmart.errors import DataError
 from lmart.formats import metadata_files
+from lmart.formats.documents.blocks import SeenQueries
 from lmart.formats.documents.dataset_builder import LabelAndIdBuilder
 from lmart.formats.documents.feature_table import FeatureTable
 from lmart.formats.documents.reading import Batch, read_batches, refuse_or_tell_empty, source_name
-from lmart.formats.documents.row_blocks import SeenQueries
 from lmart.formats.read_options import ReadOptions
 from lmart.streams import reason, refuse_changed_files, state_of
 from lmart.threads import WorkerPool

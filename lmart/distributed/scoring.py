@@ -15,9 +15,9 @@ from lmart.array_types import Float64Array, Int64Array, UInt64Array
 from lmart.distributed.actors import check_run, give_up
 from lmart.distributed.query_places import Place, codes_of, places_of, refuse_repeated, spanning_parts
 from lmart.errors import LmartError, OutputError, counted
+from lmart.formats.documents.blocks import RowBlock, SeenQueries
 from lmart.formats.documents.feature_table import FeatureTable
 from lmart.formats.documents.reading import open_rows
-from lmart.formats.documents.row_blocks import RowBlock, SeenQueries
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import RESULT_FORMATS
 from lmart.formats.results.predictions import PredictionLayout, Repetition, RowExplanations, write_scored

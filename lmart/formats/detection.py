@@ -9,8 +9,7 @@ from typing import NamedTuple
 from lmart.data.feature_names import LABEL_NAMES, QUERY_NAMES
 from lmart.decimals import is_decimal
 from lmart.errors import DataError
-from lmart.formats.documents.delimited_header import csv_records
-from lmart.formats.documents.delimited_writer import DELIMITERS
+from lmart.formats.documents.quoted import DELIMITERS, csv_records
 from lmart.formats.format_records import BLANKS, BYTE_ORDER_MARK, FileError
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import DATA_FORMATS, OWN, format_of_name, model_format_of

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeAlias, TypeV
 from lmart.errors import DataError, ModelError, OutputError, load_package
 
 if TYPE_CHECKING:
-    from lmart.formats.documents.row_blocks import RowReader, RowSource, RowWriter
+    from lmart.formats.documents.blocks import RowReader, RowSource, RowWriter
     from lmart.formats.results.predictions import PredictionLayout, PredictionWriter
     from lmart.scoring.ensemble import Ensemble
     from lmart.streams import AtomicOutput

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from lmart.array_types import Int64Array
+from lmart.data.feature_names import has_control
 from lmart.errors import DataError, quote
-from lmart.formats.documents.ids import encoding_fault, has_control
+from lmart.formats.documents.diagnostics import encoding_fault
 from lmart.formats.line_reader import read_lines
 
 NO_GROUP = "(none)"

@@ -85,22 +85,19 @@ class Run:
     callback: Callable[[RoundReport], object] | None = None
 
 
-def settings_of(given: Mapping[str, Any], taken: Sequence[str] = ()) -> TrainSettings:
-    """Return settings from keywords, or from the `settings` of a model.
+def settings_of(keywords: Mapping[str, Any], others: Sequence[str] = ()) -> TrainSettings:
+    """Return settings from keywords, or from the `settings` of a model; None or 'auto' may follow from the data.
 
-    given : by name; None or 'auto' where a setting may follow from the data
-    taken : names that the caller knows besides, for the hint when a name is wrong
-
-    TypeError for a name that is not known, with the one that may be meant; SettingsError for a value that is not
-    allowed.
+    TypeError for an unknown name, with the one of the settings or `others` that may be meant; SettingsError for a value
+    that is not allowed.
     """
-    known = [one.name for one in options()]
+    names = [option.name for option in options()]
     values: dict[str, Any] = {}
-    for name, value in given.items():
+    for name, value in keywords.items():
         if name in RECORDED:
             continue
-        if name not in known:
-            raise TypeError(f"there is no setting {name!r}{perhaps('argument', name, [*known, *taken])}")
+        if name not in names:
+            raise TypeError(f"there is no setting {name!r}{perhaps('argument', name, [*names, *others])}")
         values[name] = _value(name, value)
     settings = TrainSettings(**values)
     constraints = str(MonotoneConstraints.parse(settings.monotone))
@@ -116,7 +113,7 @@ def _value(name: str, value: Any) -> Any:
     if name == "gain":
         return Gain.of(value)
     if name == "monotone" and isinstance(value, Mapping):
-        return ",".join(f"{_feature(one)}:{_direction(one, way)}" for one, way in value.items() if way)
+        return ",".join(f"{_feature(feature)}:{_direction(feature, way)}" for feature, way in value.items() if way)
     return value
 
 
@@ -134,11 +131,11 @@ def _direction(feature: object, way: object) -> str:
     return "+1" if way == 1 else "-1"
 
 
-def run_of(given: Mapping[str, Any]) -> tuple[Run, dict[str, Any]]:
+def run_of(keywords: Mapping[str, Any]) -> tuple[Run, dict[str, Any]]:
     """Return how a run is made, and the keywords that are left."""
-    own = {one.name for one in fields(Run)}
-    run = Run(**{name: value for name, value in given.items() if name in own})
-    return run, {name: value for name, value in given.items() if name not in own}
+    own = {field.name for field in fields(Run)}
+    run = Run(**{name: value for name, value in keywords.items() if name in own})
+    return run, {name: value for name, value in keywords.items() if name not in own}
 
 
 def of_one_ranker(settings: TrainSettings, with_positions: bool) -> TrainSettings:
@@ -150,13 +147,13 @@ def of_one_ranker(settings: TrainSettings, with_positions: bool) -> TrainSetting
     return replace(settings, rankers=1)
 
 
-def check_together(settings: TrainSettings, given: Sequence[str], with_valid: bool, with_positions: bool) -> list[str]:
-    """Return warnings of settings without effect; SettingsError when settings do not go with each other or the data."""
+def check_together(settings: TrainSettings, names: Sequence[str], with_valid: bool, with_positions: bool) -> list[str]:
+    """Return warnings of named settings without effect; SettingsError for those that do not fit."""
     if settings.early_stop and not with_valid:
         raise SettingsError("early_stop needs a validation set to measure; give valid=(X, y, qid)")
     if with_positions:
         settings.check_positions()
-    elif "position_bias_reg" in given and settings.position_bias_reg:
+    elif "position_bias_reg" in names and settings.position_bias_reg:
         raise SettingsError("position_bias_reg needs positions; give them, or leave it out")
     check_rankers(settings, with_positions)
-    return idle_options(settings, given)
+    return idle_options(settings, names)

@@ -46,28 +46,28 @@ def read(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], **opti
     >>> lmart.read("data/sample/train.svm")
     <lmart.Dataset: 1,760 documents of 120 queries, 20 features>
     """
-    given: dict[str, Any] = dict(options)
-    threads = threads_to_use(given.pop("threads", None))
-    if unknown := next((name for name in given if name not in ReadArguments.__annotations__), None):
+    keywords: dict[str, Any] = dict(options)
+    threads = threads_to_use(keywords.pop("threads", None))
+    if unknown := next((name for name in keywords if name not in ReadArguments.__annotations__), None):
         hint = perhaps("argument", unknown, list(ReadArguments.__annotations__))
         raise TypeError(f"read() has no option {unknown!r}{hint}")
-    if given.get("duplicates", "error") not in ("error", "last"):
-        hint = perhaps("duplicates", str(given["duplicates"]), ("error", "last"))
-        raise ValueError(f"duplicates is {given['duplicates']!r}; give 'error' or 'last'{hint}")
-    if "max_errors" in given and index(given["max_errors"]) < 1:
-        raise ValueError(f"max_errors is {given['max_errors']}; give a number from 1 up")
-    if "ignore_columns" in given:
-        columns = given["ignore_columns"]
-        given["ignore_columns"] = (columns,) if isinstance(columns, str) else tuple(map(str, columns))
-    if given.get("query_sizes") is not None:
-        given["query_sizes"] = os.fspath(given["query_sizes"])
-    told: list[str] = []
-    read_options = ReadOptions(keep_document_ids=True, **given).telling(lambda text: None, told.append)
+    if keywords.get("duplicates", "error") not in ("error", "last"):
+        hint = perhaps("duplicates", str(keywords["duplicates"]), ("error", "last"))
+        raise ValueError(f"duplicates is {keywords['duplicates']!r}; give 'error' or 'last'{hint}")
+    if "max_errors" in keywords and index(keywords["max_errors"]) < 1:
+        raise ValueError(f"max_errors is {keywords['max_errors']}; give a number from 1 up")
+    if "ignore_columns" in keywords:
+        columns = keywords["ignore_columns"]
+        keywords["ignore_columns"] = (columns,) if isinstance(columns, str) else tuple(map(str, columns))
+    if keywords.get("query_sizes") is not None:
+        keywords["query_sizes"] = os.fspath(keywords["query_sizes"])
+    warnings: list[str] = []
+    read_options = ReadOptions(keep_document_ids=True, **keywords).telling(lambda text: None, warnings.append)
     paths = [path] if isinstance(path, str | os.PathLike) or not isinstance(path, Iterable) else list(path)
     if not paths:
         raise ValueError("path is an empty list; give one file or more")
     with naming_arguments(), safe_interrupts(), WorkerPool(threads) as pool:
-        judged = read_dataset([os.fspath(one) for one in paths], read_options, pool)
-    for text in told:
+        judged = read_dataset([os.fspath(name) for name in paths], read_options, pool)
+    for text in warnings:
         warn(text)
     return dataset_of(judged)

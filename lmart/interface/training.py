@@ -68,12 +68,12 @@ def train(
     >>> lmart.train(X, y, qid, trees=2, rankers=1, min_docs=1).n_trees
     2
     """
-    run, given = run_of(settings)
-    train_set = _training_set(X, y, qid, given)
-    given = {name: value for name, value in given.items() if name not in (*_METADATA, *_OF_ARRAYS)}
-    chosen = settings_of(given, ("X", "y", "qid", "valid", *TrainArguments.__annotations__))
+    run, keywords = run_of(settings)
+    train_set = _training_set(X, y, qid, keywords)
+    keywords = {name: value for name, value in keywords.items() if name not in (*_METADATA, *_OF_ARRAYS)}
+    chosen = settings_of(keywords, ("X", "y", "qid", "valid", *TrainArguments.__annotations__))
     sets = _validation_sets(valid)
-    names = [name for name in given if name not in RECORDED]
+    names = [name for name in keywords if name not in RECORDED]
     _check_starts(train_set, sets)
     previous = _model_before(run.continue_from)
     if previous is not None:
@@ -90,16 +90,16 @@ def train(
     return Model(ensemble)
 
 
-def _training_set(X: object, y: object, qid: object, given: Mapping[str, Any]) -> Dataset:
-    metadata = {name: given.get(name) for name in _METADATA}
-    of_arrays = {name: given.get(name) for name in _OF_ARRAYS}
+def _training_set(X: object, y: object, qid: object, keywords: Mapping[str, Any]) -> Dataset:
+    metadata = {name: keywords.get(name) for name in _METADATA}
+    of_arrays = {name: keywords.get(name) for name in _OF_ARRAYS}
     if not isinstance(X, Dataset):
         refuse_path(X)
         if y is None:
             raise ArrayError("there are no labels; give y, one label a row, or a lmart.Dataset")
         return Dataset(X, y, qid, **of_arrays, **metadata)
     others = {"y": y, "qid": qid, **of_arrays}
-    if twice := [name for name, one in others.items() if one is not None]:
+    if twice := [name for name, value in others.items() if value is not None]:
         raise ArrayError(f"a Dataset has its own {' and '.join(twice)}; leave that out")
     return X.with_metadata(**metadata)
 
@@ -109,20 +109,22 @@ def _validation_sets(valid: object) -> list[Dataset]:
         return []
     listed = valid if isinstance(valid, list) else [valid]
     sets = []
-    for one in listed:
-        if isinstance(one, tuple) and len(one) == 3:
-            sets.append(Dataset(*one))
-        elif isinstance(one, Dataset):
-            sets.append(one)
+    for valid_set in listed:
+        if isinstance(valid_set, tuple) and len(valid_set) == 3:
+            sets.append(Dataset(*valid_set))
+        elif isinstance(valid_set, Dataset):
+            sets.append(valid_set)
         else:
-            what = f"a tuple of {len(one)}" if isinstance(one, tuple) else f"a {type(one).__name__}"
+            what = f"a {type(valid_set).__name__}"
+            if isinstance(valid_set, tuple):
+                what += f" of {len(valid_set)}"
             raise ArrayError(f"valid is {what}; give (X, y, qid), a lmart.Dataset, or a list of these")
     return sets
 
 
 def _check_starts(train_set: Dataset, sets: Sequence[Dataset]) -> None:
     """Raise ArrayError when some of the sets start from initial scores and others do not."""
-    starts = [validation_metadata(one).init_scores is not None for one in (train_set, *sets)]
+    starts = [validation_metadata(dataset).init_scores is not None for dataset in (train_set, *sets)]
     if any(starts) and not all(starts):
         how = "valid=lmart.Dataset(X, y, qid, init_scores=...)"
         raise ArrayError(f"init_scores are given for some of X and valid; give them for all: {how}")
@@ -137,15 +139,15 @@ class _Inputs:
     previous: tuple[Ensemble, str] | None
 
 
-def _model_before(given: object) -> tuple[Ensemble, str] | None:
+def _model_before(model: object) -> tuple[Ensemble, str] | None:
     """Return the model of `continue_from`, and what to call it."""
-    if given is None:
+    if model is None:
         return None
-    if isinstance(given, Model):
-        return given.ensemble, "continue_from"
-    if isinstance(given, str | os.PathLike):
-        return load(given).ensemble, os.fspath(given)
-    raise ArrayError(f"continue_from is a {type(given).__name__}; give a lmart.Model, or the file of one")
+    if isinstance(model, Model):
+        return model.ensemble, "continue_from"
+    if isinstance(model, str | os.PathLike):
+        return load(model).ensemble, os.fspath(model)
+    raise ArrayError(f"continue_from is a {type(model).__name__}; give a lmart.Model, or the file of one")
 
 
 def _fit(inputs: _Inputs, settings: TrainSettings, run: Run, pool: WorkerPool) -> tuple[Ensemble, list[str]]:
@@ -158,20 +160,20 @@ def _fit(inputs: _Inputs, settings: TrainSettings, run: Run, pool: WorkerPool) -
     binned = bin_dataset(judged, settings.max_bins, settings.absent, settings.seed, pool)
     model = without_trees(binned, settings)
     every, coded = [judged], []
-    for number, one in enumerate(sets):
+    for number, valid_set in enumerate(sets):
         source = "valid" if len(sets) == 1 else f"valid[{number}]"
-        rows = unbinned(one, source, run.allow_inf, judged)
+        rows = unbinned(valid_set, source, run.allow_inf, judged)
         coded.append(code_dataset(rows, model, binned.features.edges, pool, run.strict))
         every.append(rows)
-    messages += [text for one in coded for text in one.warnings]
+    messages += [text for valid_set in coded for text in valid_set.warnings]
     continuation = None if inputs.previous is None else _continuation(*inputs.previous, every, run, pool, messages)
     metadata = training_metadata(train_set)
     resolved = resolve_for(settings, binned, coded, metadata.positions is not None)
-    of_valid = [validation_metadata(one) for one in sets]
+    of_valid = [validation_metadata(valid_set) for valid_set in sets]
     training = TrainingRun(binned, coded, resolved, pool, metadata, of_valid, continuation)
     messages += [text for text in training.warnings if text not in messages]
-    before = remarks.before_training(training, binned, metadata.weights is not None)
-    messages += [one.text for one in before if one.is_warning]
+    of_data = remarks.before_training(training, binned, metadata.weights is not None)
+    messages += [remark.text for remark in of_data if remark.is_warning]
     ensemble, more = _boost(training, binned.n_features, run)
     return ensemble, [*messages, *more]
 
@@ -181,14 +183,16 @@ def _continuation(
 ) -> Continuation:
     """Return the model to go on from with its scores of all sets, the training set first."""
     scores: list[Float64Array] = []
-    for one in sets:
+    for rows in sets:
         scorer = ModelScores(model, pool)
-        for start, stop in chunks(len(one.labels), CHUNK) or [(0, 0)]:
-            scorer.add([one.features.between(start, stop)], one.feature_ids, one.feature_names)
+        for start, stop in chunks(len(rows.labels), CHUNK) or [(0, 0)]:
+            scorer.add([rows.features.between(start, stop)], rows.feature_ids, rows.feature_names)
         is_training = not scores
-        scores.append(scorer.finish(one.source, one.table_features if is_training else {}, run.strict and is_training))
+        scores.append(
+            scorer.finish(rows.source, rows.table_features if is_training else {}, run.strict and is_training)
+        )
         if is_training:
-            messages += scorer.matcher.warnings(one.source, "only new trees can split on them")
+            messages += scorer.matcher.warnings(rows.source, "only new trees can split on them")
     made = Continuation(model, name, scores[0], tuple(scores[1:]))
     made.check_scores()
     return made
@@ -204,7 +208,7 @@ def _boost(training: TrainingRun, n_features: int, run: Run) -> tuple[Ensemble, 
                 listener(report)
     result = training.finish()
     after = remarks.after_training(result, settings, n_features, training.can_learn)
-    return result.ensemble, [one.text for one in after if one.is_warning]
+    return result.ensemble, [remark.text for remark in after if remark.is_warning]
 
 
 def _columns_not_everywhere(judged: Unbinned, settings: TrainSettings, strict: bool) -> Iterator[str]:
@@ -217,28 +221,22 @@ def _columns_not_everywhere(judged: Unbinned, settings: TrainSettings, strict: b
 
 
 class VerboseProgress:
-    """Writes a line to standard error about once a second, and after the last round of each ranker.
-
-    settings : of the run
-    """
+    """Writes a line to standard error about once a second, and after the last round of each ranker."""
 
     def __init__(self, settings: ResolvedSettings) -> None:
         self._settings = settings
         self._shown = time.monotonic()
 
-    def __call__(self, one: RoundReport) -> None:
-        """Show a round, if the last one shown is old enough.
-
-        one : the round
-        """
+    def __call__(self, report: RoundReport) -> None:
+        """Show a round, if the last one shown is old enough."""
         settings = self._settings
-        total = settings.rankers[one.ranker - 1].trees
+        total = settings.rankers[report.ranker - 1].trees
         now = time.monotonic()
-        if now - self._shown < PROGRESS_SECONDS and one.round < total:
+        if now - self._shown < PROGRESS_SECONDS and report.round < total:
             return
         self._shown = now
-        several = f"ranker {one.ranker} of {len(settings.rankers)}, " if len(settings.rankers) > 1 else ""
-        measured = one.validation or (one.measure_training(),)
+        several = f"ranker {report.ranker} of {len(settings.rankers)}, " if len(settings.rankers) > 1 else ""
+        measured = report.validation or (report.measure_training(),)
         values = ", ".join("n/a" if value is None else f"{value:.6f}" for value in measured)
-        where = "valid" if one.validation else "training"
-        print(f"lmart: {several}{one.round}/{total} trees, {settings.measure} {values} on {where}", file=sys.stderr)
+        where = "valid" if report.validation else "training"
+        print(f"lmart: {several}{report.round}/{total} trees, {settings.measure} {values} on {where}", file=sys.stderr)

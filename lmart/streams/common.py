@@ -12,10 +12,7 @@ COMPRESSED_SUFFIXES = (".gz", ".zst")
 
 
 def without_compression(path: str) -> tuple[str, str]:
-    """Return the name of a file without the suffix of its compression, and that suffix in small letters, '' for none.
-
-    path : of the file
-    """
+    """Return the name of a file without the suffix of its compression, and that suffix in small letters, if any."""
     small = path.lower()
     suffix = next((suffix for suffix in COMPRESSED_SUFFIXES if small.endswith(suffix)), "")
     return path[: len(path) - len(suffix)], suffix

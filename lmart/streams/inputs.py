@@ -74,9 +74,7 @@ class InputStream(Protocol):
 def open_input(path: str, spool: Spool | None = None) -> InputStream:
     """Open a file, pipe or device, or standard input for '-'; gzip and zstd are recognised by content.
 
-    path  : the file; '-': standard input
-    spool : keeps a copy of what is read, or replays it in place of the input
-    DataError when it cannot be read, or holds some other compression.
+    A spool keeps a copy of what is read, or replays it. DataError for what cannot be read, or is otherwise compressed.
     """
     raw = RawInput(path, spool)
     try:
@@ -114,9 +112,8 @@ def _fault_of_prefix(prefix: bytes) -> str | None:
 def read_pieces(path: str, limit: int | None = None) -> Iterator[bytes]:
     """Yield the content of an input, decompressed, in pieces of up to 1 MiB; DataError as `open_input`.
 
-    path  : the file; '-': standard input
-    limit : the most bytes, of what the caller keeps whole in memory; DataError above it, and for a small file that
-            holds very much; None: no limit
+    With a limit of bytes, for what is kept whole in memory, there is a DataError above it, and for a small file that
+    holds very much.
     """
     stream = open_input(path)
     try:
@@ -167,10 +164,7 @@ def state_of(path: str) -> tuple[int, ...] | None:
 
 
 def refuse_changed_files(states: Mapping[str, tuple[int, ...] | None]) -> None:
-    """Raise DataError when a file is no longer what it was when reading began.
-
-    states : by path, as `state_of` returned them then
-    """
+    """Raise DataError when a file has no longer the state, by path, that `state_of` returned when reading began."""
     for path, state in states.items():
         if state_of(path) != state:
             raise changed_while_read(path)

@@ -344,10 +344,10 @@ class StagedOutput(AtomicOutput):
 
 def check_staged(outputs: Sequence[str], inputs: Sequence[str]) -> list[str]:
     """Refuse, before any work, outputs that cannot be written or are inputs: OutputError. Return their folders."""
-    known: dict[tuple[int, int], str] = {}
+    inputs_by_inode: dict[tuple[int, int], str] = {}
     for path in inputs:
         if (status := _status(path)) is not None:
-            known.setdefault((status.st_dev, status.st_ino), path)
+            inputs_by_inode.setdefault((status.st_dev, status.st_ino), path)
     folders: set[str] = set()
     by_target: dict[str, str] = {}
     for path in outputs:
@@ -356,7 +356,7 @@ def check_staged(outputs: Sequence[str], inputs: Sequence[str]) -> list[str]:
             raise OutputError(f"is the same file as {visible(other)}, over a link; remove the link", path)
         there, folder = _status(target), os.path.dirname(target)
         if there is not None and stat.S_ISREG(there.st_mode):
-            same = known.get((there.st_dev, there.st_ino))
+            same = inputs_by_inode.get((there.st_dev, there.st_ino))
             refuse_an_input(path, there, [] if same is None else [same])
             if folder in folders:
                 refuse_what_cannot_be_replaced(path, target, there)

@@ -73,12 +73,7 @@ def sync_folder(folder: str) -> None:
 
 
 def check_target(path: str, inputs: Sequence[str], appended: bool) -> None:
-    """Raise OutputError when nothing can be written to `path`, or it is one of the inputs.
-
-    path     : the output; '-': standard output
-    inputs   : files that are read
-    appended : the file is added to, not replaced
-    """
+    """Raise OutputError when nothing can be written, or appended, to `path`, or it is one of the inputs."""
     descriptor = 1 if path == "-" else standard_descriptor(path)
     if descriptor is not None:
         _check_descriptor(path, descriptor, inputs)
@@ -129,12 +124,7 @@ def _check_folder(path: str, folder: str) -> None:
 
 
 def refuse_what_cannot_be_replaced(path: str, target: str, there: os.stat_result) -> None:
-    """Refuse a file which the rename at the end would fail on, though its folder can be written.
-
-    path   : the output, for messages
-    target : the file, links followed
-    there  : its status
-    """
+    """Refuse a file which the rename at the end would fail on, though its folder can be written."""
     folder = os.stat(os.path.dirname(target))
     if folder.st_mode & stat.S_ISVTX and os.geteuid() not in (0, there.st_uid, folder.st_uid):
         what = "cannot be replaced: it belongs to another user, and its folder protects such files"
@@ -167,12 +157,7 @@ def _check_descriptor(path: str, descriptor: int, inputs: Sequence[str]) -> None
 
 
 def refuse_an_input(path: str, there: os.stat_result, inputs: Sequence[str]) -> None:
-    """Raise OutputError when an output is one of the inputs.
-
-    path   : the output, for messages
-    there  : its status
-    inputs : files that are read
-    """
+    """Raise OutputError when an output with the status `there` is one of the inputs."""
     if stat.S_ISREG(there.st_mode):
         mistake = "would overwrite the input"
     elif stat.S_ISFIFO(there.st_mode):

@@ -16,8 +16,7 @@ _names: set[str] = set()  # of temporary files that there are, or may be
 def create(target: str, mark: str = "") -> tuple[int, str | None]:
     """Open a new file for writing in the folder of `target`; return the descriptor, and the name if it has one.
 
-    target : the file that it is for
-    mark   : letters and digits, at most 32, that are to stand in the name
+    The mark, at most 32 letters and digits, is to stand in the name.
     """
     if _can_be_named_later(target):
         return _without_name(target), None
@@ -27,8 +26,7 @@ def create(target: str, mark: str = "") -> tuple[int, str | None]:
 def create_named(target: str, mark: str = "") -> tuple[int, str]:
     """Open a new file for writing in the folder of `target`; return the descriptor and the temporary name.
 
-    target : the file that it is for
-    mark   : letters and digits, at most 32, that are to stand in the name
+    The mark, at most 32 letters and digits, is to stand in the name.
     """
     while True:
         # On the list before it exists: a signal may end the process at any moment.
@@ -48,9 +46,7 @@ def create_named(target: str, mark: str = "") -> tuple[int, str]:
 def give_name(descriptor: int, target: str, mark: str = "") -> str:
     """Give a file without a name a temporary one in the folder of `target`, and return it.
 
-    descriptor : of the file
-    target     : the file that it is for
-    mark       : letters and digits, at most 32, that are to stand in the name
+    The mark, at most 32 letters and digits, is to stand in the name.
     """
     name = _new_name(target, mark)
     try:

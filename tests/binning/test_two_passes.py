@@ -307,7 +307,7 @@ def test_all_faults_of_an_input_are_told_and_a_query_that_comes_back(passes: str
     assert "b:2: value 'y'" in said
     Path("b").write_text("1 qid:x 2:1\n0 qid:0 2:2\n")
     said = run("train", "--data", "a", "b", "--out", "m.json", status=1).stderr
-    assert said.startswith("lmart: error: b:2: query '0' comes back: it first stood at a:1")
+    assert said.startswith("lmart: error: b:2: rows of query '0' are not adjacent (first seen at a:1)")
     Path("b").write_text("\n")
     said = run("train", "--data", "b", "b", "--out", "m.json", status=1).stderr
     assert said == "lmart: error: b and 1 more: there are no rows in it; check the step that made it\n"

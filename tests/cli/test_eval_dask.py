@@ -314,12 +314,12 @@ def test_a_query_that_spans_parts_is_refused(folders: tuple[Path, Path]) -> None
     said = refused(folders[1], "--data", "part-*.svm", "-m", "m.json")
     query = last[-1].split()[1].removeprefix("qid:")
     assert said == (
-        f"lmart: error: part-2.svm:{again}: query '{query}' comes back: it first stood at part-0.svm:{first}, and its "
-        "rows are not adjacent; put them together"
+        f"lmart: error: part-2.svm:{again}: rows of query '{query}' are not adjacent (first seen at part-0.svm:"
+        f"{first}); put them together"
     )
     (folders[1] / names[3]).write_text("1 qid:9 1:x\n")  # a fault behind it, which one process would not come to
     assert refused(folders[1], "--data", "part-*.svm", "-m", "m.json") == said
-    assert "it first stood at line 1," in refused(folders[1], "--data", names[0], names[0], "-m", "m.json")
+    assert "first seen at line 1)" in refused(folders[1], "--data", names[0], names[0], "-m", "m.json")
 
 
 @pytest.mark.usefixtures("here")

@@ -28,7 +28,7 @@ from hypothesis import strategies as st
 from lmart.cli.main import main
 from lmart.data.dataset import SparseRows
 from lmart.errors import DataError, OutputError
-from lmart.formats.documents.row_blocks import RowBlock
+from lmart.formats.documents.blocks import RowBlock
 from lmart.formats.models.model_files import write_model
 from lmart.formats.registry import RESULT_FORMATS
 from lmart.formats.results.predictions import PredictionLayout, PredictionWriter

@@ -144,7 +144,7 @@ def test_one_part_needs_no_pattern(here: list[str]) -> None:
             lambda: shutil.copy("part-2.svm", "part-9.svm"),
             (),
             1,
-            "part-9.svm:1: query '5' comes back: it first stood at part-2.svm:1, and its rows are not adjacent; put "
+            "part-9.svm:1: rows of query '5' are not adjacent (first seen at part-2.svm:1); put "
             "them together, or use --group-by-qid",
         ),
         (lambda: None, ("--strict", "--data", "wide*"), 1, "wide.svm: 1 of 2 features is not in the model: '99'"),
@@ -289,7 +289,9 @@ def test_workers_no_longer_score_when_they_are_asked_where_a_query_stands(
 ) -> None:
     asked = watch_scoring(monkeypatch)
     shutil.copy("part-0.svm", "part-1.svm")
-    assert "part-1.svm:1: query '0' comes back: it first stood at part-0.svm:1" in run(*USUAL, status=1).stderr
+    assert (
+        "part-1.svm:1: rows of query '0' are not adjacent (first seen at part-0.svm:1)" in run(*USUAL, status=1).stderr
+    )
     scored = asked.index("left") - 2
     assert scored < 4  # as it is looked for when there are twice as many queries
     assert asked == ["find_files", "check_staged", *["score_part"] * scored, "left", *["find_places"] * 2]
@@ -409,7 +411,9 @@ def test_after_a_query_that_spans_parts_nothing_is_left(in_folder: Path) -> None
         command = [*PROGRAM, *BARE, "--dask", running.address]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT)
         assert done.returncode == 1
-        assert re.search(r"part-1\.svm:1: query '1' comes back: it first stood at .*part-0\.svm:1,", done.stderr)
+        assert re.search(
+            r"part-1\.svm:1: rows of query '1' are not adjacent \(first seen at .*part-0\.svm", done.stderr
+        )
     assert os.listdir("out") == []
 
 

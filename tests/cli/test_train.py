@@ -55,7 +55,9 @@ def test_several_data_files_are_one_data_set(usual: Run, options: list[str]) -> 
 
 def test_a_file_given_twice_is_refused() -> None:
     Path("d.svm").write_text(DATA)
-    assert "d.svm:1: query '0' comes back: it first stood at line 1" in refused("--data", "d.svm", "--max-errors", "1")
+    assert "d.svm:1: rows of query '0' are not adjacent (first seen at line 1)" in refused(
+        "--data", "d.svm", "--max-errors", "1"
+    )
     for many in ("1000001", "9" * 30):
         said = run("train", "--data", "d.svm", "--max-errors", many, status=2).stderr
         assert "is not a whole number from 1 to 1000000" in said

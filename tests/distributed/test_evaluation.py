@@ -225,7 +225,7 @@ def test_weights_of_parts_are_those_of_one_file(per_row: bool, models: dict[str,
 def test_queries_that_span_parts_are_named_before_faults_of_later_parts(models: dict[str, Ensemble]) -> None:
     files = write(["1 qid:a 1:1\n1 qid:b 1:1\n", "1 qid:c 1:1\n", "\n1 qid:b 1:1\n", "1 qid:d 1:x\n"])
     model = [models["d.svm"]]
-    said = "part-2.svm:2: query 'b' comes back: it first stood at part-0.svm:2, and its rows"
+    said = "part-2.svm:2: rows of query 'b' are not adjacent (first seen at part-0.svm:2)"
     with pytest.raises(DataError, match=f"^{re.escape(said)}"):
         evaluated(files, plan_of(model), model)
     with pytest.raises(DataError, match=r"^part-3\.svm:1: "):

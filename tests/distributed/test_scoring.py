@@ -166,8 +166,8 @@ def test_a_query_that_spans_parts_is_refused_with_both_places(
     query = Path(parts[1]).read_text().split()[1].removeprefix("qid:")
     with pytest.raises(DataError) as caught:
         scored(job_of(model, **changed), parts, can_group)
-    what = f"{parts[3]}:{second}: query '{query}' comes back: it first stood at {parts[1]}:1, and its rows are not "
-    assert str(caught.value) == f"{what}adjacent; put them together{', or use --group-by-qid' * can_group}"
+    what = f"{parts[3]}:{second}: rows of query '{query}' are not adjacent (first seen at {parts[1]}:1)"
+    assert str(caught.value) == f"{what}; put them together{', or use --group-by-qid' * can_group}"
 
 
 def test_queries_may_span_parts_where_one_process_collects_them_and_ranks_nothing(model: Ensemble) -> None:

@@ -14,11 +14,11 @@ import numpy as np
 
 from lmart.data.dataset import RankingDataset
 from lmart.errors import DataError
+from lmart.formats.documents.blocks import RowBlock, RowSource, SeenQueries
 from lmart.formats.documents.dataset_builder import DatasetBuilder
 from lmart.formats.documents.delimited import DelimitedReader, TsvReader
 from lmart.formats.documents.feature_table import FeatureTable
 from lmart.formats.documents.letor import LetorReader
-from lmart.formats.documents.row_blocks import RowBlock, RowSource, SeenQueries
 from lmart.formats.documents.text_reader import TextReader
 from lmart.formats.read_options import ReadOptions
 from lmart.threads import WorkerPool

@@ -13,7 +13,7 @@ from lmart.array_types import Float64Array, Int32Array
 from lmart.cli.terminal.layout import GAP, SHORTEST_NAME, Sheet, Table, facts, shown, standard_output
 from lmart.data.dataset import SparseRows, join_rows, take_rows
 from lmart.errors import DataError, quote, visible
-from lmart.formats.documents.row_blocks import RowReader
+from lmart.formats.documents.blocks import RowReader
 from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.explain import Explainer
 from lmart.scoring.feature_matching import FeatureMatcher

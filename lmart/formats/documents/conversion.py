@@ -10,8 +10,8 @@ import numpy as np
 
 from lmart.data.dataset import RankingDataset, SparseRows
 from lmart.errors import OutputError
+from lmart.formats.documents.blocks import FeatureColumns, RowBlock, RowReader, RowWriter
 from lmart.formats.documents.reading import open_rows, read_dataset
-from lmart.formats.documents.row_blocks import FeatureColumns, RowBlock, RowReader, RowWriter
 from lmart.formats.format_records import DataReader, DataWriter, Format
 from lmart.formats.read_options import ReadOptions, ReadState
 from lmart.streams import AtomicOutput
@@ -25,14 +25,9 @@ def convert_data(
 ) -> tuple[str, ...] | None:
     """Write the rows of `src` to `dst` in the format `target`; return the names of the features, None if numbered.
 
-    src     : the input; '-': standard input
-    dst     : the output; '-': standard output
-    target  : the format to write
-    absent  : what a table gets (0 or nan) where a row has no cell
-    options : of reading
-    pool    : the workers
-    A table's header needs all features: LETOR text is held in memory for it, all else is streamed. With group_by_qid
-    labels and query ids are required. DataError when there are no rows.
+    A row without a cell gets `absent` (0 or nan) in a table. A table's header needs all features: LETOR text is held in
+    memory for it, all else is streamed. With group_by_qid labels and query ids are required. DataError when there are
+    no rows.
     """
 
     def make_writer(output: AtomicOutput) -> RowWriter:
@@ -78,14 +73,7 @@ def _write(
     writer: RowWriter,
     is_named: bool,
 ) -> None:
-    """Write blocks of rows.
-
-    blocks   : the rows
-    source   : knows the ids of the features
-    names    : their names; None: they are numbered
-    writer   : of the output
-    is_named : whether the output has a header of names
-    """
+    """Write blocks of rows; `is_named` outputs have a header of the features that `source` has after the last block."""
     if not is_named:
         for block in blocks:
             ids = np.arange(1, len(names) + 1) if names is not None else source.feature_ids

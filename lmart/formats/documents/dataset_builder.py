@@ -11,9 +11,8 @@ from lmart.array_types import Float64Array, Int32Array, Int64Array
 from lmart.data.dataset import RankingDataset, SparseRows, take_rows
 from lmart.data.growable_array import GrowableArray
 from lmart.errors import DataError, input_name
-from lmart.formats.documents.cell_buffers import address
+from lmart.formats.documents.blocks import RowBlock, RowReader, WrappedReader, address
 from lmart.formats.documents.feature_table import FeatureTable
-from lmart.formats.documents.row_blocks import RowBlock, RowReader
 from lmart.formats.line_reader import MANY_MORE
 from lmart.kernels.text.feature_ids import renumber_columns
 from lmart.threads import WorkerPool, chunks
@@ -137,18 +136,12 @@ class DatasetBuilder(LabelAndIdBuilder):
         )
 
 
-class SizedRows(RowReader):
+class SizedRows(WrappedReader):
     """A reader that adds query ids '1', '2', ... to rows without any, by query sizes; inputs share one `QuerySizes`."""
 
     def __init__(self, reader: RowReader, sizes: QuerySizes) -> None:
-        self.path = reader.path
-        self.table = reader.table
-        self._reader = reader
+        super().__init__(reader)
         self._sizes = sizes
-
-    def close(self) -> None:
-        """Close the input."""
-        self._reader.close()
 
     def __iter__(self) -> Iterator[RowBlock]:
         for block in self._reader:
@@ -159,11 +152,6 @@ class SizedRows(RowReader):
         """Yield the reader's lists of blocks, with query ids."""
         for blocks in self._reader.volatile_batches():
             yield [self._sizes.divide(block, self.path) for block in blocks]
-
-    @property
-    def progress(self) -> float:
-        """The fraction of the input read so far, 0 if unknown."""
-        return self._reader.progress
 
 
 class QuerySizes:

@@ -7,6 +7,8 @@ Text where no field begins with a quote is read by kernels, other text by Python
 from __future__ import annotations
 
 import csv
+import math
+import re
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -14,29 +16,36 @@ from itertools import islice
 
 import numpy as np
 
-from lmart.array_types import Int64Array
+from lmart.array_types import UInt8Array
 from lmart.data.dataset import SparseRows
-from lmart.errors import DataError, quote
-from lmart.formats.documents.cell_buffers import CellBatch
-from lmart.formats.documents.column_names import list_of_columns, name_documents
-from lmart.formats.documents.column_roles import ColumnPlan, plan_columns
-from lmart.formats.documents.delimited_diagnostics import (
+from lmart.errors import DataError, OutputError, quote
+from lmart.formats.documents.blocks import CellBatch, FeatureColumns, RowBlock
+from lmart.formats.documents.columns import (
+    ColumnPlan,
+    data_fault,
+    list_of_columns,
+    name_documents,
+    plan_columns,
+    refuse_usual,
+)
+from lmart.formats.documents.diagnostics import (
+    INNER_RETURN,
     cell_fault,
     field_value,
-    is_text_fault,
+    is_text,
     is_there,
     length_fault,
     row_fault,
 )
-from lmart.formats.documents.delimited_header import BLANKS, csv_records, header_names
-from lmart.formats.documents.delimited_writer import DELIMITERS
-from lmart.formats.documents.ids import decode_documents
-from lmart.formats.documents.letor_diagnostics import INNER_RETURN
-from lmart.formats.documents.quoted_records import QuotedRecords
-from lmart.formats.documents.row_blocks import RowBlock
-from lmart.formats.documents.text_buffers import Buffers
-from lmart.formats.documents.text_reader import TextReader, count_lines, cut_at_newlines, powers
+from lmart.formats.documents.quoted import BLANKS, DELIMITERS, QuotedRecords, csv_records, header_names
+from lmart.formats.documents.text_reader import Buffers, TextReader, count_lines, cut_at_newlines, powers_of_five
+from lmart.formats.documents.text_writer import RowTextWriter, powers_of_ten, rows_of, texts_of
+from lmart.formats.format_records import BYTE_ORDER_MARK
+from lmart.formats.read_options import ReadOptions
 from lmart.kernels.text import delimited as delimited_text
+from lmart.kernels.text.row_text import write_table_rows
+from lmart.streams import AtomicOutput
+from lmart.threads import WorkerPool
 
 SAMPLE_ROWS = 1000  # looked at to distinguish faults of a whole column from those of single cells
 SAMPLE_CELLS = 200_000
@@ -80,11 +89,7 @@ class DelimitedReader(TextReader):
             row = next(csv_records(lines, self.format), [])
         except csv.Error:
             return set()
-        fields = zip(names, row, strict=False)
-        return {name for name, field in fields if is_text_fault(self._fault_of(field, name), delimited_text.FEATURE)}
-
-    def _fault_of(self, field: str, name: str) -> str:
-        return cell_fault(field.encode(), name, delimited_text.FEATURE, self.options) or ""
+        return {name for name, field in zip(names, row, strict=False) if is_text(field.encode())}
 
     def end(self) -> None:
         """Refuse a quoted field that is still open at the end of the input."""
@@ -105,7 +110,7 @@ class DelimitedReader(TextReader):
         batch = CellBatch(self._cell_buffer, [lines * plan.n_features for lines in lines_of], self._lasting)
         all_outputs = self.buffers(len(bounds))
         layout = delimited_text.TableLayout(
-            ord(self.delimiter), plan.kinds, plan.places, plan.n_features, self.options.allow_inf, powers()
+            ord(self.delimiter), plan.kinds, plan.places, plan.n_features, self.options.allow_inf, powers_of_five()
         )
         calls = []
         for chunk, (out, lines) in enumerate(zip(all_outputs, lines_of, strict=True)):
@@ -135,31 +140,26 @@ class DelimitedReader(TextReader):
         for line, start, stop in self.finish_numbers(buffer, slow, out.labels, values):
             spans.append((line, buffer.rfind(b"\n", 0, start) + 1, buffer.find(b"\n", stop)))
         for line, start, stop in spans:
-            self.faults.append(
-                self.fault(self.line + line + 1, self._explain(self._fields(bytes(buffer[start:stop])), plan))
-            )
-        if plan.has(delimited_text.LABEL) and self.options.gain_fault(out.labels[:n_rows]):
+            fields = self._fields(bytes(buffer[start:stop]))
+            self.faults.append(self.fault(self.line + line + 1, self._explain(fields, plan)))
+        label_column = plan.column(delimited_text.LABEL)
+        if label_column is not None and self.options.gain_fault(out.labels[:n_rows]):
             faulty = {line for line, _, _ in spans}
             rows_at = enumerate(map(self._fields, bytes(buffer[bound[0] : bound[1]]).split(b"\n")))
             self.refuse_gains(
-                (self.line + line + 1, field_value(fields[plan.place_of_label]))
+                (self.line + line + 1, field_value(fields[label_column]))
                 for line, fields in rows_at
                 if line not in faulty and len(fields) == len(plan.names)
             )
-        query_ids: list[str] | None = None
-        offsets: Int64Array = np.array([0, n_rows], np.int64)
-        continues = False
-        if plan.has(delimited_text.QUERY):
-            query_ids, continues = self.read_runs(buffer, out.runs[:n_runs])
-            offsets = np.append(out.runs[:n_runs, 0], n_rows)
-        elif n_rows:
-            continues, self._query = self._query is not None, b""
+        runs = self.runs_in(buffer, out.runs[:n_runs])
+        has_query = plan.column(delimited_text.QUERY) is not None
+        queries = self.read_runs(runs, n_rows) if has_query else self.one_query(n_rows)
         documents = None
-        if self.options.keep_document_ids and plan.has(delimited_text.DOCUMENT):
+        if self.options.keep_document_ids and plan.column(delimited_text.DOCUMENT) is not None:
             documents = self.read_documents(buffer, out.documents[:n_rows], bound[0])
-        labels = out.labels[:n_rows] if plan.has(delimited_text.LABEL) else None
+        labels = None if label_column is None else out.labels[:n_rows]
         rows = SparseRows(*plan.cells(n_rows), batch.close_up(chunk, n_rows * plan.n_features)[1])
-        return RowBlock(rows, labels, query_ids, offsets, continues, documents, self.line + 1)
+        return RowBlock(rows, labels, *queries, documents, self.line + 1)
 
     def _sample(self, buffer: bytearray, start: int, first: int, stop: int) -> Iterator[tuple[int, list[bytes]]]:
         """Yield line and fields of the rows from `first` on, where a line starts; the text starts at `start`."""
@@ -175,43 +175,46 @@ class DelimitedReader(TextReader):
     def _find_faulty_columns(self, rows: Iterator[tuple[int, list[bytes]]], plan: ColumnPlan) -> bool:
         """Add one fault for each column that is wrong in most rows and ignore it from then on; return whether any was.
 
-        rows : line and fields of each, from the first row with a fault on; only the first ones are looked at
-        plan : the role of each column
-        DataError when all have another number of fields than the header.
+        Of the rows, from the first faulty one on, only some are looked at. DataError when all of these have another
+        number of fields than the header.
         """
         sample = list(islice(rows, max(3, min(SAMPLE_ROWS, SAMPLE_CELLS // len(plan.names)))))
-        whole = [(line, fields) for line, fields in sample if len(fields) == len(plan.names)]
-        if not whole and len(sample) > 1:
+        complete = [(line, fields) for line, fields in sample if len(fields) == len(plan.names)]
+        if not complete and len(sample) > 1:
             line, fields = sample[0]
             raise self.fault(line, length_fault(fields, plan, all_rows=True))
         found: list[tuple[int, int, str, bytes]] = []
         for f, kind in enumerate(plan.kinds.tolist()):
             if kind in (delimited_text.FEATURE, delimited_text.LABEL, delimited_text.QUERY):
-                there = [(line, row[f]) for line, row in whole if kind != delimited_text.FEATURE or is_there(row[f])]
+                there = [(line, row[f]) for line, row in complete if kind != delimited_text.FEATURE or is_there(row[f])]
                 wrong = [(line, x) for line, x in there if cell_fault(x, plan.names[f], kind, self.options)]
                 if len(wrong) > 1 and 2 * len(wrong) > len(there):
                     line, field = wrong[0]
                     message = cell_fault(field, plan.names[f], kind, self.options) or ""
                     found.append((f, line, message, field))
-        texts = [plan.names[f] for f, _, message, _ in found if is_text_fault(message, plan.kinds[f])]
+        texts = [plan.names[f] for f, _, _, field in found if self._holds_text(plan, f, field)]
         for f, line, message, field in found:
             what, _, remedy = message.rpartition("; ")
-            whole_message = f"{what}, as in most rows; {remedy}"
-            if is_text_fault(message, plan.kinds[f]):
+            text = f"{what}, as in most rows; {remedy}"
+            if self._holds_text(plan, f, field):
                 name = plan.names[f]
                 also = f" {shlex.quote(list_of_columns(texts))}" if name == texts[0] else ""
-                values = [row[f] for _, row in whole]
+                values = [row[f] for _, row in complete]
                 remedy = "turn it into numbers"
                 if len(set(values)) == len(values) and not name_documents(plan.names, self.options):
                     remedy = f"give --document-column {shlex.quote(name)} if it names documents"
                 what = f"column {quote(name)} holds text, such as {quote(field)}"
-                whole_message = f"{what}; {remedy}, or leave it out with --ignore-columns{also}"
-            self.faults.append(self.fault(line, whole_message))
+                text = f"{what}; {remedy}, or leave it out with --ignore-columns{also}"
+            self.faults.append(self.fault(line, text))
         if found:
             kinds = plan.kinds.copy()
             kinds[[f for f, _, _, _ in found]] = delimited_text.IGNORED
             self.plan = replace(plan, kinds=kinds)
         return bool(found)
+
+    @staticmethod
+    def _holds_text(plan: ColumnPlan, f: int, field: bytes) -> bool:
+        return bool(plan.kinds[f] == delimited_text.FEATURE) and is_text(field)
 
     def _parse_quoted(self, text: bytes, plan: ColumnPlan) -> list[RowBlock]:
         text = self._pending + text
@@ -249,43 +252,25 @@ class DelimitedReader(TextReader):
         return next(faulty, len(rows))
 
     def _block_of(self, rows: Sequence[Sequence[bytes]], lines: Sequence[int], plan: ColumnPlan) -> RowBlock:
-        kinds = plan.kinds.tolist()
         values = np.empty((len(rows), plan.n_features))
-        for f, kind in enumerate(kinds):
-            if kind == delimited_text.FEATURE:
-                values[:, plan.places[f]] = [field_value(row[f]) for row in rows]
+        for column in np.flatnonzero(plan.kinds == delimited_text.FEATURE).tolist():
+            values[:, plan.places[column]] = [field_value(row[column]) for row in rows]
         values += 0.0  # no minus zero
-        labels = query_ids = documents = None
-        offsets: Int64Array = np.array([0, len(rows)], np.int64)
-        continues = False
-        if delimited_text.LABEL in kinds:
-            f = kinds.index(delimited_text.LABEL)
+        labels = documents = None
+        if (f := plan.column(delimited_text.LABEL)) is not None:
             labels = np.array([field_value(row[f]) for row in rows]) + 0.0
             if self.options.gain_fault(labels):
                 self.refuse_gains(zip(lines, labels.tolist(), strict=True))
-        if delimited_text.QUERY in kinds:
-            f = kinds.index(delimited_text.QUERY)
-            continues = rows[0][f] == self._query
-            starts = []
-            query_ids = []
-            for i, row in enumerate(rows):
-                if row[f] != self._query or i == 0:
-                    starts.append(i)
-                    ended = row[f] != self._query
-                    query_ids.append(
-                        self.enter_query(row[f], lines[i]) if ended else row[f].decode("utf-8", "backslashreplace")
-                    )
-                    self._query = row[f]
-            offsets = np.array([*starts, len(rows)], np.int64)
+        if (f := plan.column(delimited_text.QUERY)) is None:
+            queries = self.one_query(len(rows))
         else:
-            continues, self._query = self._query is not None, b""
-        if delimited_text.DOCUMENT in kinds and self.options.keep_document_ids:
-            f = kinds.index(delimited_text.DOCUMENT)
-            documents, faults = decode_documents([row[f] for row in rows], self.options)
-            for row_number, message in faults[: self.options.max_errors]:
-                self.faults.append(self.fault(lines[row_number], message))
+            ids = [row[f] for row in rows]
+            starts = [i for i, raw in enumerate(ids) if i == 0 or raw != ids[i - 1]]
+            queries = self.read_runs([(i, ids[i], lines[i]) for i in starts], len(rows))
+        if (f := plan.column(delimited_text.DOCUMENT)) is not None and self.options.keep_document_ids:
+            documents = self.decode([row[f] for row in rows], lines.__getitem__)
         features = SparseRows(*plan.cells(len(rows)), values.reshape(-1))
-        return RowBlock(features, labels, query_ids, offsets, continues, documents, lines[0])
+        return RowBlock(features, labels, *queries, documents, lines[0])
 
     def _fields(self, line: bytes) -> list[bytes]:
         line = line.rstrip(BLANKS.encode() if self.format == "csv" else b"\r ")
@@ -300,5 +285,68 @@ class DelimitedReader(TextReader):
 
 class TsvReader(DelimitedReader):
     """Reads TSV."""
+
+    format = "tsv"
+
+
+class DelimitedWriter:
+    """Writes blocks of rows as CSV or TSV with a header; a missing value is an empty field, or nan alone in a line."""
+
+    format: str
+
+    def __init__(self, output: AtomicOutput, absent: float, pool: WorkerPool) -> None:
+        """Write to `output` on `pool`; `absent` (0 or nan) stands where a row has no cell."""
+        self._output = output
+        self._writer = RowTextWriter(output, pool)
+        self._delimiter = DELIMITERS[self.format]
+        self._needs_quotes = re.compile(f'[{self._delimiter}"\n\r]')
+        self._absent = absent
+        self._started = False
+
+    def write(self, block: RowBlock, features: FeatureColumns) -> None:
+        """Append the rows; the first block decides which columns there are besides the features."""
+        feature_names = features.names
+        if not self._started:
+            self._started = True
+            there = {"label": block.labels, "qid": block.query_ids, "docid": block.document_ids}
+            self._write_header([name for name, values in there.items() if values is not None], feature_names)
+        rows = rows_of(block, texts_of(self._quoted(block.query_ids)), texts_of(self._quoted(block.document_ids)))
+        n_features, delimiter, is_missing = len(feature_names), ord(self._delimiter), math.isnan(self._absent)
+
+        def write_rows(start: int, stop: int, out: UInt8Array) -> int:
+            return write_table_rows(rows, start, stop, n_features, delimiter, is_missing, powers_of_ten(), out)
+
+        self._writer.write(rows, n_features, 0, write_rows)
+
+    def finish(self) -> None:
+        """Nothing is left to write."""
+
+    def _write_header(self, names: Sequence[str], feature_names: Sequence[str]) -> None:
+        refuse_usual(feature_names, self._output.path)
+        first = [*names, *feature_names][:1]
+        if first and first[0].startswith(BYTE_ORDER_MARK.decode()):
+            what = f"the first column is named {quote(first[0])}, which begins with a byte order mark"
+            raise OutputError(f"{what}; rename it", self._output.path)
+        if fault := data_fault([*names, *feature_names], ReadOptions(require_labels=False)):
+            what = f"the header would be read as data: {fault}"
+            raise OutputError(f"{what}; rename the columns, or write LETOR or Parquet", self._output.path)
+        header = [*names, *(self._quoted(feature_names) or ())]
+        self._output.write(self._delimiter.join(header) + "\n")
+
+    def _quoted(self, texts: Sequence[str] | None) -> Sequence[str] | None:
+        """Return texts as they stand in fields: with quotes where they hold what would end a field."""
+        if not texts or not self._needs_quotes.search("".join(texts)):
+            return texts
+        return ['"' + text.replace('"', '""') + '"' if self._needs_quotes.search(text) else text for text in texts]
+
+
+class CsvWriter(DelimitedWriter):
+    """Writes CSV."""
+
+    format = "csv"
+
+
+class TsvWriter(DelimitedWriter):
+    """Writes TSV."""
 
     format = "tsv"

@@ -15,11 +15,9 @@ DIRECT_IDS = 1 << 20  # the parsing kernel looks up smaller ids itself; larger o
 
 
 def token_patterns(ids: Int64Array, columns: Int64Array) -> npt.NDArray[np.uint64]:
-    """Return uint64[n + 1, 5], the `KnownFeatures.patterns` by which `parse_letor` recognises the text of each id.
+    """Return uint64[n + 1, 5], the `KnownFeatures.patterns` by which `parse_letor` recognises ascending ids.
 
-    ids     : int64[n], ascending
-    columns : int64[n], the column of each id
-    Ids of more than seven digits, and the row after the last one, match no text.
+    Ids of more than seven digits, and the last row, match no text.
     """
     n = len(ids)
     length = np.searchsorted(10 ** np.arange(1, 8), ids, "right").astype(np.uint64) + np.uint64(2)
@@ -102,8 +100,8 @@ class FeatureTable:
     def register_but(self, ids: Int64Array) -> npt.NDArray[np.int32]:
         """Return the column of each id as `register` does, but -1 for ignored ids, which are marked as met."""
         left_out = np.isin(ids, list(self.ignored))
-        for one in np.unique(ids[left_out]).tolist():
-            self.ignored[one] = True
+        for index in np.unique(ids[left_out]).tolist():
+            self.ignored[index] = True
         columns = np.full(len(ids), -1, np.int32)
         columns[~left_out] = self.register(ids[~left_out])
         return columns
@@ -124,11 +122,11 @@ class FeatureTable:
         if self.names is None:
             self.names = []
         position = {name: i for i, name in enumerate(self.names)}
-        before = len(position)
+        start = len(position)
         for name in names:
             position.setdefault(name, len(position))
-        self.names += list(position)[before:]
-        self.register(np.arange(before + 1, len(position) + 1))
+        self.names += list(position)[start:]
+        self.register(np.arange(start + 1, len(position) + 1))
         return np.array([position[name] for name in names], np.int32)
 
     def _reserve(self, count: int) -> None:
@@ -140,5 +138,5 @@ class FeatureTable:
                 size *= 2
             self._keys = np.full(size, -1, np.int64)
             self._columns = np.zeros(size, np.int32)
-            known = self.ids.copy()
-            register_ids(known, self._keys, self._columns, self._ids, 0, np.empty(len(known), np.int32))
+            ids = self.ids.copy()
+            register_ids(ids, self._keys, self._columns, self._ids, 0, np.empty(len(ids), np.int32))

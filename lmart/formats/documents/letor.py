@@ -1,6 +1,6 @@
 """LETOR text: `label qid:ID index:value ... # comment`, one document a line; its reader.
 
-Kernels parse the lines; a faulty line is parsed again by `letor_diagnostics`, which describes the fault.
+Kernels parse the lines; a faulty line is parsed again by `diagnostics`, which describes the fault.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from lmart.array_types import Int64Array
+from lmart.array_types import Int64Array, UInt8Array, UInt64Array
 from lmart.data.dataset import SparseRows
-from lmart.errors import DataError, quote
-from lmart.formats.documents.cell_buffers import CellBatch
-from lmart.formats.documents.letor_diagnostics import (
+from lmart.errors import DataError, OutputError, quote
+from lmart.formats.documents.blocks import CellBatch, FeatureColumns, RowBlock
+from lmart.formats.documents.diagnostics import (
+    FORM,
     Layout,
     explain,
     ignored_index,
@@ -26,14 +27,17 @@ from lmart.formats.documents.letor_diagnostics import (
     nul_fault,
     words_of,
 )
-from lmart.formats.documents.row_blocks import RowBlock
-from lmart.formats.documents.text_buffers import Buffers
-from lmart.formats.documents.text_reader import TextReader, cut_at_newlines, powers
+from lmart.formats.documents.text_reader import Buffers, TextReader, cut_at_newlines, powers_of_five
+from lmart.formats.documents.text_writer import RowTextWriter, powers_of_ten, rows_of, texts_of
 from lmart.kernels.text import decimals, document_ids, feature_ids
 from lmart.kernels.text import letor as letor_text
+from lmart.kernels.text.row_text import NAME_WORDS, write_letor_rows
+from lmart.streams import AtomicOutput
+from lmart.threads import WorkerPool
 
 # Lines with nothing but a comment: those in which `words_of` finds nothing.
 _NO_ROWS = re.compile(rb"(?:\n++|[ \t]*+\r*+(?:#[^\n]*+)?+\n)*+")
+_BREAKS_WORDS = re.compile(r"[\s\x00-\x1f\x7f]")
 
 
 class LetorReader(TextReader):
@@ -89,7 +93,7 @@ class LetorReader(TextReader):
             numbers = out.slow_numbers[: out.counts[letor_text.SLOW_NUMBERS]]
             if not self.options.use_labels:
                 numbers = self._without_placeholders(text, numbers)
-            calls.append((text, numbers, self.options.allow_inf, powers(), out.labels, batch.place(chunk)[1]))
+            calls.append((text, numbers, self.options.allow_inf, powers_of_five(), out.labels, batch.place(chunk)[1]))
         for chunk, n_left in zip(with_slow, self.pool.run(decimals.read_numbers, calls), strict=True):
             all_outputs[chunk].counts[letor_text.SLOW_NUMBERS] = n_left
 
@@ -136,25 +140,19 @@ class LetorReader(TextReader):
             self.refuse_gains(
                 (self.line + i + 1, label) for i, label in enumerate(map(_label_of, lines)) if label and i not in faulty
             )
-        query_ids: list[str] | None = None
-        offsets: Int64Array = np.array([0, n_rows], np.int64)
-        continues = False
-        if layout.has_query:
-            query_ids, continues = self.read_runs(buffer, out.runs[:n_runs])
-            offsets = np.append(out.runs[:n_runs, 0], n_rows)
-        elif n_rows:
-            continues, self._query = self._query is not None, b""
+        runs = self.runs_in(buffer, out.runs[:n_runs])
+        queries = self.read_runs(runs, n_rows) if layout.has_query else self.one_query(n_rows)
         documents = None
         if self.options.keep_document_ids:
             documents = self.read_documents(buffer, out.documents[:n_rows], bound[0])
         rows = SparseRows(out.offsets[: n_rows + 1], *batch.close_up(chunk, n_cells))
         labels = out.labels[:n_rows] if layout.has_label and self.options.use_labels else None
-        return RowBlock(rows, labels, query_ids, offsets, continues, documents, self.line + 1)
+        return RowBlock(rows, labels, *queries, documents, self.line + 1)
 
     def _add_fault(self, line: int, text: bytes, layout: Layout) -> None:
         message = explain(text, layout, self.options)
         if message is None:
-            message = f"the line cannot be read: {quote(text)}; rows are 'label qid:ID index:value ...'"
+            message = f"the line cannot be read: {quote(text)}; {FORM}"
         self.faults.append(self.fault(self.line + line + 1, message))
 
     def end(self) -> None:
@@ -211,8 +209,7 @@ class LetorReader(TextReader):
         if has_label and b"\0" not in line and self._is_no_label(words[0]):
             raise self.fault(number, not_letor_fault(line, words))
         if not has_label and options.require_labels:
-            what = f"no label: a row starts with it, here stands {quote(words[0])}"
-            what = f"{what}; rows are 'label qid:ID index:value ...'"
+            what = f"no label: a row starts with it, here stands {quote(words[0])}; {FORM}"
             raise self.fault(number, nul_fault(line) if b"\0" in line else what)
         if has_query and options.query_sizes is not None:
             raise self.fault(number, "the rows have query ids already; leave out --query-sizes, or take the ids out")
@@ -227,12 +224,7 @@ class LetorReader(TextReader):
 
 
 def _leave_out(offsets: Int64Array, columns: npt.NDArray[np.int32], values: npt.NDArray[np.float64]) -> int:
-    """Take the cells with column -1 out of rows, in place; return how many are left.
-
-    offsets : int64[n_rows + 1], in and out
-    columns : int32[n_cells], in and out
-    values  : float64[at least n_cells], in and out
-    """
+    """Take the cells with column -1 out of rows, in place; return how many are left."""
     kept = columns >= 0
     n_kept = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])
     count = int(n_kept[-1])
@@ -245,3 +237,59 @@ def _label_of(line: bytes) -> float:
     """Return the label of a line, 0 where there is none."""
     words = words_of(line.split(b"#", 1)[0])
     return float(words[0]) if words and label_fault(words[0]) is None else 0.0
+
+
+class LetorWriter:
+    """Writes blocks of rows as LETOR text, every number in the shortest form that reads back equal."""
+
+    def __init__(self, output: AtomicOutput, absent: float, pool: WorkerPool) -> None:
+        """Write to `output` on `pool`; `absent` is for formats that write something where a row has no cell."""
+        self._writer = RowTextWriter(output, pool)
+        self._names = np.zeros((0, NAME_WORDS), np.uint64)
+        self._lengths = np.zeros(0, np.uint64)
+
+    def write(self, block: RowBlock, features: FeatureColumns) -> None:
+        """Append the rows. OutputError when an id cannot stand in LETOR text."""
+        self._check_queries(block)
+        self._check_documents(block)
+        if len(features.ids) != len(self._names):  # ids of columns stay as they are
+            self._names, self._lengths = _names_of(features.ids.tolist())
+        documents = block.document_ids if block.document_ids and any(block.document_ids) else None
+        rows = rows_of(block, texts_of(block.query_ids), texts_of(documents))
+
+        def write_rows(start: int, stop: int, out: UInt8Array) -> int:
+            return write_letor_rows(rows, start, stop, self._names, self._lengths, powers_of_ten(), out)
+
+        self._writer.write(rows, 0, int(self._lengths.max(initial=0)), write_rows)
+
+    def finish(self) -> None:
+        """Nothing is left to write."""
+
+    @staticmethod
+    def _check_queries(block: RowBlock) -> None:
+        ids = block.query_ids or ()
+        joined = "".join(ids)
+        if _BREAKS_WORDS.search(joined) or "#" in joined or not all(ids):
+            for query_id, start in zip(ids, block.query_offsets.tolist(), strict=False):
+                if not query_id or _BREAKS_WORDS.search(query_id) or "#" in query_id:
+                    raise _misfit("query id", query_id, block.first_line + start)
+
+    @staticmethod
+    def _check_documents(block: RowBlock) -> None:
+        ids = block.document_ids or ()
+        if _BREAKS_WORDS.search("".join(ids)):
+            row = next(row for row, document_id in enumerate(ids) if _BREAKS_WORDS.search(document_id))
+            raise _misfit("document id", ids[row], block.first_line + row)
+
+
+def _misfit(what: str, text: str, row: int) -> OutputError:
+    why = "it is empty or holds a blank, a control character or '#'"
+    return OutputError(f"{what} {quote(text)} (near line {row}) cannot stand in LETOR text: {why}; rename it")
+
+
+def _names_of(ids: Sequence[int]) -> tuple[UInt64Array, UInt64Array]:
+    """Return the bytes of `ID:` of each id as words, uint64[n, NAME_WORDS], and how many bytes they are, uint64[n]."""
+    names = [f"{feature_id}:".encode() for feature_id in ids]
+    padded = b"".join(name.ljust(8 * NAME_WORDS, b"\0") for name in names)
+    words = np.frombuffer(padded, "<u8").reshape(len(names), NAME_WORDS).astype(np.uint64)
+    return words, np.array([len(name) for name in names], np.uint64)

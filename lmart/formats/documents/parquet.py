@@ -1,40 +1,133 @@
-"""Parquet, through the package pyarrow: its reader. Nulls are missing values."""
+"""Parquet, through the package pyarrow: its reader and writer. Nulls are missing values."""
 
 from __future__ import annotations
 
 import io
+import math
 import os
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol, Self, cast
 
 import numpy as np
+import pyarrow
 import pyarrow.parquet
 
 from lmart.array_types import BoolArray, Float64Array, Int64Array
 from lmart.data.dataset import SparseRows
 from lmart.data.feature_names import has_control
 from lmart.errors import DataError, quote
-from lmart.formats.documents.column_names import name_documents
-from lmart.formats.documents.column_roles import ColumnPlan, plan_columns
-from lmart.formats.documents.ids import id_fault
-from lmart.formats.documents.parquet_columns import (
-    ArrowArray,
-    ArrowFailures,
-    is_number,
-    is_text,
-    numbers_of,
-    plain_type,
-    texts_of,
-)
-from lmart.formats.documents.row_blocks import RowBlock, RowReader, RowSource, refuse
+from lmart.formats.documents.blocks import FeatureColumns, RowBlock, RowReader, RowSource, refuse
+from lmart.formats.documents.columns import ColumnPlan, name_documents, plan_columns, refuse_usual
+from lmart.formats.documents.diagnostics import encoding_fault, id_fault
 from lmart.kernels.text import delimited as delimited_text
-from lmart.streams import InputStream
-from lmart.threads import threads_can_start
+from lmart.streams import AtomicOutput, InputStream
+from lmart.threads import WorkerPool, threads_can_start
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 MAGIC = b"PAR1"
 BLOCK_ROWS = 1 << 14
+
+
+class ArrowArray(Protocol):
+    """What is used of pyarrow.Array."""
+
+    @property
+    def type(self) -> object:
+        """The type of the values."""
+
+    def dictionary_decode(self) -> Self:
+        """Return the values of an array that holds each distinct one once."""
+
+    def cast(self, target_type: str, safe: bool = True) -> Self:
+        """Return the values as another type."""
+
+    def fill_null(self, fill_value: float) -> Self:
+        """Return the values with something in place of nulls."""
+
+    def to_numpy(self, zero_copy_only: bool = True) -> Float64Array:
+        """Return the numbers."""
+
+    def to_pylist(self) -> list[object]:
+        """Return the values as Python has them, None for nulls."""
+
+
+@contextmanager
+def arrow_failures(path: str) -> Iterator[None]:
+    """Make a DataError of one line of the exceptions of pyarrow."""
+    try:
+        yield
+    except DataError:
+        raise
+    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
+        why = (str(error).splitlines() or [""])[0]
+        raise DataError(f"cannot be read as Parquet: {why}; copy or write the file again", path) from None
+
+
+def plain_type(arrow_type: object) -> object:
+    """Return the type of the values, of a dictionary too."""
+    if pyarrow.types.is_dictionary(arrow_type):
+        value_type: object = getattr(arrow_type, "value_type", None)
+        return value_type
+    return arrow_type
+
+
+def is_number(arrow_type: object) -> bool:
+    """Return whether the values are numbers, or all of them nulls."""
+    types = pyarrow.types
+    checks = (types.is_integer, types.is_floating, types.is_boolean, types.is_null, types.is_decimal)
+    return any(check(arrow_type) for check in checks)
+
+
+def is_text(arrow_type: object) -> bool:
+    """Return whether the values are texts or bytes."""
+    types = pyarrow.types
+    names = ("is_string", "is_large_string", "is_string_view", "is_binary", "is_large_binary", "is_binary_view")
+    return any(getattr(types, name)(arrow_type) for name in names if hasattr(types, name))
+
+
+def numbers_of(column: ArrowArray, path: str) -> Float64Array:
+    """Return a column as float64[n], nan for nulls; DataError at `path`."""
+    with arrow_failures(path):
+        if pyarrow.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        if pyarrow.types.is_decimal(column.type):
+            column = column.cast("string")  # the way to the nearest number
+        numbers = column.cast("float64", safe=False).fill_null(float("nan")).to_numpy(zero_copy_only=False)
+    return numbers + 0.0  # no minus zero
+
+
+def texts_of(column: ArrowArray, name: str, what: str, path: str) -> tuple[list[str | None], list[tuple[int, str]]]:
+    """Return ids as text without blanks at both ends, as CSV has them, None for nulls; numbers as they are written.
+
+    Also return the row and the fault of each that is not UTF-8. DataError for numbers that are no ids.
+    """
+    if pyarrow.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pyarrow.types.is_floating(column.type):
+        numbers = [None if x is None or math.isnan(x) else x for x in cast(list[float | None], column.to_pylist())]
+        if any(x is not None and (abs(x) >= 2**53 or x != int(x)) for x in numbers):
+            raise DataError(f"column {quote(name)} holds {column.type}, no {what}s; turn it into text", path)
+        return [None if x is None else str(int(x)) for x in numbers], []
+    try:
+        found = column.to_pylist()
+    except UnicodeDecodeError:
+        found = column.cast("large_binary").to_pylist()
+    texts: list[str | None] = []
+    faults: list[tuple[int, str]] = []
+    for i, value in enumerate(found):
+        if isinstance(value, bytes):
+            try:
+                value.decode("utf-8")
+            except UnicodeDecodeError:
+                faults.append((i, encoding_fault(value, what)))
+        text = value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value
+        texts.append(None if text is None else str(text).strip(" "))
+    return texts, faults
 
 
 class _Batch(Protocol):
@@ -60,7 +153,7 @@ class ParquetReader(RowReader):
         self._query: str | None = None
         self._row = 0
         self._stream = source.stream
-        with self._failures():
+        with arrow_failures(self.path):
             alone = {} if self._threads else {"pre_buffer": False}  # which starts threads
             self._file = pyarrow.parquet.ParquetFile(_seekable(source.stream, source.head), **alone)
 
@@ -68,9 +161,6 @@ class ParquetReader(RowReader):
         """Close the input."""
         self._file.close()
         self._stream.close()
-
-    def _failures(self) -> ArrowFailures:
-        return ArrowFailures(self.path)
 
     def __iter__(self) -> Iterator[RowBlock]:
         originals, types = self._schema()
@@ -82,10 +172,10 @@ class ParquetReader(RowReader):
         counts = Counter(originals)
         if repeated := [name for name in used if counts[name] > 1]:  # pyarrow cannot select one of them
             raise DataError(f"two columns are named {quote(repeated[0])}; rename one", self.path)
-        with self._failures():
+        with arrow_failures(self.path):
             batches = self._file.iter_batches(BLOCK_ROWS, columns=used, use_threads=self._threads)
         while True:
-            with self._failures():
+            with arrow_failures(self.path):
                 batch = next(batches, None)
             if batch is None:
                 self._stream.refuse_changed()
@@ -95,7 +185,7 @@ class ParquetReader(RowReader):
 
     def _schema(self) -> tuple[list[str], list[object]]:
         """Return the names of the columns as they are written, and their types."""
-        with self._failures():
+        with arrow_failures(self.path):
             fields = list(self._file.schema_arrow)
         try:
             return [field.name for field in fields], [field.type for field in fields]
@@ -168,8 +258,8 @@ class ParquetReader(RowReader):
         return labels
 
     def _texts(self, column: ArrowArray, name: str, what: str, faults: list[DataError]) -> list[str | None]:
-        texts, wrong = texts_of(column, name, what, self.path)
-        faults += [self._fault(row, message) for row, message in wrong]
+        texts, undecodable = texts_of(column, name, what, self.path)
+        faults += [self._fault(row, message) for row, message in undecodable]
         return texts
 
     def _document_ids(self, column: ArrowArray, name: str, faults: list[DataError]) -> list[str]:
@@ -220,3 +310,62 @@ def _seekable(stream: InputStream, head: bytes) -> str | io.BytesIO:
     while count := stream.read_block(buffer):
         parts.append(bytes(buffer[:count]))
     return io.BytesIO(b"".join(parts))
+
+
+class ParquetWriter:
+    """Writes blocks of rows as Parquet; missing values are nulls."""
+
+    def __init__(self, output: AtomicOutput, absent: float, pool: WorkerPool) -> None:
+        """Write to `output`; `absent` (0 or nan) stands where a row has no cell; pyarrow has threads of its own."""
+        self._output = output
+        self._absent = absent
+        self._writer: Any = None
+
+    def write(self, block: RowBlock, features: FeatureColumns) -> None:
+        """Append the rows; the first block decides which columns there are."""
+        feature_names = features.names
+        columns: list[tuple[str, Any]] = []
+        if block.labels is not None:
+            columns.append(("label", pyarrow.array(block.labels)))
+        if block.query_ids is not None:
+            sizes = np.diff(block.query_offsets).tolist()
+            texts = [text for text, size in zip(block.query_ids, sizes, strict=True) for _ in range(size)]
+            columns.append(("qid", pyarrow.array(texts, pyarrow.string())))
+        if block.document_ids is not None:
+            columns.append(("docid", pyarrow.array(list(block.document_ids), pyarrow.string())))
+        refuse_usual(feature_names, self._output.path)
+        dense = block.features.dense(len(feature_names), self._absent)
+        for name, column in zip(feature_names, dense.T, strict=True):
+            columns.append((name, pyarrow.array(np.ascontiguousarray(column), from_pandas=True)))
+        table = pyarrow.table([column for _, column in columns], names=[name for name, _ in columns])
+        if self._writer is None:
+            self._writer = pyarrow.parquet.ParquetWriter(pyarrow.PythonFile(_Sink(self._output), "w"), table.schema)
+        self._writer.write_table(table)
+
+    def finish(self) -> None:
+        """Write the index at the end."""
+        if self._writer is not None:
+            self._writer.close()
+
+
+class _Sink(io.RawIOBase):
+    """What pyarrow writes to."""
+
+    def __init__(self, output: AtomicOutput) -> None:
+        self._output = output
+        self._position = 0
+
+    def writable(self) -> bool:
+        """Return True: that is what it is for."""
+        return True
+
+    def tell(self) -> int:
+        """Return how many bytes were written."""
+        return self._position
+
+    def write(self, data: ReadableBuffer) -> int:
+        """Hand the bytes on to the output and return how many they are."""
+        piece = bytes(data)
+        self._output.write(piece)
+        self._position += len(piece)
+        return len(piece)

@@ -9,10 +9,9 @@ from typing import NamedTuple, TypeVar
 from lmart.data.dataset import RankingDataset
 from lmart.errors import DataError, input_name
 from lmart.formats.detection import data_format, read_head, refuse_foreign
-from lmart.formats.documents.cell_buffers import CellBuffer
+from lmart.formats.documents.blocks import CellBuffer, RowBlock, RowReader, RowSource, SeenQueries, WrappedReader
 from lmart.formats.documents.dataset_builder import DatasetBuilder, QuerySizes, SizedRows
 from lmart.formats.documents.feature_table import FeatureTable
-from lmart.formats.documents.row_blocks import RowBlock, RowReader, RowSource, SeenQueries
 from lmart.formats.metadata_files import read_query_sizes
 from lmart.formats.read_options import ReadOptions, ReadState
 from lmart.formats.registry import DATA_FORMATS
@@ -32,7 +31,7 @@ def open_rows(
 ) -> RowReader:
     """Open one input for reading in blocks, in constant memory. DataError when it cannot be read.
 
-    path         : the input, plain or compressed; '-': standard input
+    path         : plain or compressed; '-': standard input
     options      : of reading
     pool         : the workers; None: the calling thread
     seen_queries : gets the queries of the input; None: nobody asks for them
@@ -81,7 +80,7 @@ def read_batches(
         with _open(path, of_each, pool, shared, spool, cell_buffer) as reader:
             empty.append(path)
             for blocks in reader.volatile_batches():
-                empty = [one for one in empty if one != path]
+                empty = [other for other in empty if other != path]
                 yield Batch(path, blocks, reader.progress if len(paths) == 1 else 0.0)
     if not options.may_be_empty:
         refuse_or_tell_empty(empty, len(paths), options)
@@ -128,8 +127,8 @@ def for_models(options: ReadOptions, models: Sequence[Ensemble]) -> ReadOptions:
     named = {model.feature_names is not None for model in models}
     if len(named) > 1:  # matched by name for one, by number for the other
         return options
-    known = {model.feature_name(column) for model in models for column in range(model.n_features)}
-    return dataclasses.replace(options, known_features=frozenset(known))
+    names = {model.feature_name(column) for model in models for column in range(model.n_features)}
+    return dataclasses.replace(options, known_features=frozenset(names))
 
 
 def _query_sizes(options: ReadOptions) -> QuerySizes | None:
@@ -154,16 +153,7 @@ def _open(
     cell_buffer: CellBuffer | None = None,
     alone: bool = False,
 ) -> RowReader:
-    """Open one input of a data set.
-
-    path        : the input
-    options     : of reading
-    pool        : the workers
-    shared      : what the inputs of the data set share
-    spool       : stores the bytes of an input that cannot be read twice, or replays them; None: nothing does
-    cell_buffer : where text formats put the cells of rows; None: in a buffer of the reader
-    alone       : whether no other input follows
-    """
+    """Open one input of a data set; `alone`: no other input follows."""
     stream = open_input(path, spool)
     try:
         head = read_head(stream)
@@ -183,25 +173,14 @@ def _open(
     return reader if shared.sizes is None else SizedRows(reader, shared.sizes)
 
 
-class _CheckedRows(RowReader):
-    """The rows of a reader. DataError when there must be some, and in place of others when the file changed meanwhile.
-
-    reader  : whose they are
-    stream  : what it reads
-    options : of reading
-    """
+class _CheckedRows(WrappedReader):
+    """Raises DataError when there must be rows, and in place of another DataError when the file changed meanwhile."""
 
     def __init__(self, reader: RowReader, stream: InputStream, options: ReadOptions) -> None:
-        self.path = reader.path
-        self.table = reader.table
-        self._reader = reader
+        super().__init__(reader)
         self._stream = stream
         self._options = options
         self._rows = 0
-
-    def close(self) -> None:
-        """Close the input."""
-        self._reader.close()
 
     def __iter__(self) -> Iterator[RowBlock]:
         return self._checked(iter(self._reader))
@@ -211,19 +190,15 @@ class _CheckedRows(RowReader):
         return self._checked(self._reader.volatile_batches())
 
     def _checked(self, blocks: Iterator[Blocks]) -> Iterator[Blocks]:
+        is_empty = True
         try:
-            first = next(blocks, None)
-            if first is None:
-                if not self._options.may_be_empty:
-                    refuse_or_tell_empty([self.path], 1, self._options)
-                return
-            self._report(first)
-            yield first
-            del first  # no block is held while the next one is made
             for more in blocks:
+                is_empty = False
                 self._report(more)
                 yield more
-                del more
+                del more  # no block is held while the next one is made
+            if is_empty and not self._options.may_be_empty:
+                refuse_or_tell_empty([self.path], 1, self._options)
         except DataError:
             self._stream.refuse_changed()
             raise
@@ -234,8 +209,3 @@ class _CheckedRows(RowReader):
         if self._options.watch is not None:
             self._rows += sum(map(len, block)) if isinstance(block, list) else len(block)
             self._options.watch(ReadState(self.path, self._reader.progress, self._stream.taken, self._rows, ended))
-
-    @property
-    def progress(self) -> float:
-        """The fraction of the input read so far, 0 if unknown."""
-        return self._reader.progress

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache, partial
-from typing import TypeVarTuple, Unpack
+from functools import cache, partial
+from typing import NamedTuple, TypeVarTuple, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from lmart.array_types import Float64Array, Int64Array
 from lmart.errors import DataError
-from lmart.formats.documents.cell_buffers import ReusedBuffer
-from lmart.formats.documents.ids import decode_documents, encoding_fault, id_fault
-from lmart.formats.documents.row_blocks import RowBlock, RowReader, RowSource, join_blocks, refuse
-from lmart.formats.documents.text_buffers import BlockRead, Buffers
+from lmart.formats.documents.blocks import ReusedBuffer, RowBlock, RowReader, RowSource, join_blocks, refuse
+from lmart.formats.documents.diagnostics import decode_documents, encoding_fault, id_fault
+from lmart.formats.format_records import BYTE_ORDER_MARK
 from lmart.kernels.text import decimals, parsed_text
+from lmart.kernels.text import letor as letor_text
+from lmart.streams import InputStream
 
 Ts = TypeVarTuple("Ts")
 
@@ -24,13 +25,71 @@ FIRST_BLOCK = 1 << 16  # small: after it, the table knows most features
 BLOCK = 1 << 23
 CHUNK = 1 << 19
 LONGEST_LINE = 1 << 26
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+powers_of_five = cache(decimals.powers_of_five)
 
 
-@lru_cache(maxsize=1)
-def powers() -> npt.NDArray[np.uint64]:
-    """Return the powers of five that kernels parse decimal numbers with."""
-    return decimals.powers_of_five()
+class Buffers:
+    """Output buffers of one call of a parsing kernel, apart from cells; reused for every chunk, and they only grow."""
+
+    def __init__(self) -> None:
+        self._rows = self._numbers = -1
+
+    def reserve(self, rows: int, numbers: int, max_errors: int) -> None:
+        """Make the buffers large enough for rows, and for numbers: their cells and labels together."""
+        if rows > self._rows:
+            self._rows = rows
+            self.labels = np.empty(rows)
+            self.offsets = np.empty(rows + 1, np.int64)
+            self.runs = np.empty((rows, 4), np.int64)
+            self.documents = np.empty((rows, 2), np.int64)
+            self.unsorted = np.empty((rows, 4), np.int64)
+        if numbers > self._numbers:  # hardly ever touched, so it costs no memory
+            self._numbers = numbers
+            self.unknown = np.empty(numbers, np.int64)
+            self.slow_numbers = np.empty((numbers, 5), np.int64)
+        self.faults = np.empty((min(max_errors, rows), 3), np.int64)
+        self.counts = np.zeros(letor_text.N_COUNTS, np.int64)
+
+
+class BlockRead:
+    """One read from a stream into view[start:], which runs on a worker ahead of time, or at the latest in `result`."""
+
+    def __init__(self, stream: InputStream, view: memoryview, start: int) -> None:
+        self._stream = stream
+        self._view = view
+        self._start = start
+        self._done = False
+        self._count = 0
+        self._fault: DataError | None = None
+
+    def run(self) -> None:
+        """Read, unless that is done already."""
+        if not self._done:
+            self._done = True
+            try:
+                self._count = self._stream.read_block(self._view[self._start :])
+            except DataError as fault:
+                self._fault = fault
+
+    def result(self) -> int:
+        """Return how many bytes were read, 0 at the end of the stream; DataError."""
+        self.run()
+        self._view.release()
+        fault, self._fault = self._fault, None
+        if fault is not None:
+            try:
+                raise fault
+            finally:
+                del fault  # else it holds this frame, and this frame the fault
+        return self._count
+
+
+class QueryRuns(NamedTuple):
+    """The queries of a block of rows: fields of RowBlock."""
+
+    query_ids: list[str] | None
+    query_offsets: Int64Array
+    continues: bool
 
 
 class TextReader(RowReader):
@@ -157,7 +216,7 @@ class TextReader(RowReader):
         if self._next is None or not self._stream.can_read_ahead:
             self.pool.run(function, arguments)
         else:
-            jobs: list[Callable[[], None]] = [self._next.run, *(partial(function, *one) for one in arguments)]
+            jobs: list[Callable[[], None]] = [self._next.run, *(partial(function, *chunk) for chunk in arguments)]
             self.pool.run(_call, [(job,) for job in jobs])
 
     def fault(self, line: int, message: str) -> DataError:
@@ -176,25 +235,31 @@ class TextReader(RowReader):
             self._buffers.append(Buffers())
         return self._buffers[:count]
 
-    def read_runs(self, buffer: bytearray, runs: Int64Array) -> tuple[list[str], bool]:
-        """Return the query ids of runs of rows, and whether the first run continues that of the block before.
-
-        buffer : the text
-        runs   : int64[n, 4]: first row, start and stop of the id in `buffer`, line
-        """
+    def read_runs(self, runs: Sequence[tuple[int, bytes, int]], n_rows: int) -> QueryRuns:
+        """Return the queries of a block of rows from the first row, id and line of each run of equal ids."""
         query_ids: list[str] = []
         continues = False
-        for _, start, stop, line in runs.tolist():
-            raw = bytes(buffer[start:stop])
+        for _, raw, line in runs:
             if not query_ids and raw == self._query:
                 continues = True
                 query_ids.append(raw.decode("utf-8", "backslashreplace"))
             else:
-                query_ids.append(self.enter_query(raw, self.line + line + 1))
+                query_ids.append(self._enter_query(raw, line))
                 self._query = raw
-        return query_ids, continues
+        return QueryRuns(query_ids, np.array([*(row for row, _, _ in runs), n_rows], np.int64), continues)
 
-    def enter_query(self, raw: bytes, line: int) -> str:
+    def runs_in(self, buffer: bytearray, runs: Int64Array) -> list[tuple[int, bytes, int]]:
+        """Return the runs of equal query ids that a kernel noted: first row, start and stop of the id, line."""
+        return [(row, bytes(buffer[start:stop]), self.line + line + 1) for row, start, stop, line in runs.tolist()]
+
+    def one_query(self, n_rows: int) -> QueryRuns:
+        """Return the queries of rows without ids, which are all of one query."""
+        continues = n_rows > 0 and self._query is not None
+        if n_rows:
+            self._query = b""
+        return QueryRuns(None, np.array([0, n_rows], np.int64), continues)
+
+    def _enter_query(self, raw: bytes, line: int) -> str:
         """Return the id of a query that begins, and remember it; add a fault if seen before or not UTF-8."""
         try:
             query_id = raw.decode("utf-8")
@@ -208,31 +273,22 @@ class TextReader(RowReader):
         return query_id
 
     def read_documents(self, buffer: bytearray, documents: Int64Array, begin: int) -> list[str]:
-        """Return the document ids of a chunk, and add their faults.
+        """Return the document ids of a chunk, from `begin` in the buffer on, and add their faults."""
+        raw_ids = [bytes(buffer[start:stop]) for start, stop in documents.tolist()]
+        return self.decode(raw_ids, lambda row: self.line + buffer.count(b"\n", begin, int(documents[row, 0])) + 1)
 
-        buffer    : the text of the block
-        documents : int64[n, 2], start and stop of each id in `buffer`
-        begin     : where the chunk begins in `buffer`
-        """
-        texts, faults = decode_documents(
-            [bytes(buffer[start:stop]) for start, stop in documents.tolist()], self.options
-        )
-        for row, message in faults[: self.options.max_errors]:
-            line = self.line + buffer.count(b"\n", begin, int(documents[row, 0])) + 1
-            self.faults.append(self.fault(line, message))
+    def decode(self, raw_ids: Sequence[bytes], line_of: Callable[[int], int]) -> list[str]:
+        """Return the document ids of rows as text, and add their faults."""
+        texts, faults = decode_documents(raw_ids, self.options)
+        self.faults += [self.fault(line_of(row), message) for row, message in faults[: self.options.max_errors]]
         return texts
 
     def finish_numbers(
         self, buffer: bytearray, numbers: Int64Array, labels: Float64Array, values: Float64Array
     ) -> list[tuple[int, int, int]]:
-        """Parse with float() the numbers that the kernels could not, and write them to `labels` and `values`.
+        """Parse the `numbers` that `decimals.read_numbers` left with float(), and write them to `labels` and `values`.
 
-        buffer  : the text of the block
-        numbers : int64[n, 5] as `decimals.read_numbers` leaves them: index into `values`, or ~index into
-                  `labels`; start and stop in `buffer`; line; status
-        labels  : float64, the labels of the chunk, in and out
-        values  : float64, the cells of the chunk, in and out
-        Return (line, start, stop) of tokens that are invalid, one a line, at most `max_errors`.
+        Return (line, start, stop) of invalid tokens, one a line, at most `max_errors`.
         """
         wrong: dict[int, tuple[int, int, int]] = {}
         for place, start, stop, line, status in numbers.tolist():

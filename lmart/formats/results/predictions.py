@@ -16,7 +16,7 @@ from lmart.errors import DataError, counted, input_name, quote
 from lmart.formats.results.scores import write_scores
 
 if TYPE_CHECKING:
-    from lmart.formats.documents.row_blocks import RowBlock
+    from lmart.formats.documents.blocks import RowBlock
     from lmart.scoring.explain import Explainer
     from lmart.scoring.feature_matching import FeatureMatcher
     from lmart.streams import AtomicOutput
@@ -91,12 +91,7 @@ class PredictionWriter(abc.ABC):
 def write_scored(
     scored_blocks: Iterable[tuple[RowBlock, Float64Array]], writer: PredictionWriter, out: AtomicOutput
 ) -> int:
-    """Write the scores of each block as soon as it is scored; return the number of rows.
-
-    scored_blocks : each block of rows with its scores, float64[n]
-    writer        : to the output
-    out           : the output
-    """
+    """Write the scores of each block as soon as it is scored; return the number of rows."""
     n_rows = 0
     for block, scores in scored_blocks:
         writer.write(block, scores)
@@ -144,8 +139,8 @@ class RankedRows:
 
     def document_id(self, i: int) -> str:
         """Return the document's id, else its number in the query, from 1."""
-        given = self.document_ids[i] if self.document_ids is not None else ""
-        return given or str(self.positions[i] + 1)
+        own_id = self.document_ids[i] if self.document_ids is not None else ""
+        return own_id or str(self.positions[i] + 1)
 
 
 class RankedWriter(PredictionWriter):
@@ -184,11 +179,11 @@ class RankedWriter(PredictionWriter):
             self._hold(block, queries, scores, 0, len(block))
             return
         last = self._n_queries - 1  # may go on in the next block
-        whole = int(np.searchsorted(queries, last))
-        self._hold(block, queries, scores, 0, whole)
+        n_complete = int(np.searchsorted(queries, last))
+        self._hold(block, queries, scores, 0, n_complete)
         if self._held and self._held[-1][0][-1] < last:
             self._release(last)
-        self._hold(block, queries, scores, whole, len(block))
+        self._hold(block, queries, scores, n_complete, len(block))
 
     def without_queries(self) -> None:
         """Warn that no row has a query id."""
@@ -228,7 +223,7 @@ class RankedWriter(PredictionWriter):
         queries = np.concatenate([part[0] for part in self._held]) - self._first_query
         scores = np.concatenate([part[1] for part in self._held])
         lists = [part[2] for part in self._held]
-        document_ids = None if lists[0] is None else [one for part in lists for one in part or ()]
+        document_ids = None if lists[0] is None else [text for part in lists for text in part or ()]
         n = len(queries)
         ranked = RankedRows(
             queries,
@@ -318,7 +313,7 @@ class JsonLinesWriter(RankedWriter):
 
     def lines(self, ranked: RankedRows, kept: Int64Array) -> list[str]:
         """Return one JSON object a row, in input order."""
-        names = [json.dumps(one) for one in ranked.query_ids]
+        names = [json.dumps(query_id) for query_id in ranked.query_ids]
         queries, scores = ranked.queries[kept].tolist(), ranked.scores[kept].tolist()
         ranks, rows = (ranked.ranks[kept] + 1).tolist(), (ranked.rows[kept] + 1).tolist()
         return [

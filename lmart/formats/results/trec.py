@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
+from lmart.data.feature_names import has_control
 from lmart.data.named_documents import JudgedDocuments, Run
 from lmart.decimals import ODD, decimal
 from lmart.errors import DataError, OutputError, quote
 from lmart.formats.detection import is_json
-from lmart.formats.documents.ids import encoding_fault, has_control
+from lmart.formats.documents.diagnostics import encoding_fault
 from lmart.formats.line_reader import Lines, read_lines
 from lmart.formats.results.predictions import WAYS_TO_QUERIES, RankedRows, RankedWriter, called_query
 
 if TYPE_CHECKING:
-    from lmart.formats.documents.row_blocks import FeatureColumns, RowBlock
+    from lmart.formats.documents.blocks import FeatureColumns, RowBlock
     from lmart.streams import AtomicOutput
     from lmart.threads import WorkerPool
 
@@ -60,10 +61,9 @@ _RUN = _Kind("a run", ("qid", "Q0", "docno", "rank", "score", "tag"), 4, 3, True
 
 
 def id_misfit(text: str, what: str) -> str | None:
-    """Return why an id cannot be written into qrels or a run, None if it can; tools differ on what separates fields.
+    """Return why an id ('query id' or 'document id') cannot be written into qrels or a run, None if it can.
 
-    text : the id
-    what : 'query id', which begins a line, or 'document id'
+    Tools differ on what separates fields.
     """
     if not text:
         return "is empty"
@@ -79,7 +79,6 @@ def id_misfit(text: str, what: str) -> str | None:
 def read_qrels(path: str) -> JudgedDocuments:
     """Read TREC judgments; labels are whole numbers, however they are written.
 
-    path : the file; '-': standard input
     DataError names the line and the token at fault, and both lines of a document that a query names twice.
     """
     rows = _read(path, _QRELS)
@@ -90,7 +89,6 @@ def read_qrels(path: str) -> JudgedDocuments:
 def read_run(path: str) -> Run:
     """Read a TREC run; ranks change no order, and what follows the tag is not looked at.
 
-    path : the file; '-': standard input
     DataError names the line and the token at fault, and both lines of a document that a query names twice.
     """
     rows = _read(path, _RUN)
@@ -160,10 +158,10 @@ def _read(path: str, kind: _Kind) -> _Rows:
 
 def _rises(part: _Part) -> bool:
     """Return whether the numbers rise with what is looked at, in nearly all adjacent lines of a query."""
-    known = list(zip(part.query_ids, part.looked_at, part.numbers.tolist(), strict=False))
+    rows = list(zip(part.query_ids, part.looked_at, part.numbers.tolist(), strict=False))
     signs = [
         (int(later) - int(rank)) * (after - score)
-        for (query, rank, score), (same, later, after) in pairwise(known)
+        for (query, rank, score), (same, later, after) in pairwise(rows)
         if query == same and rank.isdigit() and later.isdigit()
     ]
     return bool(sum(sign > 0 for sign in signs) > 9 * sum(sign < 0 for sign in signs))
@@ -304,14 +302,16 @@ def _refuse_repeated(
             continue
         first: dict[bytes, int] = {}
         for row, document in enumerate(own, start):
-            before = first.setdefault(document, row)
-            if before != row:
-                found.append((int(lines[row]), int(lines[before]), query))
+            first_row = first.setdefault(document, row)
+            if first_row != row:
+                found.append((int(lines[row]), int(lines[first_row]), query))
                 break
     if found:
-        line, before, query = min(found)
+        line, first_line, query = min(found)
         document = next(own for own, at in zip(document_ids, lines.tolist(), strict=True) if at == line)
-        what = f"query {quote(query_ids[query])} names document {quote(document)} a second time, after line {before}"
+        what = (
+            f"query {quote(query_ids[query])} names document {quote(document)} a second time, after line {first_line}"
+        )
         if of_subtopics:
             how = "join them to one label a document, or measure each subtopic with qrels of its own"
             raise DataError(f"{what}: it is judged for several subtopics, the second field; {how}", path, line)
@@ -331,8 +331,8 @@ class TrecWriter(RankedWriter):
 
     def lines(self, ranked: RankedRows, kept: Int64Array) -> list[str]:
         """Return the lines of the run, best first in each query; DataError for ids missing, repeated or with blanks."""
-        self._refuse_misfits([one for one in ranked.query_ids if one is not None], "query id")
-        self._refuse_misfits([one for one in ranked.document_ids or () if one], "document id")
+        self._refuse_misfits([query_id for query_id in ranked.query_ids if query_id is not None], "query id")
+        self._refuse_misfits([text for text in ranked.document_ids or () if text], "document id")
         if self.repeated is not None:
             query_id, document = self.repeated
             what = f"{called_query(query_id)} names document {quote(document)} twice, which a TREC run cannot hold"
@@ -349,28 +349,25 @@ class TrecWriter(RankedWriter):
         """Raise DataError when an id cannot stand in a run."""
         if what == "document id" and id_misfit("-".join(ids) or "-", what) is None:
             return
-        for one in ids:
-            if fault := id_misfit(one, what):
-                message = f"the {what} {quote(one)} {fault}, which a TREC run cannot hold; use --format jsonl"
+        for text in ids:
+            if fault := id_misfit(text, what):
+                message = f"the {what} {quote(text)} {fault}, which a TREC run cannot hold; use --format jsonl"
                 raise DataError(message, self.layout.source)
 
 
 def falling(scores: list[float], ranks: list[int]) -> list[float]:
-    """Return scores that fall strictly from rank to rank, in float32 too where its range allows; exact where they do.
-
-    scores, ranks : query after query, each by rank from 0
-    """
+    """Return scores that fall strictly from rank to rank, in float32 too if in range; exact where they do."""
     shown: list[float] = []
     for score, rank in zip(scores, ranks, strict=True):
         if rank == 0:
             shown.append(score)
             continue
-        before = shown[-1]
-        kind = np.float32 if max(abs(before), abs(score)) < FLOAT32_SAFE else np.float64
-        if kind(score) < kind(before):
+        above = shown[-1]
+        kind = np.float32 if max(abs(above), abs(score)) < FLOAT32_SAFE else np.float64
+        if kind(score) < kind(above):
             shown.append(score)
         else:
-            shown.append(float(np.nextafter(kind(before), kind(-np.inf))))
+            shown.append(float(np.nextafter(kind(above), kind(-np.inf))))
     return shown
 
 
@@ -399,10 +396,10 @@ class QrelsWriter:
                 self._check(query_id, "query id", bounds[run])
                 self._query, self._documents = query_id, {}
             for row in range(bounds[run], bounds[run + 1]):
-                given = "" if block.document_ids is None else block.document_ids[row]
-                document = given or str(len(self._documents) + 1)
-                if given:
-                    self._check(given, "document id", row)
+                own_id = "" if block.document_ids is None else block.document_ids[row]
+                document = own_id or str(len(self._documents) + 1)
+                if own_id:
+                    self._check(own_id, "document id", row)
                 self._enter(document, row)
                 lines.append(f"{query_id} 0 {document} {self._label(labels[row], row)}\n")
         self._n_rows += len(block)
@@ -412,10 +409,10 @@ class QrelsWriter:
         """Nothing is left to write."""
 
     def _enter(self, document: str, row: int) -> None:
-        own = self._n_rows + row + 1
-        before = self._documents.setdefault(document, own)
-        if before != own:
-            what = f"query {quote(self._query)} names document {quote(document)} twice, in rows {before} and {own}"
+        number = self._n_rows + row + 1
+        first = self._documents.setdefault(document, number)
+        if first != number:
+            what = f"query {quote(self._query)} names document {quote(document)} twice, in rows {first} and {number}"
             raise OutputError(f"{what}, which qrels cannot hold; keep one of them", self._output.path)
 
     def _label(self, label: float, row: int) -> int:

@@ -130,7 +130,7 @@ def test_numbered_columns_are_the_indices() -> None:
         (b"label,qid,x\ny,a,1\n", 2, "label 'y' is not a number; check column 'label'"),
         (b"label,qid,x\n1,,1\n", 2, "no query id in column 'qid'"),
         (b"label,qid,x\n1,a,inf\n", 2, "value 'inf' is infinite"),
-        (b"label,qid,x\n1,a,1\n1,b,1\n1,a,1\n", 4, "query 'a' comes back: it first stood at line 2"),
+        (b"label,qid,x\n1,a,1\n1,b,1\n1,a,1\n", 4, "rows of query 'a' are not adjacent (first seen at line 2)"),
         (b"label,qid,x\n1,a\0,1\n", 2, r"NUL byte in 'a\x00'"),
         (b'label,qid,x\n1,"a,1\n', 2, "a quoted field is not closed"),
         (b'label,qid,x\n1,"a"b,1\n', 2, "cannot be read as CSV"),
@@ -238,7 +238,7 @@ def test_parquet_is_refused_where_it_would_mislead(tmp_path: Path) -> None:
             (good | {"label": [-1, 1]}, ":1: label '-1.0'"),
             (good | {"qid": [1.5, 2.0]}, "column 'qid' holds double, no query ids"),
             (good | {"qid": [None, "a"]}, ":1: no query id"),
-            ({"label": [1, 1, 1], "qid": ["a", "b", "a"]}, ":3: query 'a' comes back"),
+            ({"label": [1, 1, 1], "qid": ["a", "b", "a"]}, ":3: rows of query 'a' are not adjacent"),
         )
     ):
         with pytest.raises(DataError) as caught:

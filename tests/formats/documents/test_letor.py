@@ -22,11 +22,10 @@ from hypothesis import strategies as st
 
 from lmart.errors import DataError
 from lmart.formats.documents import text_reader as text_module
+from lmart.formats.documents.blocks import FeatureColumns, RowSource, SeenQueries
 from lmart.formats.documents.feature_table import FeatureTable
-from lmart.formats.documents.letor import LetorReader
-from lmart.formats.documents.letor_writer import LetorWriter
+from lmart.formats.documents.letor import LetorReader, LetorWriter
 from lmart.formats.documents.reading import open_rows, read_dataset
-from lmart.formats.documents.row_blocks import FeatureColumns, RowSource, SeenQueries
 from lmart.formats.read_options import ReadOptions
 from lmart.gains import Gain
 from lmart.streams import AtomicOutput
@@ -315,7 +314,7 @@ REFUSALS = [
     (b"1 qid:1 1:1 qid:1\n", 1, "query id 'qid:1' at a wrong place"),
     (b"1 qid: 1:1\n", 1, "the query id is empty"),
     (b"1 QID:1 1:1\n", 1, "'QID:1' is not 'qid:ID'"),
-    (b"1 qid:a 1:1\n1 qid:b 1:1\n1 qid:a 1:1\n", 3, "query 'a' comes back: it first stood at line 1"),
+    (b"1 qid:a 1:1\n1 qid:b 1:1\n1 qid:a 1:1\n", 3, "rows of query 'a' are not adjacent (first seen at line 1)"),
     (b"-1 qid:1 1:1\n", 1, "label '-1' is negative"),
     (b"nan qid:1 1:1\n", 1, "label 'nan' is missing"),
     (b"inf qid:1 1:1\n", 1, "label 'inf' is infinite"),
@@ -358,7 +357,7 @@ def test_queries_that_come_back_are_one_fault() -> None:
     rows = [b"1 qid:%d 1:%s\n" % (i % 5, b"x" if i == 12 else b"1") for i in range(30)]
     told = [(fault.line, fault.message) for fault in faults_of(b"".join(rows))]
     assert [line for line, _ in told] == [6, 13]
-    assert told[0][1].startswith("query '0' comes back: it first stood at line 1, and its rows are not adjacent; put")
+    assert told[0][1].startswith("rows of query '0' are not adjacent (first seen at line 1); put")
     assert told[0][1].endswith("(24 more such lines so far)")
     (alone,) = faults_of(b"".join(rows[:6]))
     assert alone.message.endswith("or use --group-by-qid")
@@ -409,7 +408,7 @@ def test_the_last_of_equal_indices_counts_when_asked() -> None:
     assert stream_rows(text, duplicates="last") == [(1.0, "1", [(2, 7.0), (3, 4.0)], "")]
 
 
-def test_a_query_that_comes_back_is_collected_when_asked() -> None:
+def test_rows_that_are_not_adjacent_are_collected_when_asked() -> None:
     text = b"1 qid:a 1:1\n2 qid:b 1:2\n3 qid:a 1:3 2:1\n4 qid:b 1:4\n"
     data = read(text, group_by_qid=True)
     assert data.query_ids == ["a", "b"]
@@ -442,9 +441,9 @@ def test_several_files_are_one_data_set(tmp_path: Path) -> None:
     data = read_dataset([a, b], ReadOptions())
     assert (data.query_ids, data.feature_ids.tolist()) == (["1", "2"], [2, 5])
     assert data.features.dense(2, 0.0).tolist() == [[0, 1], [7, 0]]
-    with pytest.raises(DataError, match=rf"c:1: query '1' comes back: it first stood at {a}:1"):
+    with pytest.raises(DataError, match=rf"c:1: rows of query '1' are not adjacent \(first seen at {a}:1\)"):
         read_dataset([a, b, c], ReadOptions())
-    with pytest.raises(DataError, match="comes back"):
+    with pytest.raises(DataError, match="are not adjacent"):
         read_dataset([a, c], ReadOptions())
 
 

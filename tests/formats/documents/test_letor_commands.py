@@ -167,7 +167,7 @@ def test_the_last_of_repeated_indices_counts_only_when_asked(tmp_path: Path) -> 
 def test_scattered_queries_are_collected_only_when_asked(tmp_path: Path) -> None:
     rows = GOOD.splitlines(keepends=True)
     scattered = "".join(rows[i] for start in range(4) for i in range(start, 40, 4))
-    assert "query '0' comes back: it first stood at line 1" in refusals(tmp_path, scattered)
+    assert "rows of query '0' are not adjacent (first seen at line 1)" in refusals(tmp_path, scattered)
     assert trained(tmp_path, scattered, "--group-by-qid") == trained(tmp_path, GOOD)
 
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from lmart.data.dataset import RankingDataset, SparseRows
 from lmart.errors import LmartError
+from lmart.formats.documents.blocks import RowBlock
 from lmart.formats.documents.conversion import convert_data
 from lmart.formats.documents.reading import read_dataset
-from lmart.formats.documents.row_blocks import RowBlock
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import DATA_FORMATS
 from lmart.formats.results.predictions import PredictionLayout

@@ -18,7 +18,7 @@ from helpers.reading import faults_of, read
 
 from lmart.errors import DataError
 from lmart.formats.detection import detect_format
-from lmart.formats.documents import delimited_writer, quoted_records
+from lmart.formats.documents import quoted
 from lmart.formats.documents.reading import read_dataset
 from lmart.formats.read_options import ReadOptions
 from lmart.gains import Gain
@@ -38,7 +38,7 @@ def write(folder: Path, format: str, table: Table, metadata: dict[str, object] |
         pytest.importorskip("pyarrow.parquet").write_table(columns, path)
         return path
     text = io.StringIO()
-    writer = csv.writer(text, delimiter=delimited_writer.DELIMITERS[format], lineterminator="\n")
+    writer = csv.writer(text, delimiter=quoted.DELIMITERS[format], lineterminator="\n")
     writer.writerow(table)
     writer.writerows(["" if x is None else x for x in row] for row in zip(*table.values(), strict=True))
     path.write_bytes(text.getvalue().encode("utf-8", "surrogateescape"))
@@ -219,7 +219,7 @@ def test_labels_of_letor_text_are_not_judged_where_none_is_needed(tmp_path: Path
     ],
 )
 def test_a_first_line_that_is_data_is_no_header(text: str, what: str, format: str) -> None:
-    text = text.replace(",", delimited_writer.DELIMITERS[format])
+    text = text.replace(",", quoted.DELIMITERS[format])
     for options in ({}, {"require_labels": False, "require_queries": False}):
         (fault,) = faults_of(text.encode(), format, **options)
         assert fault.line == 1
@@ -286,7 +286,7 @@ def test_queries_that_come_back_are_one_fault_beside_others(format: str, tmp_pat
     told = [(fault.line, fault.message) for fault in (caught.value, *caught.value.more)]
     first = 1 if format == "parquet" else 2
     assert [line for line, _ in told] == [*[2] * (format != "parquet") * 2, first + 7]
-    assert told[-1][1].startswith("query 'q0' comes back")
+    assert told[-1][1].startswith("rows of query 'q0' are not adjacent")
     assert told[-1][1].endswith("put them together, or use --group-by-qid (32 more such lines so far)")
 
 
@@ -311,7 +311,7 @@ def test_a_quote_that_is_never_closed_is_refused_at_its_own_line(before: int, mo
     options = {"ignore_columns": ("title",)}
     (fault,) = faults_of(text, "csv", **options)
     assert fault.line == before + 2 and "is not closed before the end of the file" in fault.message
-    monkeypatch.setattr(quoted_records, "LONGEST_RECORD", 100)
+    monkeypatch.setattr(quoted, "LONGEST_RECORD", 100)
     (fault,) = faults_of(text, "csv", **options)
     assert fault.line == before + 2 and "is not closed within 100 characters" in fault.message
     for cut in range(0, len(text), 7):
@@ -334,7 +334,7 @@ def test_rows_of_tabs_alone_count_in_a_faulty_column(quoted: bool) -> None:
 
 def test_faults_before_a_broken_quote_are_told() -> None:
     text = b'label,qid,x\n2,a,"2"\n0,b,1\n1,a,2\n1,b,0\n"1" ,a,2\n'
-    assert [fault.line for fault in faults_of(text, "csv")] == [4, 6]  # in line 5 too a query comes back
+    assert [fault.line for fault in faults_of(text, "csv")] == [4, 6]  # line 5 has the same fault
 
 
 def test_quotes_that_the_header_leaves_open_are_named() -> None:
@@ -357,7 +357,7 @@ def test_a_field_of_any_length_is_read_beside_quoted_ones() -> None:
 
 def test_long_fields_are_read_by_several_threads_at_once() -> None:
     texts = [b'label,qid,title,f\n1,a,"' + b"x" * size + b'",2\n0,a,"z",3\n' for size in (140_000, 5)]
-    readers = [iter(quoted_records.QuotedRecords(text, "csv", 0, partial(DataError, "t"))) for text in texts]
+    readers = [iter(quoted.QuotedRecords(text, "csv", 0, partial(DataError, "t"))) for text in texts]
     both = [[next(reader) for reader in readers] for _ in range(3)]  # the limit of csv is one for all threads
     assert [[len(fields[2]) for _, fields in pair] for pair in both] == [[5, 5], [140_000, 5], [1, 1]]
     assert [list(reader) for reader in readers] == [[], []]

@@ -8,7 +8,7 @@ import pytest
 from helpers.commands import run
 
 from lmart.errors import ExitStatus
-from lmart.formats.documents.row_blocks import FeatureColumns, RowBlock
+from lmart.formats.documents.blocks import FeatureColumns, RowBlock
 from lmart.formats.results.trec import QrelsWriter
 
 pytestmark = pytest.mark.usefixtures("in_folder")

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmart.data.dataset import SparseRows
-from lmart.formats.documents.row_blocks import RowBlock
-from lmart.formats.documents.row_text_writer import powers, rows_of, texts_of
+from lmart.formats.documents.blocks import RowBlock
+from lmart.formats.documents.text_writer import powers_of_ten, rows_of, texts_of
 from lmart.kernels.text import row_text
 
 IDS = [1, 23, 4567890, 12345678, 9223372036854775807]
@@ -79,7 +79,7 @@ def test_letor_rows(
     words = np.frombuffer(names, "<u8").reshape(-1, 3).copy()
     lengths = np.array([len(str(feature_id)) + 1 for feature_id in IDS], np.uint64)
     text = written(
-        lambda start, stop, out: row_text.write_letor_rows(taken, start, stop, words, lengths, powers(), out),
+        lambda start, stop, out: row_text.write_letor_rows(taken, start, stop, words, lengths, powers_of_ten(), out),
         len(rows),
         draw.draw(st.integers(0, len(rows) - 1)),
     )
@@ -106,7 +106,7 @@ def test_table_rows(
     is_missing, n_columns = math.isnan(absent), len(IDS) + 1
     text = written(
         lambda start, stop, out: row_text.write_table_rows(
-            taken, start, stop, n_columns, ord(delimiter), is_missing, powers(), out
+            taken, start, stop, n_columns, ord(delimiter), is_missing, powers_of_ten(), out
         ),
         len(rows),
         draw.draw(st.integers(0, len(rows) - 1)),
@@ -125,7 +125,7 @@ def test_a_row_of_one_missing_value_is_no_blank_line(absent: float) -> None:
     taken = rows_of(block_of(rows, [3], None, False, False), texts_of(None), texts_of(None))
     text = written(
         lambda start, stop, out: row_text.write_table_rows(
-            taken, start, stop, 1, ord(","), math.isnan(absent), powers(), out
+            taken, start, stop, 1, ord(","), math.isnan(absent), powers_of_ten(), out
         ),
         3,
         1,

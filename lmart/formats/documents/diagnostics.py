@@ -1,4 +1,4 @@
-"""What is wrong with a line of LETOR text: read again slowly, to name the token and what to do."""
+"""What is wrong with ids, labels, values and lines: the text is read again slowly, to name the token and what to do."""
 
 from __future__ import annotations
 
@@ -8,16 +8,64 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lmart.data.feature_names import LARGEST_INDEX, has_control
 from lmart.decimals import is_decimal
 from lmart.errors import quote
+from lmart.formats.documents.columns import ColumnPlan
 from lmart.formats.read_options import ReadOptions
+from lmart.kernels.text import delimited as delimited_text
 
-LARGEST_INDEX = 2**63 - 1
+_FOREIGN_TO_LETOR = {"query id": re.compile(r"[\s#]"), "document id": re.compile(r"\s")}
+FORM = "rows are 'label qid:ID index:value ...'"
+NUMBER_OR_NAN = "write a number as 0.5, or nan where it is missing"
 INNER_RETURN = 'a carriage return inside the line; convert the line ends, as with \'tr "\\r" "\\n"\''
 
 _INFINITE = re.compile(rb"[+-]?inf(inity)?\Z", re.IGNORECASE)
 _MISSING = re.compile(rb"[+-]?nan\Z", re.IGNORECASE)
+_COMMA = re.compile(rb"[+-]?\d+,\d+")
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f]")
+_NO_VALUE = (b"", b"na", b"null")
+_TRUTH = {b"true": 1.0, b"false": 0.0}
+
+
+def id_fault(text: str, what: str, options: ReadOptions) -> str | None:
+    """Return what is wrong with an id ('query id' or 'document id'), None if nothing is."""
+    if has_control(text):
+        return f"{what} {quote(text)} holds a control character; ids are printable text"
+    if options.ids_for_letor and (found := _FOREIGN_TO_LETOR[what].search(text)):
+        held = "a blank" if found[0].isspace() else quote(found[0])
+        what = f"{what} {quote(text)} holds {held} and cannot stand in LETOR text"
+        return f"{what}; rename it, or write CSV, TSV or Parquet"
+    return None
+
+
+def encoding_fault(raw: bytes, what: str) -> str:
+    """Return the fault of an id that is not UTF-8."""
+    return f"{what} {quote(raw)} is not valid UTF-8; convert the file to UTF-8"
+
+
+def decode_documents(
+    raw_ids: Sequence[bytes | bytearray], options: ReadOptions
+) -> tuple[list[str], list[tuple[int, str]]]:
+    """Return document ids as text, empty where there is none, and (place in the list, message) of those at fault."""
+    try:
+        texts = [raw.decode("utf-8") for raw in raw_ids]
+        # One search for all of them; blanks between ids would be found when LETOR is asked for.
+        if not has_control("-".join(texts)) and not options.ids_for_letor:
+            return texts, []
+    except UnicodeDecodeError:
+        pass
+    texts = [raw.decode("utf-8", "backslashreplace") for raw in raw_ids]
+    faults = []
+    for place, (raw, text) in enumerate(zip(raw_ids, texts, strict=True)):
+        message = id_fault(text, "document id", options)
+        try:
+            raw.decode("utf-8")
+        except UnicodeDecodeError:
+            message = encoding_fault(bytes(raw), "document id")
+        if message is not None:
+            faults.append((place, message))
+    return texts, faults
 
 
 @dataclass(frozen=True)
@@ -30,7 +78,7 @@ class Layout:
 
 def ignored_index(name: str) -> int | None:
     """Return the index of a feature named in --ignore-columns, None when it is no index."""
-    return int(name) if name.isascii() and name.isdigit() and _whole(name.encode()) <= LARGEST_INDEX else None
+    return int(name) if name.isascii() and name.isdigit() and _integer(name.encode()) <= LARGEST_INDEX else None
 
 
 def words_of(text: bytes) -> list[bytes]:
@@ -65,7 +113,7 @@ def explain(line: bytes, layout: Layout, options: ReadOptions) -> str | None:
     for i, word in enumerate(words):
         fault = _pair_fault(word, words[i + 1] if i + 1 < len(words) else b"", options)
         if fault is None:
-            index = _whole(word.split(b":", 1)[0])
+            index = _integer(word.split(b":", 1)[0])
             if index in seen and options.duplicates != "last" and not _is_ignored(index, options):
                 fault = f"index {index} stands twice in the row, again in {quote(word)}"
                 fault += "; take one out, or use --duplicates last"
@@ -93,15 +141,15 @@ def no_query_fault(rest: Sequence[bytes]) -> str:
     return f"no query id: 'qid:ID' must follow the label, {here}; add it, or give the queries' sizes with --query-sizes"
 
 
-def label_fault(word: bytes) -> str | None:
-    """Return what is wrong with a label, None if nothing is."""
+def label_fault(word: bytes, hint: str = FORM) -> str | None:
+    """Return what is wrong with a label, None if nothing is; `hint` is for what is not a number."""
     label = quote(word)
     if _MISSING.match(word):
         return f"label {label} is missing; a label is a number from 0 up"
     if not is_decimal(word):
         if _INFINITE.match(word):
             return f"label {label} is infinite; a label is a number from 0 up"
-        return f"label {label} is not a number; rows are 'label qid:ID index:value ...'"
+        return f"label {label} is not a number; {hint}"
     value = float(word)
     if value < 0:
         return f"label {label} is negative; a label is a number from 0 up"
@@ -129,14 +177,14 @@ def _pair_fault(word: bytes, following: bytes, options: ReadOptions) -> str | No
     if index[:1] == b"-" and index[1:].isdigit():
         return f"index {quote(index)} is negative, in {shown}; indices are whole numbers from 0 up"
     if not index.isdigit():
-        return f"index {quote(index)} is not a whole number, in {shown}; rows are 'label qid:ID index:value ...'"
-    if _whole(index) > LARGEST_INDEX:
+        return f"index {quote(index)} is not a whole number, in {shown}; {FORM}"
+    if _integer(index) > LARGEST_INDEX:
         return f"index {quote(index)} is above {LARGEST_INDEX}, in {shown}; number the features lower"
     if not value:
         if following:
             return f"no value after the colon in {quote(word + b' ' + following)}; write 'index:value' without blanks"
         return f"no value after the colon in {shown}; the value is missing, or the line is cut off"
-    if _is_ignored(_whole(index), options):
+    if _is_ignored(_integer(index), options):
         return None
     return value_fault(value, shown, options)
 
@@ -145,16 +193,15 @@ def _is_ignored(index: int, options: ReadOptions) -> bool:
     return any(ignored_index(name) == index for name in options.ignore_columns)
 
 
-def _whole(digits: bytes) -> int:
+def _integer(digits: bytes) -> int:
     significant = digits.lstrip(b"0")
     return int(significant or b"0") if len(significant) < 20 else LARGEST_INDEX + 1
 
 
-def value_fault(value: bytes, shown: str, options: ReadOptions) -> str | None:
-    """Return what is wrong with a value; `shown` is the quoted cell; None if nothing is."""
+def value_fault(value: bytes, shown: str, options: ReadOptions, hint: str = NUMBER_OR_NAN) -> str | None:
+    """Return what is wrong with a value, None if nothing is; `shown` says where, `hint` is for what is not a number."""
     if _MISSING.match(value):
         return None
-    hint = "write a number as 0.5, or nan where it is missing"
     if is_decimal(value):
         if np.isinf(float(value)) and not options.allow_inf:
             return f"value {quote(value)} is beyond the largest number, in {shown}; use --allow-inf for infinite ones"
@@ -162,7 +209,7 @@ def value_fault(value: bytes, shown: str, options: ReadOptions) -> str | None:
     if _INFINITE.match(value):
         what = f"value {quote(value)} is infinite, in {shown}"
         return None if options.allow_inf else f"{what}; use --allow-inf to take it"
-    if re.fullmatch(rb"[+-]?\d+,\d+", value):
+    if _COMMA.fullmatch(value):
         return f"value {quote(value)} has a comma, in {shown}; write a decimal point"
     return f"value {quote(value)} is not a number, in {shown}; {hint}"
 
@@ -177,3 +224,62 @@ def not_letor_fault(line: bytes, words: Sequence[bytes]) -> str:
     if separator := next((shown for shown in (";", "|") if shown.encode() in words[0]), ""):
         return f"{what}; a table with {quote(separator)} between fields is not read: write it with ',' and a header"
     return f"{what}; is it the right file?"
+
+
+def field_value(field: bytes) -> float:
+    """Return the number that a sound field of a feature or label says, nan for a missing value."""
+    word = field.lower()
+    if word in _NO_VALUE:
+        return np.nan
+    return _TRUTH[word] if word in _TRUTH else float(field)
+
+
+def is_there(field: bytes) -> bool:
+    """Return whether the field of a feature is not a missing value; it may be invalid."""
+    return field.lower() not in (*_NO_VALUE, b"nan")
+
+
+def is_text(field: bytes) -> bool:
+    """Return whether the field of a feature can be neither a number nor a missing value, however it is written."""
+    forms = (_MISSING.match(field), _INFINITE.match(field), _COMMA.fullmatch(field))
+    return not (is_decimal(field) or any(forms) or field.lower() in (*_NO_VALUE, *_TRUTH))
+
+
+def cell_fault(field: bytes, name: str, kind: int, options: ReadOptions) -> str | None:
+    """Return what is wrong with the field of a feature, label or query, None if nothing is."""
+    word = field.lower()
+    if kind == delimited_text.LABEL and word not in _TRUTH:
+        shown = f"column {quote(name)}"
+        if word in _NO_VALUE:
+            return f"no label in {shown}: {quote(field)}; a label is a number from 0 up"
+        return label_fault(field, f"check {shown}, or --label-column")
+    if kind == delimited_text.QUERY and not field:
+        return f"no query id in column {quote(name)}: {quote(field)}; every row needs one"
+    if kind == delimited_text.FEATURE and word not in _NO_VALUE and word not in _TRUTH:
+        hint = "write a number as 0.5, leave it empty if missing, or use --ignore-columns"
+        return value_fault(field, f"column {quote(name)}", options, hint)
+    return None
+
+
+def length_fault(fields: Sequence[bytes], plan: ColumnPlan, all_rows: bool) -> str:
+    """Return what to say of a row with another number of fields than the header."""
+    there = f"the row has {len(fields)} field{'s' if len(fields) != 1 else ''} but the header {len(plan.names)}"
+    if not all_rows:
+        return f"{there}, the last is {quote(fields[-1])}; is the line cut off, or a decimal comma used?"
+    there += ", and so have all rows after it"
+    if len(fields) == len(plan.names) + 1:
+        return f"{there}; does the header lack a name for the first column (R: write.csv(..., row.names = FALSE))?"
+    return f"{there}, the last is {quote(fields[-1])}; is another separator or a decimal comma used?"
+
+
+def row_fault(fields: Sequence[bytes], plan: ColumnPlan, options: ReadOptions) -> str | None:
+    """Return what is wrong with the fields of a row, None if nothing is."""
+    for field in fields:
+        if b"\0" in field:
+            return f"NUL byte in {quote(field)}; the file is damaged, or no text"
+    if len(fields) != len(plan.names):
+        return length_fault(fields, plan, all_rows=False)
+    for field, name, kind in zip(fields, plan.names, plan.kinds.tolist(), strict=True):
+        if fault := cell_fault(field, name, kind, options):
+            return fault
+    return None

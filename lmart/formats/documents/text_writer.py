@@ -3,51 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
 
-from lmart.array_types import Int64Array, UInt8Array, UInt64Array
-from lmart.formats.documents.row_blocks import RowBlock
+from lmart.array_types import Int64Array, UInt8Array
+from lmart.formats.documents.blocks import RowBlock
+from lmart.kernels.text import shortest_decimals
 from lmart.kernels.text.row_text import MARGIN, RowsToWrite, Texts
-from lmart.kernels.text.shortest_decimals import LONGEST_NUMBER, powers_of_ten
+from lmart.kernels.text.shortest_decimals import LONGEST_NUMBER
 from lmart.streams import AtomicOutput
 from lmart.threads import WorkerPool
 
 PIECE_FIELDS = 1 << 16  # about as many are written at once, which takes less than a megabyte as a rule
+powers_of_ten = cache(shortest_decimals.powers_of_ten)
 FIELD = LONGEST_NUMBER + 1  # bytes of a number and what stands behind it
-
-
-@lru_cache(maxsize=1)
-def powers() -> UInt64Array:
-    """Return the powers of ten that kernels write numbers with."""
-    return powers_of_ten()
 
 
 def texts_of(strings: Sequence[str] | None) -> Texts:
     """Return texts as kernels take them; None: there are none."""
-    whole = "".join(strings or ())
-    raw = whole.encode("utf-8", "surrogateescape")
+    joined = "".join(strings or ())
+    raw = joined.encode("utf-8", "surrogateescape")
     content = np.zeros(len(raw) + MARGIN, np.uint8)
     content[: len(raw)] = np.frombuffer(raw, np.uint8)
     offsets = np.zeros(len(strings or ()) + 1, np.int64)
     if strings:
-        if len(raw) == len(whole):
+        if len(raw) == len(joined):
             lengths = list(map(len, strings))
         else:
-            lengths = [len(one.encode("utf-8", "surrogateescape")) for one in strings]
+            lengths = [len(text.encode("utf-8", "surrogateescape")) for text in strings]
         np.cumsum(lengths, out=offsets[1:])
     return Texts(content, offsets)
 
 
 def rows_of(block: RowBlock, queries: Texts, documents: Texts) -> RowsToWrite:
-    """Return the rows of a block as kernels write them.
-
-    block     : the rows
-    queries   : the query ids of its runs, as they are to be written; or none
-    documents : the document ids of its rows, as they are to be written; or none
-    """
+    """Return the rows of a block as kernels write them, with ids as they are to be written."""
     features = block.features
     labels = np.empty(0) if block.labels is None else block.labels
     return RowsToWrite(
@@ -72,12 +63,9 @@ class RowTextWriter:
     def write(
         self, rows: RowsToWrite, fields: int, longest_name: int, write_rows: Callable[[int, int, UInt8Array], int]
     ) -> None:
-        """Append rows to the output.
+        """Append rows; write_rows(start, stop, out) writes some to `out` and returns how many bytes that takes.
 
-        rows         : those to write
-        fields       : the number of fields that each row has besides those of its cells, or more
-        longest_name : bytes that a cell needs besides its number
-        write_rows   : called as write_rows(start, stop, out), writes these rows to `out` and returns how many bytes
+        Besides its cells a row has at most `fields` fields; besides its number a cell takes up to `longest_name` bytes.
         """
         longest_ids = sum(int(np.diff(texts.offsets).max(initial=0)) for texts in (rows.queries, rows.documents))
         row_bytes = FIELD + len("qid:#docid =   ") + longest_ids + 2 * fields  # a field without a cell: '0,'
@@ -98,13 +86,9 @@ class RowTextWriter:
 
 
 def _pieces(offsets: Int64Array, fields: int) -> list[tuple[int, int]]:
-    """Return (start, stop) of adjacent ranges of rows, of about PIECE_FIELDS fields each.
-
-    offsets : int64[n + 1], where the cells of rows start
-    fields  : fields of a row besides its cells
-    """
+    """Return (start, stop) of adjacent ranges of rows, of about PIECE_FIELDS fields each."""
     n = len(offsets) - 1
-    before = offsets - offsets[0] + np.arange(n + 1) * (fields + 1)
-    marks = np.arange(PIECE_FIELDS, int(before[-1]), PIECE_FIELDS)
-    bounds = np.unique(np.concatenate([[0], np.searchsorted(before, marks), [n]])).tolist()
+    fields_above = offsets - offsets[0] + np.arange(n + 1) * (fields + 1)
+    marks = np.arange(PIECE_FIELDS, int(fields_above[-1]), PIECE_FIELDS)
+    bounds = np.unique(np.concatenate([[0], np.searchsorted(fields_above, marks), [n]])).tolist()
     return list(pairwise(bounds))

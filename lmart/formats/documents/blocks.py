@@ -1,4 +1,4 @@
-"""Blocks of rows, and the interface of the readers that make them."""
+"""Blocks of rows, the interface of the readers that make them, and the buffers that cells are read to."""
 
 from __future__ import annotations
 
@@ -6,18 +6,94 @@ import abc
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from lmart.array_types import Float64Array, Int64Array
+from lmart.array_types import Float64Array, Int32Array, Int64Array
 from lmart.data.dataset import SparseRows
 from lmart.errors import DataError, counted, quote
-from lmart.formats.documents.cell_buffers import CellBuffer, joined
 from lmart.formats.documents.feature_table import FeatureTable
 from lmart.formats.read_options import ReadOptions
 from lmart.streams import InputStream
 from lmart.threads import WorkerPool
+
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+
+class CellBuffer(Protocol):
+    """Hands out arrays to write cells to."""
+
+    def take(self, count: int, lasting: bool) -> tuple[Int32Array, Float64Array]:
+        """Return uninitialised columns and values, int32[count] and float64[count].
+
+        Only `lasting` arrays stay valid after the next call, which may return others again.
+        """
+
+
+class ReusedBuffer:
+    """Returns the same arrays again, unless they are to last or there are more cells than before."""
+
+    def __init__(self) -> None:
+        self._columns: Int32Array = np.empty(0, np.int32)
+        self._values: Float64Array = np.empty(0)
+
+    def take(self, count: int, lasting: bool) -> tuple[Int32Array, Float64Array]:
+        """Return uninitialised columns and values of `count` cells, as `CellBuffer` says."""
+        if lasting:
+            return np.empty(count, np.int32), np.empty(count)
+        if count > len(self._columns):
+            size = count + count // 8
+            self._columns, self._values = np.empty(size, np.int32), np.empty(size)
+        return self._columns[:count], self._values[:count]
+
+
+class CellBatch:
+    """The cells of adjacent chunks of text: each chunk is parsed into its own slice of one buffer, in parallel."""
+
+    def __init__(self, cell_buffer: CellBuffer, n_cells: Sequence[int], lasting: bool) -> None:
+        """Take a slice for each chunk, of at least as many cells as it has."""
+        self._starts = np.concatenate([[0], np.cumsum(n_cells, dtype=np.int64)]).tolist()
+        self._columns, self._values = cell_buffer.take(self._starts[-1], lasting)
+        self._filled = 0
+
+    def place(self, chunk: int) -> tuple[Int32Array, Float64Array]:
+        """Return columns and values of the slice of a chunk."""
+        between = slice(self._starts[chunk], self._starts[chunk + 1])
+        return self._columns[between], self._values[between]
+
+    def close_up(self, chunk: int, count: int) -> tuple[Int32Array, Float64Array]:
+        """Move the first `count` cells of a chunk up to the end of the chunk before, and return them.
+
+        Call it once for each chunk, in their order.
+        """
+        start, stop = self._filled, self._filled + count
+        if start != self._starts[chunk]:
+            for cells in (self._columns, self._values):
+                cells[start:stop] = cells[self._starts[chunk] : self._starts[chunk] + count]
+        self._filled = stop
+        return self._columns[start:stop], self._values[start:stop]
+
+
+def joined(pieces: Sequence[npt.NDArray[Scalar]]) -> npt.NDArray[Scalar]:
+    """Return the concatenated pieces: a view where they are adjacent slices of one array, else a copy."""
+    base = pieces[0].base
+    if not isinstance(base, np.ndarray) or base.ndim != 1 or base.dtype != pieces[0].dtype:
+        return np.concatenate(pieces)
+    start = place = address(pieces[0])
+    for piece in pieces:
+        if piece.base is not base or address(piece) != place:
+            return np.concatenate(pieces)
+        place += piece.nbytes
+    first, size = address(base), base.itemsize
+    return base[(start - first) // size : (place - first) // size]
+
+
+def address(array: npt.NDArray[np.generic]) -> int:
+    """Return the address of the array's first byte."""
+    place: int = array.__array_interface__["data"][0]
+    return place
 
 
 @dataclass(frozen=True)
@@ -64,10 +140,10 @@ class SeenQueries:
         if not self._remembers:
             return None
         entry = path, line
-        before = self._first.setdefault(query_id, entry)
-        if before is entry or self._group_by_qid:  # not ==: a file may be given twice
+        first = self._first.setdefault(query_id, entry)
+        if first is entry or self._group_by_qid:  # not ==: a file may be given twice
             return None
-        return comes_back(query_id, before, path, line, self._can_group)
+        return not_adjacent(query_id, first, path, line, self._can_group)
 
     @property
     def places(self) -> Mapping[str, tuple[str, int]]:
@@ -75,16 +151,12 @@ class SeenQueries:
         return self._first
 
 
-def comes_back(query_id: str, before: tuple[str, int], path: str, line: int, can_group: bool = True) -> DataError:
-    """Return the refusal of a query whose rows are not adjacent."""
-    where = f"line {before[1]}" if before[0] == path else f"{before[0]}:{before[1]}"
-    return DataError(
-        f"query {quote(query_id)} comes back: it first stood at {where}, and its rows are not adjacent; "
-        f"put them together{', or use --group-by-qid' if can_group else ''}",
-        path,
-        line,
-        kind="query that comes back",
-    )
+def not_adjacent(query_id: str, first: tuple[str, int], path: str, line: int, can_group: bool = True) -> DataError:
+    """Return the refusal of a query whose rows are not adjacent; `first` is the input and line of its first row."""
+    where = f"line {first[1]}" if first[0] == path else f"{first[0]}:{first[1]}"
+    what = f"rows of query {quote(query_id)} are not adjacent (first seen at {where})"
+    how = f"put them together{', or use --group-by-qid' if can_group else ''}"
+    return DataError(f"{what}; {how}", path, line, kind="rows not adjacent")
 
 
 class RowReader(abc.ABC):
@@ -134,6 +206,24 @@ class RowReader(abc.ABC):
         self.close()
 
 
+class WrappedReader(RowReader):
+    """A reader of what another one reads."""
+
+    def __init__(self, reader: RowReader) -> None:
+        self.path = reader.path
+        self.table = reader.table
+        self._reader = reader
+
+    def close(self) -> None:
+        """Close the input."""
+        self._reader.close()
+
+    @property
+    def progress(self) -> float:
+        """The fraction of the input read so far, 0 if unknown."""
+        return self._reader.progress
+
+
 class RowSource(NamedTuple):
     """One input, as the reader of its format gets it.
 
@@ -172,8 +262,7 @@ class RowWriter(Protocol):
     def write(self, block: RowBlock, features: FeatureColumns) -> None:
         """Append the rows; OutputError when the format cannot hold them.
 
-        block    : the rows; the first block decides which columns there are besides the features
-        features : what the columns of the block are
+        The first block decides which columns there are besides the features.
         """
 
     def finish(self) -> None:

@@ -3,29 +3,111 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from lmart.array_types import Int64Array
-from lmart.data.feature_names import DOCUMENT_NAMES, LABEL_NAMES, QUERY_NAMES, are_indices, is_index
+from lmart.data.feature_names import DOCUMENT_NAMES, LABEL_NAMES, QUERY_NAMES, USUAL, are_indices, has_control, is_index
 from lmart.decimals import is_decimal
-from lmart.errors import DataError, input_name, quote
-from lmart.formats.documents.column_names import (
-    check_names,
-    data_fault,
-    listed,
-    name_documents,
-    no_such_column,
-)
+from lmart.errors import DataError, OutputError, first_repeated, input_name, quote
+from lmart.foreign_names import perhaps
 from lmart.formats.documents.feature_table import FeatureTable
 from lmart.formats.read_options import ReadOptions
 from lmart.kernels.text.delimited import DOCUMENT, FEATURE, IGNORED, LABEL, QUERY
 
+_NOTHING = ("", "nan", "na", "null", "inf", "-inf")  # fields of data that are not numbers
 # What pandas calls an index without a name in Parquet, and in CSV that was read and written again; and Dask's.
 _INDEX = re.compile(r"__index_level_[0-9]+__|__null_dask_index__|Unnamed: 0(\.[0-9]+)*")
+
+
+def data_fault(names: Sequence[str], options: ReadOptions) -> str | None:
+    """Return why a first line of text must be data, None if it may be a header.
+
+    A header may hold whole numbers without leading zeros, each once: these are feature indices. Other numbers are
+    accepted as names only when another name cannot be data, such as 'label'.
+    """
+    features = options.known_features or frozenset()
+    numbers = [name for name in names if is_decimal(name)]
+    words = (name for name in names if not is_decimal(name))
+    if not numbers or says_columns(words, options):
+        return None
+    only = all(is_decimal(name) or name.lower() in _NOTHING for name in names)
+    reason = None
+    if no_names := [x for x in numbers if not (is_index(x) or x in features) and (only or not x.isdigit())]:
+        reason = f"{quote(no_names[0])} is a number, not a name"
+    elif repeated := first_repeated(numbers):
+        reason = f"the number {quote(repeated)} stands twice"
+    elif only and (any(name.lower() in _NOTHING for name in names[1:]) or (names[0] and _lacks_label(options))):
+        reason = "every field is a number"
+    return reason
+
+
+def says_columns(names: Iterable[str], options: ReadOptions) -> bool:
+    """Return whether any name is known to be that of a column: a usual one, one from an option, or one of the model."""
+    chosen = {options.label_column, options.query_column, options.document_column, *options.ignore_columns}
+    features = options.known_features or frozenset()
+    return any(name in chosen or name in features or name.lower() in USUAL for name in names)
+
+
+def _lacks_label(options: ReadOptions) -> bool:
+    return options.require_labels and options.label_column is None
+
+
+def check_names(
+    names: Sequence[str], options: ReadOptions, ignored: frozenset[str], refusal: Callable[[str], DataError]
+) -> set[int]:
+    """Refuse invalid names; return the columns that a later one of the same name replaces (--duplicates last)."""
+    last: dict[str, int] = {}
+    superseded: set[int] = set()
+    for i, name in enumerate(names):
+        if name in ignored:
+            continue
+        if not name:
+            how = "pandas: to_csv(..., index=False), R: row.names = FALSE"
+            what = f"column {i + 1} of the header has no name"
+            raise refusal(f"{what}; give it one, or write the table without row names ({how})")
+        if has_control(name):
+            raise refusal(f"the name of column {i + 1}, {quote(name)}, holds a control character; rename it")
+        if name in last:
+            if options.duplicates != "last" or name.lower() in USUAL:
+                raise refusal(f"two columns are named {quote(name)}; rename one")
+            superseded.add(last[name])
+        last[name] = i
+    return superseded
+
+
+def name_documents(names: Iterable[str], options: ReadOptions) -> bool:
+    """Return whether a column is known to hold the document ids."""
+    return options.document_column is not None or any(name.lower() in DOCUMENT_NAMES for name in names)
+
+
+def no_such_column(name: str, purpose: str, names: Sequence[str], usual: Sequence[str] = ()) -> str:
+    """Return the refusal of a column that is not there, with those that are and the one that may be meant."""
+    likely = next((column for column in names if column.lower() in usual), name)
+    hint = perhaps("column", name, names) or perhaps("column", likely, names)
+    return f"there is no column {quote(name)} {purpose}; the columns are {listed(names)}{hint}"
+
+
+def refuse_usual(features: Sequence[str], path: str) -> None:
+    """Raise OutputError for features of a written table that would be read back as the label or ids, by their names."""
+    found = [name for name in features if name.lower() in USUAL]
+    if found:
+        what = f"a feature is named {quote(found[0])}, by which readers find the label or ids"
+        raise OutputError(f"{what}; rename it, or leave it out with --ignore-columns", path)
+
+
+def list_of_columns(names: Iterable[str]) -> str:
+    """Return names as --ignore-columns takes them."""
+    return ",".join('"' + name.replace('"', '""') + '"' if set(name) & set(',"') else name for name in names)
+
+
+def listed(names: Sequence[str], most: int = 8) -> str:
+    """Return names for a message, in quotes, at most `most` of them."""
+    shown = ", ".join(quote(name) for name in names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
 @dataclass(frozen=True)
@@ -48,14 +130,10 @@ class ColumnPlan:
         """The number of features."""
         return len(self.columns)
 
-    def has(self, kind: int) -> bool:
-        """Return whether there is a column of this kind."""
-        return bool((self.kinds == kind).any())
-
-    @property
-    def place_of_label(self) -> int:
-        """Which column holds the label, from 0."""
-        return int(np.argmax(self.kinds == LABEL))
+    def column(self, kind: int) -> int | None:
+        """Return the first column of this kind, from 0, None if there is none."""
+        found = np.flatnonzero(self.kinds == kind)
+        return int(found[0]) if len(found) else None
 
     def cells(self, n_rows: int) -> tuple[Int64Array, npt.NDArray[np.int32]]:
         """Return offsets and columns of n_rows rows that have every cell."""
@@ -72,16 +150,10 @@ def plan_columns(
 ) -> ColumnPlan:
     """Return the role of each column; DataError when that is ambiguous. Registers the features in `table`.
 
-    names   : of the columns, as the header has them
-    options : name columns, and say what is required
-    table   : the features met so far; new ones are added
-    path    : the input, for messages
-    line    : line of the header in text; None: Parquet, whose names are certainly a header
-    texts   : columns that are known to hold text
+    Without a line of the header, as of Parquet, names are certainly no data; `texts` are columns that hold text.
     """
 
     def refusal(message: str) -> DataError:
-        """Return a refusal of the header."""
         return DataError(message, path, line)
 
     ignored = frozenset(options.ignore_columns)
@@ -114,81 +186,77 @@ def _special_columns(
     there = [name for name in names if name not in ignored]
     features = options.known_features or frozenset()
 
-    def find(what: str, chosen: str | None, usual: Sequence[str], option: str) -> list[str]:
-        """Return the columns that may be `what`: the one chosen, else those with a usual name."""
+    def find(what: str, chosen: str | None, usual: Sequence[str], others: Collection[str] = ()) -> list[str]:
+        """Return the columns that may be `what`: the one chosen, else those with a usual name that are no others."""
         if chosen is None:
-            return [name for name in there if name.lower() in usual and name not in features]
+            return [name for name in there if name.lower() in usual and name not in features and name not in others]
         if chosen in ignored:
             raise refusal(f"column {quote(chosen)} is both {what} and to be ignored; leave out one of the options")
         if chosen not in there:
             raise refusal(no_such_column(chosen, f"for {what}", names, usual))
         return [chosen]
 
-    def require_one(found: list[str], what: str, option: str) -> list[str]:
-        """Return the columns found, at most one."""
+    def refuse_several(found: list[str], what: str, option: str) -> None:
         if len(found) > 1:
             raise refusal(f"several columns could be {what}, {listed(found)}; choose one with {option}")
-        return found
 
     def require(found: list[str], what: str, usual: Sequence[str], option: str) -> None:
-        """Refuse a header without the column."""
         if not found:
             remedy = f"choose one with {option}"
             if any(is_decimal(name) for name in names):
                 remedy = f"put a header line before it if the first line is data, else {remedy}"
             raise refusal(f"no column for {what}: none of {', '.join(usual)} among {listed(names)}; {remedy}")
 
-    labels = find("the label", options.label_column, LABEL_NAMES, "--label-column")
+    labels = find("the label", options.label_column, LABEL_NAMES)
     if options.use_labels:
-        require_one(labels, "the label", "--label-column")
+        refuse_several(labels, "the label", "--label-column")
     if options.require_labels:
         require(labels, "the label", LABEL_NAMES, "--label-column")
-    queries = find("the query", options.query_column, QUERY_NAMES, "--query-column")
+    queries = find("the query", options.query_column, QUERY_NAMES)
     if options.query_sizes is not None:
         if options.query_column is not None:
             raise refusal("the queries come from --query-sizes; leave out --query-column, or --query-sizes")
         if queries:
             what = f"the rows have query ids already, in column {quote(queries[0])}"
             raise refusal(f"{what}; leave out --query-sizes, or the column with --ignore-columns")
-    require_one(queries, "the query", "--query-column")
+    refuse_several(queries, "the query", "--query-column")
     if options.require_queries and options.query_sizes is None:
         require(queries, "the query", QUERY_NAMES, "--query-column")
     if both := set(labels) & set(queries):
         raise refusal(f"column {quote(min(both))} cannot be both label and query id; choose two")
-    documents = find("the document id", options.document_column, DOCUMENT_NAMES, "--document-column")
-    if options.document_column is not None and (both := set(documents) & {*labels, *queries}):
+    documents = find("the document id", options.document_column, DOCUMENT_NAMES, {*labels, *queries})
+    if both := set(documents) & {*labels, *queries}:
         raise refusal(f"column {quote(min(both))} cannot be both document id and label or query id; choose two")
-    documents = [name for name in documents if name not in {*labels, *queries}]
-    require_one(documents, "the document id", "--document-column")
-    found = dict.fromkeys(documents, DOCUMENT if options.keep_document_ids else IGNORED)
-    return found | dict.fromkeys(labels, LABEL if options.use_labels else IGNORED) | dict.fromkeys(queries, QUERY)
+    refuse_several(documents, "the document id", "--document-column")
+    kinds = dict.fromkeys(documents, DOCUMENT if options.keep_document_ids else IGNORED)
+    return kinds | dict.fromkeys(labels, LABEL if options.use_labels else IGNORED) | dict.fromkeys(queries, QUERY)
 
 
 def _columns_to_leave_out(
     names: Sequence[str], options: ReadOptions, special: dict[str, int], path: str, texts: Collection[str]
 ) -> list[str]:
-    """Return the columns that are surely no features, and report each as a notice; those that the model knows are some.
+    """Return the columns that are surely no features, and report each as a notice; those that the model has are some.
 
     They only number the rows, as indices that pandas or Dask wrote, are further document ids, or hold text, which is
     left out only where a model says what features are.
     """
-    known = options.known_features or frozenset()
+    features = options.known_features or frozenset()
+    leaves_texts = not (features.isdisjoint(names) or options.refuse_unknown)
     found = []
     for name in names:
-        if name in special or name in known:
+        if name in special or name in features:
             continue
-        why = None
         if _INDEX.fullmatch(name):
             why = "it is an index that pandas or Dask added to the data; rename it to use it"
         elif options.document_column is not None and name.lower() in DOCUMENT_NAMES:
             why = f"the document ids are in {quote(options.document_column)}"
-        elif name in texts and not (known.isdisjoint(names) or options.refuse_unknown):
-            why = "it holds text, and the model does not know it"
-            if not name_documents(names, options):
-                why += "; give --document-column if it names documents"
-        if why is not None:
-            found.append(name)
-            options.notice(f"{input_name(path)}: column {quote(name)} is left out: {why}")
+        elif name in texts and leaves_texts:
+            hint = "" if name_documents(names, options) else "; give --document-column if it names documents"
+            why = f"it holds text, and the model does not know it{hint}"
+        else:
+            continue
+        found.append(name)
+        options.notice(f"{input_name(path)}: column {quote(name)} is left out: {why}")
     return found
 
 
@@ -204,15 +272,15 @@ def _register(
     Columns that the model does not know are registered, so that they can be reported, but not read. Where only the
     model or only the table has names, features are matched by number, and all are read.
     """
-    known = options.known_features
+    model = options.known_features
     table.of_tables[path] = np.zeros(0, np.int64)
-    if not features or (known is not None and not known):
+    if not features or (model is not None and not model):
         return [], np.zeros(0, np.int32)
     numbered = are_indices(features)
     read, noted = features, features
-    if known is not None:
-        model_numbered = are_indices(known)
-        hits = [name for name in features if name in known]
+    if model is not None:
+        model_numbered = are_indices(model)
+        hits = [name for name in features if name in model]
         if hits:
             numbered = model_numbered
             noted = [name for name in features if not numbered or is_index(name)]
