@@ -13,21 +13,6 @@ from helpers.commands import run, start
 from helpers.reading_runs import FEW, GOOD, features, model_of_good, refusals, trained
 
 
-def test_cells_in_a_comment_are_not_features(tmp_path: Path) -> None:
-    model = trained(tmp_path, "1 qid:1 1:0.5 # docid = GX-1 inc:1 3:9\n0 qid:1 1:0.1#x\n")
-    assert model == trained(tmp_path, "1 qid:1 1:0.5\n0 qid:1 1:0.1\n")
-    result = run("train", "--data", "-", "--out", tmp_path / "m", stdin="1 qid:1 1:0.5 # 3:9\n0 qid:1 1:0.1#x\n")
-    assert "2 documents" in result.stderr
-
-
-@pytest.mark.parametrize("text", ["1 1:1\n0 1:0\n", "1 qid:1 1:1\n0 1:0\n"])
-def test_a_row_without_query_id_is_refused_by_line(text: str, tmp_path: Path) -> None:
-    line = 1 if text.startswith("1 1") else 2
-    error = refusals(tmp_path, text)
-    assert error.startswith(f"lmart: error: d.svm:{line}: no query id")
-    assert len(error.splitlines()) == 1
-
-
 @pytest.mark.parametrize(
     ("a", "b"),
     [
@@ -90,28 +75,6 @@ def test_infinities_and_values_beyond_double_are_refused_unless_allowed(tmp_path
     assert all(math.isfinite(float(score)) for score in scores)
 
 
-def test_windows_line_ends_and_a_byte_order_mark_change_nothing(tmp_path: Path) -> None:
-    assert trained(tmp_path, GOOD.replace("\n", "\r\n")) == trained(tmp_path, GOOD)
-    assert trained(tmp_path, GOOD.replace("\n", " # x\r\n")) == trained(tmp_path, GOOD)
-    assert trained(tmp_path, "\ufeff" + GOOD.replace("\n", "\r\n")) == trained(tmp_path, GOOD)
-
-
-def test_rubbish_and_a_cut_off_last_line_are_named(tmp_path: Path) -> None:
-    assert refusals(tmp_path, GOOD + "1 qid:99 12:").startswith(
-        "lmart: error: d.svm:41: no value after the colon in '12:'"
-    )
-    assert refusals(tmp_path, GOOD + "1 qid:99 1").startswith("lmart: error: d.svm:41: '1' is not 'index:value'")
-    assert refusals(tmp_path, GOOD + "1 qi").startswith("lmart: error: d.svm:41: no query id")
-    error = refusals(tmp_path, b"1 qid:1 1:0.5\0\n")
-    assert r"d.svm:1: NUL byte in '1 qid:1 1:0.5\x00'" in error
-    assert "\0" not in error
-    assert refusals(tmp_path, GOOD.encode("utf-16")).startswith("lmart: error: d.svm:1: the text is UTF-16")
-    assert r"\x1b[31m" in refusals(tmp_path, "1 qid:1 1:\x1b[31m\n")
-    assert trained(tmp_path, GOOD.rstrip("\n")) == trained(tmp_path, GOOD)
-    scores = run("predict", "-m", model_of_good(tmp_path), "--data", "-", stdin="1 qid:1 1:1\n0 qid:1 1:1").stdout
-    assert scores.count("\n") == 2
-
-
 def test_a_row_without_features_gets_a_score(tmp_path: Path) -> None:
     out = run(
         "predict", "-m", model_of_good(tmp_path), "--data", "-", stdin="1 qid:1 1:2\n0 qid:1\n0 qid:1 1:1\n"
@@ -133,46 +96,3 @@ def test_an_enormous_feature_index_takes_no_memory(tmp_path: Path) -> None:
     assert features((tmp_path / "m").read_bytes()) == [5, 2147483647, 4000000000000000001]
     (tmp_path / "m").unlink()
     assert "d.svm:1: index '-5' is negative" in refusals(tmp_path, "1 qid:1 -5:1\n")
-
-
-def test_a_header_line_is_named_as_what_it_is(tmp_path: Path) -> None:
-    error = refusals(tmp_path, "label,qid,f1\n1,1,0.5\n")
-    assert error.startswith("lmart: error: d.svm:1: the line is not 'label qid:ID index:value ...'")
-    assert len(error.splitlines()) == 1
-
-
-def test_blanks_part_cells_but_not_index_and_value(tmp_path: Path) -> None:
-    assert trained(tmp_path, "1\tqid:1\t1:0.5  2:1   \n0 qid:1 1:0.1\n") == trained(
-        tmp_path, "1 qid:1 1:0.5 2:1\n0 qid:1 1:0.1\n"
-    )
-    error = refusals(tmp_path, "1\tqid:1\t1:0.5  2:1   \n0 qid:1 1 : 0.5\n")
-    assert error.startswith("lmart: error: d.svm:2: blank before the colon in '1 :'")
-
-
-def test_up_to_ten_faults_are_listed(tmp_path: Path) -> None:
-    text = "1 qid:1 1:1\n" + "1 qid:1 1:x\n" * 30
-    lines = refusals(tmp_path, text).splitlines()
-    assert [line.split(":")[3] for line in lines] == [str(i) for i in range(2, 12)]
-    assert len(refusals(tmp_path, text, "--max-errors", "2").splitlines()) == 2
-
-
-def test_the_last_of_repeated_indices_counts_only_when_asked(tmp_path: Path) -> None:
-    assert "again in '1:9'; take one out, or use --duplicates last" in refusals(
-        tmp_path, "1 qid:1 1:8 1:9\n0 qid:1 1:1\n"
-    )
-    rows = GOOD.replace(" 1:", " 1:77 1:")
-    assert trained(tmp_path, rows, "--duplicates", "last") == trained(tmp_path, GOOD)
-
-
-def test_scattered_queries_are_collected_only_when_asked(tmp_path: Path) -> None:
-    rows = GOOD.splitlines(keepends=True)
-    scattered = "".join(rows[i] for start in range(4) for i in range(start, 40, 4))
-    assert "rows of query '0' are not adjacent (first seen at line 1)" in refusals(tmp_path, scattered)
-    assert trained(tmp_path, scattered, "--group-by-qid") == trained(tmp_path, GOOD)
-
-
-def test_rows_that_end_in_carriage_returns_alone_do_not_vanish_in_a_comment(tmp_path: Path) -> None:
-    path = tmp_path / "old.svm"
-    path.write_bytes(b"1 qid:1 1:1 # a\r0 qid:1 1:0 # b\r")
-    result = run("train", "--data", path, "--out", tmp_path / "m.json", status=1)
-    assert f"{path}:1: a carriage return inside the line" in result.stderr
