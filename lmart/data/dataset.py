@@ -74,7 +74,7 @@ def take_rows(rows: SparseRows, order: Int64Array) -> SparseRows:
     """Return the rows order[0], order[1], ... as rows of their own."""
     sizes = np.diff(rows.offsets)[order]
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    cells = np.repeat(rows.offsets[:-1][order] - offsets[:-1], sizes) + np.arange(offsets[-1])
+    cells = rows_of(rows.offsets, order)
     return SparseRows(offsets, rows.columns[cells], rows.values[cells])
 
 

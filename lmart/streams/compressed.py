@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import queue
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,36 +16,12 @@ from lmart.threads import start_thread
 if TYPE_CHECKING:
     from lmart.streams.inputs import RawInput
 
-Decompressor: TypeAlias = Callable[["RawInput"], Iterator[bytes]]
 PieceOrEnd: TypeAlias = tuple[bytes, float] | BaseException | None  # with the share read by then; None: the end
 
 _PIECE = 1 << 18  # compressed bytes taken at a time
 _LARGEST_PIECE = 1 << 20  # decompressed bytes handed on at a time
 # The longest slice of a zstd frame decompressed at once: four bytes can stand for 128 KiB.
 _SHORT_SLICE, _LONG_SLICE = 1 << 6, 1 << 12
-
-
-class _PiecesOnDemand(queue.Queue["PieceOrEnd"]):
-    """In place of a queue that a thread fills: decompresses in the thread that asks, where no other can be started."""
-
-    def __init__(self, raw: RawInput, pieces: Iterator[bytes]) -> None:
-        super().__init__()
-        self._raw = raw
-        self._iterator = pieces
-
-    def get(self, block: bool = True, timeout: float | None = None) -> PieceOrEnd:
-        """Return the next piece and the share that was read by then, None at the end, or why there is no more."""
-        try:
-            for piece in self._iterator:
-                return piece, self._raw.progress
-            self._raw.close()
-        except Exception as error:  # raised in read_block, after what came before it
-            try:
-                self._raw.refuse_changed()  # which explains damage better
-            except DataError as changed:
-                return changed
-            return error
-        return None
 
 
 class DecompressedInput:
@@ -62,13 +38,10 @@ class DecompressedInput:
         self._piece = memoryview(b"")
         self._ended = False
         self._closed = False
-        work = gunzip if kind == "gzip" else unzstd
         if kind == "zstd":
             zstandard(DataError, self.path)
-        self._on_demand = False
-        if not start_thread(self._work, "lmart-decompress", work):
-            self._on_demand = True
-            self._pieces = _PiecesOnDemand(raw, work(raw))
+        self._decompressed = gunzip(raw) if kind == "gzip" else unzstd(raw)
+        self._has_thread = start_thread(self._work, "lmart-decompress")
 
     @property
     def progress(self) -> float:
@@ -88,28 +61,31 @@ class DecompressedInput:
         """Return whether this is the very file that has the status."""
         return self._raw.is_file(status)
 
-    def _work(self, decompress: Decompressor) -> None:
-        last: BaseException | None = None
-        try:
-            self._decompress(decompress)
-        except BaseException as error:  # raised in read_block, in the thread that reads
-            last = error
-        finally:  # without an end the reader would wait for ever
+    def _work(self) -> None:
+        more = True
+        while more and not self._closed:
+            piece = self._decompress_next()
+            more = isinstance(piece, tuple)
             if not self._closed:
-                self._pieces.put(last)
-            del last  # else the fault holds this frame, and this frame the fault
+                self._pieces.put(piece)
+            del piece  # a fault is to be forgotten with its reader
+        self._raw.close()
 
-    def _decompress(self, decompress: Decompressor) -> None:
+    def _decompress_next(self) -> PieceOrEnd:
+        """Return the next piece and the share read by then, None at the end, or the fault to raise in `read_block`."""
         try:
-            for piece in decompress(self._raw):
-                if self._closed:
-                    break
-                self._pieces.put((piece, self._raw.progress))
-        except DataError:
-            self._raw.refuse_changed()  # of which the damage comes
-            raise
-        finally:
-            self._raw.close()
+            for piece in self._decompressed:
+                return piece, self._raw.progress
+        except BaseException as error:
+            try:
+                self._raw.refuse_changed()
+            except DataError as changed:  # which explains damage better
+                return changed
+            finally:
+                self._raw.close()
+            return error
+        self._raw.close()
+        return None
 
     def read_block(self, view: memoryview) -> int:
         """Hand out what is decompressed, as `InputStream` says; DataError after what came before damage."""
@@ -130,7 +106,7 @@ class DecompressedInput:
         """
         if self._ended or (not wait and self._pieces.empty()):
             return False
-        piece = self._pieces.get()
+        piece = self._pieces.get() if self._has_thread else self._decompress_next()
         if isinstance(piece, tuple):
             self._piece, self._progress = memoryview(piece[0]), piece[1]
             return True
@@ -149,9 +125,8 @@ class DecompressedInput:
     def close(self) -> None:
         """Close the input, and let the thread end."""
         self._closed = True
-        if self._on_demand:
+        if not self._has_thread:
             self._raw.close()
-            return
         with suppress(queue.Empty):
             while True:  # wakes a thread that waits for room
                 self._pieces.get_nowait()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lmart.data.dataset import RankingDataset, SparseRows
+from lmart.data.dataset import RankingDataset
 from lmart.errors import OutputError
 from lmart.formats.documents.blocks import FeatureColumns, RowBlock, RowReader, RowWriter
 from lmart.formats.documents.reading import open_rows, read_dataset
@@ -99,13 +99,8 @@ def _blocks_of(dataset: RankingDataset) -> Iterator[RowBlock]:
     for start, stop in chunks(dataset.n_documents, BLOCK_ROWS):
         first = int(np.searchsorted(offsets, start, "right")) - 1
         last = int(np.searchsorted(offsets, stop, "left"))
-        cells = dataset.features.offsets[start : stop + 1]
         yield RowBlock(
-            SparseRows(
-                cells - cells[0],
-                dataset.features.columns[cells[0] : cells[-1]],
-                dataset.features.values[cells[0] : cells[-1]],
-            ),
+            dataset.features.between(start, stop),
             dataset.labels[start:stop],
             list(dataset.query_ids[first:last]),
             np.clip(offsets[first : last + 1], start, stop) - start,
