@@ -20,7 +20,7 @@ from lmart.data.python_dataset import Dataset
 from lmart.data.queries import offsets_of_ids
 from lmart.errors import ArrayError, SettingsError, quote, warn
 from lmart.foreign_names import with_hints
-from lmart.formats.documents.columns import no_such_column
+from lmart.formats.documents.column_names import no_such_column
 from lmart.interface.training import train
 from lmart.scoring.importance import split_importance
 from lmart.settings import options

@@ -25,14 +25,14 @@ _DATA: tuple[Format[DataReader, DataWriter], ...] = (
         "data",
         (".svm", ".letor", ".libsvm", ".svmlight"),
         Lazy("documents.letor", "LetorReader"),
-        Lazy("documents.letor", "LetorWriter"),
+        Lazy("documents.text_writer", "LetorWriter"),
     ),
     Format(
         "csv",
         "data",
         (".csv",),
         Lazy("documents.delimited", "DelimitedReader"),
-        Lazy("documents.delimited", "CsvWriter"),
+        Lazy("documents.text_writer", "CsvWriter"),
         is_named=True,
     ),
     Format(
@@ -40,7 +40,7 @@ _DATA: tuple[Format[DataReader, DataWriter], ...] = (
         "data",
         (".tsv", ".tab"),
         Lazy("documents.delimited", "TsvReader"),
-        Lazy("documents.delimited", "TsvWriter"),
+        Lazy("documents.text_writer", "TsvWriter"),
         is_named=True,
     ),
     Format(

@@ -32,11 +32,9 @@ from lmart.streams.targets import (
 class _Compressor(Protocol):
     """Compresses what is written piece by piece."""
 
-    def compress(self, data: bytes, /) -> bytes:
-        """Return what is compressed by now."""
+    def compress(self, data: bytes, /) -> bytes: ...
 
-    def flush(self) -> bytes:
-        """Return the rest."""
+    def flush(self) -> bytes: ...
 
 
 class AtomicOutput:

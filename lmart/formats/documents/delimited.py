@@ -1,4 +1,4 @@
-"""CSV and TSV with a header: reader and writer. A quote opens a field only at its beginning, as Python's csv has it.
+"""CSV and TSV with a header: their reader. A quote opens a field only at its beginning, as Python's csv has it.
 
 Text where no field begins with a quote is read by kernels, other text by Python's csv. Empty fields, `nan`, `na` and
 `null` are missing values, `true` and `false` are 1 and 0. Blanks around fields are ignored.
@@ -7,8 +7,6 @@ Text where no field begins with a quote is read by kernels, other text by Python
 from __future__ import annotations
 
 import csv
-import math
-import re
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -16,36 +14,16 @@ from itertools import islice
 
 import numpy as np
 
-from lmart.array_types import UInt8Array
 from lmart.data.dataset import SparseRows
-from lmart.errors import DataError, OutputError, quote
-from lmart.formats.documents.blocks import CellBatch, FeatureColumns, RowBlock
-from lmart.formats.documents.columns import (
-    ColumnPlan,
-    data_fault,
-    list_of_columns,
-    name_documents,
-    plan_columns,
-    refuse_usual,
-)
-from lmart.formats.documents.diagnostics import (
-    INNER_RETURN,
-    cell_fault,
-    field_value,
-    is_text,
-    is_there,
-    length_fault,
-    row_fault,
-)
+from lmart.errors import DataError, quote
+from lmart.formats.documents.blocks import CellBatch, RowBlock
+from lmart.formats.documents.column_names import list_of_columns, name_documents
+from lmart.formats.documents.columns import ColumnPlan, plan_columns
+from lmart.formats.documents.diagnostics import INNER_RETURN, NO_VALUE, TRUTH, is_text, label_fault, value_fault
 from lmart.formats.documents.quoted import BLANKS, DELIMITERS, QuotedRecords, csv_records, header_names
 from lmart.formats.documents.text_reader import Buffers, TextReader, count_lines, cut_at_newlines, powers_of_five
-from lmart.formats.documents.text_writer import RowTextWriter, powers_of_ten, rows_of, texts_of
-from lmart.formats.format_records import BYTE_ORDER_MARK
 from lmart.formats.read_options import ReadOptions
 from lmart.kernels.text import delimited as delimited_text
-from lmart.kernels.text.row_text import write_table_rows
-from lmart.streams import AtomicOutput
-from lmart.threads import WorkerPool
 
 SAMPLE_ROWS = 1000  # looked at to distinguish faults of a whole column from those of single cells
 SAMPLE_CELLS = 200_000
@@ -289,64 +267,54 @@ class TsvReader(DelimitedReader):
     format = "tsv"
 
 
-class DelimitedWriter:
-    """Writes blocks of rows as CSV or TSV with a header; a missing value is an empty field, or nan alone in a line."""
-
-    format: str
-
-    def __init__(self, output: AtomicOutput, absent: float, pool: WorkerPool) -> None:
-        """Write to `output` on `pool`; `absent` (0 or nan) stands where a row has no cell."""
-        self._output = output
-        self._writer = RowTextWriter(output, pool)
-        self._delimiter = DELIMITERS[self.format]
-        self._needs_quotes = re.compile(f'[{self._delimiter}"\n\r]')
-        self._absent = absent
-        self._started = False
-
-    def write(self, block: RowBlock, features: FeatureColumns) -> None:
-        """Append the rows; the first block decides which columns there are besides the features."""
-        feature_names = features.names
-        if not self._started:
-            self._started = True
-            there = {"label": block.labels, "qid": block.query_ids, "docid": block.document_ids}
-            self._write_header([name for name, values in there.items() if values is not None], feature_names)
-        rows = rows_of(block, texts_of(self._quoted(block.query_ids)), texts_of(self._quoted(block.document_ids)))
-        n_features, delimiter, is_missing = len(feature_names), ord(self._delimiter), math.isnan(self._absent)
-
-        def write_rows(start: int, stop: int, out: UInt8Array) -> int:
-            return write_table_rows(rows, start, stop, n_features, delimiter, is_missing, powers_of_ten(), out)
-
-        self._writer.write(rows, n_features, 0, write_rows)
-
-    def finish(self) -> None:
-        """Nothing is left to write."""
-
-    def _write_header(self, names: Sequence[str], feature_names: Sequence[str]) -> None:
-        refuse_usual(feature_names, self._output.path)
-        first = [*names, *feature_names][:1]
-        if first and first[0].startswith(BYTE_ORDER_MARK.decode()):
-            what = f"the first column is named {quote(first[0])}, which begins with a byte order mark"
-            raise OutputError(f"{what}; rename it", self._output.path)
-        if fault := data_fault([*names, *feature_names], ReadOptions(require_labels=False)):
-            what = f"the header would be read as data: {fault}"
-            raise OutputError(f"{what}; rename the columns, or write LETOR or Parquet", self._output.path)
-        header = [*names, *(self._quoted(feature_names) or ())]
-        self._output.write(self._delimiter.join(header) + "\n")
-
-    def _quoted(self, texts: Sequence[str] | None) -> Sequence[str] | None:
-        """Return texts as they stand in fields: with quotes where they hold what would end a field."""
-        if not texts or not self._needs_quotes.search("".join(texts)):
-            return texts
-        return ['"' + text.replace('"', '""') + '"' if self._needs_quotes.search(text) else text for text in texts]
+def field_value(field: bytes) -> float:
+    """Return the number that a sound field of a feature or label says, nan for a missing value."""
+    word = field.lower()
+    if word in NO_VALUE:
+        return np.nan
+    return TRUTH[word] if word in TRUTH else float(field)
 
 
-class CsvWriter(DelimitedWriter):
-    """Writes CSV."""
+def is_there(field: bytes) -> bool:
+    """Return whether the field of a feature is not a missing value; it may be invalid."""
+    return field.lower() not in (*NO_VALUE, b"nan")
 
-    format = "csv"
+
+def cell_fault(field: bytes, name: str, kind: int, options: ReadOptions) -> str | None:
+    """Return what is wrong with the field of a feature, label or query, None if nothing is."""
+    word = field.lower()
+    if kind == delimited_text.LABEL and word not in TRUTH:
+        shown = f"column {quote(name)}"
+        if word in NO_VALUE:
+            return f"no label in {shown}: {quote(field)}; a label is a number from 0 up"
+        return label_fault(field, f"check {shown}, or --label-column")
+    if kind == delimited_text.QUERY and not field:
+        return f"no query id in column {quote(name)}: {quote(field)}; every row needs one"
+    if kind == delimited_text.FEATURE and word not in NO_VALUE and word not in TRUTH:
+        hint = "write a number as 0.5, leave it empty if missing, or use --ignore-columns"
+        return value_fault(field, f"column {quote(name)}", options, hint)
+    return None
 
 
-class TsvWriter(DelimitedWriter):
-    """Writes TSV."""
+def length_fault(fields: Sequence[bytes], plan: ColumnPlan, all_rows: bool) -> str:
+    """Return what to say of a row with another number of fields than the header."""
+    there = f"the row has {len(fields)} field{'s' if len(fields) != 1 else ''} but the header {len(plan.names)}"
+    if not all_rows:
+        return f"{there}, the last is {quote(fields[-1])}; is the line cut off, or a decimal comma used?"
+    there += ", and so have all rows after it"
+    if len(fields) == len(plan.names) + 1:
+        return f"{there}; does the header lack a name for the first column (R: write.csv(..., row.names = FALSE))?"
+    return f"{there}, the last is {quote(fields[-1])}; is another separator or a decimal comma used?"
 
-    format = "tsv"
+
+def row_fault(fields: Sequence[bytes], plan: ColumnPlan, options: ReadOptions) -> str | None:
+    """Return what is wrong with the fields of a row, None if nothing is."""
+    for field in fields:
+        if b"\0" in field:
+            return f"NUL byte in {quote(field)}; the file is damaged, or no text"
+    if len(fields) != len(plan.names):
+        return length_fault(fields, plan, all_rows=False)
+    for field, name, kind in zip(fields, plan.names, plan.kinds.tolist(), strict=True):
+        if fault := cell_fault(field, name, kind, options):
+            return fault
+    return None

@@ -11,9 +11,7 @@ import numpy as np
 from lmart.data.feature_names import LARGEST_INDEX, has_control
 from lmart.decimals import is_decimal
 from lmart.errors import quote
-from lmart.formats.documents.columns import ColumnPlan
 from lmart.formats.read_options import ReadOptions
-from lmart.kernels.text import delimited as delimited_text
 
 _FOREIGN_TO_LETOR = {"query id": re.compile(r"[\s#]"), "document id": re.compile(r"\s")}
 FORM = "rows are 'label qid:ID index:value ...'"
@@ -24,8 +22,8 @@ _INFINITE = re.compile(rb"[+-]?inf(inity)?\Z", re.IGNORECASE)
 _MISSING = re.compile(rb"[+-]?nan\Z", re.IGNORECASE)
 _COMMA = re.compile(rb"[+-]?\d+,\d+")
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f]")
-_NO_VALUE = (b"", b"na", b"null")
-_TRUTH = {b"true": 1.0, b"false": 0.0}
+NO_VALUE = (b"", b"na", b"null")
+TRUTH = {b"true": 1.0, b"false": 0.0}
 
 
 def id_fault(text: str, what: str, options: ReadOptions) -> str | None:
@@ -226,60 +224,7 @@ def not_letor_fault(line: bytes, words: Sequence[bytes]) -> str:
     return f"{what}; is it the right file?"
 
 
-def field_value(field: bytes) -> float:
-    """Return the number that a sound field of a feature or label says, nan for a missing value."""
-    word = field.lower()
-    if word in _NO_VALUE:
-        return np.nan
-    return _TRUTH[word] if word in _TRUTH else float(field)
-
-
-def is_there(field: bytes) -> bool:
-    """Return whether the field of a feature is not a missing value; it may be invalid."""
-    return field.lower() not in (*_NO_VALUE, b"nan")
-
-
 def is_text(field: bytes) -> bool:
     """Return whether the field of a feature can be neither a number nor a missing value, however it is written."""
     forms = (_MISSING.match(field), _INFINITE.match(field), _COMMA.fullmatch(field))
-    return not (is_decimal(field) or any(forms) or field.lower() in (*_NO_VALUE, *_TRUTH))
-
-
-def cell_fault(field: bytes, name: str, kind: int, options: ReadOptions) -> str | None:
-    """Return what is wrong with the field of a feature, label or query, None if nothing is."""
-    word = field.lower()
-    if kind == delimited_text.LABEL and word not in _TRUTH:
-        shown = f"column {quote(name)}"
-        if word in _NO_VALUE:
-            return f"no label in {shown}: {quote(field)}; a label is a number from 0 up"
-        return label_fault(field, f"check {shown}, or --label-column")
-    if kind == delimited_text.QUERY and not field:
-        return f"no query id in column {quote(name)}: {quote(field)}; every row needs one"
-    if kind == delimited_text.FEATURE and word not in _NO_VALUE and word not in _TRUTH:
-        hint = "write a number as 0.5, leave it empty if missing, or use --ignore-columns"
-        return value_fault(field, f"column {quote(name)}", options, hint)
-    return None
-
-
-def length_fault(fields: Sequence[bytes], plan: ColumnPlan, all_rows: bool) -> str:
-    """Return what to say of a row with another number of fields than the header."""
-    there = f"the row has {len(fields)} field{'s' if len(fields) != 1 else ''} but the header {len(plan.names)}"
-    if not all_rows:
-        return f"{there}, the last is {quote(fields[-1])}; is the line cut off, or a decimal comma used?"
-    there += ", and so have all rows after it"
-    if len(fields) == len(plan.names) + 1:
-        return f"{there}; does the header lack a name for the first column (R: write.csv(..., row.names = FALSE))?"
-    return f"{there}, the last is {quote(fields[-1])}; is another separator or a decimal comma used?"
-
-
-def row_fault(fields: Sequence[bytes], plan: ColumnPlan, options: ReadOptions) -> str | None:
-    """Return what is wrong with the fields of a row, None if nothing is."""
-    for field in fields:
-        if b"\0" in field:
-            return f"NUL byte in {quote(field)}; the file is damaged, or no text"
-    if len(fields) != len(plan.names):
-        return length_fault(fields, plan, all_rows=False)
-    for field, name, kind in zip(fields, plan.names, plan.kinds.tolist(), strict=True):
-        if fault := cell_fault(field, name, kind, options):
-            return fault
-    return None
+    return not (is_decimal(field) or any(forms) or field.lower() in (*NO_VALUE, *TRUTH))

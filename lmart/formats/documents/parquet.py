@@ -20,7 +20,8 @@ from lmart.data.dataset import SparseRows
 from lmart.data.feature_names import has_control
 from lmart.errors import DataError, quote
 from lmart.formats.documents.blocks import FeatureColumns, RowBlock, RowReader, RowSource, refuse
-from lmart.formats.documents.columns import ColumnPlan, name_documents, plan_columns, refuse_usual
+from lmart.formats.documents.column_names import name_documents, refuse_usual
+from lmart.formats.documents.columns import ColumnPlan, plan_columns
 from lmart.formats.documents.diagnostics import encoding_fault, id_fault
 from lmart.kernels.text import delimited as delimited_text
 from lmart.streams import AtomicOutput, InputStream
@@ -33,27 +34,30 @@ MAGIC = b"PAR1"
 BLOCK_ROWS = 1 << 14
 
 
-class ArrowArray(Protocol):
+class _ArrowArray(Protocol):
     """What is used of pyarrow.Array."""
 
     @property
-    def type(self) -> object:
-        """The type of the values."""
+    def type(self) -> object: ...
 
-    def dictionary_decode(self) -> Self:
-        """Return the values of an array that holds each distinct one once."""
+    def dictionary_decode(self) -> Self: ...
 
-    def cast(self, target_type: str, safe: bool = True) -> Self:
-        """Return the values as another type."""
+    def cast(self, target_type: str, safe: bool = True) -> Self: ...
 
-    def fill_null(self, fill_value: float) -> Self:
-        """Return the values with something in place of nulls."""
+    def fill_null(self, fill_value: float) -> Self: ...
 
-    def to_numpy(self, zero_copy_only: bool = True) -> Float64Array:
-        """Return the numbers."""
+    def to_numpy(self, zero_copy_only: bool = True) -> Float64Array: ...
 
-    def to_pylist(self) -> list[object]:
-        """Return the values as Python has them, None for nulls."""
+    def to_pylist(self) -> list[object]: ...
+
+
+class _Batch(Protocol):
+    """What is used of pyarrow.RecordBatch."""
+
+    @property
+    def num_rows(self) -> int: ...
+
+    def column(self, name: str) -> _ArrowArray: ...
 
 
 @contextmanager
@@ -90,7 +94,7 @@ def is_text(arrow_type: object) -> bool:
     return any(getattr(types, name)(arrow_type) for name in names if hasattr(types, name))
 
 
-def numbers_of(column: ArrowArray, path: str) -> Float64Array:
+def numbers_of(column: _ArrowArray, path: str) -> Float64Array:
     """Return a column as float64[n], nan for nulls; DataError at `path`."""
     with arrow_failures(path):
         if pyarrow.types.is_dictionary(column.type):
@@ -101,7 +105,7 @@ def numbers_of(column: ArrowArray, path: str) -> Float64Array:
     return numbers + 0.0  # no minus zero
 
 
-def texts_of(column: ArrowArray, name: str, what: str, path: str) -> tuple[list[str | None], list[tuple[int, str]]]:
+def texts_of(column: _ArrowArray, name: str, what: str, path: str) -> tuple[list[str | None], list[tuple[int, str]]]:
     """Return ids as text without blanks at both ends, as CSV has them, None for nulls; numbers as they are written.
 
     Also return the row and the fault of each that is not UTF-8. DataError for numbers that are no ids.
@@ -128,17 +132,6 @@ def texts_of(column: ArrowArray, name: str, what: str, path: str) -> tuple[list[
         text = value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value
         texts.append(None if text is None else str(text).strip(" "))
     return texts, faults
-
-
-class _Batch(Protocol):
-    """What is used of pyarrow.RecordBatch."""
-
-    @property
-    def num_rows(self) -> int:
-        """The number of rows."""
-
-    def column(self, name: str) -> ArrowArray:
-        """Return a column."""
 
 
 class ParquetReader(RowReader):
@@ -240,14 +233,14 @@ class ParquetReader(RowReader):
         """Return the fault of a row of the batch, from 0."""
         return DataError(message, self.path, self._row + row + 1, kind=kind)
 
-    def _feature(self, column: ArrowArray, name: str, faults: list[DataError]) -> Float64Array:
+    def _feature(self, column: _ArrowArray, name: str, faults: list[DataError]) -> Float64Array:
         numbers = numbers_of(column, self.path)
         if not self._options.allow_inf:
             message = f"value {{}} is infinite, in column {quote(name)}; use --allow-inf to take it"
             self._note(faults, np.isinf(numbers), numbers, message)
         return numbers
 
-    def _labels(self, column: ArrowArray, name: str, faults: list[DataError]) -> Float64Array:
+    def _labels(self, column: _ArrowArray, name: str, faults: list[DataError]) -> Float64Array:
         labels = numbers_of(column, self.path)
         message = f"label {{}} in column {quote(name)} is missing or no label; a label is a number from 0 up"
         self._note(faults, ~((labels >= 0) & (labels < np.inf)), labels, message)
@@ -257,12 +250,12 @@ class ParquetReader(RowReader):
                     faults.append(self._fault(i, reason, kind=reason))
         return labels
 
-    def _texts(self, column: ArrowArray, name: str, what: str, faults: list[DataError]) -> list[str | None]:
+    def _texts(self, column: _ArrowArray, name: str, what: str, faults: list[DataError]) -> list[str | None]:
         texts, undecodable = texts_of(column, name, what, self.path)
         faults += [self._fault(row, message) for row, message in undecodable]
         return texts
 
-    def _document_ids(self, column: ArrowArray, name: str, faults: list[DataError]) -> list[str]:
+    def _document_ids(self, column: _ArrowArray, name: str, faults: list[DataError]) -> list[str]:
         document_ids = [text or "" for text in self._texts(column, name, "document id", faults)]
         for i, text in enumerate(document_ids):
             if message := id_fault(text, "document id", self._options):
@@ -356,15 +349,12 @@ class _Sink(io.RawIOBase):
         self._position = 0
 
     def writable(self) -> bool:
-        """Return True: that is what it is for."""
         return True
 
     def tell(self) -> int:
-        """Return how many bytes were written."""
         return self._position
 
     def write(self, data: ReadableBuffer) -> int:
-        """Hand the bytes on to the output and return how many they are."""
         piece = bytes(data)
         self._output.write(piece)
         self._position += len(piece)

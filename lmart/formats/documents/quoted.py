@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from lmart.data.feature_names import has_control
 from lmart.errors import DataError, quote
-from lmart.formats.documents.columns import says_columns
+from lmart.formats.documents.column_names import says_columns
 from lmart.formats.documents.diagnostics import INNER_RETURN
 from lmart.formats.read_options import ReadOptions
 

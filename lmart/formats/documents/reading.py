@@ -186,7 +186,6 @@ class _CheckedRows(WrappedReader):
         return self._checked(iter(self._reader))
 
     def volatile_batches(self) -> Iterator[list[RowBlock]]:
-        """Yield the reader's lists of blocks, checked."""
         return self._checked(self._reader.volatile_batches())
 
     def _checked(self, blocks: Iterator[Blocks]) -> Iterator[Blocks]:

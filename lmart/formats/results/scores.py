@@ -16,11 +16,10 @@ NUMBERS_AT_A_TIME = 1 << 16
 LARGEST = sys.float_info.max
 
 
-class Writable(Protocol):
+class _Writable(Protocol):
     """What numbers are written to, such as `lmart.streams.AtomicOutput`."""
 
-    def write(self, data: bytes, /) -> object:
-        """Take the bytes."""
+    def write(self, data: bytes, /) -> object: ...
 
 
 def read_scores(
@@ -41,7 +40,7 @@ def read_scores(
     return scores
 
 
-def write_scores(scores: Float64Array, out: Writable) -> None:
+def write_scores(scores: Float64Array, out: _Writable) -> None:
     """Write one score a line, the shortest form that reads back equal; a longer list may come block by block."""
     numbers = iter(scores.tolist())
     while part := list(islice(numbers, NUMBERS_AT_A_TIME)):

@@ -24,8 +24,9 @@ from lmart.errors import DataError
 from lmart.formats.documents import text_reader as text_module
 from lmart.formats.documents.blocks import FeatureColumns, RowSource, SeenQueries
 from lmart.formats.documents.feature_table import FeatureTable
-from lmart.formats.documents.letor import LetorReader, LetorWriter
+from lmart.formats.documents.letor import LetorReader
 from lmart.formats.documents.reading import open_rows, read_dataset
+from lmart.formats.documents.text_writer import LetorWriter
 from lmart.formats.read_options import ReadOptions
 from lmart.gains import Gain
 from lmart.streams import AtomicOutput
