@@ -40,7 +40,7 @@ def read(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], **opti
               (a list of names) and `threads`
 
     ValueError for an option that is not allowed; DataError names file, line and token of what cannot be read. A
-    UserWarning tells what may be wrong with the data.
+    UserWarning says what may be wrong with the data.
 
     >>> import lmart
     >>> lmart.read("data/sample/train.svm")

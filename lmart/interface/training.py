@@ -43,12 +43,12 @@ def train(
     """Learn a ranking model from judged documents, as `lmart train` does: the same data and settings, the same bytes.
 
     X     : the features, in any form that `lmart.Dataset` takes, or a Dataset, such as `lmart.read` returns
-    y     : the labels, one a row; none beside a Dataset
+    y     : the labels, one a row; None with a Dataset
     qid   : the id of each row's query; rows of a query are adjacent. Or give `group`, the number of rows of each query
     valid : a validation set, (X, y, qid) or a Dataset, or a list of them; all are measured after each tree, and the
             first decides on early stopping
     settings : the options of `lmart train`, with underscores: `trees`, `leaves`, `learning_rate`, `objective`,
-            `rankers`, `metric`, `early_stop`, `seed`, and all that `lmart train --help` tells; `**model.settings` are
+            `rankers`, `metric`, `early_stop`, `seed`, and all that `lmart train --help` lists; `**model.settings` are
             those of another model. `monotone` may be a dict, of 1 or -1 by feature, `gain` a list of numbers,
             `continue_from` a Model or the file of one.
             For the data: `group`, `weights`, `init_scores` and `positions` as in Dataset, `feature_names`, `allow_inf`
@@ -57,7 +57,7 @@ def train(
             (called after each round with a RoundReport), and `verbose` (True: progress on standard error).
 
     TypeError for a setting that does not exist, with the one that may be meant; SettingsError for a value that is not
-    allowed; ArrayError and DataError, which name the row, for data that cannot be used. UserWarnings tell what may be
+    allowed; ArrayError and DataError, which name the row, for data that cannot be used. UserWarnings say what may be
     wrong; nothing is printed. Folds and the search for settings are the command line's; see also `lmart.sklearn`.
 
     >>> import lmart

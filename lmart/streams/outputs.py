@@ -410,7 +410,7 @@ def _has_its_name(file: StagedFile) -> bool:
 
 
 def _not_put(file: StagedFile, others: Sequence[StagedFile], error: OSError) -> OutputError:
-    """Return what is raised for an output that cannot get its name; it tells of what is kept only if it is there."""
+    """Return what is raised for an output that cannot get its name; it names what is kept only if it is there."""
     kept = [other.temporary for other in others if os.path.lexists(other.temporary)]
     is_there = os.path.lexists(file.temporary)
     if is_there:

@@ -36,7 +36,7 @@ def data_fault(names: Sequence[str], options: ReadOptions) -> str | None:
     if no_names := [x for x in numbers if not (is_index(x) or x in features) and (only or not x.isdigit())]:
         reason = f"{quote(no_names[0])} is a number, not a name"
     elif repeated := first_repeated(numbers):
-        reason = f"the number {quote(repeated)} stands twice"
+        reason = f"the number {quote(repeated)} occurs twice"
     elif only and (any(name.lower() in _NOTHING for name in names[1:]) or (names[0] and _lacks_label(options))):
         reason = "every field is a number"
     return reason

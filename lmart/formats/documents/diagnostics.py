@@ -113,7 +113,7 @@ def explain(line: bytes, layout: Layout, options: ReadOptions) -> str | None:
         if fault is None:
             index = _integer(word.split(b":", 1)[0])
             if index in seen and options.duplicates != "last" and not _is_ignored(index, options):
-                fault = f"index {index} stands twice in the row, again in {quote(word)}"
+                fault = f"index {index} occurs twice in the row, again in {quote(word)}"
                 fault += "; take one out, or use --duplicates last"
             seen.add(index)
         if fault is not None:
@@ -131,8 +131,8 @@ def no_query_fault(rest: Sequence[bytes]) -> str:
     """Return the fault of a row without a query id after the label; rest : the words from there on."""
     if any(word.startswith(b"qid:") for word in rest):
         word = next(word for word in rest if word.startswith(b"qid:"))
-        return f"query id {quote(word)} stands after {quote(rest[0])}; it must come right after the label"
-    here = f"here stands {quote(rest[0])}" if rest else "here the line ends"
+        return f"query id {quote(word)} comes after {quote(rest[0])}; it must come right after the label"
+    here = f"but {quote(rest[0])} does" if rest else "but the line ends"
     if rest and re.match(rb"qid\b", rest[0], re.IGNORECASE):
         what = f"no query id: {quote(rest[0])} is not 'qid:ID'"
         return f"{what}; write 'qid' in small letters, a colon and the id, without blanks"

@@ -166,7 +166,7 @@ class LetorReader(TextReader):
         if not options.beside_others:
             for option, name in named.items():
                 if name is not None:
-                    what = "LETOR text has no columns: the label stands first, then qid:ID, the document in the comment"
+                    what = "LETOR text has no columns: the label comes first, then qid:ID, the document in the comment"
                     raise DataError(f"{what}; leave out {option}", self.path)
         for name in options.ignore_columns:
             index = ignored_index(name)
@@ -204,7 +204,7 @@ class LetorReader(TextReader):
         if has_label and b"\0" not in line and self._is_no_label(words[0]):
             raise self.fault(number, not_letor_fault(line, words))
         if not has_label and options.require_labels:
-            what = f"no label: a row starts with it, here stands {quote(words[0])}; {FORM}"
+            what = f"no label: a row starts with one, not with {quote(words[0])}; {FORM}"
             raise self.fault(number, nul_fault(line) if b"\0" in line else what)
         if has_query and options.query_sizes is not None:
             raise self.fault(number, "the rows have query ids already; leave out --query-sizes, or take the ids out")

@@ -59,7 +59,7 @@ class Repetition(NamedTuple):
     n_rows: int
 
     def warning(self, source: str) -> str:
-        """Return what the user is told."""
+        """Return the warning for the user."""
         what = f"{called_query(self.query_id)} names document {quote(self.document)} twice"
         others = self.n_rows - 1
         more = f", and {counted(others, 'more row')} a document of their query" if others else ""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from lmart.threads import WorkerPool
 
 LARGEST_LABEL = 2**31 - 1
-LOOKED_AT = 200  # lines of each part of a file, of the column that counts in messages only
+LOOKED_AT = 200  # lines of a batch whose column `looked_at`, for messages only, is kept
 _COMMENT = re.compile(rb"\A#.*")
 _BLANK = re.compile(r"\s")  # also of those that are not ASCII
 _CONTROL = bytes([*range(9), *range(14, 32), 127])  # of ASCII, but for blanks

@@ -213,7 +213,7 @@ def test_labels_of_letor_text_are_not_judged_where_none_is_needed(tmp_path: Path
         ("2,7,1.5,9\n0,7,3.5,4\n", "'1.5' is a number"),
         ("2,q1,-5,9\n0,q2,3,4\n", "'-5' is a number"),
         ("2,q1,1e5,9\n0,q2,3,4\n", "'1e5' is a number"),
-        ("2,7,5,5\n0,7,3,4\n", "the number '5' stands twice"),
+        ("2,7,5,5\n0,7,3,4\n", "the number '5' occurs twice"),
         ("007,01\n008,02\n", "'007' is a number"),
         ("2,,nan\n0,1,2\n", "every field is a number"),
     ],
