@@ -46,6 +46,7 @@ OPTIONS = {
     "--metric": "eval-metric metrics ndcg-eval-at eval-at metric2t metric2t-k measure measures metric-types "
     "eval-metrics custom-metric ndcg-at map-at map-eval-at eval",
     "--relevant": "relevance-level rel-level level-for-rel relevance-threshold min-rel l",
+    "--unjudged": "judged-docs-only judged-only condensed",
     "--early-stop": "early-stopping-rounds early-stopping-round early-stopping od-wait estop n-iter-no-change patience "
     "early-stop-rounds",
     "--absent": "missing",
@@ -258,6 +259,13 @@ NAMES: dict[str, dict[str, str]] = {
         "bpref": "binary-preference",
         "kendall": "tau kendall-tau kendalltau kendall-tau-b",
         "judged": "judged-at",
+        "success": "s hit-rate hit-ratio success-at hit-rate-at",
+        "rprec": "r-prec r-precision",
+        "f1": "f-score f-measure set-f f1-score",
+        "gmap": "gm-map geometric-map",
+        "iprec": "iprec-at-recall interpolated-precision",
+        "recall_cap": "r-cap capped-recall recall-capped",
+        "auc": "roc-auc auroc area-under-curve roc-auc-score",
     },
 }
 """By kind and our name, the names of others, in small letters and without dashes before them.
@@ -271,6 +279,7 @@ _LIKENESS = {"option": 0.84, "argument": 0.7, "command": 0.65}
 _OF_OTHERS = 0.75
 _MEASURE = re.compile(r"([a-z_]+?)(?:[@_:.](?:top=)?([0-9]+))?-?(?:;.*)?")
 _PERSISTENCE = re.compile(r"rbp\((?:p=)?([0-9.]+)\)(?:@([0-9]+))?")
+_RECALL = re.compile(r"iprec_at_recall[@_:.]([01](?:\.[0-9]+)?)")
 _BRACES = re.compile(r"\{([a-z0-9-]+)(?: (\w+))?\}")
 
 
@@ -353,6 +362,8 @@ def measure_for(foreign: str, before: str | None = None) -> str | None:
         text = f"{before.partition('@')[0]}@{text}"
     if found := _PERSISTENCE.fullmatch(text):
         return f"rbp({found[1]})" + (f"@{found[2]}" if found[2] else "")
+    if found := _RECALL.fullmatch(text):
+        return f"iprec@{float(found[1]):g}"
     if (found := _MEASURE.fullmatch(text)) is None:
         return None
     ours = rows_of("measure", found[1].rstrip("_"))

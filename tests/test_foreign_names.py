@@ -20,8 +20,8 @@ from lmart.foreign_names import ARGUMENTS, NAMES, OPTIONS, WITHOUT, meant, measu
 from lmart.formats.registry import FORMATS, RESULT_FORMATS
 from lmart.measures import KINDS, parse_measure
 from lmart.measures.conventions import CHOICES
+from lmart.measures.measure import measures_for
 from lmart.measures.presets import PRESETS
-from lmart.measures.values import measures_for
 from lmart.settings import OBJECTIVES, TREE_FORMS
 
 LIGHTGBM = """
@@ -323,7 +323,7 @@ def test_a_value_of_another_tool_leads_to_ours(arguments: tuple[str, ...], forei
         (OF_TRAIN, ("--objective", "queryrmse")),
         (OF_TRAIN, ("--tree", "gpu_hist")),
         (OF_TRAIN, ("--gain", "sqrt")),
-        (OF_TRAIN, ("--metric", "auc")),
+        (OF_TRAIN, ("--metric", "gini")),
         (("convert", "x", "y"), ("--to", "pmml")),
     ],
 )
@@ -355,7 +355,11 @@ def test_capitals_are_no_mistake_in_measures(name: str) -> None:
         ("RBP(p=0.9)@10", "rbp(0.9)@10"),
         ("ndcg@10-", "ndcg@10"),
         ("mean_average_precision", "map"),
-        ("auc", None),
+        ("gini", None),
+        ("iprec_at_recall_0.10", "iprec@0.1"),
+        ("R_cap@10", "recall_cap@10"),
+        ("hit_rate@5", "success@5"),
+        ("set_F", "f1"),
         ("", None),
     ],
 )
@@ -369,7 +373,7 @@ def test_lists_of_measures() -> None:
     assert measures_for("P_5,ndcg_cut_10") == "p@5,ndcg@10"
     assert measures_for("ndcg_cut.5,10,map,p@5(rel=2)") == "ndcg@5,ndcg@10,map,p@5(rel=2)"
     assert measures_for("map,5") is None
-    assert measures_for("P_5,auc") is None
+    assert measures_for("P_5,gini") is None
 
 
 def test_at_most_two_are_named() -> None:

@@ -30,7 +30,6 @@ Examples:
   lmart predict --data test.svm -m model.json --out scores.txt
   lmart eval --data test.svm -m model.json --scores scores.txt
   lmart eval --data test.svm --scores scores.txt --ties average --json
-  lmart eval --data test.svm -m model.json --metric ndcg@10,err@20
   lmart eval --data test.svm -m model.json --empty skip --per-query q.tsv
   lmart eval --data test.svm --scores scores.txt --like trec_eval
   lmart eval --data test.svm -m model.json --metric "map(rel=2),bpref"

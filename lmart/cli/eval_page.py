@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from lmart import __version__
 from lmart.measures.comparing import SystemStatistics, statistics_of
+from lmart.measures.measure import Measure
 from lmart.measures.results import EvaluationResult
-from lmart.measures.values import Measure
 from lmart.reports.charts import require_matplotlib
 from lmart.reports.page import render_page
 from lmart.reports.page_content import cutoff_names, narrowed, page_content, with_cutoffs

@@ -18,6 +18,8 @@ from lmart.formats.read_options import ReadOptions
 from lmart.gains import Gain
 from lmart.measures import KINDS, Measure, parse_measure, parse_measures
 from lmart.measures.conventions import CHOICES, LARGEST_LEVEL
+from lmart.measures.kinds import names_by
+from lmart.measures.measure import measures_for
 from lmart.measures.presets import PRESETS, conventions_like
 from lmart.measures.resampling import (
     DEFAULT_FLIPS,
@@ -29,7 +31,6 @@ from lmart.measures.resampling import (
     MOST_RESAMPLES,
     Resampling,
 )
-from lmart.measures.values import measures_for
 from lmart.settings.declared import declared
 
 DEFAULT_METRICS = "ndcg@1,ndcg@3,ndcg@5,ndcg@10,map,mrr"
@@ -238,7 +239,7 @@ class MeasureOptions:
         "whole: the value for the whole query; zero: 0, as in LETOR.",
     )
     p_divisor: str | None = _convention(
-        "p_divisor", "Divisor of p@k in queries shorter than k.", "k, or their number of documents (length)."
+        "p_divisor", "Divisor of p@k and f1@k in queries shorter than k.", "k, or their number of documents (length)."
     )
     map_divisor: str | None = _convention(
         "map_divisor",
@@ -246,6 +247,11 @@ class MeasureOptions:
         "relevant: the number of relevant documents of the query; k: at most k; length: at most the number of ranks "
         "that count.",
         "DIVISOR",
+    )
+    unjudged: str | None = _convention(
+        "unjudged",
+        "Documents of a run that are not judged: count or remove.",
+        "count: they are ranked, and not relevant; remove: they are taken out before ranks are counted.",
     )
     precision: str | None = _convention(
         "precision",
@@ -395,12 +401,7 @@ def _refuse_idle(measures: tuple[Measure, ...]) -> None:
         "discount": (f"{WITH_GAIN} only", lambda one: one.kind.uses_gain),
         "empty": (f"all measures but {WITHOUT_EMPTY}", lambda one: one.kind.counts_empty),
         "relevant": (f"{binary} only", lambda one: one.kind.is_binary and one.level is None),
-        "short": (f"{_short_forms('ideal DCG')} only", _with_divisor("ideal DCG")),
-        "p_divisor": (f"{_short_forms('cutoff')} only", _with_divisor("cutoff")),
-        "map_divisor": (
-            f"{_short_forms('relevant documents to the cutoff')} only",
-            _with_divisor("relevant documents to the cutoff"),
-        ),
+        **{name: (f"{names_by(name)} only", _goes_by(name)) for name in ("short", "p_divisor", "map_divisor")},
     }
     for name, (where, counts) in needs.items():
         if given_on_command_line(name) and not any(map(counts, measures)):
@@ -409,9 +410,5 @@ def _refuse_idle(measures: tuple[Measure, ...]) -> None:
             raise click.UsageError(f"--{option} counts in {where}, and --metric has no {other}; leave it out")
 
 
-def _short_forms(divisor: str) -> str:
-    return " and ".join(f"{kind.name}@k" for kind in KINDS.values() if kind.divisor == divisor)
-
-
-def _with_divisor(divisor: str) -> Callable[[Measure], bool]:
-    return lambda one: one.kind.divisor == divisor and one.cutoff is not None
+def _goes_by(convention: str) -> Callable[[Measure], bool]:
+    return lambda one: convention in one.kind.conventions and one.cutoff is not None

@@ -68,7 +68,8 @@ LAYOUTS = {
         "data model scores qrels run metric like gain empty ties per_query as_json html threads",
         {
             "Files": "data model scores qrels run weights strict",
-            "Measures": "metric like gain discount relevant empty ties missing short p_divisor map_divisor precision",
+            "Measures": "metric like gain discount relevant empty ties missing unjudged short p_divisor map_divisor "
+            "precision",
             "Comparing": "compare all_pairs level resamples flips seed",
             "Result": "groups per_query as_json html train_report",
             "On a cluster": "dask dask_security",

@@ -32,8 +32,8 @@ from lmart.formats.results.scores import read_scores
 from lmart.gains import grade_scale
 from lmart.measures.evaluation import Measurement
 from lmart.measures.judgments import Judgments, docid_order
+from lmart.measures.measure import Measure
 from lmart.measures.results import MeasuredQueries, joined_queries
-from lmart.measures.values import Measure
 from lmart.scoring.feature_matching import FeatureMatcher
 from lmart.scoring.scorer import Scorer
 from lmart.streams import changed_while_read

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lmart.measures.conventions import CHOICES, Conventions
 from lmart.measures.kinds import KINDS, MeasureKind
-from lmart.measures.values import SYNTAX, Measure, parse_measure, parse_measures
+from lmart.measures.measure import SYNTAX, Measure, parse_measure, parse_measures
 
 if TYPE_CHECKING:
     from lmart.measures.evaluation import Evaluator

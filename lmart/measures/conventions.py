@@ -61,6 +61,10 @@ CHOICES: dict[str, dict[str, str]] = {
         "zero": "a query with nothing retrieved counts",
         "skip": "a query with nothing retrieved is left out",
     },
+    "unjudged": {
+        "count": "an unjudged document is ranked, and not relevant",
+        "remove": "unjudged documents are taken out of the ranking",
+    },
     "precision": {
         "double": "scores are compared in 64 bits",
         "single": "scores are rounded to 32 bits, then compared",
@@ -92,6 +96,7 @@ class Conventions:
     empty_p      : what an empty query counts in p
     empty_weight : weight of an empty query in the weighted mean
     missing      : queries of which nothing is retrieved
+    unjudged     : documents that are retrieved and not judged
     precision    : of scores, when they are compared
     like         : name of the preset these come from; None: of none
     """
@@ -109,6 +114,7 @@ class Conventions:
     empty_p: str = "empty"
     empty_weight: str = "query"
     missing: str = "zero"
+    unjudged: str = "count"
     precision: str = "double"
     like: str | None = None
     lowest_cutoff: int | None = None

@@ -8,20 +8,20 @@ from typing import Protocol
 
 import numpy as np
 
-from lmart.array_types import BoolArray, Float64Array, Int64Array
+from lmart.array_types import Float64Array, Int64Array
 from lmart.errors import DataError, ModelError, SettingsError, input_name
 from lmart.gains import Gain, grade_scale, refuse_labels_above
-from lmart.measures.judgments import Judgments, query_sums
-from lmart.measures.kinds import Relevance
-from lmart.measures.query_kernels import IdealRanking, QueryKernels, RankedBy, document_relevance, rank_discounts
+from lmart.measures.judgments import Judgments
+from lmart.measures.measure import Measure
+from lmart.measures.query_kernels import JudgedQueries, RankedQueries
 from lmart.measures.results import (
     EvaluationReport,
     MeasuredQueries,
     ScaledWeights,
     label_scales,
+    logarithms,
     scaled_weights,
 )
-from lmart.measures.values import LARGEST_CUTOFF, Measure
 from lmart.threads import WorkerPool
 
 
@@ -56,26 +56,19 @@ class Evaluator:
         self.conventions = measures[0].conventions
         if self.conventions.ties == "docid" and judgments.tie_order is None:
             raise ValueError("ties by document id need a tie_order")
-        self._documents = judgments.reversed() if self.conventions.ties == "reverse" else judgments
-        self.labels, self.query_offsets = self._documents.labels, self._documents.query_offsets
-        self.pool = pool if pool is not None else WorkerPool(1)
+        documents = judgments.reversed() if self.conventions.ties == "reverse" else judgments
+        self._is_missing = documents.n_ranked == 0
+        self._documents = documents.without_unjudged() if self.conventions.unjudged == "remove" else documents
+        self.labels, self.query_offsets = documents.labels, documents.query_offsets
         self._scaled = None if weights is None else scaled_weights(weights, self.query_offsets)
-        self._n_relevant: dict[float | None, Float64Array] = {}
-        self.empty = self._relevant_documents(self.conventions.relevant) == 0
         self._own_scale = scale or grade_scale(self.labels)
-        self._scales = label_scales(measures, self._own_scale)
-        for largest in set(self._scales.values()):
+        scales = label_scales(measures, self._own_scale)
+        for largest in set(scales.values()):
             refuse_labels_above(self.labels, largest)
-        self._rankings = QueryKernels(self._documents.ranked_offsets, self.pool)
-        self._order = self._rankings.unsorted()
-        self._relevances: dict[tuple[Relevance, float | None], Float64Array] = {}
-        self._ideal = IdealRanking(self._documents, self.conventions, self.pool)
-        largest_query = int(np.diff(self.query_offsets).max(initial=0))
-        self._discounts = {measure: rank_discounts(measure, largest_query) for measure in measures}
+        self._queries = JudgedQueries(self._documents, self.conventions, scales, pool or WorkerPool(1))
+        self.empty = self._queries.n_relevant(self.conventions.relevant) == 0
         for measure in measures:
-            self._relevance(measure)
-            if measure.kind.divisor == "ideal DCG":
-                self._ideal_dcg(measure, self._discounts[measure])
+            self._queries.relevance(measure)
 
     def evaluate(self, scores: Float64Array) -> EvaluationReport:
         """Rank each query's documents by `scores` (float64[n_documents], higher first, no nan) and measure.
@@ -90,17 +83,21 @@ class Evaluator:
 
         scores : float64[n_documents], higher first
         """
-        scores = self._ranked_scores(scores)
-        self._rankings.sort(scores, self._order)
+        self._queries.rank(self._ranked_scores(scores))
+        of_empty = {"zero": 0.0, "one": 1.0, "skip": np.nan}[self.conventions.empty]
         values, unweighted, too_large = {}, {}, {}
         for measure in self.measures:
-            raw = self._raw(measure, scores)
-            undefined = self._undefined(measure, raw)
-            if not measure.kind.at_most_1 and not np.isfinite(raw).all():
-                too_large[str(measure)] = self._largest_label(int(np.argmin(np.isfinite(raw))))
-            values[str(measure)] = self._measure(measure, raw, undefined)
-            if measure.kind.divisor == "ideal DCG" and self.conventions.empty_weight == "one":
-                unweighted[str(measure)] = undefined
+            with np.errstate(divide="ignore", invalid="ignore"):  # of queries that are empty
+                own = measure.kind.compute(RankedQueries(self._queries, measure))
+            if not measure.kind.at_most_1 and not np.isfinite(own).all():
+                too_large[str(measure)] = self._largest_label(int(np.argmin(np.isfinite(own))))
+            is_empty = np.isnan(own) if measure.kind.counts_empty else np.zeros(len(own), np.bool_)
+            own[is_empty] = of_empty
+            if self.conventions.missing == "skip":
+                own[self._is_missing] = np.nan
+            values[str(measure)] = logarithms(own) if measure.kind.is_geometric else own
+            if "empty_weight" in measure.kind.conventions and self.conventions.empty_weight == "one":
+                unweighted[str(measure)] = is_empty
         return MeasuredQueries(values, unweighted, np.diff(self.query_offsets), self.empty, too_large)
 
     @property
@@ -121,86 +118,6 @@ class Evaluator:
             with np.errstate(over="ignore"):
                 ranked = ranked.astype(np.float32).astype(np.float64)
         return ranked
-
-    def _raw(self, measure: Measure, scores: Float64Array) -> Float64Array:
-        """Return what the measure's kernel writes for each query, before it is divided by anything."""
-        relevance = self._documents.ranked(self._relevance(measure))
-        tables: tuple[Float64Array, ...] = (self._discounts[measure],)
-        if measure.kind.relevance == "preference":
-            n_relevant = self._relevant_documents(measure.least_relevant)
-            n_judged = query_sums(self._documents.only_judged(np.ones(len(self.labels))), self.query_offsets)
-            tables = (n_relevant, n_judged - n_relevant)
-        average = self.conventions.ties == "average"
-        return self._rankings.values(measure, RankedBy(self._order, scores, relevance), tables, average)
-
-    def _undefined(self, measure: Measure, raw: Float64Array) -> BoolArray:
-        """Return in which queries the conventions say what the measure is: bool[n_queries]."""
-        kind, conventions = measure.kind, self.conventions
-        if not kind.counts_empty or (kind.divisor == "cutoff" and conventions.empty_p == "zero"):
-            return np.zeros(len(raw), np.bool_)
-        if kind.relevance == "label":
-            return np.isnan(raw)
-        if kind.divisor != "ideal DCG":
-            level = measure.least_relevant if kind.is_binary else None
-            return np.asarray(self._relevant_documents(level) == 0)
-        asked = measure
-        if conventions.empty_ndcg == "lowest" and conventions.lowest_cutoff is not None:
-            asked = replace(measure, cutoff=min(measure.cutoff or LARGEST_CUTOFF, conventions.lowest_cutoff))
-        nothing = np.asarray(self._ideal_dcg(asked, self._discounts[measure]) == 0)
-        return nothing | (self._relevant_documents(None) == 0) if conventions.empty_ndcg == "label" else nothing
-
-    def _measure(self, measure: Measure, values: Float64Array, undefined: BoolArray) -> Float64Array:
-        """Return the measure of each query: values divided as its kind says, with the convention for empty queries."""
-        if measure.kind.divisor == "ideal DCG":
-            values = self._ndcg(measure, values)
-        elif measure.kind.divisor != "none":
-            values = values / np.maximum(self._divisors(measure), 1.0)
-        values[undefined] = {"zero": 0.0, "one": 1.0, "skip": np.nan}[self.conventions.empty]
-        if self.conventions.missing == "skip":
-            values[self._documents.n_ranked == 0] = np.nan
-        return values
-
-    def _ndcg(self, measure: Measure, dcg: Float64Array) -> Float64Array:
-        ideal = self._ideal_dcg(measure, self._discounts[measure])
-        values = dcg / np.where(ideal == 0, 1.0, ideal)
-        if self.conventions.ideal == "gain":
-            values = np.minimum(values, 1.0)  # rounding must not lift a sum above that of the best order
-        if self.conventions.short == "zero" and measure.cutoff is not None:
-            values[self._documents.n_ranked < measure.cutoff] = 0.0
-        return values
-
-    def _divisors(self, measure: Measure) -> Float64Array:
-        """Return what the sum of each query is divided by, float64[n_queries]; 0 stands for 1."""
-        wanted, conventions = measure.kind.divisor, self.conventions
-        cutoffs = np.full(len(self.empty), float(measure.cutoff or LARGEST_CUTOFF))
-        within: Float64Array = np.minimum(cutoffs, self._documents.n_ranked)
-        if wanted == "cutoff":
-            return within if conventions.p_divisor == "length" else cutoffs
-        if wanted == "documents to the cutoff":
-            return within
-        n_relevant = self._relevant_documents(measure.least_relevant)
-        if wanted == "relevant documents" or conventions.map_divisor == "relevant":
-            return n_relevant
-        least: Float64Array = np.minimum(n_relevant, cutoffs if conventions.map_divisor == "k" else within)
-        return least
-
-    def _relevant_documents(self, level: float | None) -> Float64Array:
-        """Return the number of documents of each query whose label reaches a level; computed at the first call."""
-        if level not in self._n_relevant:
-            self._n_relevant[level] = query_sums(self._documents.relevant(level), self.query_offsets)
-        return self._n_relevant[level]
-
-    def _relevance(self, measure: Measure) -> Float64Array:
-        """Return what each document counts in a measure, float64[n_documents]; computed at the first call."""
-        scale = self._scales.get(str(measure))
-        key = (measure.kind.relevance, measure.least_relevant if measure.kind.is_binary else scale)
-        if key not in self._relevances:
-            self._relevances[key] = document_relevance(self._documents, measure, scale)
-        return self._relevances[key]
-
-    def _ideal_dcg(self, measure: Measure, discounts: Float64Array) -> Float64Array:
-        """Return the DCG of the best order of each query, summed as that of any other order."""
-        return self._ideal.dcg(measure, self._relevance(measure), discounts)
 
     def _largest_label(self, query: int) -> float:
         """Return the largest label of a query, by its place."""

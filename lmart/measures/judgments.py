@@ -49,6 +49,11 @@ class Judgments:
         places = np.arange(len(self.labels)) if self.tie_order is None else self.tie_order
         return Judgments(self.labels, self.query_offsets, self.judged, self.retrieved, -places)
 
+    def without_unjudged(self) -> Judgments:
+        """Return the same judgments without unjudged documents in the rankings."""
+        retrieved = self.judged if self.retrieved is None or self.judged is None else self.retrieved & self.judged
+        return Judgments(self.labels, self.query_offsets, self.judged, retrieved, self.tie_order)
+
     def _ranked_rows(self) -> Int64Array | None:
         """Return the rows that are ranked, in the order of equal scores; None: all rows in the order of the data."""
         rows = np.arange(len(self.labels))

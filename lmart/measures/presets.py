@@ -76,9 +76,9 @@ _ALL = (
     _preset(
         "trec_eval",
         "trec_eval 10.0 (and 9.0, with --precision single)",
-        "ndcg, ndcg_cut, map, map_cut, P, recall, recip_rank and bpref",
-        "Its -l LEVEL is --relevant LEVEL. Documents without an id are called by their number in the query, as "
-        "in lmart predict --format trec.",
+        "ndcg, ndcg_cut, map, map_cut, gm_map, P, recall, recip_rank, success, Rprec, iprec_at_recall, set_F and bpref",
+        "Its -l LEVEL is --relevant LEVEL, its -c --missing zero, its -J --unjudged remove. Documents without an id "
+        "are called by their number in the query, as in lmart predict --format trec.",
         gain=_LINEAR,
         ties="docid",
         relevant=1.0,

@@ -13,7 +13,7 @@ from lmart.array_types import BoolArray, Float64Array, Int64Array
 from lmart.errors import DataError
 from lmart.measures.conventions import Conventions
 from lmart.measures.judgments import query_sums
-from lmart.measures.values import Measure
+from lmart.measures.measure import Measure
 
 
 @dataclass(frozen=True)
@@ -107,13 +107,15 @@ class MeasuredQueries:
         scale    : L of a measure of err that names none itself
         """
         conventions, means = measures[0].conventions, {}
-        for name in map(str, measures):
+        for measure in measures:
+            name = str(measure)
             if name in self.too_large:
                 raise DataError(
                     f"{name} is too large for a number: the gain {conventions.gain} of label "
                     f"{self.too_large[name]:g} is too large; measure ndcg, or use --gain linear"
                 )
-            means[name] = weighted_mean(self.values[name], weights, self.unweighted.get(name))
+            mean = weighted_mean(self.values[name], weights, self.unweighted.get(name))
+            means[name] = mean if mean is None or not measure.kind.is_geometric else exponential(mean)
         scales = label_scales(measures, scale)
         return EvaluationReport(
             means,
@@ -171,6 +173,31 @@ def weighted_mean(
         return math.fsum(products.tolist()) / total
     except OverflowError:  # of dcg only; a power of two changes no digit
         return math.fsum(np.ldexp(products, -64).tolist()) / total * 2.0**64
+
+
+LN2 = 0.6931471805599453
+LEAST_OF_GEOMETRIC_MEANS = 0.00001
+"""What a value counts at least in a geometric mean, as in trec_eval."""
+
+
+def logarithms(values: Float64Array) -> Float64Array:
+    """Return the natural logarithms of values from 0 to 1, with the same digits on any machine.
+
+    values : float64[n]; nan stays nan; values below LEAST_OF_GEOMETRIC_MEANS count as that
+    """
+    from lmart.kernels.exact.exact_math import log2_of_one_plus
+
+    found = np.maximum(values, LEAST_OF_GEOMETRIC_MEANS)
+    counts = ~np.isnan(found)
+    found[counts] = [-log2_of_one_plus(1.0 / value - 1.0) * LN2 for value in found[counts].tolist()]
+    return found
+
+
+def exponential(logarithm: float) -> float:
+    """Return the number that has this natural logarithm, at most 0, with the same digits on any machine."""
+    from lmart.kernels.exact.exact_math import exp_minus
+
+    return float(exp_minus(-min(logarithm, 0.0)))
 
 
 def scaled_weights(weights: Float64Array, query_offsets: Int64Array) -> ScaledWeights:

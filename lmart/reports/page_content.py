@@ -10,9 +10,9 @@ import numpy as np
 
 from lmart.array_types import Float64Array
 from lmart.measures.comparing import SystemStatistics
+from lmart.measures.measure import Measure, parse_measure
 from lmart.measures.results import EvaluationReport, EvaluationResult, QueryGroup, SystemEvaluation
 from lmart.measures.summary import counted_values, histogram, value_range
-from lmart.measures.values import Measure, parse_measure
 from lmart.reports.run_report import RunReport
 
 CUTOFFS = tuple(range(1, 21))

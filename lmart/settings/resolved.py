@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from lmart.constraints import MonotoneConstraints
 from lmart.gains import SMALLEST_GRADE_SCALE, Gain
-from lmart.measures.values import Measure
+from lmart.measures.measure import Measure
 from lmart.settings.data_facts import DataFacts
 from lmart.settings.kinds import OBJECTIVES, TREE_FORMS, ObjectiveKind, TreeForm
 from lmart.settings.recipe import OBLIVIOUS_LEAVES, Variation, plan_rankers, ranker_seed

@@ -19,7 +19,7 @@ from lmart.settings.declared import declared
 from lmart.settings.kinds import OBJECTIVES, TREE_FORMS, ObjectiveKind, check_positions
 
 if TYPE_CHECKING:
-    from lmart.measures.values import Measure
+    from lmart.measures.measure import Measure
 
 AUTO = "auto"  # written for a setting that depends on the data
 RECORDED = ("largest_label", "continued_from")  # in the settings of a model, but no options: they follow from its run
@@ -165,13 +165,15 @@ class TrainSettings:
     def measure(self) -> Measure:
         """The measure with the gain of these settings; SettingsError when `metric` is not one measure."""
         from lmart.measures.conventions import Conventions
-        from lmart.measures.values import parse_measures
+        from lmart.measures.measure import parse_measures
 
         measure, *more = parse_measures(self.metric, Conventions(gain=self.gain))
         if more:
             raise SettingsError(f"metric takes one measure here, not the list {quote(self.metric)}")
-        if not measure.kind.is_of_order:
-            raise SettingsError(f"{quote(self.metric)} is the same for every order of judged documents; use ndcg@10")
+        if not measure.kind.is_trained:
+            raise SettingsError(
+                f"nothing can be trained for {quote(self.metric)}; use another measure, such as ndcg@10"
+            )
         return measure
 
     def to_json(self) -> dict[str, Any]:

@@ -33,6 +33,7 @@ def sample() -> list[str]:
 
 
 EVERYTHING = "ndcg@1,ndcg@10,ndcg,dcg@10,map,mrr@10,p@5,recall@10,err@20,rbp,rbp(0.95)"
+EVERYTHING += ",gmap,success@3,rprec,f1@5,recall_cap@5,auc"
 
 
 @pytest.mark.parametrize(
@@ -40,7 +41,7 @@ EVERYTHING = "ndcg@1,ndcg@10,ndcg,dcg@10,map,mrr@10,p@5,recall@10,err@20,rbp,rbp
     [
         ("eval_default.txt", []),
         ("eval_average.txt", ["--metric", EVERYTHING, "--ties", "average", "--empty", "skip", "--gain", "linear"]),
-        ("eval_everything.json", ["--metric", EVERYTHING, "--json"]),
+        ("eval_everything.json", ["--metric", f"{EVERYTHING},iprec@0.5", "--json"]),
         ("eval_queries.tsv", ["--metric", "ndcg@10,map", "--empty", "skip", "--per-query", "-"]),
     ],
 )

@@ -103,11 +103,11 @@ def test_the_report_says_what_is_relevant() -> None:
         (["--metric", "map", "--discount", "letor"], "--discount counts in ndcg and dcg only"),
         (
             ["--metric", "ndcg,map(rel=2)", "--relevant", "2"],
-            "binary measures (map, mrr, p, recall, rbp, bpref) without",
+            "(map, gmap, mrr, success, p, recall, recall_cap, rprec, f1, iprec, rbp, bpref, auc) without rel=",
         ),
         (["--metric", "ndcg,map@3", "--short", "zero"], "--short counts in ndcg@k only"),
-        (["--metric", "map", "--map-divisor", "k"], "--map-divisor counts in map@k only"),
-        (["--metric", "map", "--p-divisor", "length"], "--p-divisor counts in p@k only"),
+        (["--metric", "map", "--map-divisor", "k"], "--map-divisor counts in map@k and gmap@k only"),
+        (["--metric", "map", "--p-divisor", "length"], "--p-divisor counts in p@k and f1@k only"),
         (["--metric", "judged,dcg", "--empty", "skip"], "--empty counts in all measures but dcg and judged"),
     ],
 )

@@ -16,6 +16,10 @@ import tempfile
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lmart.measures import MeasureKind
 
 ROOT = Path(__file__).parent.parent.parent
 SAMPLE = ROOT / "data" / "sample"
@@ -137,6 +141,13 @@ def write_files(folder: Path) -> None:
     (folder / "large.svm").write_text("".join(f"{line}\n" for line in large))
 
 
+def written(kind: MeasureKind) -> str:
+    """Return a measure of a kind."""
+    if kind.parameter == "recall level":
+        return f"{kind.name}@0.5"
+    return f"{kind.name}@3" if kind.cutoff == "needed" else kind.name
+
+
 def command_lines() -> Iterator[str]:
     """Yield the command lines of all runs but the plain ones."""
     from lmart.formats.registry import RESULT_FORMATS
@@ -145,14 +156,16 @@ def command_lines() -> Iterator[str]:
 
     values = {
         "objective": list(OBJECTIVES),
-        "measure": [*(f"{name}@3" if kind.cutoff == "needed" else name for name, kind in KINDS.items()), "ndcg@3"],
+        "measure": [*map(written, KINDS.values()), "ndcg@3"],
         "form": list(RESULT_FORMATS),
     }
     for line in RUNS.strip().splitlines():
         name = next((name for name in values if f"{{{name}}}" in line), None)
         for value in values[name] if name else ("",):
-            if line.startswith("train") and value == "judged":
-                continue  # the same for every order, so that nothing can be trained by it
+            if value.startswith("iprec") and "--ties average" in line:
+                continue
+            if line.startswith("train") and value in KINDS and not KINDS[value].is_trained:
+                continue
             yield line.replace(f"{{{name}}}", value)
     yield SENDING
 

@@ -149,6 +149,18 @@ def sklearn(ranking: Ranking, ignore_ties: bool = False) -> Numbers:
     return found
 
 
+def sklearn_auc(ranking: Ranking) -> Numbers:
+    """The mean over queries that have documents of both kinds."""
+    from sklearn import metrics
+
+    values = [
+        metrics.roc_auc_score(ranking.labels[rows] > 0, ranking.scores[rows])
+        for _, rows in ranking.queries()
+        if 0 < (ranking.labels[rows] > 0).sum() < len(ranking.labels[rows])
+    ]
+    return {"auc": float(np.mean(values))}
+
+
 def qrels_and_run(ranking: Ranking) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, float]]]:
     everything = np.ones(len(ranking.labels), np.bool_)
     judged = everything if ranking.judged is None else ranking.judged
@@ -163,25 +175,40 @@ def qrels_and_run(ranking: Ranking) -> tuple[dict[str, dict[str, int]], dict[str
     return qrels, run
 
 
-def pytrec_eval(ranking: Ranking, level: int = 1) -> Numbers:
+RECALLS = (0.0, 0.1, 0.25, 0.5, 1.0)
+
+
+def pytrec_eval(ranking: Ranking, level: int = 1, only_judged: bool = False) -> Numbers:
     import pytrec_eval as tool
 
     cuts = ",".join(map(str, CUTOFFS))
-    wanted = {f"{name}.{cuts}" for name in ("ndcg_cut", "map_cut", "P", "recall")} | {
-        "ndcg", "map", "recip_rank", "bpref",
-    }  # fmt: skip
+    called = {"ndcg": "ndcg", "map": "map", "recip_rank": "mrr", "bpref": "bpref", "Rprec": "rprec", "gm_map": "gmap"}
+    called |= {"set_F": "f1"}
+    wanted = {f"{name}.{cuts}" for name in ("ndcg_cut", "map_cut", "P", "recall", "success")} | set(called)
+    wanted.add("iprec_at_recall." + ",".join(map(str, RECALLS)))
     qrels, run = qrels_and_run(ranking)
-    by_query = tool.RelevanceEvaluator(qrels, wanted, relevance_level=level).evaluate(run)
-    called = {"ndcg": "ndcg", "map": "map", "recip_rank": "mrr", "bpref": "bpref"}
+    by_query = tool.RelevanceEvaluator(
+        qrels, wanted | {"num_rel"}, relevance_level=level, judged_docs_only_flag=only_judged
+    ).evaluate(run)
     for k in CUTOFFS:
         called |= {f"ndcg_cut_{k}": f"ndcg@{k}", f"map_cut_{k}": f"map@{k}"}
-        called |= {f"P_{k}": f"p@{k}", f"recall_{k}": f"recall@{k}"}
-    return {name: float(np.mean([one[theirs] for one in by_query.values()])) for theirs, name in called.items()}
+        called |= {f"P_{k}": f"p@{k}", f"recall_{k}": f"recall@{k}", f"success_{k}": f"success@{k}"}
+    called |= {f"iprec_at_recall_{recall:.2f}": f"iprec@{recall:g}" for recall in RECALLS}
+    found = {
+        name: tool.compute_aggregated_measure(theirs, [one[theirs] for one in by_query.values()])
+        for theirs, name in called.items()
+    }
+    for k in CUTOFFS:  # as BEIR makes it of numbers of pytrec_eval
+        capped = [one[f"P_{k}"] * k / max(min(k, one["num_rel"]), 1) for one in by_query.values()]
+        found[f"recall_cap@{k}"] = float(np.mean(capped))
+    return found
 
 
 IR_MEASURES = {
     "ndcg@10": "nDCG@10", "map": "AP", "map(rel=2)": "AP(rel=2)", "map@5": "AP@5", "p@5(rel=2)": "P(rel=2)@5",
     "recall@10(rel=2)": "R(rel=2)@10", "mrr(rel=2)": "RR(rel=2)", "bpref": "Bpref", "bpref(rel=2)": "Bpref(rel=2)",
+    "success@3": "Success@3", "success@3(rel=2)": "Success(rel=2)@3", "rprec": "Rprec", "rprec(rel=2)": "Rprec(rel=2)",
+    "iprec@0.1": "IPrec@0.1", "iprec@0.7(rel=2)": "IPrec(rel=2)@0.7", "f1": "SetF", "f1(rel=2)": "SetF(rel=2)",
 }  # fmt: skip
 
 

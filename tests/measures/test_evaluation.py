@@ -285,8 +285,8 @@ def test_the_report_states_its_conventions() -> None:
     assert shown["conventions"] == {
         "gain": "linear", "empty": "skip", "ties": "average", "relevant": "label > 0", "err": "(2^label - 1) / 2^6",
         "discount": "log2", "short": "whole", "p_divisor": "k", "map_divisor": "relevant", "ideal": "gain",
-        "empty_ndcg": "label", "empty_p": "empty", "empty_weight": "query", "missing": "zero", "precision": "double",
-        "like": None,
+        "empty_ndcg": "label", "empty_p": "empty", "empty_weight": "query", "missing": "zero", "unjudged": "count",
+        "precision": "double", "like": None,
     }  # fmt: skip
     assert list(shown["metrics"]) == ["ndcg@10", "err"]
     assert np.isnan(report.per_query["ndcg@10"]).tolist() == [False, True]

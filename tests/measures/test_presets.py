@@ -58,7 +58,7 @@ def test_every_choice_is_taken_by_a_preset_or_the_default_or_an_option() -> None
     taken = {name: {getattr(one.conventions, name) for one in PRESETS.values()} for name in CHOICES}
     for name, choices in CHOICES.items():
         assert next(iter(choices)) == getattr(Conventions(), name)
-        assert set(choices) - taken[name] <= {"reverse", next(iter(choices))}, name
+        assert set(choices) - taken[name] <= {"reverse", "remove", next(iter(choices))}, name
     assert {one.name for one in fields(Conventions)} == {*CHOICES, "gain", "relevant", "like", "lowest_cutoff"}
 
 
@@ -224,6 +224,25 @@ def test_trec_eval_agrees_on_a_level_of_relevance(ranking: Ranking) -> None:
     binary = {name: value for name, value in numbers.items() if not name.startswith("ndcg")}
     compare(binary, ranking, "trec_eval", 1e-14, relevant=2.0)
     compare({f"{name}(rel=2)": value for name, value in binary.items()}, ranking, "trec_eval", 1e-14)
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("ranking", [*data_sets(), pooled()], ids=lambda one: one.name)
+def test_trec_eval_agrees_on_judged_documents_only(ranking: Ranking) -> None:
+    pytest.importorskip("pytrec_eval")
+    numbers = other_tools.pytrec_eval(ranking, only_judged=True)
+    compare(numbers, ranking, "trec_eval", 1e-14, unjudged="remove")
+    assert ranking.judged is None or numbers != other_tools.pytrec_eval(ranking)
+    pytest.importorskip("ir_measures")
+    names = {"ndcg@10": "nDCG(judged_only=True)@10", "success@3": "Success(judged_only=True)@3"}
+    compare(other_tools.ir_measures(ranking, names), ranking, "trec_eval", 1e-14, unjudged="remove")
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("ranking", data_sets(), ids=lambda one: one.name)
+def test_scikit_learn_agrees_on_the_area_under_the_curve(ranking: Ranking) -> None:
+    pytest.importorskip("sklearn")
+    compare(other_tools.sklearn_auc(ranking), ranking, "sklearn", 1e-14, empty="skip")
 
 
 @pytest.mark.peers

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -50,10 +52,13 @@ def test_the_twin_agrees(name: str, data: st.DataObject) -> None:
         "short": draw(st.sampled_from(["whole", "zero"])),
         "p_divisor": draw(st.sampled_from(["k", "length"])),
         "map_divisor": draw(st.sampled_from(["relevant", "k", "length"])),
-        "ties": draw(st.sampled_from(["input", "average"])),
+        "ties": "input" if kind.parameter == "recall level" else draw(st.sampled_from(["input", "average"])),
+        "unjudged": draw(st.sampled_from(["count", "remove"])),
     }
+    recall = draw(st.sampled_from([0.0, 0.1, 0.5, 2 / 3, 1.0])) if kind.parameter == "recall level" else None
     conventions = Conventions(Gain(gain), "skip", relevant=general, **words)
-    measure = Measure(name, cutoff, 0.9 if kind.parameter == "persistence" else None, conventions, level=level)
+    persistence = 0.9 if kind.parameter == "persistence" else None
+    measure = Measure(name, cutoff, persistence, conventions, level=level, recall_level=recall)
     asked = Question(
         name,
         cutoff,
@@ -65,11 +70,16 @@ def test_the_twin_agrees(name: str, data: st.DataObject) -> None:
         words["short"] == "zero",
         words["p_divisor"] == "length",
         words["map_divisor"],
+        recall or 0.0,
+        words["unjudged"] == "remove",
     )
-    average = words["ties"] == "average" and name != "kendall"
+    average = words["ties"] == "average" and name not in ("kendall", "auc")
     (found,) = evaluate(queries, [measure]).values()
     for query, value in zip(queries, found, strict=True):
         wanted = measure_of_query(asked, query, average)
+        if name == "gmap":  # of the mean over orders, not the mean of logarithms
+            of_map = measure_of_query(replace(asked, name="map"), query, average)
+            wanted = None if of_map is None else math.log(max(of_map, 0.00001))
         assert value == pytest.approx(np.nan if wanted is None else wanted, rel=1e-12, abs=1e-14, nan_ok=True)
 
 
@@ -77,6 +87,7 @@ def test_the_twins_on_a_worked_query() -> None:
     """Ranked: unjudged, 0, 2, unjudged; a document of label 3 is not retrieved."""
     query = [Document(3, None), Document(None, 5), Document(0, 4), Document(2, 3), Document(None, 2)]
     wanted = {"map": 1 / 6, "mrr": 1 / 3, "bpref": 0.0, "kendall": -1.0, "judged": 0.5, "err": 3 / 16 / 3}
+    wanted |= {"success": 1.0, "rprec": 0.0, "f1": 1 / 3, "iprec": 1 / 3, "auc": 0.0, "gmap": math.log(1 / 6)}
     assert {name: measure_of_query(Question(name), query) for name in wanted} == pytest.approx(wanted)
 
 
@@ -92,7 +103,8 @@ def measured(metric: str, labels: list[float], scores: list[float], **convention
 @settings(max_examples=100, deadline=None)
 @given(queries=st.lists(QUERY, min_size=1, max_size=3), ties=st.sampled_from(["input", "reverse", "average"]))
 def test_bounds(queries: list[list[Document]], ties: str) -> None:
-    names = "ndcg,ndcg@2,map,map@2,map(rel=2),mrr,p@3,recall@3,err,rbp,rbp@0.5,bpref,bpref(rel=2),judged@2,kendall"
+    names = "ndcg,ndcg@2,map,map@2,map(rel=2),mrr,p@3,recall@3,err,rbp,rbp@0.5,bpref,bpref(rel=2),judged@2,kendall,"
+    names += "success@2,rprec,f1@3,f1,recall_cap@2,auc"
     found = evaluate(queries, list(parse_measures(names, Conventions(ties=ties))))
     for name, values in found.items():
         low = -1 if name == "kendall" else 0
@@ -105,7 +117,7 @@ def test_bounds(queries: list[list[Document]], ties: str) -> None:
     ties=st.sampled_from(["input", "average"]),
 )
 def test_the_best_and_the_worst_order(labels: list[float], ties: str) -> None:
-    names = "ndcg,ndcg@1,ndcg@3,map,mrr,bpref,kendall"
+    names = "ndcg,ndcg@1,ndcg@3,map,mrr,bpref,kendall,success@1,rprec,recall_cap@1,recall_cap@3,auc"
     best = measured(names, labels, labels, ties=ties, empty="one")
     assert best == pytest.approx(dict.fromkeys(best, 1.0), rel=1e-14)
     if len(set(labels)) > 1:

@@ -6,9 +6,9 @@ Each takes a value of each doc in ranked order, best first, such as its gain; `m
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, permutations, product
-from math import fsum, log2, sqrt
+from math import floor, fsum, log, log2, sqrt
 from typing import NamedTuple
 
 
@@ -48,9 +48,24 @@ def average_precision(relevant: Sequence[float], cutoff: int) -> float:
     return precision_sums(relevant, cutoff) / max(sum(relevant), 1)
 
 
-def reciprocal_ranks(relevant: Sequence[float], cutoff: int) -> float:
-    """1 / rank of the first relevant doc."""
-    return next((1 / (rank + 1) for rank, hit in enumerate(relevant[:cutoff]) if hit), 0.0)
+def first_relevant_values(relevant: Sequence[float], cutoff: int, divisor: Callable[[int], float]) -> float:
+    """1 / divisor(0-based rank) of the first relevant doc."""
+    return next((1 / divisor(rank) for rank, hit in enumerate(relevant[:cutoff]) if hit), 0.0)
+
+
+def interpolated_precisions(relevant: Sequence[float], n_needed: float) -> float:
+    """Largest precision at a rank down to which enough relevant docs stand."""
+    hits = [sum(relevant[: rank + 1]) for rank in range(len(relevant))]
+    return max((n / (rank + 1) for rank, n in enumerate(hits) if n >= n_needed), default=0.0)
+
+
+def ordered_pairs(scores: Sequence[float], relevant: Sequence[bool]) -> float:
+    """Pairs of a relevant and another doc of which the relevant one has the higher score; a half for equal scores."""
+    total = 0.0
+    for i, j in product(range(len(scores)), repeat=2):
+        if relevant[i] and not relevant[j]:
+            total += 1.0 if scores[i] > scores[j] else 0.5 if scores[i] == scores[j] else 0.0
+    return total
 
 
 def expected_reciprocal_ranks(stops: Sequence[float], cutoff: int) -> float:
@@ -108,6 +123,8 @@ class Question:
     short_is_zero: bool = False
     p_by_length: bool = False
     map_divisor: str = "relevant"
+    recall: float = 0.0
+    only_judged: bool = False
 
     def is_relevant(self, doc: Document) -> bool:
         return doc.label is not None and (doc.label > 0 if self.level is None else doc.label >= self.level)
@@ -124,7 +141,12 @@ class Question:
 
 def measure_of_query(question: Question, documents: Sequence[Document], average: bool = False) -> float | None:
     """A measure of one query; None where it is undefined. Equal scores as given, or the mean of all orders."""
-    retrieved = [doc for doc in documents if doc.score is not None]
+    if question.name == "gmap":
+        value = measure_of_query(replace(question, name="map"), documents, average)
+        return None if value is None else log(max(value, 0.00001))
+    retrieved = [
+        doc for doc in documents if doc.score is not None and (doc.label is not None or not question.only_judged)
+    ]
     scores = [doc.score for doc in retrieved if doc.score is not None]
     orders = tied_orders(scores) if average else [ranked_rows(scores)]
     values = [_measure_of_order(question, [retrieved[row] for row in order], documents) for order in orders]
@@ -155,21 +177,35 @@ def _measure_of_order(question: Question, ranked: Sequence[Document], documents:
         if not any((doc.label or 0) > 0 for doc in documents):
             return None
         return expected_reciprocal_ranks([(2 ** (doc.label or 0) - 1) / 2**question.scale for doc in ranked], cutoff)
-    if n_relevant == 0:
+    n_others = sum(doc.label is not None for doc in documents) - n_relevant
+    if n_relevant == 0 or (question.name == "auc" and n_others == 0):
         return None
+    if question.name == "auc":
+        judged = [doc for doc in documents if doc.label is not None]
+        scores = [float("-inf") if doc.score is None else doc.score for doc in judged]
+        return ordered_pairs(scores, list(map(question.is_relevant, judged))) / (n_relevant * n_others)
+    divisor = len(looked_at) if question.p_by_length or question.cutoff is None else cutoff
     if question.name == "map":
         limit = {"relevant": n_relevant, "k": cutoff, "length": len(looked_at)}[question.map_divisor]
         return precision_sums(hits, cutoff) / max(min(n_relevant, limit), 1)
-    if question.name == "mrr":
-        return reciprocal_ranks(hits, cutoff)
+    if question.name in ("mrr", "success"):
+        return first_relevant_values(hits, cutoff, lambda rank: rank + 1 if question.name == "mrr" else 1)
     if question.name == "p":
-        return sum(hits[:cutoff]) / max(len(looked_at) if question.p_by_length else cutoff, 1)
+        return sum(hits[:cutoff]) / max(divisor, 1)
     if question.name == "recall":
         return sum(hits[:cutoff]) / n_relevant
+    if question.name == "recall_cap":
+        return sum(hits[:cutoff]) / min(n_relevant, cutoff)
+    if question.name == "rprec":
+        return sum(hits[:n_relevant]) / n_relevant
+    if question.name == "f1":
+        of_ranked, of_relevant = sum(hits[:cutoff]) / max(divisor, 1), sum(hits[:cutoff]) / n_relevant
+        return 2 * of_ranked * of_relevant / (of_ranked + of_relevant) if of_relevant else 0.0
+    if question.name == "iprec":
+        return interpolated_precisions(hits, floor(question.recall * n_relevant + 0.9))
     if question.name == "rbp":
         return (1 - question.persistence) * discounted_sums(hits, cutoff, lambda rank: question.persistence**rank)
     assert question.name == "bpref", question.name
-    n_others = sum(doc.label is not None for doc in documents) - n_relevant
     preferences = [-1.0 if doc.label is None else float(question.is_relevant(doc)) for doc in ranked]
     return preference_sums(preferences, n_relevant, n_others) / n_relevant
 

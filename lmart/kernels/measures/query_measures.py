@@ -1,4 +1,4 @@
-"""Measures of ranked queries: discounted sums, precision, (expected) reciprocal rank, preferences, rank correlation.
+"""Sums over ranked queries, of which measures are made: hits, gains, precisions, ranks, pairs, rank correlations.
 
 With `average` set, documents of equal score form a group, and the results are expectations over all orders of
 each group's documents, each equally likely; otherwise every document is a group of its own.
@@ -94,6 +94,44 @@ def discounted_sums(
 
 
 @kernel
+def sums_to_depths(
+    ranked: RankedDocuments,
+    depths: Int64Array,
+    first_query: int,
+    last_query: int,
+    average: bool,
+    sums: Float64Array,
+) -> None:
+    """Write the sum of relevance of each query's documents down to a depth of its own.
+
+    ranked  : all queries, in
+    depths  : int64[n_queries], >= 0, ranks looked at; a shorter query is looked at whole, in
+    first_query, last_query : the queries first_query..last_query - 1 are measured, in
+    average : whether to take the mean over the orders of tied documents, in
+    sums    : float64[n_queries], out for these queries
+    Equation: that of `discounted_sums` with d = 1 and a cutoff for each query.
+    Parallel: ranges of queries side by side. Cost: O(min(depth, n)) a query, and the size of the last group.
+    """
+    order, _, relevance, query_offsets = ranked
+    for q in range(first_query, last_query):
+        stop = query_offsets[q + 1]
+        a = query_offsets[q]
+        cut = min(a + depths[q], stop)
+        total = 0.0
+        while a < cut:
+            b = group_end(ranked, a, stop, average)
+            if b == a + 1:
+                total += relevance[order[a]]
+            else:
+                total_relevance = 0.0
+                for i in range(a, b):
+                    total_relevance += relevance[order[i]]
+                total += total_relevance / (b - a) * (min(b, cut) - a)
+            a = b
+        sums[q] = total
+
+
+@kernel
 def precision_sums(
     ranked: RankedDocuments, first_query: int, last_query: int, cutoff: int, average: bool, sums: Float64Array
 ) -> None:
@@ -157,18 +195,25 @@ def precision_of_group(
 
 
 @kernel
-def reciprocal_ranks(
-    ranked: RankedDocuments, first_query: int, last_query: int, cutoff: int, average: bool, values: Float64Array
+def first_relevant_values(
+    ranked: RankedDocuments,
+    divisors: Float64Array,
+    first_query: int,
+    last_query: int,
+    cutoff: int,
+    average: bool,
+    values: Float64Array,
 ) -> None:
-    """Write 1 / (1-based rank of the first relevant document) of each query, 0 if it is not within the cutoff.
+    """Write 1 / divisor at the rank of the first relevant document of each query, 0 if it is not within the cutoff.
 
-    ranked  : all queries, relevance 1 or 0, in
+    ranked   : all queries, relevance 1 or 0, in
+    divisors : float64[>= ranks looked at], by rank: rank + 1 for the reciprocal rank, 1 for success, in
     first_query, last_query : the queries first_query..last_query - 1 are measured, in
-    cutoff  : > 0, ranks looked at; a shorter query is looked at whole, in
-    average : whether to take the mean over the orders of tied documents, in
-    values  : float64[n_queries], out for these queries
-    Equation: in the first group with a relevant document, m documents at ranks a.., t relevant: the i-th rank (from 1)
-    holds the first of them with probability p(i) = (1 - sum of p before) t / (m - i + 1); sum of p(i) / (a + i).
+    cutoff   : > 0, ranks looked at; a shorter query is looked at whole, in
+    average  : whether to take the mean over the orders of tied documents, in
+    values   : float64[n_queries], out for these queries
+    Equation: in the first group with a relevant document, m documents from rank a, t relevant: the i-th of its ranks
+    holds the first of them with probability p(i) = (1 - sum of p above) t / (m - i + 1); sum of p(i) / divisor.
     Source: McSherry and Najork 2008, with the quotient of binomials taken as a running product.
     Parallel: ranges of queries side by side. Cost: O(min(cutoff, n)) a query, and the size of the last group.
     """
@@ -188,7 +233,7 @@ def reciprocal_ranks(
                 none_before = 1.0
                 for i in range(a, min(b, cut)):
                     n_left = b - i
-                    value += none_before * n_relevant / n_left / (i + 1 - start)
+                    value += none_before * n_relevant / n_left / divisors[i - start]
                     none_before *= max(n_left - n_relevant, 0.0) / n_left
                 break
             a = b
@@ -319,6 +364,71 @@ def preference_sums(
             n_above += n_in_group
             a = b
         sums[q] = total
+
+
+@kernel
+def interpolated_precisions(
+    ranked: RankedDocuments, n_needed: Float64Array, first_query: int, last_query: int, values: Float64Array
+) -> None:
+    """Write the largest precision of each query at a rank down to which enough relevant documents stand, else 0.
+
+    ranked   : all queries, relevance 1 or 0, in
+    n_needed : float64[n_queries], whole, how many relevant documents are enough, in
+    first_query, last_query : the queries first_query..last_query - 1 are measured, in
+    values   : float64[n_queries], out for these queries
+    Equation: max of h(r) / (r + 1) over ranks r with h(r) >= needed, h(r) relevant documents at ranks <= r.
+    Source: Buckley and Voorhees 2005, 3.2. Parallel: ranges of queries side by side. Cost: O(n) a query.
+    """
+    order, _, relevance, query_offsets = ranked
+    for q in range(first_query, last_query):
+        start = query_offsets[q]
+        n_relevant = 0.0
+        largest = 0.0
+        for i in range(start, query_offsets[q + 1]):
+            n_relevant += relevance[order[i]]
+            if n_relevant >= n_needed[q]:
+                largest = max(largest, n_relevant / (i + 1 - start))
+        values[q] = largest
+
+
+@kernel
+def ordered_pairs(
+    ranked: RankedDocuments,
+    n_relevant: Float64Array,
+    n_others: Float64Array,
+    first_query: int,
+    last_query: int,
+    counts: Float64Array,
+) -> None:
+    """Write in how many pairs of a relevant and another judged document of each query the relevant one is above.
+
+    ranked     : all queries, relevance is 1 for relevant, 0 for judged otherwise, -1 for unjudged documents, in
+    n_relevant : float64[n_queries], relevant documents, those that are not ranked too, in
+    n_others   : float64[n_queries], judged documents that are not relevant, those that are not ranked too, in
+    first_query, last_query : the queries first_query..last_query - 1 are measured, in
+    counts     : float64[n_queries], out for these queries
+    Equation: the U of Mann and Whitney 1947: pairs of equal score count a half. Documents that are not ranked stand
+    below all others, and are equal. Parallel: ranges of queries side by side. Cost: O(n) a query.
+    """
+    order, _, preference, query_offsets = ranked
+    for q in range(first_query, last_query):
+        stop = query_offsets[q + 1]
+        count = 0.0
+        relevant_below = n_relevant[q]
+        others_below = n_others[q]
+        a = query_offsets[q]
+        while a < stop:
+            b = group_end(ranked, a, stop, True)
+            n_preferred = 0.0
+            n_in_group = 0.0
+            for i in range(a, b):
+                n_preferred += preference[order[i]] > 0.0
+                n_in_group += preference[order[i]] == 0.0
+            others_below -= n_in_group
+            relevant_below -= n_preferred
+            count += n_preferred * (others_below + 0.5 * n_in_group)
+            a = b
+        counts[q] = count + 0.5 * relevant_below * others_below
 
 
 @kernel

@@ -90,7 +90,10 @@ def test_plain_settings(tmp_path: Path) -> None:
         ("lmart train --leaves x", "leaves: 'x' is not 'auto' or a whole number from 2 to 1048576; see"),
         ('{"trees": null}', "trees is null; give what --trees takes; see"),
         ('{"gain": [0, 1]}', "gain is a list; give what --gain takes; see"),
-        ('{"metric": "auc"}', "metric: 'auc' is no measure; use ndcg[@k], dcg[@k], map[@k], mrr[@k], p@k, recall@k, "),
+        (
+            '{"metric": "gini"}',
+            "metric: 'gini' is no measure; use ndcg[@k], dcg[@k], map[@k], gmap[@k], mrr[@k], success@k, ",
+        ),
         ('{"tree": "oak"}', "tree: 'oak' is not one of 'leafwise', 'depthwise', 'oblivious', 'auto'; see"),
         ('{"format": "lmart", "settings": {"trees": 0}}', "trees: '0' is not a whole number from 1 to 2147483647; see"),
     ],

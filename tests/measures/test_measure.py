@@ -66,7 +66,7 @@ def test_accepted_syntax(text: str, measure: Measure) -> None:
         Conventions,
         st.sampled_from(["exp2", "linear", "0,1,2.5"]).map(Gain.parse),
         st.sampled_from(["zero", "one", "skip"]),
-        st.just("average"),
+        st.just("reverse"),
         relevant=st.sampled_from([None, 2.0]),
     ),
 )
@@ -85,6 +85,7 @@ def test_printing_and_parsing_are_inverse(
         conventions,
         largest if kind.uses_label_scale else None,
         level if kind.is_binary else None,
+        1 - persistence if kind.parameter == "recall level" else None,
     )
     assert parse_measure(str(measure), conventions) == measure
     assert len({measure, parse_measure(str(measure).upper(), conventions)}) == 1
@@ -93,11 +94,12 @@ def test_printing_and_parsing_are_inverse(
 @pytest.mark.parametrize(
     "text",
     ["", "ndcg@0", "ndcg@-1", "ndcg@x", "ndcg@", "ndcg@1.5", "ndcg@1e3", "ndcg@1_0", "ndcg@\u0661", "ndcg@3000000000",
-     "ndcg10", "ndgc@10", "p", "recall", "auc", "rbp(0)", "rbp(1)", "rbp(1.5)", "rbp(nan)", "rbp()", "rbp(0_1)",
+     "ndcg10", "ndgc@10", "p", "recall", "aucs", "rbp(0)", "rbp(1)", "rbp(1.5)", "rbp(nan)", "rbp()", "rbp(0_1)",
      "rbp(-0.5)", "ndcg(0.5)", "map@3@4", "rbp(0.5", "ndcg@3\x1b[0m", "bpref@10", "kendall@5", "rbp@0.0", "rbp@1.0",
      "rbp@1.5", "map@0.5", "ndcg(rel=2)", "err(rel=2)", "kendall(rel=2)", "map(rel=0)", "map(rel=-1)", "map(rel=x)",
      "map(rel=)", "map(rel)", "map(rel=2,rel=2)", "map(rel=1)(rel=2)", "p@5(2)", "p@5(rel=2,max=4)", "rbp(0.5,0.6)",
-     "rbp@0.5(0.6)", "map(rel=1e400)", "map(rel=9999999999)", "rbp(rel=2,)", "map(rel=nan)"],
+     "rbp@0.5(0.6)", "iprec", "iprec@1.5", "iprec@-0.1", "iprec@x", "iprec(0.5)", "auc@5", "rprec@3", "success",
+     "map(rel=1e400)", "map(rel=9999999999)", "rbp(rel=2,)", "map(rel=nan)"],
 )  # fmt: skip
 def test_bad_names_are_usage_errors(text: str) -> None:
     with pytest.raises(SettingsError) as refusal:

@@ -22,7 +22,7 @@ _BINARY = ", ".join(kind.name for kind in KINDS.values() if kind.is_binary)
 _ONLY_WITH_SCALE = f"has a largest label, which only {names_with('largest label')} takes"
 _ONLY_BINARY = f"has a least relevant label, which only {_BINARY} take"
 _SYNTAX = re.compile(
-    r"(?P<name>[a-z_]+)(?:\((?P<before>[^()]*)\))?(?:@(?P<cutoff>[^()]*))?(?:\((?P<after>[^()]*)\))?", re.DOTALL
+    r"(?P<name>[a-z_]+[0-9]?)(?:\((?P<before>[^()]*)\))?(?:@(?P<cutoff>[^()]*))?(?:\((?P<after>[^()]*)\))?", re.DOTALL
 )
 _NOT_IN_BRACKETS = re.compile(r",(?![^()]*\))")
 
@@ -37,6 +37,7 @@ class Measure:
     conventions   : apart from name, cutoff and parameters
     largest_label : L of err, whose reader stops at a document with (2^label - 1) / 2^L; None: as the data has it
     level         : the least label of a relevant document; None: as the conventions say
+    recall_level  : of iprec, from 0 to 1, else None
     """
 
     name: str
@@ -45,6 +46,7 @@ class Measure:
     conventions: Conventions = field(default_factory=Conventions)
     largest_label: int | None = None
     level: float | None = None
+    recall_level: float | None = None
 
     def __post_init__(self) -> None:
         if self.name not in KINDS:
@@ -68,6 +70,7 @@ class Measure:
                 raise SettingsError(f"{quote(str(self))} {_ONLY_BINARY}")
             if not 0 < self.level <= LARGEST_LEVEL:
                 raise SettingsError(f"rel of {quote(str(self))} is not a number above 0, up to {LARGEST_LEVEL}")
+        self._check_recall()
 
     def _check_cutoff(self) -> None:
         if self.cutoff is None and self.kind.cutoff == "needed":
@@ -76,6 +79,17 @@ class Measure:
             raise SettingsError(f"{quote(str(self))} has a cutoff, but {self.name} goes by whole queries")
         if self.cutoff is not None and not 1 <= self.cutoff <= LARGEST_CUTOFF:
             raise SettingsError(f"the cutoff of {quote(str(self))} is not a whole number from 1 to {LARGEST_CUTOFF}")
+
+    def _check_recall(self) -> None:
+        if self.kind.parameter != "recall level":
+            if self.recall_level is not None:
+                raise SettingsError(f"{quote(str(self))} has a recall, which only {names_with('recall level')} takes")
+            return
+        if self.recall_level is None or not 0 <= self.recall_level <= 1:
+            raise SettingsError(f"{self.name} needs a recall from 0 to 1, as in {self.name}@0.1")
+        if self.conventions.ties == "average":
+            what = f"{quote(str(self))} has no mean over the orders of equal scores"
+            raise SettingsError(f"{what}; order them by --ties input, reverse or docid")
 
     @property
     def kind(self) -> MeasureKind:
@@ -89,6 +103,8 @@ class Measure:
 
     def __str__(self) -> str:
         cutoff = "" if self.cutoff is None else f"@{self.cutoff}"
+        if self.recall_level is not None:
+            cutoff = f"@{level_text(self.recall_level)}"
         named = [] if self.level is None else [f"rel={level_text(self.level)}"]
         if self.largest_label is not None:
             named.append(f"max={self.largest_label}")
@@ -120,7 +136,9 @@ def _parsed(text: str, conventions: Conventions | None) -> Measure:
     given: dict[str, float] = {}
     cutoff = match["cutoff"]
     rank = None if cutoff is None else whole(cutoff)
-    if cutoff is not None and rank is None and kind.parameter == "persistence":
+    if kind.parameter == "recall level":
+        rank, given["recall_level"] = None, _recall(cutoff, shown, kind)
+    elif cutoff is not None and rank is None and kind.parameter == "persistence":
         given["persistence"] = _persistence(cutoff, shown)
     elif cutoff is not None and (rank is None or not 1 <= rank <= LARGEST_CUTOFF):
         raise SettingsError(f"the cutoff of {shown} is not a whole number from 1 to {LARGEST_CUTOFF}")
@@ -136,7 +154,16 @@ def _parsed(text: str, conventions: Conventions | None) -> Measure:
         conventions or Conventions(),
         int(given["largest_label"]) if "largest_label" in given else None,
         given.get("rel"),
+        given.get("recall_level"),
     )
+
+
+def _recall(text: str | None, shown: str, kind: MeasureKind) -> float:
+    """Return the recall that a text is; `shown` is the measure, in quotes."""
+    recall = None if text is None else decimal(text)
+    if recall is None or not 0 <= recall <= 1:
+        raise SettingsError(f"{shown} needs a recall from 0 to 1, as in {kind.name}@0.1")
+    return recall
 
 
 def _persistence(text: str, shown: str) -> float:
@@ -203,7 +230,7 @@ def parse_measures(text: str, conventions: Conventions | None = None) -> tuple[M
 
 def _with_lowest_cutoff(measures: Sequence[Measure]) -> tuple[Measure, ...]:
     """Return the measures with their lowest cutoff of ndcg, where the conventions ask for it."""
-    cutoffs = [one.cutoff or LARGEST_CUTOFF for one in measures if one.kind.divisor == "ideal DCG"]
+    cutoffs = [one.cutoff or LARGEST_CUTOFF for one in measures if "empty_ndcg" in one.kind.conventions]
     conventions = measures[0].conventions
     if conventions.empty_ndcg == "lowest" and cutoffs:
         conventions = replace(conventions, lowest_cutoff=min(cutoffs))
