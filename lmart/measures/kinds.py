@@ -414,7 +414,8 @@ def _kendall(queries: RankedQueries) -> Float64Array:
     source="as Judged@k of ir_measures",
 )
 def _judged(queries: RankedQueries) -> Float64Array:
-    return queries.hits() / queries.looked_at.clip(min=1.0)
+    values: Float64Array = queries.hits() / queries.looked_at.clip(min=1.0)
+    return values
 
 
 def kind_named(name: str) -> MeasureKind | None:

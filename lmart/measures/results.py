@@ -13,7 +13,7 @@ from lmart.array_types import BoolArray, Float64Array, Int64Array
 from lmart.errors import DataError
 from lmart.measures.conventions import Conventions
 from lmart.measures.judgments import query_sums
-from lmart.measures.measure import Measure
+from lmart.measures.measure import Measure, parse_measure
 
 
 @dataclass(frozen=True)
@@ -178,6 +178,11 @@ def weighted_mean(
 LN2 = 0.6931471805599453
 LEAST_OF_GEOMETRIC_MEANS = 0.00001
 """What a value counts at least in a geometric mean, as in trec_eval."""
+
+
+def is_geometric(name: str) -> bool:
+    """Return whether the mean of a measure is geometric, so that values of queries are logarithms."""
+    return parse_measure(name).kind.is_geometric
 
 
 def logarithms(values: Float64Array) -> Float64Array:

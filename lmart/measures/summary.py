@@ -11,6 +11,7 @@ import numpy as np
 
 from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array
 from lmart.measures.resampling import Resampling
+from lmart.measures.results import exponential, is_geometric, logarithms
 from lmart.threads import WorkerPool, chunks
 
 
@@ -21,7 +22,7 @@ class Summary:
     mean     : weighted, when queries have weights
     median   : with weights, the value that half of the weight is below
     count    : queries that count: the measure is defined for them, and their weight is not 0
-    std      : standard deviation, with count - 1; None for a single query
+    std      : standard deviation, with count - 1, in a geometric mean of the logarithms; None for a single query
     interval : of the mean, by the bootstrap; None for a single query
     """
 
@@ -67,9 +68,14 @@ def summarize(
         if mean is None or not counts.any():
             summaries[name] = Summary(None, None, 0, None, None)
             continue
-        known = values[counts]
-        median, std = weighted_median(known, own), standard_deviation(known, own, mean)
-        summaries[name] = Summary(mean, median, len(known), std, intervals[name])
+        known, interval = values[counts], intervals[name]
+        if is_geometric(name):
+            center = float(logarithms(np.array([mean]))[0])
+            median, std = exponential(weighted_median(known, own)), standard_deviation(known, own, center)
+            interval = None if interval is None else (exponential(interval[0]), exponential(interval[1]))
+        else:
+            median, std = weighted_median(known, own), standard_deviation(known, own, mean)
+        summaries[name] = Summary(mean, median, len(known), std, interval)
     return summaries
 
 
@@ -149,12 +155,13 @@ def counted_values(values: Float64Array, weights: Float64Array | None) -> Float6
 
 
 def value_range(values: Float64Array) -> tuple[float, float]:
-    """Return the range that a histogram of values shows: 0 to 1; where values lie outside, from -1 or to the largest.
+    """Return the range that a histogram of values shows: 0 to 1; where values lie outside, from -1 or less, or further.
 
     values : float64[n]; nan is left out
     """
     known = values[~np.isnan(values)]
-    return (-1.0 if known.min(initial=0.0) < 0 else 0.0), max(1.0, float(known.max(initial=0.0)))
+    lowest = float(known.min(initial=0.0))
+    return (min(-1.0, lowest) if lowest < 0 else 0.0), max(1.0, float(known.max(initial=0.0)))
 
 
 def histogram(values: Float64Array, low: float, high: float, n_bins: int) -> Int64Array:

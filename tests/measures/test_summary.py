@@ -217,3 +217,14 @@ def test_short_numbers_are_exact_at_any_size() -> None:
         assert [math.ldexp(number, exponent) for number in whole.tolist()] == values.tolist()
     assert whole_numbers(np.zeros(3), True)[0].tolist() == [0, 0, 0]
     assert whole_numbers(np.array([]), True)[0].tolist() == []
+
+
+def test_the_summary_of_a_geometric_mean_is_that_of_the_values() -> None:
+    logarithms = np.log([0.5, 0.125, 0.25])
+    mean = float(np.exp(logarithms.mean()))
+    with WorkerPool(1) as pool:
+        (made,) = summarize({"gmap": logarithms}, {"gmap": mean}, None, Resampling(), pool).values()
+        (plain,) = summarize({"map": logarithms}, {"map": float(logarithms.mean())}, None, Resampling(), pool).values()
+    assert made.mean == mean and made.interval is not None and plain.interval is not None
+    assert (made.median, made.std) == pytest.approx((0.25, plain.std))
+    assert made.interval == pytest.approx(tuple(np.exp(plain.interval)))

@@ -53,6 +53,11 @@ def first_relevant_values(relevant: Sequence[float], cutoff: int, divisor: Calla
     return next((1 / divisor(rank) for rank, hit in enumerate(relevant[:cutoff]) if hit), 0.0)
 
 
+def reciprocal_ranks(relevant: Sequence[float], cutoff: int) -> float:
+    """1 / rank of the first relevant doc."""
+    return first_relevant_values(relevant, cutoff, lambda rank: rank + 1)
+
+
 def interpolated_precisions(relevant: Sequence[float], n_needed: float) -> float:
     """Largest precision at a rank down to which enough relevant docs stand."""
     hits = [sum(relevant[: rank + 1]) for rank in range(len(relevant))]
@@ -181,15 +186,17 @@ def _measure_of_order(question: Question, ranked: Sequence[Document], documents:
     if n_relevant == 0 or (question.name == "auc" and n_others == 0):
         return None
     if question.name == "auc":
-        judged = [doc for doc in documents if doc.label is not None]
-        scores = [float("-inf") if doc.score is None else doc.score for doc in judged]
-        return ordered_pairs(scores, list(map(question.is_relevant, judged))) / (n_relevant * n_others)
+        of_judged = [doc for doc in documents if doc.label is not None]
+        placed = [float("-inf") if doc.score is None else doc.score for doc in of_judged]
+        return ordered_pairs(placed, list(map(question.is_relevant, of_judged))) / (n_relevant * n_others)
     divisor = len(looked_at) if question.p_by_length or question.cutoff is None else cutoff
     if question.name == "map":
         limit = {"relevant": n_relevant, "k": cutoff, "length": len(looked_at)}[question.map_divisor]
         return precision_sums(hits, cutoff) / max(min(n_relevant, limit), 1)
-    if question.name in ("mrr", "success"):
-        return first_relevant_values(hits, cutoff, lambda rank: rank + 1 if question.name == "mrr" else 1)
+    if question.name == "mrr":
+        return reciprocal_ranks(hits, cutoff)
+    if question.name == "success":
+        return float(any(hits[:cutoff]))
     if question.name == "p":
         return sum(hits[:cutoff]) / max(divisor, 1)
     if question.name == "recall":
