@@ -13,7 +13,8 @@ from lmart.array_types import BoolArray, Float64Array, Int64Array
 from lmart.errors import DataError
 from lmart.measures.conventions import Conventions
 from lmart.measures.judgments import query_sums
-from lmart.measures.measure import Measure, parse_measure
+from lmart.measures.kinds import kind_named
+from lmart.measures.measure import Measure
 
 
 @dataclass(frozen=True)
@@ -182,7 +183,8 @@ LEAST_OF_GEOMETRIC_MEANS = 0.00001
 
 def is_geometric(name: str) -> bool:
     """Return whether the mean of a measure is geometric, so that values of queries are logarithms."""
-    return parse_measure(name).kind.is_geometric
+    kind = kind_named(name.partition("@")[0].partition("(")[0])
+    return kind is not None and kind.is_geometric
 
 
 def logarithms(values: Float64Array) -> Float64Array:
