@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import NamedTuple, Protocol, TypeVar
@@ -133,22 +133,17 @@ class SeenQueries:
     def __init__(self, group_by_qid: bool, remembers: bool = False, can_group: bool = True) -> None:
         self._group_by_qid, self._remembers = group_by_qid, remembers or not group_by_qid
         self._can_group = can_group
-        self._first: dict[str, tuple[str, int]] = {}
+        self.places: dict[str, tuple[str, int]] = {}  # input and line of the first row of each query
 
     def enter(self, query_id: str, path: str, line: int) -> DataError | None:
         """Remember a run of rows of one query; return the fault when the query was seen before."""
         if not self._remembers:
             return None
         entry = path, line
-        first = self._first.setdefault(query_id, entry)
+        first = self.places.setdefault(query_id, entry)
         if first is entry or self._group_by_qid:  # not ==: a file may be given twice
             return None
         return not_adjacent(query_id, first, path, line, self._can_group)
-
-    @property
-    def places(self) -> Mapping[str, tuple[str, int]]:
-        """Input and line of the first row of each query."""
-        return self._first
 
 
 def not_adjacent(query_id: str, first: tuple[str, int], path: str, line: int, can_group: bool = True) -> DataError:

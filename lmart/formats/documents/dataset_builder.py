@@ -19,13 +19,17 @@ from lmart.threads import WorkerPool, chunks
 
 
 class LabelAndIdBuilder:
-    """Collects labels, queries and document ids of blocks of rows."""
+    """Collects labels, queries and document ids of blocks of rows.
+
+    query_ids    : of the queries so far
+    document_ids : of the rows so far, '' where there is none; None without any
+    """
 
     def __init__(self) -> None:
         self._labels = GrowableArray(np.float64)
         self._starts: list[int] = []
-        self._query_ids: list[str] = []
-        self._document_ids: list[str] | None = None
+        self.query_ids: list[str] = []
+        self.document_ids: list[str] | None = None
         self._with_labels: dict[bool, str] = {}
         self._with_queries: dict[bool, str] = {}
 
@@ -33,16 +37,6 @@ class LabelAndIdBuilder:
     def n_documents(self) -> int:
         """The number of rows so far."""
         return len(self._labels)
-
-    @property
-    def query_ids(self) -> list[str]:
-        """The ids of the queries so far."""
-        return self._query_ids
-
-    @property
-    def document_ids(self) -> list[str] | None:
-        """The id of each row so far, '' where there is none; None without any."""
-        return self._document_ids
 
     def add(self, block: RowBlock, path: str) -> None:
         """Append the rows of one block; DataError when one input has labels or query ids and another has not."""
@@ -57,13 +51,13 @@ class LabelAndIdBuilder:
         np.copyto(self._labels.extend(n_rows), 0.0 if block.labels is None else block.labels)
         skip = int(block.continues and bool(self._starts))
         self._starts += (block.query_offsets[skip:-1] + start_row).tolist()
-        self._query_ids += (block.query_ids or [""])[skip:]
+        self.query_ids += (block.query_ids or [""])[skip:]
         if block.document_ids is not None:
-            if self._document_ids is None:
-                self._document_ids = [""] * start_row
-            self._document_ids += block.document_ids
-        elif self._document_ids is not None:
-            self._document_ids += [""] * n_rows
+            if self.document_ids is None:
+                self.document_ids = [""] * start_row
+            self.document_ids += block.document_ids
+        elif self.document_ids is not None:
+            self.document_ids += [""] * n_rows
 
     def finish_labels(self) -> tuple[Float64Array, Int64Array]:
         """Return the labels, float64[n], and the query offsets, int64[n_queries + 1]."""
@@ -117,8 +111,7 @@ class DatasetBuilder(LabelAndIdBuilder):
             self._pool.run(renumber_columns, [(columns, *bound, places) for bound in chunks(len(columns), 1 << 20)])
         rows = SparseRows(self._offsets.finish(), columns, self._values.finish())
         labels, offsets = self.finish_labels()
-        query_ids: list[str] = self._query_ids
-        document_ids = self._document_ids
+        query_ids, document_ids = self.query_ids, self.document_ids
         input_rows: Int64Array | None = None
         if group_by_qid and len(set(query_ids)) < len(query_ids):
             first: dict[str, int] = {}

@@ -125,7 +125,7 @@ class RankedRows:
     scores       : float64[n]
     query_ids    : one a query, None where there is none
     document_ids : n texts, '' where there is none; None: there are no document ids
-    features     : parts that make up the n rows, when the writer keeps features
+    features     : parts that make up the n rows, when they are to be explained
     """
 
     queries: Int64Array
@@ -157,11 +157,6 @@ class RankedWriter(PredictionWriter):
         self._held: list[tuple[Int64Array, Float64Array, list[str] | None, SparseRows | None]] = []
         self.repeated: tuple[str | None, str] | None = None  # the first query that names a document twice, and it
         self._n_repeated = 0  # rows that name a document of a row before them
-
-    @property
-    def keeps_features(self) -> bool:
-        """Whether the features of the rows are held too."""
-        return False
 
     @property
     def repetition(self) -> Repetition | None:
@@ -209,7 +204,7 @@ class RankedWriter(PredictionWriter):
     def _hold(self, block: RowBlock, queries: Int64Array, scores: Float64Array, start: int, stop: int) -> None:
         if start < stop:
             documents = None if block.document_ids is None else block.document_ids[start:stop]
-            features = block.features.between(start, stop) if self.keeps_features else None
+            features = block.features.between(start, stop) if self.layout.explanations is not None else None
             self._held.append((queries[start:stop], scores[start:stop], documents, features))
 
     def finish(self) -> None:
@@ -289,11 +284,6 @@ class JsonLinesWriter(RankedWriter):
 
     With explanations each row also has the base and the contributions of the features.
     """
-
-    @property
-    def keeps_features(self) -> bool:
-        """Whether the features of the rows are held too."""
-        return self.layout.explanations is not None
 
     def texts(self, ranked: RankedRows, kept: Int64Array) -> Iterator[str]:
         """Yield the lines, with explanations in pieces of few rows."""
