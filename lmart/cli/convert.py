@@ -16,7 +16,7 @@ from lmart.cli.options.declare import given_on_command_line, group
 from lmart.cli.options.shared import Running, check_inputs, data_options, running_options
 from lmart.cli.terminal.console import Console
 from lmart.errors import ModelError, counted, quote
-from lmart.formats.format_records import DataReader, DataWriter, Format
+from lmart.formats.format_records import DataFormat, ModelFormat
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import DATA_FORMATS, FORMATS, MODEL_FORMATS, OWN, AnyFormat, format_of_name
 from lmart.settings.declared import declared
@@ -139,7 +139,7 @@ def command(
     check_inputs(inputs, read_options)
     source, target = _resolve_formats(src, dst, formats, inputs)
     console = Console(running.quiet)
-    if target.kind == "model":
+    if isinstance(target, ModelFormat):
         _check_model_options(target, model_options)
         # A name such as m.json says that it is a model, but not of which format.
         if given_on_command_line("absent"):
@@ -189,7 +189,7 @@ def _resolve_formats(
     return source, target
 
 
-def _check_model_options(target: AnyFormat, options: ModelOptions) -> None:
+def _check_model_options(target: ModelFormat, options: ModelOptions) -> None:
     """Raise a usage error for an option that the format of DST has no use for."""
     if options.verify is not None and target.reader is None:
         raise click.UsageError(f"--verify needs a format that lmart reads, and {target.name} is only written")
@@ -239,7 +239,7 @@ def _convert_data(
     src: str,
     dst: str,
     source: AnyFormat | None,
-    target: Format[DataReader, DataWriter],
+    target: DataFormat,
     absent: str,
     options: ReadOptions,
     threads: int,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar, cast
 
 from lmart.errors import DataError, ModelError, OutputError, load_package
 
@@ -51,55 +50,33 @@ class Lazy(Generic[T]):
         return cast(T, getattr(import_module(f"lmart.formats.{self.module}"), self.name))
 
 
-@dataclass(frozen=True)
+def beginning(head: bytes) -> bytes:
+    """Return the first bytes of a file without a byte order mark and blanks."""
+    return head.removeprefix(BYTE_ORDER_MARK).lstrip(BLANKS)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Format(Generic[Reader, Writer]):
-    """A file format.
+    """What all formats have.
 
     name     : what --from, --to and --format call it
-    kind     : what a file holds: judged documents ('data'), a model, or what predict writes ('result')
     suffixes : ends of file names that say this format
     reader   : see DataReader and ModelReader; None: the format is not read
     writer   : see DataWriter, ModelWriter and ResultWriter; None: the format is not written
-    starts   : bytes, one of which files begin with, after a byte order mark and blanks; (): not known by content
-    pattern  : regular expression that the content matches from there on; '': `starts` say enough
-    looks_like : models: says from the first bytes of a file that begins so whether it is of this format; None: `starts`
-               and `pattern` say enough
-    summary  : what --help says of it
     takes    : options of predict or convert that this format has a place for and others have not
-    is_named : data: features have names, in a header that needs all of them; results: queries and documents are named
     package  : optional package that reader and writer need; '': none
     title    : what messages call the format
     instead  : where a format without a reader is read; '': nowhere
-    is_float32 : models: thresholds and values are compared in float32
-    is_ordered : models: the tool adds the trees of a model in their order
     """
 
     name: str
-    kind: Literal["data", "model", "result"]
     suffixes: tuple[str, ...] = ()
     reader: Lazy[Reader] | None = None
     writer: Lazy[Writer] | None = None
-    starts: tuple[bytes, ...] = ()
-    pattern: str = ""
-    looks_like: Lazy[Callable[[bytes], bool]] | None = None
-    summary: str = ""
     takes: tuple[str, ...] = ()
-    is_named: bool = False
     package: str = ""
     title: str = ""
     instead: str = ""
-    is_float32: bool = False
-    is_ordered: bool = True
-
-    def begins(self, head: bytes) -> bool:
-        """Return whether a file whose first bytes are `head` is recognised as this format."""
-        text = beginning(head)
-        begins = text.startswith(self.starts) and re.match(self.pattern.encode(), text) is not None
-        return begins and (self.looks_like is None or self.looks_like.load()(head))
-
-    def resembles(self, head: bytes) -> bool:
-        """Return whether a file with the first bytes `head` is of this format, or an old form of it."""
-        return self.looks_like is not None and self.looks_like.load()(head)
 
     def load_reader(self, path: str, error: FileError) -> Reader:
         """Return the reader; `error` at `path` when the format is not read, or needs a package that is not there."""
@@ -134,6 +111,52 @@ ResultWriter: TypeAlias = "Callable[[AtomicOutput, PredictionLayout], Prediction
 """Makes the writer of scores to one output."""
 
 
-def beginning(head: bytes) -> bytes:
-    """Return the first bytes of a file without a byte order mark and blanks."""
-    return head.removeprefix(BYTE_ORDER_MARK).lstrip(BLANKS)
+@dataclass(frozen=True, kw_only=True)
+class DataFormat(Format[DataReader, DataWriter]):
+    """A format of judged documents.
+
+    starts   : bytes, one of which files begin with; (): not known by content
+    is_named : features have names, in a header that needs all of them
+    """
+
+    kind: ClassVar[str] = "data"
+    starts: tuple[bytes, ...] = ()
+    is_named: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelFormat(Format[ModelReader, ModelWriter]):
+    """A format of models.
+
+    starts     : bytes, one of which files begin with, after a byte order mark and blanks; (): not known by content
+    looks_like : says from the first bytes of a file whether it is of this format, or an old form of it
+    is_float32 : thresholds and values are compared in float32
+    is_ordered : the tool adds the trees of a model in their order
+    """
+
+    kind: ClassVar[str] = "model"
+    starts: tuple[bytes, ...] = ()
+    looks_like: Lazy[Callable[[bytes], bool]] | None = None
+    is_float32: bool = False
+    is_ordered: bool = True
+
+    def begins(self, head: bytes) -> bool:
+        """Return whether a file whose first bytes are `head` is recognised as this format."""
+        return beginning(head).startswith(self.starts) and self.resembles(head)
+
+    def resembles(self, head: bytes) -> bool:
+        """Return whether a file with the first bytes `head` is of this format, or an old form of it."""
+        return self.looks_like is not None and self.looks_like.load()(head)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResultFormat(Format[None, ResultWriter]):
+    """A format of what predict writes.
+
+    summary  : what --help says of it
+    is_named : queries and documents are named
+    """
+
+    kind: ClassVar[str] = "result"
+    summary: str
+    is_named: bool = False

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from lmart.data.dataset import RankingDataset
 from lmart.data.metadata import Metadata, Positions
 from lmart.errors import LmartError, SettingsError
-from lmart.formats.models.lmart_json import model_from_json, model_to_json
+from lmart.formats.models import lmart_json
+from lmart.formats.models.lmart_json import model_to_json
 from lmart.measures import Conventions, Evaluator, parse_measures
 from lmart.measures.judgments import Judgments
 from lmart.scoring.ensemble import RankerPart, Tree
@@ -339,7 +340,7 @@ def test_a_model_says_which_trees_belong_to_which_ranker() -> None:
     result = fit(replace(FOUR, leaves=None))
     text = model_to_json(result.ensemble)
     assert '"version": 2' in text
-    read = model_from_json(text.encode(), "m")
+    read = lmart_json.read(text.encode(), "m")
     assert (
         read.rankers
         == result.ensemble.rankers
@@ -361,4 +362,4 @@ def test_scores_that_may_overflow_are_refused_in_one_line(rankers: int) -> None:
 def test_a_learning_rate_near_the_limit_gives_a_sound_model() -> None:
     result = fit(replace(FOUR, learning_rate=1e200, trees=4, normalize=True))
     assert all(np.isfinite(tree.leaf_values).all() for tree in result.ensemble.trees)
-    assert model_from_json(model_to_json(result.ensemble).encode(), "m").rankers == result.ensemble.rankers
+    assert lmart_json.read(model_to_json(result.ensemble).encode(), "m").rankers == result.ensemble.rankers

@@ -12,7 +12,7 @@ from lmart.data.dataset import RankingDataset
 from lmart.errors import OutputError
 from lmart.formats.documents.blocks import FeatureColumns, RowBlock, RowReader, RowWriter
 from lmart.formats.documents.reading import open_rows, read_dataset
-from lmart.formats.format_records import DataReader, DataWriter, Format
+from lmart.formats.format_records import DataFormat
 from lmart.formats.read_options import ReadOptions, ReadState
 from lmart.streams import AtomicOutput
 from lmart.threads import WorkerPool, chunks
@@ -21,7 +21,7 @@ BLOCK_ROWS = 1 << 13
 
 
 def convert_data(
-    src: str, dst: str, target: Format[DataReader, DataWriter], absent: float, options: ReadOptions, pool: WorkerPool
+    src: str, dst: str, target: DataFormat, absent: float, options: ReadOptions, pool: WorkerPool
 ) -> tuple[str, ...] | None:
     """Write the rows of `src` to `dst` in the format `target`; return the names of the features, None if numbered.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias, TypeVar
 
@@ -48,6 +49,11 @@ BOOLEANS = frozenset({bool})
 MEANT = {NUMBERS: "a number", INTEGERS: "a whole number in range", BOOLEANS: "true or false"}
 INT32 = (-(2**31), 2**31 - 1)
 NOT_NEGATIVE = (0, 2**63 - 1)
+
+
+def looks_like(start: bytes) -> bool:
+    """Return whether the first bytes of a file are those of a model of lmart."""
+    return re.match(rb'\{\s*"format"\s*:\s*"lmart"', beginning(start)) is not None
 
 
 # ---- writing --------------------------------------------------------------------------------------------------------
@@ -98,7 +104,7 @@ def _tree_to_json(tree: Tree, feature_ids: Int64Array) -> dict[str, object]:
 # ---- the head -------------------------------------------------------------------------------------------------------
 
 
-def model_from_json(content: bytes, path: str) -> Ensemble:
+def read(content: bytes, path: str) -> Ensemble:
     """Return the checked model that a file holds; `path` is what to call it in messages. ModelError."""
     document = _parse(content, path)
     if not isinstance(document, dict) or document.get("format") != FORMAT:

@@ -23,8 +23,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lmart.errors import ModelError, OutputError
-from lmart.formats.models import model_files
-from lmart.formats.models.lmart_json import HEAD_KEYS, TREE_KEYS, model_from_json, model_to_json
+from lmart.formats.models import lmart_json, model_files
+from lmart.formats.models.lmart_json import HEAD_KEYS, TREE_KEYS, model_to_json
 from lmart.formats.models.model_files import read_model, write_model
 from lmart.scoring.ensemble import Ensemble, Tree
 from lmart.settings import TrainSettings
@@ -84,7 +84,7 @@ def assert_same(a: Ensemble, b: Ensemble) -> None:
 @example(["\x00", "\ufeff", "label"])
 def test_names_of_any_characters_are_read_back_equal(names: list[str]) -> None:
     ensemble = Ensemble((), np.array([2, 5, 9]), tuple(names))
-    assert model_from_json(model_to_json(ensemble).encode(), "m").feature_names == tuple(names)
+    assert lmart_json.read(model_to_json(ensemble).encode(), "m").feature_names == tuple(names)
 
 
 @given(
@@ -110,7 +110,7 @@ def test_there_and_back_is_exact(ensemble: Ensemble, name: str | None, gain: str
         ensemble = replace(ensemble, trees=trees)
     ensemble = replace(ensemble, gain=gain, settings=TrainSettings().to_json())
     text = model_to_json(ensemble)
-    back = model_from_json(text.encode(), "m")
+    back = lmart_json.read(text.encode(), "m")
     assert_same(back, ensemble)
     assert model_to_json(back) == text
     json.loads(text, parse_constant=pytest.fail)
@@ -249,7 +249,7 @@ DAMAGED = {
 def test_a_damaged_model_is_refused_in_one_line(name: str) -> None:
     content, words = DAMAGED[name]
     with pytest.raises(ModelError) as refusal:
-        model_from_json(content, "m")
+        lmart_json.read(content, "m")
     line = str(refusal.value)
     assert words.replace(r"\\", "\\") in line
     assert line.startswith("m:")
@@ -260,7 +260,7 @@ def test_a_damaged_model_is_refused_in_one_line(name: str) -> None:
 def test_every_cut_is_refused() -> None:
     for end in range(len(TEXT) - 1):
         with pytest.raises(ModelError):
-            model_from_json(TEXT[:end].encode(), "m")
+            lmart_json.read(TEXT[:end].encode(), "m")
 
 
 @pytest.mark.parametrize(
@@ -274,11 +274,11 @@ def test_every_cut_is_refused() -> None:
     ids=["CRLF", "BOM", "one line", "blanks"],
 )
 def test_what_json_allows_is_taken(content: bytes) -> None:
-    assert_same(model_from_json(content, "m"), SMALL)
+    assert_same(lmart_json.read(content, "m"), SMALL)
 
 
 def test_integers_may_stand_for_numbers_and_names_may_be_null() -> None:
-    found = model_from_json(change(base_score=2, feature_names=None), "m")
+    found = lmart_json.read(change(base_score=2, feature_names=None), "m")
     assert found.base_score == 2.0
     assert found.feature_names is None
 
@@ -295,7 +295,7 @@ def test_the_page_names_every_key() -> None:
 
 def test_the_example_of_the_page_scores_as_it_says() -> None:
     example = PAGE.split(".nf\n")[1].split(".fi")[0].replace("\\(rs\n", "").replace("\\-", "-")
-    ensemble = model_from_json(example.encode(), "page")
+    ensemble = lmart_json.read(example.encode(), "page")
     rows = [{1: 0.5}, {1: 2.0, 2: 20.0}, {1: 2.0, 2: math.nan}]
     told = [float(number) for number in re.findall(r"= (-?[0-9.]+)[,.]", PAGE.replace("\\-", "-"))]
     assert plain_scores(ensemble, rows) == [*told, told[-1]] == [-0.1875, 0.5625, 0.5625]
@@ -359,12 +359,12 @@ def test_many_names_are_compared_once_each() -> None:
     n = 200_000
     names = [*map(str, range(n - 1)), "7"]
     with pytest.raises(ModelError, match="two features have the name '7'"):
-        model_from_json(change(feature_ids=list(range(n)), feature_names=names, trees=[]), "m")
+        lmart_json.read(change(feature_ids=list(range(n)), feature_names=names, trees=[]), "m")
 
 
 def test_a_form_feed_after_the_model_is_no_cut() -> None:
     with pytest.raises(ModelError, match=r"there is more after the end of the model, at column 1: '\\x0c'"):
-        model_from_json(TEXT.encode() + b"\x0c", "m")
+        lmart_json.read(TEXT.encode() + b"\x0c", "m")
 
 
 def test_deep_and_many_trees_need_no_recursion() -> None:
@@ -373,7 +373,7 @@ def test_deep_and_many_trees_need_no_recursion() -> None:
     many = tuple(grow(rng, 4, range(3), [0.5]) for _ in range(50)) * 200
     limit = sys.getrecursionlimit()
     ensemble = replace(SMALL, trees=(deep, *many))
-    assert_same(model_from_json(model_to_json(ensemble).encode(), "m"), ensemble)
+    assert_same(lmart_json.read(model_to_json(ensemble).encode(), "m"), ensemble)
     assert sys.getrecursionlimit() == limit
 
 
@@ -385,14 +385,14 @@ def test_what_version_1_does_not_know_makes_version_2() -> None:
     ranged["bound_offsets"], ranged["bounds"] = [0] + [2] * n, further
     rankers = [{"trees": 1, "objective": "lambdamart", "tree": "leafwise", "leaves": 8, "features": 1.0, "seed": 0}]
     document.update(version=2, sums="float32", average=True, rankers=rankers)
-    ensemble = model_from_json(json.dumps(document).encode(), "m.json")
+    ensemble = lmart_json.read(json.dumps(document).encode(), "m.json")
     assert (ensemble.sums, ensemble.average) == ("float32", True)
     assert [one._asdict() for one in ensemble.rankers] == rankers
     tree = ensemble.trees[0]
     assert tree.bounds is not None and tree.bounds.tolist() == further
     text = model_to_json(ensemble)
     assert json.loads(text)["version"] == 2
-    assert model_to_json(model_from_json(text.encode(), "m.json")) == text
+    assert model_to_json(lmart_json.read(text.encode(), "m.json")) == text
 
 
 @pytest.mark.parametrize(
@@ -407,7 +407,7 @@ def test_damaged_bounds_are_refused(change_of_tree: dict[str, object], what: str
     document = json.loads(TEXT)
     document["trees"][0].update(change_of_tree)
     with pytest.raises(ModelError, match=what):
-        model_from_json(json.dumps(document).encode(), "m.json")
+        lmart_json.read(json.dumps(document).encode(), "m.json")
 
 
 @pytest.mark.parametrize(
@@ -429,7 +429,7 @@ def test_damaged_rankers_are_refused(rankers: Any, what: str) -> None:
         rankers = [whole | rankers[0]]
     document.update(version=2, rankers=rankers)
     with pytest.raises(ModelError, match=what):
-        model_from_json(json.dumps(document).encode(), "m.json")
+        lmart_json.read(json.dumps(document).encode(), "m.json")
 
 
 @pytest.mark.usefixtures("in_folder")
@@ -451,4 +451,4 @@ def test_a_share_of_features_beyond_all_numbers_is_refused() -> None:
     ranker = '{"trees": 1, "objective": "a", "tree": "b", "leaves": 8, "features": 1e999, "seed": 0}'
     text = TEXT.replace('"trees": [', f'"rankers": [{ranker}], "trees": [', 1).replace('"version": 1', '"version": 2')
     with pytest.raises(ModelError, match="ranker 1: 'features' is "):
-        model_from_json(text.encode(), "m.json")
+        lmart_json.read(text.encode(), "m.json")
