@@ -70,10 +70,7 @@ _TREC = (  # which the header of a table may look like
 
 
 def is_json(text: bytes) -> bool:
-    """Return whether a file begins as an object or a list of JSON does.
-
-    text : its first bytes
-    """
+    """Return whether the first bytes of a file are those of an object or a list of JSON."""
     return _JSON.match(text) is not None
 
 
@@ -87,10 +84,10 @@ def refuse_known(head: bytes, path: str, error: FileError, give: str, trec: bool
     trec  : whether qrels and runs are refused too
     """
     start = head.removeprefix(BYTE_ORDER_MARK)
-    known = next((one for one in (*_KNOWN, *(_TREC if trec else ())) if re.match(one.start, start, re.DOTALL)), None)
-    if known is not None:
-        advice = f"; {known.advice}" if known.advice else f", which lmart does not read; {give}"
-        raise error(f"this is {known.what}{advice}", path)
+    for kind in (*_KNOWN, *(_TREC if trec else ())):
+        if re.match(kind.start, start, re.DOTALL):
+            advice = f"; {kind.advice}" if kind.advice else f", which lmart does not read; {give}"
+            raise error(f"this is {kind.what}{advice}", path)
 
 
 def detect_format(path: str, kind: str | None = None) -> str:

@@ -49,13 +49,13 @@ def _fields(raw: bytes, path: str, line: int) -> tuple[str, str]:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:
         raise DataError(encoding_fault(raw, "line"), path, line) from None
-    fields = [one.strip(" ") for one in text.split("\t")]
+    fields = [field.strip(" ") for field in text.split("\t")]
     if len(fields) != 2 or not all(fields):
         wrong = "no group, which stands behind a tab" if len(fields) < 2 else "more or fewer than two fields"
         raise DataError(f"{quote(text)} has {wrong}; {_FORM}", path, line)
-    for one, what in zip(fields, ("query id", "group"), strict=True):
-        if has_control(one):
-            raise DataError(f"{what} {quote(one)} holds a control character; use printable text", path, line)
+    for field, what in zip(fields, ("query id", "group"), strict=True):
+        if has_control(field):
+            raise DataError(f"{what} {quote(field)} holds a control character; use printable text", path, line)
     return fields[0], fields[1]
 
 

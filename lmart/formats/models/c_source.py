@@ -202,12 +202,7 @@ def write(ensemble: Ensemble) -> WrittenModel:
 
 
 def _table(storage: str, declared: str, entries: Sequence[str]) -> Iterator[str]:
-    """Return the lines of an array; an empty one has an entry that is never used, as C wants it.
-
-    storage  : 'static ', or 'extern ' for what other files may use
-    declared : type and name
-    entries  : as C spells them
-    """
+    """Return the lines of an array; an empty one has an entry that is never used, as C wants it."""
     if storage == "extern ":  # C++ would keep a constant to the file
         yield f'#ifdef __cplusplus\nextern "C" const {declared}[];\n#endif\n'
     yield f"{'' if storage == 'extern ' else storage}const {declared}[] = {{\n"

@@ -87,18 +87,18 @@ def spelled(value: object) -> str:
 
 
 def refuse_unknown_keys(
-    found: Iterable[str], known: Container[str], where: str, path: str, tool: str = "lmart"
+    found: Iterable[str], allowed: Container[str], where: str, path: str, tool: str = "lmart"
 ) -> None:
-    """Raise ModelError for a key that is not known, as the tool that wrote it may score by it.
+    """Raise ModelError for a key that is not allowed, as the tool that wrote it may score by it.
 
-    found : the keys of an object
-    known : those that are obeyed, or cannot change a score
-    where : what has them
-    path  : what to call the file in messages
-    tool  : which does not know it
+    found   : the keys of an object
+    allowed : those that are obeyed, or cannot change a score
+    where   : what has them
+    path    : what to call the file in messages
+    tool    : which does not know it
     """
     for key in found:
-        if key not in known:
+        if key not in allowed:
             raise ModelError(f"{where} has the key {quote(key, SHOWN)}, which {tool} does not know", path)
 
 

@@ -22,7 +22,7 @@ def read_model(path: str, format: str | None = None, tell: Callable[[str], None]
     tell   : called with each remark on how another tool may use the file
     ModelError when it cannot be read, is no sound model, or its format is not read.
     """
-    model = parse_model(model_content(path, whole=format is not None), path, format)
+    model = parse_model(model_content(path, to_end=format is not None), path, format)
     for remark in model.remarks:
         tell(f"{input_name(path)}: {remark}")
     return model
@@ -44,13 +44,15 @@ def parse_model(content: bytes, path: str, format: str | None = None) -> Ensembl
 def format_of(content: bytes) -> str:
     """Return the name of the format that the content of a model file has; that of lmart where none is recognised."""
     head = content[:LONGEST_START]
-    return model_format_of(head) or next((one.name for one in MODEL_FORMATS.values() if one.resembles(head)), OWN)
+    return model_format_of(head) or next(
+        (record.name for record in MODEL_FORMATS.values() if record.resembles(head)), OWN
+    )
 
 
 def is_model(content: bytes) -> bool:
     """Return whether the content of a file is recognised as that of a model."""
     head = content[:LONGEST_START]
-    return model_format_of(head) is not None or any(one.resembles(head) for one in MODEL_FORMATS.values())
+    return model_format_of(head) is not None or any(record.resembles(head) for record in MODEL_FORMATS.values())
 
 
 def write_model(
@@ -90,23 +92,23 @@ def write_bytes(content: bytes, path: str) -> None:
         output.write(content)
 
 
-def model_content(path: str, whole: bool = False) -> bytes:
+def model_content(path: str, to_end: bool = False) -> bytes:
     """Return the content of a file, decompressed.
 
-    path  : the file; '-' is standard input
-    whole : not only the beginning when that shows already that it is no model
+    path   : the file; '-' is standard input
+    to_end : not only the beginning when that shows already that it is no model
     ModelError when it cannot be read.
     """
     try:
-        return _content(path, whole)
+        return _content(path, to_end)
     except DataError as fault:
         raise ModelError(fault.message, fault.path) from None
 
 
-def _content(path: str, whole: bool) -> bytes:
-    starts = tuple(start for one in MODEL_FORMATS.values() for start in one.starts)
+def _content(path: str, to_end: bool) -> bytes:
+    starts = tuple(start for record in MODEL_FORMATS.values() for start in record.starts)
     parts: list[bytes] = []
-    begun = whole
+    begun = to_end
     for piece in read_pieces(path, LARGEST_WHOLE):
         parts.append(piece)
         if not begun:

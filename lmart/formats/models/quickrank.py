@@ -39,13 +39,7 @@ def looks_like(start: bytes) -> bool:
 
 
 def read(content: bytes, path: str) -> Ensemble:
-    """Return the ensemble that a QuickRank model holds; ModelError for anything wrong.
-
-    content : the bytes of the file
-    path    : what to call it in messages
-
-    Feature k keeps the id k. The pos of a <split> says on which side it is.
-    """
+    """Return the ensemble that a QuickRank model holds; feature k has the id k. ModelError for anything wrong."""
     text = content.removeprefix(codecs.BOM_UTF8)
     found = parse_trees(text, path, by_position=False)
     kind = found.info.get("type", "")

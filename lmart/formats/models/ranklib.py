@@ -60,10 +60,8 @@ def looks_like(start: bytes) -> bool:
 def read(content: bytes, path: str) -> Ensemble:
     """Return the ensemble that a RankLib model holds; ModelError for anything wrong.
 
-    content : the bytes of the file; a first line '## LambdaMART' may be missing
-    path    : what to call it in messages
-
-    Feature k keeps the id k. As in RankLib the first <split> in a <split> is the left one, whatever its pos says.
+    Feature k has the id k. A first line '## LambdaMART' may be missing. As in RankLib the first <split> in a <split> is
+    the left one, whatever its pos says.
     """
     kind = _kind(content) or "LambdaMART"
     if kind.lower() not in OF_TREES:

@@ -109,10 +109,7 @@ def looks_like(start: bytes) -> bool:
 
 
 def read(content: bytes, path: str) -> Ensemble:
-    """Return the ensemble that a model of Solr holds; ModelError for anything wrong.
-
-    content : the bytes of the file, one model or a list of one
-    path    : what to call it in messages
+    """Return the ensemble that a model of Solr holds, or a list of a single one; ModelError for anything wrong.
 
     Features named f<number> keep that number as id, and have no other name when they are listed in ascending order;
     else features have their names and are numbered from 1 as listed.

@@ -220,14 +220,14 @@ def raise_scores(ensemble: Ensemble, path: str, format: str) -> tuple[Ensemble, 
     tree, and the sum of that and its opposite is 0 exactly. For the same reason no two documents change order, but
     scores that round to the same sum tie. A model without a score below 0 is returned as it is, with 0.
     """
-    whole = as_plain_sum(ensemble) if ensemble.average else ensemble
-    as_read = whole
+    added = as_plain_sum(ensemble) if ensemble.average else ensemble
+    as_read = added
     if MODEL_FORMATS[format].reader is not None:
-        as_read = parse_model(content_of(whole, path, format).content, path, format)
+        as_read = parse_model(content_of(added, path, format).content, path, format)
     least = least_score(as_read)
     if least >= 0:
         return ensemble, 0.0
-    return replace(whole, trees=(*whole.trees, one_leaf(-least)), rankers=()), -least
+    return replace(added, trees=(*added.trees, one_leaf(-least)), rankers=()), -least
 
 
 def leaves_in_float32(flat: FlatTrees, tool: str) -> Float32Array:

@@ -65,7 +65,7 @@ def looks_like(start: bytes) -> bool:
 
 
 def read(content: bytes, path: str) -> Ensemble:
-    """Return the model that a file holds; `path` is what to call it in messages. ModelError when it is no sound one."""
+    """Return the model that a file holds; ModelError when it is no sound one."""
     document = parse_json(content, path)
     trees = document.get("tree_info") if isinstance(document, dict) else None
     if not isinstance(document, dict) or not isinstance(trees, list):

@@ -82,7 +82,7 @@ class _Parts(NamedTuple):
 
 
 def read(content: bytes, path: str) -> Ensemble:
-    """Return the model that a file holds; `path` is what to call it in messages. ModelError when it is no sound one."""
+    """Return the model that a file holds; ModelError when it is no sound one."""
     if not content.strip():
         raise ModelError("the file is empty", path)
     lines = content.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n").split(b"\n")
@@ -101,13 +101,12 @@ def read(content: bytes, path: str) -> Ensemble:
     flat = _lay_out(parts, features.columns(used), path)
     gains = [part.split_gain for part in parts if part.split_gain is not None]
     counts = [part.leaf_count for part in parts if part.leaf_count is not None]
-    whole = len(parts)
     trees = build_trees(
         flat,
         len(features.feature_ids),
         path,
-        np.concatenate(gains) if len(gains) == whole else None,
-        np.concatenate(counts) if len(counts) == whole else None,
+        np.concatenate(gains) if len(gains) == len(parts) else None,
+        np.concatenate(counts) if len(counts) == len(parts) else None,
     )
     return Ensemble(
         trees,

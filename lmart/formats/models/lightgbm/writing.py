@@ -91,9 +91,9 @@ def _objective(ensemble: Ensemble) -> str:
 
 def _node_documents(trees: Sequence[Tree]) -> list[Int64Array | None]:
     """Return how many training documents each node of each tree had; None for a tree that does not say."""
-    known = [(tree, tree.leaf_documents) for tree in trees if tree.leaf_documents is not None]
-    leaves = np.concatenate([np.zeros(0, np.int64), *(documents for _, documents in known)])
-    flat = flatten([tree for tree, _ in known])
+    counted = [(tree, tree.leaf_documents) for tree in trees if tree.leaf_documents is not None]
+    leaves = np.concatenate([np.zeros(0, np.int64), *(documents for _, documents in counted)])
+    flat = flatten([tree for tree, _ in counted])
     counts = iter(np.split(node_sums(flat, leaves), flat.node_offsets[1:-1]))
     return [None if tree.leaf_documents is None else next(counts) for tree in trees]
 

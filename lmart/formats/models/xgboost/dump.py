@@ -59,7 +59,7 @@ def looks_like(start: bytes) -> bool:
 
 
 def read(content: bytes, path: str) -> Ensemble:
-    """Return the model that a file holds; `path` is what to call it in messages. ModelError when it is no sound one."""
+    """Return the model that a file holds; ModelError when it is no sound one."""
     if not json_start(content[:SEEN]).startswith(("[", "{")):
         refuse_other(content, path)
     document = _definition(parse_json(content, path), path)
@@ -178,9 +178,9 @@ class _Nodes(NodeLists):
         index = node.get("nodeid")
         if not is_whole(index, 2**31):
             self.refuse(number, f"nodeid is {shown(index)}")
-        known = LEAF_KEYS if "leaf" in node else SPLIT_KEYS
-        if not known.issuperset(node):
-            refuse_unknown_keys(node, known, f"node {index} of tree {number}", self.path)
+        allowed = LEAF_KEYS if "leaf" in node else SPLIT_KEYS
+        if not allowed.issuperset(node):
+            refuse_unknown_keys(node, allowed, f"node {index} of tree {number}", self.path)
         if "leaf" in node:
             value = node["leaf"]
             if not is_number(value):

@@ -35,7 +35,7 @@ def _is_old(start: bytes) -> bool:
 
 
 def read(content: bytes, path: str) -> Ensemble:
-    """Return the model that a file holds; `path` is what to call it in messages. ModelError when it is no sound one."""
+    """Return the model that a file holds; ModelError when it is no sound one."""
     if not json_start(content[:4096]).startswith("{"):
         refuse_other(content, path)
     return read_document(parse_json(content, path), path)
@@ -65,8 +65,8 @@ def refuse_other(content: bytes, path: str) -> NoReturn:
 
 def _json_text(model: WrittenTrees) -> bytes:
     """Return the document as JSON, one tree a line."""
-    whole = document(model)
-    booster = whole["learner"]["gradient_booster"]["model"]
+    content = document(model)
+    booster = content["learner"]["gradient_booster"]["model"]
     trees, booster["trees"] = booster["trees"], []
     spelled = {name: spell(model.arrays[name]) for name in FLOATS}
     lines = []
@@ -81,6 +81,6 @@ def _json_text(model: WrittenTrees) -> bytes:
                 text = json.dumps(value, separators=(",", ":"))
             entries.append(f'"{key}":{text}')
         lines.append("{" + ",".join(entries) + "}")
-    shell = json.dumps(whole, separators=(",", ":"), ensure_ascii=False)
-    before, mark, after = shell.partition('"trees":[]')
-    return (before + mark[:-1] + "\n" + ",\n".join(lines) + "]" + after + "\n").encode()
+    shell = json.dumps(content, separators=(",", ":"), ensure_ascii=False)
+    head, mark, tail = shell.partition('"trees":[]')
+    return (head + mark[:-1] + "\n" + ",\n".join(lines) + "]" + tail + "\n").encode()

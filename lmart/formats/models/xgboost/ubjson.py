@@ -240,7 +240,7 @@ def looks_like(start: bytes) -> bool:
 
 
 def read(content: bytes, path: str) -> Ensemble:
-    """Return the model that a file holds; `path` is what to call it in messages. ModelError when it is no sound one."""
+    """Return the model that a file holds; ModelError when it is no sound one."""
     if content[:1] != b"{":
         refuse_other(content, path)
     return read_document(decode(content, path), path)
