@@ -33,3 +33,12 @@ def decimal(text: str | bytes) -> float | None:
 def whole(text: str) -> int | None:
     """Return the whole number that a text is; None when it is none, or has more than 400 digits."""
     return int(text) if _WHOLE.fullmatch(text) else None
+
+
+def shortest(number: float) -> str:
+    """Return the shortest text that reads back equal; whole numbers without a point, minus zero as 0."""
+    text = repr(number)
+    if text.endswith(".0"):
+        text = text[:-2]
+        return "0" if text == "-0" else text
+    return text

@@ -23,8 +23,8 @@ from lmart.cli.terminal.layout import (
     shown,
     spans,
 )
+from lmart.decimals import shortest
 from lmart.errors import counted, input_name, visible
-from lmart.formats.number_text import shortest
 from lmart.formats.registry import OWN
 from lmart.reports.model_summary import (
     FeatureImportance,

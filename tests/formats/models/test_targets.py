@@ -1,29 +1,49 @@
-"""Columns and names of models written for LightGBM and XGBoost, and that these tools have the same."""
+"""What writers for other tools share: columns and names that the tools take, plain nodes, and the least score."""
 
 from __future__ import annotations
 
 import json
 import math
+import random
 import tracemalloc
+from dataclasses import replace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+from helpers.float32_rows import models, planted, scores
 from helpers.foreign_models import column_scores, planted_rows, random_tree, scores_of
+from helpers.trees import THRESHOLDS, grow, rows_for, sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmart.errors import ModelError
+from lmart.formats.models import quickrank, ranklib, solr
 from lmart.formats.models.lightgbm import json as lightgbm_json
 from lmart.formats.models.lightgbm import text as lightgbm_text
 from lmart.formats.models.lightgbm.writing import TARGET as LIGHTGBM
-from lmart.formats.models.targets import Target, fit_names, list_columns
+from lmart.formats.models.model_files import content_of, parse_model
+from lmart.formats.models.targets import (
+    Target,
+    expand_bounds,
+    fit_names,
+    least_score,
+    list_columns,
+    one_leaf,
+    raise_scores,
+)
 from lmart.formats.models.xgboost import dump as xgboost_dump
 from lmart.formats.models.xgboost import json as xgboost_json
 from lmart.formats.models.xgboost import ubjson as xgboost_ubj
 from lmart.formats.models.xgboost.reading import category_edges32
 from lmart.formats.models.xgboost.writing import TARGET as XGBOOST
-from lmart.scoring.ensemble import Ensemble, Tree
+from lmart.formats.registry import MODEL_FORMATS
+from lmart.scoring.ensemble import Ensemble, Tree, flatten, structure_fault
+from lmart.scoring.scorer import Scorer
+
+# ---- columns and names -----------------------------------------------------------------------------------------------
+
 
 KEEPING = [lightgbm_text, lightgbm_json, xgboost_json, xgboost_ubj, xgboost_dump]
 SOUND = ("bm25", "a_b", "f0", "x\u00a0y", "tab\there", "e=f", "d'", "back\\slash", "ünï", "😀", "#", "0.5", "7")
@@ -173,3 +193,109 @@ def test_the_largest_sets_of_lightgbm_are_read_back(end: int) -> None:
     assert (b"num_cat=1" in content) == (end == 2**25)
     values = [end - 2.0, end - 1.0, end - 0.5, end, math.nan]
     assert column_scores(lightgbm_text.read(content, "file"), values) == column_scores(ensemble, values)
+
+
+# ---- plain nodes -----------------------------------------------------------------------------------------------------
+
+
+def with_bounds(tree: Tree, further: list[list[float]]) -> Tree:
+    """The tree with further bounds at each node."""
+    offsets = np.cumsum([0, *map(len, further)]).astype(np.int64)
+    return replace(tree, bound_offsets=offsets, bounds=np.array([b for bounds in further for b in bounds]))
+
+
+def some_bounds(rng: random.Random, tree: Tree, most: int) -> list[list[float]]:
+    above = [[bound for bound in THRESHOLDS if bound > t] for t in tree.thresholds.tolist()]
+    return [sorted(rng.sample(bounds, rng.randint(0, min(most, len(bounds))))) for bounds in above]
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_scores_stay_the_same(data: st.DataObject) -> None:
+    n_features = data.draw(st.integers(1, 4))
+    rng = random.Random(data.draw(st.integers(0, 2**32)))
+    trees = [grow(rng, rng.randint(1, 9), range(n_features), THRESHOLDS) for _ in range(3)]
+    trees = [with_bounds(tree, some_bounds(rng, tree, 3)) for tree in trees[:2]] + trees[2:]
+    absent = data.draw(st.sampled_from(["zero", "missing"]))
+    ensemble = Ensemble(tuple(trees), np.arange(n_features), None, 0.5, absent)
+    plain = expand_bounds(ensemble)
+    assert all(tree.bounds is None and tree.bound_offsets is None for tree in plain.trees)
+    assert structure_fault(flatten(plain.trees), n_features) is None
+    rows = sparse(data.draw(rows_for(n_features)))
+    columns = np.arange(n_features, dtype=np.int32)
+    before, after = Scorer(ensemble).score(rows, columns), Scorer(plain).score(rows, columns)
+    assert before.tobytes() == after.tobytes()
+
+
+def test_a_chain_by_hand() -> None:
+    stump = replace(grow(random.Random(1), 2, [0], [1.0], missing_left=False), leaf_documents=np.array([3, 4]))
+    stump = replace(stump, left=np.array([-1], np.int32), right=np.array([-2], np.int32))
+    plain = expand_bounds(Ensemble((with_bounds(stump, [[2.0, 5.0]]),), np.arange(1))).trees[0]
+    assert plain.thresholds.tolist() == [1.0, 2.0, 5.0]
+    assert plain.missing_left.tolist() == [False, True, False]
+    assert (plain.left.tolist(), plain.right.tolist()) == ([-1, -2, -3], [1, 2, -4])
+    assert plain.leaf_values.tolist() == [stump.leaf_values[i] for i in (0, 1, 0, 1)]
+    assert plain.leaf_documents is None
+
+
+def test_models_without_such_nodes_are_returned_as_they_are() -> None:
+    ensemble = Ensemble((grow(random.Random(1), 5, [0], THRESHOLDS),), np.arange(1))
+    assert expand_bounds(ensemble) is ensemble
+
+
+@pytest.mark.parametrize("format_", [quickrank, ranklib, solr])
+def test_formats_without_such_nodes_take_the_chains(format_: ModuleType) -> None:
+    rng = random.Random(5)
+    trees = [grow(rng, 6, range(2), [-3.5, 0.0, 1.0, 2.5]) for _ in range(3)]
+    trees = [replace(tree, leaf_values=np.arange(tree.n_leaves, dtype=float)) for tree in trees]
+    further = [[[t + 1.5, t + 2.25] for t in tree.thresholds.tolist()] for tree in trees]
+    ensemble = Ensemble(tuple(map(with_bounds, trees, further)), np.array([1, 2]))
+    back = format_.read(format_.write(ensemble).content, "m")
+    values = np.array([[a / 4, b / 4] for a in range(-24, 24) for b in range(-24, 24)])
+    assert scores(back, values, [1, 2]) == scores(ensemble, values)
+
+
+@pytest.mark.parametrize(("n_leaves", "size"), [(15, r"[\d,]+"), (3000, r"more than 10\^15")])
+def test_growth_without_end_is_refused(n_leaves: int, size: str) -> None:
+    chain = grow(random.Random(1), n_leaves, [0], [0.0], "chain")
+    tree = with_bounds(chain, [[1.0, 2.0, 3.0, 4.0, 5.0]] * (n_leaves - 1))
+    with pytest.raises(
+        ModelError, match=f"sets of values.*from {n_leaves:,} leaves to {size}, and 100,000 are allowed"
+    ):
+        expand_bounds(Ensemble((tree,), np.arange(1)))
+
+
+# ---- the least score -------------------------------------------------------------------------------------------------
+
+
+READ_BACK = [one.name for one in MODEL_FORMATS.values() if one.reader and one.writer and one.is_ordered]
+
+
+@settings(deadline=None, max_examples=30)
+@given(models(), st.sampled_from(READ_BACK), st.floats(-9, 9), st.booleans(), st.integers(0, 2**32))
+def test_the_least_possible_score_is_zero_and_the_order_stays(
+    ensemble: Ensemble, form: str, base: float, average: bool, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    trees = tuple(replace(tree, leaf_values=rng.normal(-1, 1, tree.n_leaves)) for tree in ensemble.trees)
+    ensemble = replace(ensemble, trees=trees, base_score=base, average=average)
+    raised, offset = raise_scores(ensemble, "m", form)
+    before, after = (parse_model(content_of(one, "m", form).content, "m", form) for one in (ensemble, raised))
+    values = planted(ensemble)
+    ids = ensemble.feature_ids.tolist()
+    was, now = (np.array(scores(one, values, ids)) for one in (before, after))
+    if not offset:
+        assert raised is ensemble
+        assert was.min() >= 0 or average
+    else:
+        assert least_score(after) == 0
+        assert now.min() >= 0
+    if not average:  # the mean is divided in the leaves, and so rounds otherwise
+        order = np.argsort(was, kind="stable")
+        assert (np.diff(now[order]) >= 0).all()
+
+
+@pytest.mark.parametrize("form", READ_BACK)
+def test_a_model_without_a_score_below_zero_stays_as_it_is(form: str) -> None:
+    ensemble = Ensemble((one_leaf(0.5),), np.array([1]))
+    assert raise_scores(ensemble, "m", form) == (ensemble, 0.0)
