@@ -1,9 +1,7 @@
 """The XML of trees that RankLib and QuickRank share, read and written.
 
 <ensemble><tree id="1" weight="0.1"><split> holds <feature>, <threshold>, <split pos="left">, <split pos="right">, or
-<output> alone in a leaf. A quick reader takes the usual layout: one ensemble, elements in order, no comments. Where
-anything is unusual or wrong, expat reads the file and says what, without document types, so that no entity can be
-declared.
+<output> alone in a leaf. Expat reads it, without document types, so that no entity can be declared.
 """
 
 from __future__ import annotations
@@ -21,14 +19,22 @@ from lmart.formats.models.nodes import plain_trees, trees_of_leaves
 from lmart.formats.models.thresholds import LONGEST, decimal_in
 from lmart.scoring.ensemble import FlatTrees
 
-NUMBER = rb"\s*([-+0-9.eE]{1,40})\s*"
-SPLIT = re.compile(
-    rb"(<split(?: pos=\"(left|right)\")?>\s*(?:"
-    rb"<feature>\s*([1-9][0-9]{0,8})\s*</feature>\s*<threshold>" + NUMBER + rb"</threshold>\s*"
-    rb"|<output>" + NUMBER + rb"</output>\s*</split>((?:\s*</split>)*)\s*))"
-)
-TREE = re.compile(rb"\s*<tree id=\"[0-9]{1,9}\" weight=\"([-+0-9.eE]{1,40})\">\s*")
-TREE_END = b"</tree>"
+DEEPEST = 100_000  # open elements; far beyond what readers that call themselves for each level can take
+MOST_FEATURE = 2**31 - 1
+LOWEST = re.compile(r"[ \t\r\n]*-inf(?:inity)?[ \t\r\n]*", re.IGNORECASE)
+WHOLE = re.compile(r"[ \t\r\n]*[0-9]{1,12}[ \t\r\n]*")
+MOST_INFO = 100  # elements of <info>
+VALUES = ("feature", "threshold", "output")
+ENVELOPE = "lmart-model"  # encloses all, so that a file may hold several ensembles
+
+DONE = -1  # a leaf that has its output
+NEW_BELOW = -2  # an open <split> that holds nothing yet is at or below this
+NEW, LEFT, RIGHT = -2, -3, -4  # at its position in the file, at pos="left", at pos="right"
+
+
+def numbers_of(texts: list[str]) -> Float64Array:
+    """Return the float64 nearest to each text; ValueError when one is no number."""
+    return np.array(list(map(float, texts)), np.float64)
 
 
 class TreeTexts(NamedTuple):
@@ -49,85 +55,6 @@ class TreeTexts(NamedTuple):
     right: list[int]
     outputs: list[str]
     weights: list[str]
-
-
-def numbers_of(texts: list[str]) -> Float64Array:
-    """Return the float64 nearest to each text; ValueError when one is no number."""
-    return np.array(list(map(float, texts)), np.float64)
-
-
-def read_usual_layout(content: bytes, by_position: bool) -> tuple[TreeTexts, bytes] | None:
-    """Return the trees and the content without them; None when the layout is not the usual one.
-
-    content     : of the file
-    by_position : the pos of a <split> does not matter; else the first must be the left one, and say so
-    """
-    begin, end = content.find(b"<ensemble>") + len(b"<ensemble>"), content.rfind(b"</ensemble>")
-    if end < begin or content.count(b"ensemble") != 2 or b"<!" in content:
-        return None
-    found = TreeTexts([0], [], [], [], [], [], [])
-    place = begin
-    while head := TREE.match(content, place):
-        stop = content.find(TREE_END, head.end())
-        tokens = SPLIT.findall(content, head.end(), stop)
-        if stop < 0 or sum(len(token[0]) for token in tokens) != stop - head.end():
-            return None
-        if not _add_tree(found, tokens, by_position):
-            return None
-        found.weights.append(head[1].decode())
-        found.node_offsets.append(len(found.features))
-        place = stop + len(TREE_END)
-    if content[place:end].strip():
-        return None
-    try:
-        for texts in (found.thresholds, found.outputs, found.weights):
-            numbers_of(texts)
-    except ValueError:
-        return None
-    return found, content[:begin] + content[end:]
-
-
-def _add_tree(found: TreeTexts, tokens: list[tuple[bytes, ...]], by_position: bool) -> bool:
-    """Add the tree whose splits and leaves come in this order, each before what it holds; whether it is one tree."""
-    _, features, thresholds, left, right, outputs, _ = found
-    first_node, first_leaf = len(features), len(outputs)
-    waiting: list[int] = []  # nodes that are open, the innermost last
-    for _, pos, feature, threshold, output, closed in tokens:
-        child = ~(len(outputs) - first_leaf) if output else len(features) - first_node
-        if waiting:
-            parent = waiting[-1]
-            side = right if left[parent] else left
-            if side[parent] or not (by_position or pos == (b"left" if side is left else b"right")):
-                return False
-            side[parent] = child
-        elif len(features) > first_node or len(outputs) > first_leaf:
-            return False
-        if not output:
-            waiting.append(len(features))
-            features.append(int(feature))
-            thresholds.append(threshold.decode())
-            left.append(0)
-            right.append(0)
-            continue
-        outputs.append(output.decode())
-        if closed:
-            for _ in range(closed.count(b"/")):
-                if not waiting or not right[waiting.pop()]:
-                    return False
-    return not waiting and bool(tokens)
-
-
-DEEPEST = 100_000  # open elements; far beyond what readers that call themselves for each level can take
-MOST_FEATURE = 2**31 - 1
-LOWEST = re.compile(r"[ \t\r\n]*-inf(?:inity)?[ \t\r\n]*", re.IGNORECASE)
-WHOLE = re.compile(r"[ \t\r\n]*[0-9]{1,12}[ \t\r\n]*")
-MOST_INFO = 100  # elements of <info>
-VALUES = ("feature", "threshold", "output")
-ENVELOPE = "lmart-model"  # encloses all, so that a file may hold several ensembles
-
-DONE = -1  # a leaf that has its output
-NEW_BELOW = -2  # an open <split> that holds nothing yet is at or below this
-NEW, LEFT, RIGHT = -2, -3, -4  # at its position in the file, at pos="left", at pos="right"
 
 
 class XmlTrees(NamedTuple):
@@ -365,13 +292,21 @@ def parse_trees(content: bytes, path: str, by_position: bool) -> XmlTrees:
         raise ModelError("the XML has a document type (<!DOCTYPE), which no model needs; remove it", path)
     if b"<?xml" in content:
         content = re.sub(rb"<\?xml\b[^>]{0,200}\?>", lambda found: b"\n" * found[0].count(b"\n"), content)
-    quick = read_usual_layout(content, by_position)
-    if quick is not None:
-        try:
-            return XmlTrees(quick[0], [len(quick[0].weights)], _parse(quick[1], path, by_position).info)
-        except ModelError:
-            pass  # the lines of the whole file are those to name
-    return _parse(content, path, by_position)
+    handlers = _Handlers(path, by_position)
+    is_read = False
+    try:
+        handlers.parser.Parse(f"<{ENVELOPE}>".encode(), False)
+        handlers.parser.Parse(content, False)
+        is_read = True
+        handlers.parser.Parse(f"</{ENVELOPE}>".encode(), True)
+    except expat.ExpatError as fault:
+        what = expat.ErrorString(fault.code)
+        if is_read and handlers.depth > 1:
+            raise ModelError("the model ends in the middle; the file was cut, copy it again", path) from None
+        raise ModelError(f"this is not valid XML: {what}; the model is damaged", path, fault.lineno) from None
+    if not handlers.ensemble_sizes:
+        raise ModelError("there is no <ensemble> in it; the model is damaged", path)
+    return XmlTrees(handlers.texts, handlers.ensemble_sizes, handlers.info)
 
 
 def most_trees(said: int | None, found: XmlTrees, path: str) -> dict[str, int]:
@@ -386,25 +321,6 @@ def most_trees(said: int | None, found: XmlTrees, path: str) -> dict[str, int]:
     if said is not None and there > said:
         raise ModelError(f"the head says {counted(said, 'tree')}, but the model has {there:,}; correct the head", path)
     return {} if said is None or said == there else {"trees": said}
-
-
-def _parse(content: bytes, path: str, by_position: bool) -> XmlTrees:
-    """Return what the parser collected of a whole file."""
-    handlers = _Handlers(path, by_position)
-    is_whole = False
-    try:
-        handlers.parser.Parse(f"<{ENVELOPE}>".encode(), False)
-        handlers.parser.Parse(content, False)
-        is_whole = True
-        handlers.parser.Parse(f"</{ENVELOPE}>".encode(), True)
-    except expat.ExpatError as fault:
-        what = expat.ErrorString(fault.code)
-        if is_whole and handlers.depth > 1:
-            raise ModelError("the model ends in the middle; the file was cut, copy it again", path) from None
-        raise ModelError(f"this is not valid XML: {what}; the model is damaged", path, fault.lineno) from None
-    if not handlers.ensemble_sizes:
-        raise ModelError("there is no <ensemble> in it; the model is damaged", path)
-    return XmlTrees(handlers.texts, handlers.ensemble_sizes, handlers.info)
 
 
 DEEPEST_INDENT = 30  # tabs; deeper elements are not indented further, else chains of splits grow with their square
