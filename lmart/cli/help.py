@@ -124,11 +124,7 @@ def full_page(context: click.Context) -> str:
 
 
 def program_page(context: click.Context, statuses: dict[int, str]) -> str:
-    """Return the help of the program: its commands, its options, and the exit statuses of all commands.
-
-    context  : of the program
-    statuses : a word or two for each exit status
-    """
+    """Return the help of the program: its commands, its options, and the exit statuses of all commands."""
     group, width = context.command, _width()
     assert isinstance(group, click.Group)
     lines = [f"Usage: {context.command_path} COMMAND [OPTIONS]", "", *_wrapped(_paragraphs(group)[0], width, ""), ""]

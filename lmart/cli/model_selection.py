@@ -30,13 +30,7 @@ PATIENCE = 50  # of --early-stop in trials when it is not given
 
 @dataclass(frozen=True)
 class SelectedSettings:
-    """The settings that the model is trained with, and what they were selected by.
-
-    settings         : to train with
-    cross_validation : result of the folds, if there were any
-    trials           : of the search
-    space            : the searched settings
-    """
+    """The settings that the model is trained with, and what they were selected by."""
 
     settings: ResolvedSettings
     cross_validation: CrossValidation | None = None

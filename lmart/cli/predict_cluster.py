@@ -119,13 +119,7 @@ def _score(
 def _score_until_doubt(
     cluster: Cluster, calls: Sequence[tuple[object, str, str]], scored: ScoredParts, update: Callable[[int], None]
 ) -> bool:
-    """Score parts until two of them may have rows of one query; return whether all were scored.
-
-    cluster : of the run
-    calls   : the arguments of `score_part` for each part
-    scored  : takes what is found
-    update  : gets the number of parts that are done
-    """
+    """Score parts until two of them may have rows of one query; return whether all were scored."""
     # Closing it lets the cluster forget the parts that are not scored yet.
     with closing(cast("Generator[PartScored]", cluster.run_tasks(score_part, calls))) as found:
         for done, one in enumerate(found, 1):

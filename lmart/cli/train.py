@@ -74,7 +74,7 @@ def command(
     # Only now, as these load numpy and numba.
     from lmart.cli import train_run
     from lmart.cli.terminal.training import warn_after_training
-    from lmart.cli.train_inputs import read_inputs
+    from lmart.cli.train_inputs import read_inputs, read_on_workers
     from lmart.threads import WorkerPool
 
     request.check_outputs()
@@ -95,11 +95,10 @@ def command(
             if cluster.dask is None:
                 inputs = read_inputs(request, pool, console)
             else:
-                from lmart.cli import train_cluster
                 from lmart.distributed.cluster import connected
 
                 workers = stack.enter_context(connected(cluster.address, cluster.dask_security, pool.threads))
-                inputs = train_cluster.read_inputs(request, workers, console)
+                inputs = read_on_workers(request, workers, console)
             resolved = train_run.resolve_settings(request, inputs)
         train_run.report_inputs(request, inputs, resolved, console)
         selected = train_run.select(request, inputs, resolved, record, pool, console)

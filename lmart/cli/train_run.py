@@ -108,15 +108,7 @@ def select(
     pool: WorkerPool,
     console: Console,
 ) -> SelectedSettings:
-    """Return the settings as they are, or what --folds and --tune select.
-
-    request  : what the command line asks for
-    inputs   : what was read
-    settings : of the run
-    record   : collects times and rounds for --report
-    pool     : the workers
-    console  : where messages go
-    """
+    """Return the settings as they are, or what --folds and --tune select."""
     sets = inputs.in_memory
     if sets is None:
         return SelectedSettings(settings)
@@ -135,15 +127,7 @@ def fit(
     pool: WorkerPool,
     console: Console,
 ) -> FittedModel:
-    """Train the model with the selected settings, showing progress; collect its rounds in the record.
-
-    request  : what the command line asks for
-    inputs   : what was read
-    settings : those selected
-    record   : collects times and rounds for --report
-    pool     : the workers
-    console  : where messages go
-    """
+    """Train the model with the selected settings, showing progress; collect its rounds in the record."""
     valid = request.files.valid
     run = _start(inputs, settings, pool)
     if run.continuation is not None:
@@ -191,15 +175,7 @@ def write_outputs(
     record: RunRecord,
     console: Console,
 ) -> None:
-    """Write the model, the report and out-of-fold scores, all or none, and print the tables of the selection.
-
-    request  : what the command line asks for
-    inputs   : what was read
-    selected : the settings of the model, and what they were selected by
-    fitted   : the result of the training
-    record   : collects times and rounds for --report
-    console  : where messages go
-    """
+    """Write the model, the report and out-of-fold scores, all or none, and print the tables of the selection."""
     report, oof = request.files.report, request.selection.oof
     with AtomicOutputs() as files:
         if report is not None:

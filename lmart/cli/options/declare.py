@@ -54,11 +54,7 @@ def group(keyword: str, record: type[Any], **changes: Mapping[str, Any]) -> Call
 
 
 def click_option(one: Field[Any], changes: Mapping[str, Any]) -> Callable[[F], F]:
-    """Return the option that a field declares, as a decorator.
-
-    one     : the field
-    changes : what is declared otherwise
-    """
+    """Return the option that a field declares, as a decorator."""
     known = {**one.metadata, **changes}
     flags = [flag for flag in known.get("flags", ()) if not flag.startswith("--")] + [flag_of(one)]
     named: dict[str, Any] = {name: known[name] for name in _OF_CLICK if name in known}

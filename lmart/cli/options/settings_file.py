@@ -94,13 +94,7 @@ def _check_recorded(name: str, value: object, path: str) -> None:
 
 
 def _converted(option: click.Parameter, value: object, context: click.Context, path: str) -> Any:
-    """Return a value of the file as the option takes it; SettingsError names file and setting.
-
-    option  : of the setting
-    value   : from JSON, or a word of a command line
-    context : of the command
-    path    : of the file
-    """
+    """Return a value of the file as the option takes it; SettingsError names file and setting."""
     name = option.name or ""
     is_switch = isinstance(setting(name).default, bool)
     if isinstance(value, bool) != is_switch or not isinstance(value, str | int | float):  # a bool is an int
@@ -118,13 +112,7 @@ def _converted(option: click.Parameter, value: object, context: click.Context, p
 
 
 def _of_command(words: list[str], context: click.Context, path: str, notices: list[str]) -> dict[str, Any]:
-    """Return the settings of a command line, which is parsed as the running one is.
-
-    words   : behind `lmart train`
-    context : of the running command
-    path    : of the file
-    notices : takes those of what does not count
-    """
+    """Return the settings of a command line, which is parsed as the running one is."""
     command = context.command
     assert isinstance(command, ParsingCommand)
     try:

@@ -63,10 +63,7 @@ def on_terminal() -> bool:
 
 
 def takes_colours(stream: TextIO) -> bool:
-    """Return whether a stream is a terminal that may get colours and control characters.
-
-    stream : standard output or error
-    """
+    """Return whether a stream is a terminal that may get colours and control characters."""
     if os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") in ("dumb", "unknown", ""):
         return False
     try:
@@ -104,11 +101,7 @@ class Console:
             self._line(f"lmart: {text}")
 
     def _compiling(self, seconds: float, expected: float) -> None:
-        """Say once that kernels are compiled: on a terminal at once if it takes long, elsewhere only when it does.
-
-        seconds  : it has taken so far
-        expected : seconds in all, as estimated
-        """
+        """Say once that kernels are compiled: on a terminal at once if it takes long, elsewhere only when it does."""
         if not self._announced_compiling and (
             seconds >= LONG_COMPILING or (on_terminal() and expected >= SHORT_COMPILING)
         ):

@@ -42,14 +42,6 @@ def print_why(
 ) -> None:
     """Print what each feature adds to the scores of two documents of a query, the largest difference first.
 
-    names     : query id, and two documents by id or by number in the query, from 1
-    scorer    : of the model
-    explainer : of the model
-    matcher   : finds the features of the model in the data
-    reader    : the data
-    pool      : the workers
-    scattered : rows of the query need not be adjacent
-    strict    : whether to refuse features that only the data or only the model has
     DataError when the query or a document is not found, or the features are not those of the model.
     """
     query_id, *documents = names
@@ -72,13 +64,7 @@ def print_why(
 def _feature_rows(
     contributions: Float64Array, rows: SparseRows, column_map: Int32Array, ensemble: Ensemble
 ) -> list[tuple[str, ...]]:
-    """Return the lines of the table for the features whose contributions differ, the largest difference first.
-
-    contributions : float64[2, n_features], of both documents
-    rows          : of both documents
-    column_map    : int32[n_columns], the model's feature of each column of the rows
-    ensemble      : the model, which knows what features are called
-    """
+    """Return the lines of the table for the features whose contributions differ, the largest difference first."""
     adds_a, adds_b = contributions
     differences = adds_a - adds_b
     order = np.argsort(-np.abs(differences), kind="stable")
@@ -109,14 +95,7 @@ def _sums(contributions: Float64Array, base: float, scores: Sequence[float]) -> 
 def _facts(
     query_id: str, query: _Query, pair: Sequence[int], scores: Float64Array, n_not_shown: int
 ) -> list[tuple[str, str]]:
-    """Return the facts above the table: the query, the documents with their ranks, features not shown.
-
-    query_id    : of the query
-    query       : its documents
-    pair        : the indices of both documents in the query
-    scores      : float64[n], of all documents of the query
-    n_not_shown : features whose contributions do not differ
-    """
+    """Return the facts above the table: the query, the documents with their ranks, features not shown."""
     ranks = np.empty(len(scores), np.int64)
     ranks[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
     entries = [("query", visible(query_id))]

@@ -130,10 +130,7 @@ class Table:
         return lines
 
     def in_width(self, width: int | None) -> list[Table]:
-        """Return tables, each with the first column and as many others as fit.
-
-        width : in columns of a terminal; None: one table as wide as it needs
-        """
+        """Return tables, each with the first column and as many others as fit."""
         first, *widths = self.widths()
         tables: list[Table] = []
         start = 0

@@ -50,11 +50,7 @@ STOPPED = {
 
 
 class Explained(NamedTuple):
-    """The data whose scores were explained.
-
-    path : of the data
-    rows : number of its rows
-    """
+    """The data whose scores were explained."""
 
     path: str
     rows: int
@@ -63,14 +59,7 @@ class Explained(NamedTuple):
 def model_lines(
     summary: ModelSummary, path: str, top: int | None, sheet: Sheet, explained: Explained | None = None
 ) -> list[str]:
-    """Return the lines on a model: facts, rankers, features.
-
-    summary   : of the model
-    path      : of its file
-    top       : features to list; None: all
-    sheet     : the output
-    explained : the data of the contributions; None: there is none
-    """
+    """Return the lines on a model: facts, rankers, features."""
     lines = facts(_facts(summary, path, explained), sheet)
     if len(summary.rankers) > 1:
         lines += ["", *_ranker_table(summary.rankers, sheet)]
@@ -174,13 +163,7 @@ def _ranker_table(rankers: Sequence[RankerFacts], sheet: Sheet) -> list[str]:
 
 
 def importance_lines(features: Sequence[FeatureImportance], top: int | None, sheet: Sheet, n_rankers: int) -> list[str]:
-    """Return an empty line and the table of features, the most important first; nothing when there is none.
-
-    features  : in their order; those without a split are left out
-    top       : features to list; None: all
-    sheet     : the output
-    n_rankers : number of rankers of the model
-    """
+    """Return an empty line and the table of features, the most important first; nothing when there is none."""
     used = [one for one in features if one.splits]
     if not used:
         return []
@@ -229,12 +212,7 @@ def importance_table(features: Sequence[FeatureImportance]) -> Iterator[str]:
 
 
 def tree_lines(ensemble: Ensemble, number: int, sheet: Sheet) -> Iterator[str]:
-    """Yield the lines of one tree: thresholds and leaf values in the shortest form that reads back equal.
-
-    ensemble : the model
-    number   : of the tree, from 1
-    sheet    : the output
-    """
+    """Yield the lines of one tree: thresholds and leaf values in the shortest form that reads back equal."""
     tree = ensemble.trees[number - 1]
     title = f"tree {number:,} of {len(ensemble.trees):,}"
     if ensemble.rankers:
@@ -272,13 +250,7 @@ def _remark(tree: Tree, documents: Sequence[int] | None, step: Step) -> str:
 
 
 def _condition(ensemble: Ensemble, tree: Tree, node: int, room: int | None) -> str:
-    """Return the condition under which a document goes left, with the name of the feature shortened to fit.
-
-    ensemble : the model
-    tree     : of the node
-    node     : its number, from 0
-    room     : columns; None: any number
-    """
+    """Return the condition under which a document goes left, with the name of the feature shortened to fit."""
     column = int(tree.split_columns[node])
     name = visible(ensemble.feature_name(column))
     bounds, missing_left = node_bounds(tree, node), bool(tree.missing_left[node])
@@ -292,12 +264,7 @@ def _condition(ensemble: Ensemble, tree: Tree, node: int, room: int | None) -> s
 
 
 def _written(name: str, bounds: Sequence[float], missing_left: bool) -> str:
-    """Return a condition: an even number of the bounds are below the values that go left.
-
-    name         : of the feature
-    bounds       : threshold and further bounds, ascending
-    missing_left : a missing value goes left
-    """
+    """Return a condition: an even number of the bounds are below the values that go left."""
     texts = [shortest(bound) for bound in bounds]
     ranges = [f"{name} <= {texts[0]}"]
     ranges += [f"{low} < {name} <= {high}" for low, high in zip(texts[1::2], texts[2::2], strict=False)]
@@ -306,13 +273,7 @@ def _written(name: str, bounds: Sequence[float], missing_left: bool) -> str:
 
 
 def _line(indent: str, text: str, remark: str, sheet: Sheet) -> Iterator[str]:
-    """Yield a line with its remark beside it, or below where there is no room; conditions too long go on below.
-
-    indent : what stands in front
-    text   : condition or leaf
-    remark : '' for none
-    sheet  : the output
-    """
+    """Yield a line with its remark beside it, or below where there is no room; conditions too long go on below."""
     width = sheet.width
     if width is None or len(indent) + cells(text) + (GAP + len(remark) if remark else 0) <= width:
         yield indent + text + (" " * GAP + sheet.faint(remark) if remark else "")
@@ -331,13 +292,7 @@ def _line(indent: str, text: str, remark: str, sheet: Sheet) -> Iterator[str]:
 
 
 def run_lines(report: RunReport, path: str, top: int | None, sheet: Sheet) -> list[str]:
-    """Return the lines on a run: facts, curves, features.
-
-    report : of the run
-    path   : of its file
-    top    : features to list; None: all
-    sheet  : the output
-    """
+    """Return the lines on a run: facts, curves, features."""
     lines = facts(_run_facts(report, path), sheet)
     for number, one in enumerate(report.rankers, 1):
         lines += ["", *_ranker_lines(number, one, report, sheet)]
@@ -490,11 +445,7 @@ class _CurveColumns(NamedTuple):
         return (" " * GAP).join(parts).rstrip()
 
     def mark(self, place: int, text: str) -> str:
-        """Return the line below the curves that marks a place.
-
-        place : character of the curves, from 0
-        text  : beside the mark
-        """
+        """Return the line below the curves that marks a place."""
         before = self.name + GAP + (self.first + GAP if self.first else 0)
         if place + GAP + len(text) <= self.length + GAP:
             return " " * (before + place) + f"^ {text}"

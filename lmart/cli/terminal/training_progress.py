@@ -32,11 +32,7 @@ class BestSoFar:
         self.round = 0
 
     def update(self, number: int, value: float | None) -> None:
-        """Take the measure after a round; None is never better.
-
-        number : of the round, from 1
-        value  : the measure
-        """
+        """Take the measure after a round; None is never better."""
         if value is not None and (self.value is None or value > self.value):
             self.value, self.round = value, number
 
@@ -49,13 +45,7 @@ class BestSoFar:
 
 
 class RoundProgress:
-    """Shows each round of a run: a bar shows the validation set that decides, lines show all.
-
-    progress : where it is shown
-    settings : of the run
-    valid    : the validation files
-    start    : measure of the first of them before the first round; None: unknown
-    """
+    """Shows each round of a run: a bar shows the validation set that decides, lines show all."""
 
     def __init__(
         self, progress: Progress, settings: ResolvedSettings, valid: Sequence[str], start: float | None
