@@ -98,7 +98,7 @@ def one_screen(context: click.Context) -> str:
     named = {one.name: one for one in own if one.name not in ("h", "help")}
     usual = [named[name] for name in _layout(command).usual.split()] or list(named.values())
     opening = [*_usage(context, width), "", *_wrapped(_paragraphs(command)[0], width, ""), ""]
-    closing = ["", f"'{context.command_path} --help' tells everything."]
+    closing = ["", f"'{context.command_path} --help' shows all options."]
     if examples := _examples(command)[:EXAMPLES_ON_SCREEN]:
         closing = ["", "Examples:", *(f"  {line}" for line in examples), *closing]
     table = _table(usual, context, width, short=True)
@@ -119,7 +119,7 @@ def full_page(context: click.Context) -> str:
     if examples := _examples(command):
         lines += ["Examples:", *(f"  {line}" for line in examples), ""]
     page = context.command_path.replace(" ", "-")
-    last = f"What stands in brackets is the default. 'man {page}' tells more of each option."
+    last = f"Defaults are in brackets. 'man {page}' says more of each option."
     return "\n".join([*lines, *_wrapped(last, width, "")])
 
 

@@ -76,7 +76,7 @@ class PredictOutput:
         choices=tuple(RESULT_FORMATS),
     )
     top: int | None = declared(
-        None, "Write only the best K rows of each query.", "Not with --format scores.", low=1, metavar="K", shown="all"
+        None, "Write only the top K rows of each query.", "Not with --format scores.", low=1, metavar="K", shown="all"
     )
     tag: str = declared("lmart", "Name of the run in --format trec.", metavar="NAME", callback=_tag)
     explain: bool = declared(

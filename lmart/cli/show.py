@@ -103,7 +103,7 @@ class ShowOptions:
 
 
 @click.command(
-    "show", cls=HelpfulCommand, short_help="Show what is in a model, or how a run went.", help=HELP, epilog=EPILOG
+    "show", cls=HelpfulCommand, short_help="Show a model, or the report of a training run.", help=HELP, epilog=EPILOG
 )
 @click.argument("file", metavar="MODEL|REPORT")
 @group("options", ShowOptions)

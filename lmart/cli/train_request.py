@@ -131,7 +131,7 @@ class MetadataFiles:
     )
     positions: str | None = declared(
         None,
-        "Position of each row when users saw it.",
+        "Position at which users saw each row.",
         "Any word, one per line, for each row of --data. lmart then learns the effect of positions on clicks together "
         "with the model, but keeps it out of the model; --report lists it (for several rankers, that of the first). "
         f"Only with --objective {' or '.join(WITH_POSITIONS)}, which auto then chooses.",
@@ -245,7 +245,7 @@ class SelectionOptions:
     )
     tune: float | None = declared(
         None,
-        "Search for good settings first, for this long.",
+        "Minutes to search for good settings first.",
         "--folds or the first --valid file measures them. Settings on the command line stay as they are; --trees "
         "limits the trees of each trial.",
         above=0,

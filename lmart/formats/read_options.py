@@ -54,14 +54,17 @@ class ReadOptions:
         False, "Group the rows of a query even if not adjacent.", "Without this option, such data is an error."
     )
     duplicates: str = declared(
-        "error", "If a row names an index twice: error, or last value.", choices=("error", "last")
+        "error",
+        "What to do with an index that occurs twice in a row.",
+        "error: refuse the row; last: use the last value.",
+        choices=("error", "last"),
     )
-    max_errors: int = declared(10, "Maximum number of faults of the data to list.", low=1, high=1_000_000)
+    max_errors: int = declared(10, "Maximum number of data errors to list.", low=1, high=1_000_000)
     allow_inf: bool = declared(False, "Accept infinite values.", "Without this option, such data is an error.")
     query_sizes: str | None = declared(
         None,
-        "Rows of each query, for data without query ids.",
-        "One number per line, in the order of the rows.",
+        "Query sizes, for data without query ids.",
+        "The number of rows of each query, one per line, in input order.",
         metavar="FILE",
     )
     label_column: str | None = declared(

@@ -32,13 +32,13 @@ class TrainSettings:
     trees: int = declared(300, "Maximum number of trees, over all rankers.", "Each round adds a tree.", low=1)
     rankers: int | None = declared(
         None,
-        "Number of rankers that the model averages; 1: a plain one.",
-        "Each has an even share of --trees. They differ in objective, form of tree, drawn features and seed, as far as "
-        "you do not give these. auto: up to 4. With --early-stop and --valid, another ranker begins while at least as "
-        "many trees are left as the largest ranker holds; otherwise each has enough trees for the data: trees x "
-        "learning rate of at least 2, and of at least the square root of queries x documents, divided by 350. With "
-        "--objective, a ranker for each objective; with --positions, 1. More than 8 need something that each draws by "
-        "chance, as with --features below 1.",
+        "Number of rankers to train and average.",
+        "1: a single, plain ranker. Each has an even share of --trees. They differ in objective, form of tree, drawn "
+        "features and seed, as far as you do not give these. auto: up to 4. With --early-stop and --valid, another "
+        "ranker begins while at least as many trees are left as the largest ranker holds; otherwise each has enough "
+        "trees for the data: trees x learning rate of at least 2, and of at least the square root of queries x "
+        "documents, divided by 350. With --objective, a ranker for each objective; with --positions, 1. More than 8 "
+        "need something that each draws by chance, as with --features below 1.",
         low=1,
         high=64,
         other=AUTO,
@@ -54,19 +54,23 @@ class TrainSettings:
     )
     leaves: int | None = declared(
         None,
-        "Maximum number of leaves of a tree.",
+        "Maximum number of leaves per tree.",
         "auto: a leaf for every 32 queries, from 8 to 31; 64 where all leaves of a level share a split.",
         low=2,
         high=1 << 20,
         other=AUTO,
     )
-    learning_rate: float = declared(0.1, "Factor on every leaf value.", above=0)
-    max_depth: int = declared(0, "Maximum number of splits from root to leaf; 0: no limit.", low=0)
+    learning_rate: float = declared(0.1, "Shrinkage: factor on the values of all leaves.", above=0)
+    max_depth: int = declared(
+        0, "Maximum depth of a tree; 0: no limit.", "The depth is the number of splits from root to leaf.", low=0
+    )
     min_docs: int = declared(20, "Minimum number of documents in a leaf.", "Counted exactly, not estimated.", low=1)
     min_hessian: float = declared(0.001, "Minimum sum of hessians in a leaf.", low=0)
-    l2: float = declared(0.0, "Added to a leaf's hessian sum (L2 regularisation).", low=0, high=1e100)
+    l2: float = declared(
+        0.0, "L2 regularisation of leaf values.", "It is added to the sum of hessians of a leaf.", low=0, high=1e100
+    )
     max_bins: int = declared(
-        255, "Maximum number of bins of a feature.", "Missing values have a bin of their own.", low=2, high=255
+        255, "Maximum number of bins per feature.", "Missing values have a bin of their own.", low=2, high=255
     )
     objective: str | None = declared(
         None,
@@ -80,7 +84,7 @@ class TrainSettings:
     )
     truncation: int = declared(
         30,
-        "Use pairs with a document in the top N; 0: all.",
+        "Use pairs with a document in the top N; 0: all pairs.",
         "The top N are those of the current order; either document of the pair may be among them.",
         low=0,
     )
@@ -105,13 +109,13 @@ class TrainSettings:
     )
     absent: str = declared(
         "zero",
-        "Meaning of an index that a row does not have.",
+        "How to read an index that a row omits.",
         "An explicit nan is always missing.",
         choices=("zero", "missing"),
     )
     sample: float | None = declared(
         None,
-        "Share of documents each tree is grown from; 1: all.",
+        "Fraction of documents for each tree; 1: all.",
         "Drawn by gradient, without bias. auto: 1 up to 200,000 documents, beyond that 200,000 of them, but at least "
         "0.3.",
         above=0,
@@ -120,7 +124,7 @@ class TrainSettings:
     )
     features: float | None = declared(
         None,
-        "Share of features each tree may split on; 1: all.",
+        "Fraction of features for each tree; 1: all.",
         "Drawn anew for each tree. auto: as the table of rankers in lmart-train(1) says, 1 for a single ranker.",
         above=0,
         high=1,
@@ -128,15 +132,16 @@ class TrainSettings:
     )
     monotone: str = declared(
         "",
-        "Features the score only rises (+1) or falls (-1) with.",
-        "Name them by index or column name: a list FEATURE:+1,FEATURE:-1,... or a FILE of such lines.",
+        "Monotone constraints: +1 increasing, -1 decreasing.",
+        "The score never falls, or never rises, with these features. Name them by index or column name: a list "
+        "FEATURE:+1,FEATURE:-1,... or a FILE of such lines.",
         metavar="LIST|FILE",
         shown="none",
     )
     position_bias_reg: float = declared(
         0.0, "L2 regularisation of the bias of each position.", "With --positions only.", low=0, high=1e100
     )
-    seed: int = declared(0, "Seed of everything random.", low=0, high=2**63 - 1)
+    seed: int = declared(0, "Random seed.", low=0, high=2**63 - 1)
     # The L of err, as measure and objective. No option: it follows from the data. None: 4, or a largest label above it.
     largest_label: int | None = field(default=None, metadata={"low": 1})
 

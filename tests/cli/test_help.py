@@ -33,7 +33,7 @@ def test_one_screen(name: str) -> None:
     lines = run(name, "-h").stdout.splitlines()
     assert len(lines) <= SCREEN
     assert lines[0].startswith(f"Usage: lmart {name} [OPTIONS]")
-    assert lines[-1] == f"'lmart {name} --help' tells everything."
+    assert lines[-1] == f"'lmart {name} --help' shows all options."
     assert 1 <= sum(line.startswith("  lmart ") for line in lines) <= 3
     for one in options(name):
         if one.required:
@@ -119,7 +119,7 @@ def test_the_program_says_its_commands_whole_and_its_exit_statuses() -> None:
 
 def test_defaults_stand_in_brackets() -> None:
     text = " ".join(run("train", "--help").stdout.split())
-    for shown in ("[model.json]", "[300]", "[ndcg@10]", "(required)", "[all there are]", "[30]"):
+    for shown in ("[model.json]", "[300]", "[ndcg@10]", "(required)", "[all available]", "[30]"):
         assert shown in text
     assert "from 1 up" not in text  # ranges are for the manual
 

@@ -31,7 +31,7 @@ class Running:
         "Number of threads.",
         "By default lmart uses all processors that it may use. The result never depends on it.",
         low=1,
-        shown="all there are",
+        shown="all available",
     )
     quiet: int = declared(0, "Hide notices and progress; -qq hides warnings too.", flags=("-q", "--quiet"), count=True)
 

@@ -131,7 +131,7 @@ def typed(shell: list[str], setup: str, line: str, folder: Path) -> str:
 CASES = [
     "lmart tr|train",
     "lmart train --early|--early-stop",
-    "lmart train --lea|Maximum number of leaves of a tree",
+    "lmart train --lea|Maximum number of leaves per tree",
     "lmart train --tree ob|oblivious",
     "lmart train --objective lambdamart+ye|lambdamart+yetirank",
     "lmart predict -m models/|m.ubj",
