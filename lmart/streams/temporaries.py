@@ -2,7 +2,7 @@
 
 A file without a name is gone with its process, however that ends. It gets the temporary name only for the moment
 before it is renamed, as a link cannot replace a file. NFS, FAT and others know no files without a name: there a process
-that is killed outright leaves its temporary file behind.
+that is killed outright leaves its temporary file behind. A mark, at most 32 letters and digits, becomes part of names.
 """
 
 from __future__ import annotations
@@ -14,20 +14,14 @@ _names: set[str] = set()  # of temporary files that there are, or may be
 
 
 def create(target: str, mark: str = "") -> tuple[int, str | None]:
-    """Open a new file for writing in the folder of `target`; return the descriptor, and the name if it has one.
-
-    The mark, at most 32 letters and digits, is to stand in the name.
-    """
+    """Open a new file for writing in the folder of `target`; return the descriptor, and the name if it has one."""
     if _can_be_named_later(target):
         return _without_name(target), None
     return create_named(target, mark)
 
 
 def create_named(target: str, mark: str = "") -> tuple[int, str]:
-    """Open a new file for writing in the folder of `target`; return the descriptor and the temporary name.
-
-    The mark, at most 32 letters and digits, is to stand in the name.
-    """
+    """Open a new file for writing in the folder of `target`; return the descriptor and the temporary name."""
     while True:
         # On the list before it exists: a signal may end the process at any moment.
         name = _new_name(target, mark)
@@ -44,10 +38,7 @@ def create_named(target: str, mark: str = "") -> tuple[int, str]:
 
 
 def give_name(descriptor: int, target: str, mark: str = "") -> str:
-    """Give a file without a name a temporary one in the folder of `target`, and return it.
-
-    The mark, at most 32 letters and digits, is to stand in the name.
-    """
+    """Give a file without a name a temporary one in the folder of `target`, and return it."""
     name = _new_name(target, mark)
     try:
         # A descriptor of a folder makes Python call linkat, which follows the link in /proc; both names are absolute.

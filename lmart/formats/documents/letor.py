@@ -72,6 +72,7 @@ class LetorReader(TextReader):
             self.pool.run(document_ids.find_documents, comments)
         self._read_slow_numbers(text, all_outputs, batch)
         parts = []
+        # One after the other: new features get their columns in the order of the text, whatever the number of threads.
         for chunk, out in enumerate(all_outputs):
             part = self._collect(buffer, bounds[chunk], out, batch, chunk, self._layout)
             self.line += marks[chunk][0]
