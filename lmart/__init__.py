@@ -1,7 +1,8 @@
 """lmart: LambdaMART on the command line and from Python.
 
 `lmart.read(path)` gives a Dataset, `lmart.train` learns a Model from it or from arrays and DataFrames, `Model.save` and
-`lmart.load` write and read it. The commands do the same on files; `lmart.sklearn` has an estimator for scikit-learn.
+`lmart.load` write and read it; `lmart.evaluate` measures scores from anywhere, `lmart.compare` compares systems. The
+commands do the same on files; `lmart.sklearn` has an estimator for scikit-learn.
 
 All that is public stands below by name; what PACKAGE CONTENTS lists besides `lmart.sklearn` is internal.
 """
@@ -13,6 +14,7 @@ from lmart.errors import ArrayError, DataError, LmartError, ModelError, OutputEr
 TYPE_CHECKING = False  # not from typing: an interrupt that comes before `run` is met with a traceback
 if TYPE_CHECKING:
     from lmart.data.python_dataset import Dataset
+    from lmart.evaluation import Comparisons, Evaluation, compare, evaluate
     from lmart.interface.arguments import Settings
     from lmart.interface.reading import read
     from lmart.interface.training import train
@@ -24,8 +26,10 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ArrayError",
+    "Comparisons",
     "DataError",
     "Dataset",
+    "Evaluation",
     "Explanation",
     "LmartError",
     "Model",
@@ -35,6 +39,8 @@ __all__ = [
     "Settings",
     "SettingsError",
     "__version__",
+    "compare",
+    "evaluate",
     "load",
     "read",
     "train",
@@ -42,11 +48,15 @@ __all__ = [
 
 # What needs NumPy or Numba, which take a third of a second to import; `lmart --help` does not.
 _LATER = {
+    "Comparisons": "evaluation",
     "Dataset": "data.python_dataset",
+    "Evaluation": "evaluation",
     "Explanation": "scoring.explain",
     "Model": "model",
     "RoundReport": "training.rankers",
     "Settings": "interface.arguments",
+    "compare": "evaluation",
+    "evaluate": "evaluation",
     "load": "model",
     "read": "interface.reading",
     "train": "interface.training",

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from lmart.array_types import Float64Array, Int32Array, Int64Array
-from lmart.data.dataset import Rows, pieces
-from lmart.data.python_dataset import Dataset, unbinned, validation_metadata
-from lmart.errors import ArrayError, ModelError, SettingsError, counted, either, naming_arguments, quote, warn
+from lmart.array_types import Float64Array, Int64Array
+from lmart.data.dataset import pieces
+from lmart.data.python_dataset import Dataset
+from lmart.errors import ArrayError, ModelError, counted, either, naming_arguments, quote, warn
+from lmart.evaluation import Evaluation, choose_measures, judged_dataset, measure_systems
 from lmart.foreign_names import perhaps, with_hints
 from lmart.formats.documents.blocks import RowBlock, RowReader
 from lmart.formats.documents.reading import for_models, open_rows
@@ -23,10 +24,7 @@ from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import MODEL_FORMATS, OWN, format_of_name
 from lmart.gains import Gain
 from lmart.interrupts import safe_interrupts
-from lmart.measures import Conventions, Measure, parse_measures
-from lmart.measures.evaluation import Measurement, warn_of_large_labels, with_gain_of
-from lmart.measures.judgments import Judgments
-from lmart.measures.presets import conventions_like
+from lmart.measures.resampling import DEFAULT_LEVEL, Resampling
 from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.explain import CHUNK as EXPLAINED
 from lmart.scoring.explain import Explainer, Explanation
@@ -279,31 +277,36 @@ class Model:
         p_divisor: str | None = None,
         map_divisor: str | None = None,
         precision: str | None = None,
-    ) -> dict[str, float | None]:
-        """Return measures of the ranking of judged documents, as `lmart eval` does.
+        level: float = DEFAULT_LEVEL,
+        resamples: int | None = None,
+        seed: int = 0,
+    ) -> Evaluation:
+        """Return measures of the ranking of judged documents, as `lmart eval` and `lmart.evaluate` do.
 
         X       : features, or a `lmart.Dataset`, whose weights count in the means
         y, qid  : label and query id of each row; none beside a Dataset
         metric  : one measure, or several in a list or with commas, as `lmart eval --metric` takes them
         empty   : what a query without a relevant document counts: 'zero', 'one' or 'skip' (it is left out)
-        ties    : order of equal scores: that of the 'input', its 'reverse', or the 'average' over all orders
+        ties    : order of equal scores: 'input', its 'reverse', by 'docid', or the 'average' over all orders
         threads : as in `predict`
         like    : tool whose conventions replace the defaults, as `lmart eval --like` takes it
         gain    : 'exp2', 'linear' or a table such as [0, 1, 3, 7]; None: as `like` has it, else that of the model, or
                   exp2 where the model does not say
         discount, relevant, short, p_divisor, map_divisor, precision : as the options of `lmart eval`
+        level, resamples, seed : of intervals, as the options of `lmart eval`
 
-        None stands for a measure when no query counts. The errors are those of Dataset and `predict`; SettingsError
-        when there is no such measure or convention.
+        The errors are those of Dataset and `predict`; SettingsError when there is no such measure or convention.
 
         >>> import lmart
         >>> model = lmart.train(lmart.read("data/sample/train.svm"), trees=30)
-        >>> model.evaluate(lmart.read("data/sample/test.svm"), metric="ndcg@10,map").keys()
-        dict_keys(['ndcg@10', 'map'])
+        >>> found = model.evaluate(lmart.read("data/sample/test.svm"), metric="ndcg@10,map")
+        >>> dict(found).keys(), len(found.per_query["map"])
+        (dict_keys(['ndcg@10', 'map']), 40)
         """
-        conventions = conventions_like(
+        choice = choose_measures(
+            metric,
             like,
-            gain=None if gain is None else Gain.of(gain),
+            gain,
             empty=empty,
             ties=ties,
             discount=discount,
@@ -313,28 +316,20 @@ class Model:
             map_divisor=map_divisor,
             precision=precision,
         )
-        measures = _measures(metric, conventions)
-        if gain is None and like is None:
-            measures = with_gain_of({"the model": self.ensemble}, measures, None, lambda remark: None)
         if isinstance(X, Dataset) and not (y is None and qid is None):
             raise ArrayError("a Dataset has its own y and qid; leave them out")
         rows, column_map = match_columns(self.ensemble, X)
-        data = X if isinstance(X, Dataset) else Dataset(np.zeros((len(rows), 0)), y, qid)
-        return self._measure(measures, data, rows, column_map, threads)
-
-    def _measure(
-        self, measures: tuple[Measure, ...], data: Dataset, rows: Rows, column_map: Int32Array, threads: int | None
-    ) -> dict[str, float | None]:
-        """Score and measure documents, whose features are rows."""
-        judged, weights = unbinned(data, "X", True), validation_metadata(data).weights
-        models = {"the model": self.ensemble}
-        with naming_arguments(), safe_interrupts(), WorkerPool(threads_to_use(threads)) as pool:
-            measurement = Measurement.over(measures, judged.labels, judged.input_rows, models, pool, weights, warn)
-            evaluator = measurement.evaluator(Judgments(judged.labels, judged.query_offsets))
-            queries = evaluator.measure(self._scorer.score_pieces(rows, column_map, pool))
-            values = measurement.report(queries).values
-        warn_of_large_labels(measures, judged.labels, warn)
-        return values
+        judged = judged_dataset(X if isinstance(X, Dataset) else Dataset(np.zeros((len(rows), 0)), y, qid))
+        name = "the model"
+        return measure_systems(
+            choice,
+            judged,
+            [name],
+            lambda _, pool: self._scorer.score_pieces(rows, column_map, pool),
+            Resampling(seed, level, resamples),
+            threads=threads,
+            models={name: self.ensemble},
+        )
 
     def predict_letor(
         self, path: str | os.PathLike[str], threads: int | None = None, strict: bool = False
@@ -368,15 +363,6 @@ class Model:
         for text in matcher.warnings(name):
             warn(text)
         return np.concatenate(parts)
-
-
-def _measures(metric: str | Sequence[str], conventions: Conventions) -> tuple[Measure, ...]:
-    """Parse measures; SettingsError when documents of equal score stand by ids, which a Dataset need not have."""
-    if conventions.ties == "docid":
-        what = "ties='docid'" if conventions.like is None else f"like={conventions.like!r}"
-        how = "by document id, as only `lmart eval` can; give ties='input' or 'average'"
-        raise SettingsError(f"{what} orders documents of equal score {how}")
-    return parse_measures(metric if isinstance(metric, str) else ",".join(metric), conventions)
 
 
 @contextmanager

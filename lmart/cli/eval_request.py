@@ -16,7 +16,7 @@ from lmart.cli.options.types import MeasureType
 from lmart.errors import quote
 from lmart.formats.read_options import ReadOptions
 from lmart.gains import Gain
-from lmart.measures import KINDS, Measure, parse_measure, parse_measures
+from lmart.measures import DEFAULT_METRICS, KINDS, Measure, parse_measure, parse_measures
 from lmart.measures.conventions import CHOICES, LARGEST_LEVEL
 from lmart.measures.kinds import names_by
 from lmart.measures.measure import measures_for
@@ -33,7 +33,6 @@ from lmart.measures.resampling import (
 )
 from lmart.settings.declared import declared
 
-DEFAULT_METRICS = "ndcg@1,ndcg@3,ndcg@5,ndcg@10,map,mrr"
 WITH_GAIN = " and ".join(kind.name for kind in KINDS.values() if kind.uses_gain)
 """The names of measures that depend on the gain, for help and messages."""
 WITHOUT_EMPTY = " and ".join(kind.name for kind in KINDS.values() if not kind.counts_empty)

@@ -7,22 +7,15 @@ from dataclasses import replace
 import numpy as np
 
 from lmart.array_types import Int64Array
-from lmart.cli.eval_systems import (
-    EvalJob,
-    as_groups,
-    find_groups,
-    read_judged,
-    weights_of,
-    with_path,
-)
+from lmart.cli.eval_systems import EvalJob, find_groups, read_judged, weights_of, with_path
 from lmart.data.named_documents import JudgedDocuments, Run, judgments_of
 from lmart.errors import DataError, counted, input_name, quote
 from lmart.formats.metadata_files import Weights
 from lmart.formats.results.trec import read_qrels, read_run
-from lmart.measures.evaluation import Measurement, warn_of_large_labels
+from lmart.measures.evaluation import Measurement, RankedSystem, warn_of_large_labels
 from lmart.measures.judgments import query_sums
 from lmart.measures.rankings import AlignedRun, align_run
-from lmart.measures.results import EvaluationReport, EvaluationResult, SystemEvaluation, distinct_names
+from lmart.measures.results import EvaluationReport, EvaluationResult, distinct_names
 
 
 def evaluate_runs(job: EvalJob) -> EvaluationResult:
@@ -35,25 +28,33 @@ def evaluate_runs(job: EvalJob) -> EvaluationResult:
     groups = find_groups(job, judgments.query_ids, judgments.source)
     labels = np.maximum(judgments.labels, 0.0)
     per_query = None if weights is None else weights.per_query
-    places, warn = tuple(groups.values()), job.console.warning
+    warn = job.console.warning
     try:
-        measurement = Measurement.over(job.measures, labels, judgments.rows, {}, job.pool, per_query, warn, places)
+        measurement = Measurement.over(job.measures, labels, judgments.rows, {}, job.pool, per_query, warn, groups)
     except DataError as fault:
         raise with_path(fault, judgments.source) from None
     counting = np.full(len(judgments.query_ids), job.measures[0].conventions.missing == "zero")
-    systems, by_group = [], []
+    systems = []
     for name, given in zip(distinct_names([one.path for one in inputs.systems]), inputs.systems, strict=True):
         run = read_run(given.path)
         aligned = align_run(judgments, run, job.measures[0].conventions.ties == "docid")
         _tell(aligned, run, judgments, job)
+        counting |= aligned.found
         try:
             measured = measurement.evaluator(aligned.documents).measure(aligned.scores)
-            report = measurement.report(measured)
-            by_group.append(measurement.by_group(measured))
         except DataError as fault:
             raise with_path(fault, judgments.source) from None
-        counting |= aligned.found
-        systems.append(SystemEvaluation(name, "run", given.path, report, _counts(aligned)))
+        systems.append(RankedSystem(name, "run", given.path, measured, _counts(aligned)))
+    try:
+        result = measurement.result(
+            systems,
+            judgments.query_ids,
+            inputs.data if inputs.qrels is None else (inputs.qrels,),
+            None if weights is None else weights.given_per,
+            "data" if inputs.qrels is None else "qrels",
+        )
+    except DataError as fault:
+        raise with_path(fault, judgments.source) from None
     warn_of_large_labels(job.measures, labels, warn)
     n_judged = query_sums((judgments.labels >= 0).astype(np.float64), judgments.query_offsets)
 
@@ -65,16 +66,13 @@ def evaluate_runs(job: EvalJob) -> EvaluationResult:
         return replace(report, n_queries=len(counted), n_documents=n_documents, n_empty_queries=n_empty)
 
     every = np.arange(len(counting))
-    systems = [replace(one, report=counted_in(one.report, every)) for one in systems]
-    by_group = [tuple(map(counted_in, reports, groups.values())) for reports in by_group]
-    return EvaluationResult(
-        judgments.query_ids,
-        tuple(systems),
-        inputs.data if inputs.qrels is None else (inputs.qrels,),
-        "data" if inputs.qrels is None else "qrels",
-        per_query,
-        None if weights is None else weights.given_per,
-        as_groups(groups, by_group),
+    return replace(
+        result,
+        systems=tuple(replace(one, report=counted_in(one.report, every)) for one in result.systems),
+        groups=tuple(
+            replace(group, reports=tuple(counted_in(report, group.queries) for report in group.reports))
+            for group in result.groups
+        ),
     )
 
 

@@ -19,17 +19,15 @@ from lmart.formats.query_groups import NO_GROUP, grouped_queries, read_query_gro
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.results.scores import read_scores
 from lmart.measures import Measure
-from lmart.measures.evaluation import Measurement, warn_of_large_labels, with_gain_of
-from lmart.measures.judgments import Judgments, docid_order
-from lmart.measures.results import (
-    EvaluationReport,
-    EvaluationResult,
-    MeasuredQueries,
-    QueryGroup,
-    SystemEvaluation,
-    SystemKind,
-    distinct_names,
+from lmart.measures.evaluation import (
+    Measurement,
+    RankedSystem,
+    warn_of_large_labels,
+    warn_of_single_documents,
+    with_gain_of,
 )
+from lmart.measures.judgments import Judgments, docid_order
+from lmart.measures.results import EvaluationResult, MeasuredQueries, SystemKind, distinct_names
 from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.feature_matching import FeatureMatcher, match_dataset
 from lmart.scoring.scorer import Scorer
@@ -130,35 +128,32 @@ def evaluate_data(job: EvalJob) -> EvaluationResult:
 def evaluate_systems(job: EvalJob, models: dict[str, Ensemble], data: JudgedData) -> EvaluationResult:
     """Return the measures of each model and file of scores over the same data."""
     inputs, console, measures = job.inputs, job.console, job.measures
-    warn_of_single_documents(data.size, console)
+    warn_of_single_documents(data.size, console.warning)
     weights = data.weights()
     per_query = None if weights is None else weights.per_query
     groups = find_groups(job, data.query_ids, data.source)
     names = distinct_names([one.path for one in inputs.systems])
-    systems, by_group = [], []
     try:
-        places = tuple(groups.values())
         measurement = Measurement.over(
-            measures, data.labels, data.rows, models, job.pool, per_query, console.warning, places
+            measures, data.labels, data.rows, models, job.pool, per_query, console.warning, groups
         )
         queries_of = data.prepare(measurement)
-        for number, (name, given) in enumerate(zip(names, inputs.systems, strict=True)):
-            queries = queries_of(number, given, telling_of(given.path if len(models) > 1 else "", console))
-            report = measurement.report(queries)
-            by_group.append(measurement.by_group(queries))
-            systems.append(SystemEvaluation(name, cast(SystemKind, given.kind), given.path, report))
+        systems = (
+            RankedSystem(
+                name,
+                cast(SystemKind, given.kind),
+                given.path,
+                queries_of(number, given, telling_of(given.path if len(models) > 1 else "", console)),
+                {},
+            )
+            for number, (name, given) in enumerate(zip(names, inputs.systems, strict=True))
+        )
+        weights_per = None if weights is None else weights.given_per
+        result = measurement.result(systems, data.query_ids, data.files, weights_per)
     except DataError as fault:
         raise with_path(fault, data.source) from None
     warn_of_large_labels(measures, data.labels, console.warning)
-    return EvaluationResult(
-        data.query_ids,
-        tuple(systems),
-        data.files,
-        "data",
-        per_query,
-        None if weights is None else weights.given_per,
-        as_groups(groups, by_group),
-    )
+    return result
 
 
 def telling_of(model: str, console: Console) -> Callable[[str], None]:
@@ -220,24 +215,6 @@ def find_groups(job: EvalJob, query_ids: Sequence[str], source: str) -> dict[str
         first = f"{quote(without[0])}{', ...' if without[1:] else ''}"
         job.console.notice(f"{input_name(path)}: {some} of {input_name(source)} without a group, {NO_GROUP}: {first}")
     return grouped_queries(given, query_ids)
-
-
-def as_groups(
-    groups: dict[str, Int64Array], by_group: Sequence[tuple[EvaluationReport, ...]]
-) -> tuple[QueryGroup, ...]:
-    """Return the groups with the reports of all systems."""
-    return tuple(
-        QueryGroup(name, queries, tuple(reports[i] for reports in by_group))
-        for i, (name, queries) in enumerate(groups.items())
-    )
-
-
-def warn_of_single_documents(dataset: DataSize, console: Console) -> None:
-    """Warn when every query has a single document."""
-    if dataset.n_queries == dataset.n_documents > 1:
-        console.warning(
-            "every query has one document, so no ranking can be better than another; is the query id right?"
-        )
 
 
 def with_path(fault: DataError, path: str) -> DataError:

@@ -220,6 +220,11 @@ def validation_metadata(dataset: Dataset) -> Metadata:
     return Metadata(None if dataset._weights is None else dataset._weights.per_query, dataset._init_scores)
 
 
+def measured_part(dataset: Dataset) -> tuple[RankingDataset | ArrayDataset, Weights | None]:
+    """Return the documents and their weights, as measuring scores takes them; no features are read."""
+    return dataset._judged, dataset._weights
+
+
 def unbinned(dataset: Dataset, source: str, allow_infinite: bool = False, beside: Features | None = None) -> Unbinned:
     """Return the documents as training and scoring read them.
 

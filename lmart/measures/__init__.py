@@ -1,4 +1,4 @@
-"""Measures of a ranking: `kinds` lists them, `values` parses them, `evaluation` computes them.
+"""Measures of a ranking: `kinds` lists them, `measure` parses them, `evaluation` computes them.
 
 `conventions` says what tools do differently, `presets` what each of them does.
 """
@@ -15,8 +15,12 @@ if TYPE_CHECKING:
     from lmart.measures.evaluation import Evaluator
     from lmart.measures.results import EvaluationReport
 
+DEFAULT_METRICS = "ndcg@1,ndcg@3,ndcg@5,ndcg@10,map,mrr"
+"""What an evaluation measures unless its caller says otherwise."""
+
 __all__ = [
     "CHOICES",
+    "DEFAULT_METRICS",
     "KINDS",
     "SYNTAX",
     "Conventions",

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
+from lmart.data.dataset import DataSize
 from lmart.errors import DataError, ModelError, SettingsError, input_name
 from lmart.gains import Gain, grade_scale, refuse_labels_above
 from lmart.measures.judgments import Judgments
 from lmart.measures.measure import Measure
 from lmart.measures.query_kernels import JudgedQueries, RankedQueries
 from lmart.measures.results import (
+    DataKind,
     EvaluationReport,
+    EvaluationResult,
     MeasuredQueries,
+    QueryGroup,
     ScaledWeights,
+    SystemEvaluation,
+    SystemKind,
     label_scales,
     logarithms,
     scaled_weights,
@@ -132,14 +138,14 @@ class Measurement:
     pool     : the workers
     weights  : float64[n_queries], for the means; None: all 1
     scale    : L of a measure of err that names none itself
-    groups   : int64 places of the queries of each group
+    groups   : int64 places of the queries of each group, by its name
     """
 
     measures: tuple[Measure, ...]
     pool: WorkerPool
     weights: Float64Array | None
     scale: int
-    groups: Sequence[Int64Array] = ()
+    groups: Mapping[str, Int64Array] = field(default_factory=dict)
 
     @classmethod
     def over(
@@ -151,7 +157,7 @@ class Measurement:
         pool: WorkerPool,
         weights: Float64Array | None,
         warn: Callable[[str], None],
-        groups: Sequence[Int64Array] = (),
+        groups: Mapping[str, Int64Array] | None = None,
     ) -> Measurement:
         """Return how documents with these labels are measured, with one largest label of err for all systems.
 
@@ -162,7 +168,7 @@ class Measurement:
         pool     : the workers
         weights  : float64[n_queries], for the means; None: all 1
         warn     : called with a warning
-        groups   : int64 places of the queries of each group
+        groups   : int64 places of the queries of each group, by its name
         DataError when a label is above the largest one that a measure names or has no gain, ModelError when models
         disagree.
         """
@@ -176,11 +182,40 @@ class Measurement:
                 refuse_labels_above(labels, one.largest_label, rows)
         if any(one.kind.uses_gain for one in measures):
             measures[0].conventions.gain.check_labels(labels)
-        return cls(measures, pool, weights, scale or grade_scale(labels), groups)
+        return cls(measures, pool, weights, scale or grade_scale(labels), groups or {})
 
     def evaluator(self, judgments: Judgments) -> Evaluator:
         """Return what measures each query; DataError as `Evaluator`."""
         return Evaluator(judgments, self.measures, self.pool, scale=self.scale)
+
+    def result(
+        self,
+        systems: Iterable[RankedSystem],
+        query_ids: Sequence[str],
+        data: tuple[str, ...],
+        weights_per: str | None = None,
+        data_kind: DataKind = "data",
+    ) -> EvaluationResult:
+        """Return the means of each system over all queries and over each group; DataError when one is too large.
+
+        systems   : all over the same queries
+        query_ids : n_queries texts
+        data, weights_per, data_kind : as in EvaluationResult
+        """
+        evaluated, by_group = [], []
+        for name, kind, path, queries, counts in systems:
+            evaluated.append(SystemEvaluation(name, kind, path, self.report(queries), counts))
+            by_group.append(self.by_group(queries))
+        groups = zip(self.groups.items(), zip(*by_group, strict=True), strict=True) if self.groups else ()
+        return EvaluationResult(
+            query_ids,
+            tuple(evaluated),
+            data,
+            data_kind,
+            self.weights,
+            weights_per,
+            tuple(QueryGroup(name, places, reports) for (name, places), reports in groups),
+        )
 
     def report(self, queries: MeasuredQueries) -> EvaluationReport:
         """Return the means over all queries; DataError when a DCG is too large for a number."""
@@ -189,7 +224,7 @@ class Measurement:
     def by_group(self, queries: MeasuredQueries) -> tuple[EvaluationReport, ...]:
         """Return the means over each group of queries alone; DataError when a DCG is too large for a number."""
         found = []
-        for places in self.groups:
+        for places in self.groups.values():
             own = queries.taken(places)
             weights = None if self.weights is None else self.weights[places]
             found.append(own.report(self.measures, self._scaled(own, weights), self.scale))
@@ -198,6 +233,16 @@ class Measurement:
     def _scaled(self, queries: MeasuredQueries, weights: Float64Array | None) -> ScaledWeights | None:
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(queries.sizes)])
         return None if weights is None else scaled_weights(weights, offsets)
+
+
+class RankedSystem(NamedTuple):
+    """A system whose queries are measured; the fields are those of SystemEvaluation, but for its means."""
+
+    name: str
+    kind: SystemKind
+    path: str
+    queries: MeasuredQueries
+    counts: dict[str, int]
 
 
 class Trained(Protocol):
@@ -267,6 +312,12 @@ def label_scale(models: Mapping[str, Trained], measures: tuple[Measure, ...]) ->
             what = f"was trained with labels up to {other}, and {input_name(first)} with labels up to {scale}"
             raise ModelError(f"{what}; say which in the measure, as in err@10(max={max(scale, other)})", name)
     return scale
+
+
+def warn_of_single_documents(data: DataSize, warn: Callable[[str], None]) -> None:
+    """Warn when every query has a single document."""
+    if data.n_queries == data.n_documents > 1:
+        warn("every query has one document, so no ranking can be better than another; is the query id right?")
 
 
 def warn_of_large_labels(measures: Sequence[Measure], labels: Float64Array, warn: Callable[[str], None]) -> None:

@@ -26,8 +26,7 @@ Evaluate = Callable[[int], list[float]]
 
 
 def lmart(data: Data) -> Evaluate:
-    from lmart.cli.eval_request import DEFAULT_METRICS
-    from lmart.measures import Evaluator, parse_measures
+    from lmart.measures import DEFAULT_METRICS, Evaluator, parse_measures
     from lmart.measures.judgments import Judgments
     from lmart.threads import WorkerPool
 
@@ -83,8 +82,7 @@ TOOLS: dict[str, Callable[[Data], Evaluate]] = {"lmart": lmart, "ranx": ranx, "i
 
 def statistics(data: Data) -> Callable[..., None]:
     """Return what makes the intervals or comparisons of lmart."""
-    from lmart.cli.eval_request import DEFAULT_METRICS
-    from lmart.measures import Evaluator, parse_measures
+    from lmart.measures import DEFAULT_METRICS, Evaluator, parse_measures
     from lmart.measures.comparing import System, compare, randomization_test
     from lmart.measures.judgments import Judgments
     from lmart.measures.resampling import Resampling

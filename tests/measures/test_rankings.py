@@ -156,7 +156,7 @@ def test_a_group_is_measured_as_files_of_its_queries_alone(qrels: Lists, run: Li
     places = np.array([list(qrels).index(query) for query in names], np.int64)
     with WorkerPool(1) as pool:
         of_all = np.array([weights[query] for query in qrels])
-        how = Measurement(metric, pool, of_all, 4, [places])
+        how = Measurement(metric, pool, of_all, 4, {"own": places})
         (report,) = how.by_group(how.evaluator(whole.documents).measure(whole.scores))
         own = Measurement(metric, pool, of_all[places], 4)
         wanted = own.report(own.evaluator(alone.documents).measure(alone.scores))
@@ -170,7 +170,7 @@ def test_groups_are_measured_by_themselves() -> None:
     aligned = align_run(judged(qrels), run_of(run), True)
     weights = np.array([1.0, 3.0, 2.0])
     with WorkerPool(1) as pool:
-        groups = [np.array([0, 1]), np.array([2])]
+        groups = {"first": np.array([0, 1]), "second": np.array([2])}
         how = Measurement(parse_measures("mrr,err"), pool, weights, 3, groups)
         first, second = how.by_group(how.evaluator(aligned.documents).measure(aligned.scores))
     assert first.values["mrr"] == pytest.approx((1 / 3 + 3 * 1.0) / 4)
