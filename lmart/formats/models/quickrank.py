@@ -52,8 +52,8 @@ def read(content: bytes, path: str) -> Ensemble:
     said = found.info.get("trees", "")
     most = most_trees(int(said) if WHOLE.fullmatch(said) else None, found, path)
     with np.errstate(over="ignore", invalid="ignore"):
-        leaves = numbers_of(found.texts.outputs) * numbers_of(found.texts.weights)[found.tree_of_leaf]
-        thresholds32 = numbers_of(found.texts.thresholds).astype(np.float32)  # QuickRank rounds to float64 first, too
+        leaves = numbers_of(found.outputs) * numbers_of(found.weights)[found.tree_of_leaf]
+        thresholds32 = numbers_of(found.thresholds).astype(np.float32)  # QuickRank rounds to float64 first, too
     if not np.isfinite(leaves).all() or np.isposinf(thresholds32).any():
         raise ModelError("a number is too large; the model is damaged", path)
     flat, feature_ids = found.lay_out(of_less_or_equal32(thresholds32), np.zeros(len(thresholds32), np.bool_), leaves)

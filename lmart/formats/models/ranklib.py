@@ -86,13 +86,12 @@ def read(content: bytes, path: str) -> Ensemble:
         what = f"the head says {counted(bags, 'bag')}, but the model has {len(found.ensemble_sizes):,}"
         raise ModelError(f"{what}; the file was cut or put together, copy it again", path)
     most = {} if is_forest else most_trees(said.get("trees"), found, path)
-    texts = found.texts
     with np.errstate(over="ignore", invalid="ignore"):
-        weights = _nearest32(texts.weights).astype(np.float64)
-        leaves = _nearest32(texts.outputs).astype(np.float64) * weights[found.tree_of_leaf]
+        weights = _nearest32(found.weights).astype(np.float64)
+        leaves = _nearest32(found.outputs).astype(np.float64) * weights[found.tree_of_leaf]
         if is_forest:
             leaves = leaves.astype(np.float32).astype(np.float64)
-        thresholds32 = _nearest32(texts.thresholds)
+        thresholds32 = _nearest32(found.thresholds)
     if not np.isfinite(leaves).all() or np.isposinf(thresholds32).any():
         raise ModelError("a number is too large for float32, which RankLib holds; the model is damaged", path)
     thresholds = of_less_or_equal32(thresholds32)

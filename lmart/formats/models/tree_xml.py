@@ -31,21 +31,26 @@ DONE = -1  # a leaf that has its output
 NEW_BELOW = -2  # an open <split> that holds nothing yet is at or below this
 NEW, LEFT, RIGHT = -2, -3, -4  # at its position in the file, at pos="left", at pos="right"
 
+DEEPEST_INDENT = 30  # tabs; deeper elements are not indented further, else chains of splits grow with their square
+CLOSE = -1  # an opening that closes a <split>
+
 
 def numbers_of(texts: list[str]) -> Float64Array:
     """Return the float64 nearest to each text; ValueError when one is no number."""
     return np.array(list(map(float, texts)), np.float64)
 
 
-class TreeTexts(NamedTuple):
+class XmlTrees(NamedTuple):
     """The trees of a file end to end, each from the root down; numbers as they are written, all of them numbers.
 
-    node_offsets : n_trees + 1, as in FlatTrees
-    features     : n_nodes, feature ids
-    thresholds   : n_nodes
-    left, right  : n_nodes, counted in each tree, as in Tree
-    outputs      : n_leaves
-    weights      : n_trees
+    node_offsets   : n_trees + 1, as in FlatTrees
+    features       : n_nodes, feature ids
+    thresholds     : n_nodes
+    left, right    : n_nodes, counted in each tree, as in Tree
+    outputs        : n_leaves
+    weights        : n_trees
+    ensemble_sizes : trees of each <ensemble>
+    info           : what <info> says, tag -> text
     """
 
     node_offsets: list[int]
@@ -55,17 +60,6 @@ class TreeTexts(NamedTuple):
     right: list[int]
     outputs: list[str]
     weights: list[str]
-
-
-class XmlTrees(NamedTuple):
-    """What a file says.
-
-    texts          : its trees
-    ensemble_sizes : trees of each <ensemble>
-    info           : what <info> says, tag -> text
-    """
-
-    texts: TreeTexts
     ensemble_sizes: list[int]
     info: dict[str, str]
 
@@ -73,16 +67,15 @@ class XmlTrees(NamedTuple):
         self, thresholds: Float64Array, missing_left: BoolArray, leaf_values: Float64Array
     ) -> tuple[FlatTrees, Int64Array]:
         """Return the trees, with numbers as the format means them, and their feature ids."""
-        texts = self.texts
-        feature_ids, columns = np.unique(np.array(texts.features, np.int64), return_inverse=True)
-        offsets = np.array(texts.node_offsets, np.int64)
-        flat = plain_trees(offsets, columns, thresholds, missing_left, texts.left, texts.right, leaf_values)
+        feature_ids, columns = np.unique(np.array(self.features, np.int64), return_inverse=True)
+        offsets = np.array(self.node_offsets, np.int64)
+        flat = plain_trees(offsets, columns, thresholds, missing_left, self.left, self.right, leaf_values)
         return flat, feature_ids
 
     @property
     def tree_of_leaf(self) -> Int64Array:
         """The tree of each leaf, int64[n_leaves]."""
-        return trees_of_leaves(np.array(self.texts.node_offsets, np.int64))
+        return trees_of_leaves(np.array(self.node_offsets, np.int64))
 
 
 class _Handlers:
@@ -97,11 +90,9 @@ class _Handlers:
         self.parser.EndElementHandler = self.end
         self.depth = 0
         self.text = ""
-        self.info: dict[str, str] = {}
         self.in_info = self.in_ensemble = self.in_tree = self.in_value = False
-        self.ensemble_sizes: list[int] = []
-        self.texts = TreeTexts([0], [], [], [], [], [], [])
-        _, self.features, self.thresholds, self.left, self.right, self.outputs, _ = self.texts
+        self.found = XmlTrees([0], [], [], [], [], [], [], [], {})
+        _, self.features, self.thresholds, self.left, self.right, self.outputs, *_ = self.found
         self.open: list[int] = []  # of each open <split> its inner node, ~leaf (counted over all trees), or NEW
         self.first_node = self.first_leaf = 0  # of the open <tree>
         self._starts = {
@@ -157,8 +148,8 @@ class _Handlers:
         finish = self._ends.get(tag)
         if finish is not None:
             finish()
-        elif self.in_info and len(self.info) < MOST_INFO:
-            self.info[tag] = self.text.strip()
+        elif self.in_info and len(self.found.info) < MOST_INFO:
+            self.found.info[tag] = self.text.strip()
         if self.parser.CharacterDataHandler is not None:
             self.in_value = False
             self.parser.CharacterDataHandler = None
@@ -167,7 +158,7 @@ class _Handlers:
         if self.in_ensemble:
             raise self.refuse("<ensemble> is in another <ensemble>; the model is damaged")
         self.in_ensemble = True
-        self.ensemble_sizes.append(0)
+        self.found.ensemble_sizes.append(0)
 
     def _end_ensemble(self) -> None:
         self.in_ensemble = False
@@ -184,15 +175,15 @@ class _Handlers:
         if "weight" not in attributes:
             raise self.refuse("<tree> has no weight; the model is damaged")
         self.in_tree = True
-        self.texts.weights.append(self.number(attributes["weight"], "the weight of a tree"))
+        self.found.weights.append(self.number(attributes["weight"], "the weight of a tree"))
         self.first_node, self.first_leaf = len(self.features), len(self.outputs)
 
     def _end_tree(self) -> None:
         if len(self.outputs) == self.first_leaf:
             raise self.refuse("<tree> has no <split>; the model is damaged")
         self.in_tree = False
-        self.ensemble_sizes[-1] += 1
-        self.texts.node_offsets.append(len(self.features))
+        self.found.ensemble_sizes[-1] += 1
+        self.found.node_offsets.append(len(self.features))
 
     def _start_split(self, attributes: dict[str, str]) -> None:
         if self.open:
@@ -304,9 +295,9 @@ def parse_trees(content: bytes, path: str, by_position: bool) -> XmlTrees:
         if is_read and handlers.depth > 1:
             raise ModelError("the model ends in the middle; the file was cut, copy it again", path) from None
         raise ModelError(f"this is not valid XML: {what}; the model is damaged", path, fault.lineno) from None
-    if not handlers.ensemble_sizes:
+    if not handlers.found.ensemble_sizes:
         raise ModelError("there is no <ensemble> in it; the model is damaged", path)
-    return XmlTrees(handlers.texts, handlers.ensemble_sizes, handlers.info)
+    return handlers.found
 
 
 def most_trees(said: int | None, found: XmlTrees, path: str) -> dict[str, int]:
@@ -317,13 +308,10 @@ def most_trees(said: int | None, found: XmlTrees, path: str) -> dict[str, int]:
     path  : what to call it in messages
     ModelError when it has more than it says.
     """
-    there = len(found.texts.weights)
+    there = len(found.weights)
     if said is not None and there > said:
         raise ModelError(f"the head says {counted(said, 'tree')}, but the model has {there:,}; correct the head", path)
     return {} if said is None or said == there else {"trees": said}
-
-
-DEEPEST_INDENT = 30  # tabs; deeper elements are not indented further, else chains of splits grow with their square
 
 
 def tree_elements(
@@ -364,6 +352,3 @@ def tree_elements(
             waiting += ((0, depth, CLOSE), (right[node], depth + 1, 2), (left[node], depth + 1, 1))
         elements.append("".join(lines))
     return elements
-
-
-CLOSE = -1

@@ -84,6 +84,12 @@ class Document:
         return int(text)
 
 
+def part_of(owner: dict[str, object], key: str) -> dict[str, object]:
+    """Return the object under a key, an empty one where there is none."""
+    entry = owner.get(key)
+    return entry if isinstance(entry, dict) else {}
+
+
 def length(value: object) -> int:
     """Return the length of a list or array, -1 for anything else."""
     return len(value) if isinstance(value, (list, np.ndarray)) else -1
@@ -141,8 +147,7 @@ def _read_sets(model: Document, number: int) -> dict[int, Int64Array]:
 
 def _check_encoding(model: Document) -> None:
     """Refuse categorical splits on numbers that stand for other values, which only a DataFrame shows."""
-    described = model.model.get("cats")
-    listed = described.get("enc") if isinstance(described, dict) else None
+    listed = part_of(model.model, "cats").get("enc")
     for encoding in listed if isinstance(listed, list) else ():
         values = encoding.get("values") if isinstance(encoding, dict) else None
         if values is None or length(values) == 0:
@@ -190,9 +195,8 @@ def read_document(document: object, path: str) -> Ensemble:
     sizes = [int(is_split[a:b].sum()) for a, b in zip(arrays.offsets[:-1], arrays.offsets[1:], strict=True)]
     owner = np.repeat(np.arange(len(sizes)), np.diff(arrays.offsets))
     node_offsets = counts_to_offsets(sizes)
-    leaf_offsets = node_offsets + np.arange(len(node_offsets))
     place = np.cumsum(is_split) - 1 - node_offsets[owner]  # among the splits of the tree
-    leaf_place = np.cumsum(is_leaf) - 1 - leaf_offsets[owner]
+    leaf_place = np.cumsum(is_leaf) - 1 - node_offsets[owner] - owner  # each tree has a leaf more than splits
     code = np.where(is_split, place, ~leaf_place)
 
     def children(child: Int64Array) -> Int32Array:
@@ -237,9 +241,8 @@ def read_document(document: object, path: str) -> Ensemble:
 
 def _remarks(model: Document) -> tuple[str, ...]:
     """Return a remark when XGBoost stopped early, as some of its functions then use fewer rounds than the file has."""
-    attributes, parameters = model.learner.get("attributes"), model.model.get("gbtree_model_param")
-    best = attributes.get("best_iteration") if isinstance(attributes, dict) else None
-    parallel = model.parameter(parameters, "num_parallel_tree", 1) if isinstance(parameters, dict) else 1
+    best = part_of(model.learner, "attributes").get("best_iteration")
+    parallel = model.parameter(part_of(model.model, "gbtree_model_param"), "num_parallel_tree", 1)
     total = len(model.trees) // max(parallel, 1)
     if not (isinstance(best, str) and best.isascii() and best.isdigit() and len(best) < 10) or int(best) + 1 >= total:
         return ()
@@ -263,8 +266,7 @@ def _gain(model: Document, objective: str | None) -> str | None:
     """Return the gain of labels as text; None for objectives without."""
     if objective != "rank:ndcg":
         return None
-    described = model.learner["objective"].get("lambdarank_param")
-    flag = described.get("ndcg_exp_gain") if isinstance(described, dict) else None
+    flag = part_of(model.learner["objective"], "lambdarank_param").get("ndcg_exp_gain")
     return "linear" if str(flag).lower() in ("0", "false") else "exp2"
 
 
@@ -276,8 +278,7 @@ def _check_learner(model: Document) -> tuple[int, float, str | None]:
             "the model has several outputs (multi-class or multi-target), which lmart does not support; train it with a"
             " ranking objective such as rank:ndcg"
         )
-    described = model.learner.get("objective")
-    objective = described.get("name") if isinstance(described, dict) else None
+    objective = part_of(model.learner, "objective").get("name")
     if objective is not None and not (isinstance(objective, str) and objective in SUMS):
         model.refuse(
             f"the objective is {shown(objective)}, whose predictions are not the sums of the leaf values;"
@@ -316,8 +317,7 @@ def _read_arrays(model: Document) -> _Arrays:
         model.refuse("the model has no tree")
     sizes = []
     for number, tree in enumerate(model.trees, 1):
-        parameters = tree.get("tree_param")
-        if isinstance(parameters, dict) and model.parameter(parameters, "size_leaf_vector", 1) > 1:
+        if model.parameter(part_of(tree, "tree_param"), "size_leaf_vector", 1) > 1:
             model.refuse(f"tree {number} has vectors in its leaves (multi-output), which lmart does not support")
         size = len(model.numbers(tree, "left_children"))
         if not 0 < size < 2**31:
