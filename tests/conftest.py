@@ -10,13 +10,20 @@ from helpers.commands import HAS_DASK
 from hypothesis import HealthCheck, settings
 
 # The first call of a kernel compiles it, so time says nothing about a single example.
-settings.register_profile("lmart", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("lmart")
+settings.register_profile(
+    "all", max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("inner loop", settings.get_profile("all"), max_examples=20)
 
 # Started with nohup or in the background, we ignore signals; what we start and stop must not inherit that.
 for number, default in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, default)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Try fewer random examples where slow tests are left out too."""
+    settings.load_profile("inner loop" if "not slow" in config.getoption("markexpr") else "all")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -14,7 +14,6 @@ from helpers.score_data import score_dataset
 from helpers.settings import tree_settings
 from helpers.training_runs import SMALL, fit, learnable, refused, scores
 from hypothesis import given
-from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from lmart.array_types import Float64Array
@@ -44,7 +43,6 @@ def along(ensemble: Ensemble, data: RankingDataset, column: int) -> Float64Array
     return score_dataset(ensemble, dataset([0] * len(grid), [0] * len(grid), grid), POOL).reshape(len(dense), -1)
 
 
-@examples(max_examples=25)
 @given(
     st.integers(0, 1000),
     st.lists(st.sampled_from([-1, 0, 1]), min_size=4, max_size=4),

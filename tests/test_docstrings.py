@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import pytest
 from helpers.paths import ROOT
 
 PACKAGE = ROOT / "lmart"
@@ -97,11 +96,10 @@ def documented(path: Path) -> Iterator[Function | ast.ClassDef]:
     return (node for node in ast.walk(tree_of(path)) if isinstance(node, Function | ast.ClassDef))
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_listed_parameters_are_those_of_the_signature(path: Path) -> None:
-    place = str(path.relative_to(ROOT))
+def test_listed_parameters_are_those_of_the_signature() -> None:
     wrong = []
-    for node in documented(path):
+    for path, node in [(module, node) for module in MODULES for node in documented(module)]:
+        place = path.relative_to(ROOT)
         names = listed(node)
         known = attributes(node) if isinstance(node, ast.ClassDef) else set(parameters(node))
         wrong += [f"{place}:{node.lineno} {node.name} has no '{name}'" for name in names if name not in known]
@@ -111,12 +109,12 @@ def test_listed_parameters_are_those_of_the_signature(path: Path) -> None:
     assert not wrong
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_names_in_backticks_exist(path: Path) -> None:
-    place = str(path.relative_to(ROOT))
+def test_names_in_backticks_exist() -> None:
     wrong = []
-    for text in _docstrings(tree_of(path)):
-        for quoted in QUOTED.findall(text.value if isinstance(text.value, str) else ""):
-            unknown = set(quoted.split(".")) - identifiers(path) - defined() - WORDS
-            wrong += [f"{place}:{text.lineno} `{quoted}`"] if unknown else []
+    for path in MODULES:
+        known = identifiers(path) | defined() | WORDS
+        for text in _docstrings(tree_of(path)):
+            for quoted in QUOTED.findall(text.value if isinstance(text.value, str) else ""):
+                unknown = set(quoted.split(".")) - known
+                wrong += [f"{path.relative_to(ROOT)}:{text.lineno} `{quoted}`"] if unknown else []
     assert not wrong

@@ -117,6 +117,7 @@ def test_both_layouts_hold_the_same_codes(threads: int) -> None:
     assert binned.bin_counts.sum(axis=1).tolist() == [data.n_documents] * binned.edges.n_features
 
 
+@pytest.mark.slow
 def test_more_than_65536_bins_are_numbered_wider() -> None:
     rng = np.random.default_rng(0)
     data = dataset([0] * 300, ["q"] * 300, rng.normal(size=(300, 260)))

@@ -11,7 +11,7 @@ import pytest
 from helpers.commands import run
 from helpers.paths import SAMPLE
 from helpers.reading import read
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lmart.formats.documents.reading import read_dataset
@@ -101,7 +101,6 @@ def test_the_sample_goes_through_gzip_and_standard_streams(tmp_path: Path) -> No
     assert (tmp_path / "a.csv.gz").read_bytes() == again
 
 
-@settings(max_examples=30)
 @given(st.lists(st.floats(allow_nan=True, allow_infinity=False), min_size=1, max_size=5))
 def test_every_number_survives_a_table(numbers: list[float]) -> None:
     text = "label,qid,1\n" + "".join(f"1,q,{'' if math.isnan(x) else repr(x)}\n" for x in numbers)

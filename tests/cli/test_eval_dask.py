@@ -112,6 +112,7 @@ LIKE = ["lightgbm", "xgboost", "ranklib", "trec_eval", "sklearn", "letor4", "msl
 SYSTEMS = ("-m", "m.json", "--scores", "scores-?.txt", "worse-?.txt", "-m", "linear.json", "--gain", "exp2")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("here")
 def test_the_bytes_of_one_process(folders: tuple[Path, Path]) -> None:
     names = standard_data(folders)
@@ -244,6 +245,7 @@ def test_tables_whose_columns_stand_in_another_order(folders: tuple[Path, Path])
     both(folders, names, "-m", "named.json", "--strict", status=1)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("here")
 def test_formats_and_compression(folders: tuple[Path, Path]) -> None:
     names = standard_data(folders, 3)

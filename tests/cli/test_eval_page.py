@@ -17,6 +17,8 @@ from helpers.paths import SAMPLE
 from lmart.errors import visible
 from lmart.reports import charts
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("matplotlib")
 DATA = SAMPLE / "test.svm"
 

@@ -148,6 +148,7 @@ def test_groups_of_the_queries_of_runs() -> None:
     assert found == {"head": [1.0, 1.0], "tail": [0.0, 0.5]}
 
 
+@pytest.mark.slow
 def test_standard_input_and_compression() -> None:
     wanted = measured(*GIVEN)
     assert strict(call("--qrels", "q.qrels", "--run", "-", "--json", stdin=RUN).stdout)["metrics"] == wanted

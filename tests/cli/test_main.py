@@ -402,6 +402,7 @@ class TestSurroundings:
 
 
 class TestProgress:
+    @pytest.mark.slow
     def test_no_control_characters_off_a_terminal(self, tmp_path: Path) -> None:
         done = shell(f"lmart train --data {TRAIN} --valid {SAMPLE / 'vali.svm'} --trees 20 </dev/null", tmp_path)
         assert done.returncode == 0 and done.stdout == b""

@@ -223,6 +223,7 @@ def slow_curves(text: str, fold_of_query: list[int], trees: int, *options: str) 
     return curves
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("patience", [3, 8])
 def test_folds_stop_when_the_best_mean_is_old(patience: int) -> None:
     """Held by the curves of models that were trained alone, and a plain search for the best of their mean."""
@@ -253,6 +254,7 @@ def test_the_best_of_the_mean_may_be_behind_the_best_of_every_fold() -> None:
     assert done["mean"] == fit(LATE, *NOISY, "--trees", "8", "--folds", "2").report["cross_validation"]["mean"]
 
 
+@pytest.mark.slow
 def test_stopping_folds_early_finds_what_all_rounds_would() -> None:
     for seed in range(4):
         short, long = (
@@ -342,6 +344,7 @@ def test_an_interval_stays_in_the_range_of_the_measure() -> None:
 # The parts
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(st.integers(0, 1), min_size=1, max_size=3), min_size=2, max_size=30), st.data())
 def test_queries_with_weight_are_dealt_evenly(labels: list[list[int]], data: st.DataObject) -> None:
     n, n_folds = len(labels), data.draw(st.integers(2, len(labels)))

@@ -413,6 +413,7 @@ def test_scores_of_the_sample_are_those_of_the_plain_walk(tmp_path: Path) -> Non
         assert result.stdout.splitlines() == expected
 
 
+@pytest.mark.slow
 def test_a_pipe_that_stays_open_gets_its_scores(model: str) -> None:
     with process("-q", "-m", model, "--data", "-", stdin=subprocess.PIPE) as running:
         assert running.stdin is not None
@@ -426,6 +427,7 @@ def test_a_pipe_that_stays_open_gets_its_scores(model: str) -> None:
     assert running.returncode == 0
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves(model: str, tmp_path: Path) -> None:
     data = tmp_path / "big.svm"
     data.write_text("0 qid:1 1:3 2:5\n" * 200_000)
@@ -438,6 +440,7 @@ def test_a_reader_that_leaves(model: str, tmp_path: Path) -> None:
     assert running.returncode == 141
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
 def test_a_full_disk(model: str) -> None:
     for arguments, place in (([], "standard output"), (["-o", "/dev/full"], "/dev/full")):
@@ -453,6 +456,7 @@ def has_temporary_file(pid: int, folder: Path) -> bool:
     return any(name.startswith(str(folder)) and not name.endswith("m.json") for name in opened)
 
 
+@pytest.mark.slow
 def test_a_terminated_run_leaves_nothing(model: str, tmp_path: Path) -> None:
     with process("-q", "-m", model, "--data", "-", "-o", str(tmp_path / "out"), stdin=subprocess.PIPE) as running:
         assert running.stdin is not None

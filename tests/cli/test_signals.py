@@ -109,6 +109,7 @@ except process.Stopped as stopped:
     assert executionengine.__name__ == "llvmlite.binding.executionengine"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", STATUS)
 def test_a_package_that_is_being_imported_is_not_left_half_done(number: signal.Signals, tmp_path: Path) -> None:
     """Even if it would swallow the exception, as those that are written in C do."""
@@ -133,6 +134,7 @@ def test_an_ignored_signal_stays_ignored(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, b"1\n", b"")
 
 
+@pytest.mark.slow
 def test_prediction_is_stopped_while_it_waits_for_input(tmp_path: Path) -> None:
     run("train", "--data", TRAIN, "--trees", "2", "--out", tmp_path / "m.json")
     os.mkfifo(tmp_path / "rows")

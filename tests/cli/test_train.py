@@ -550,6 +550,7 @@ def test_a_full_disk_leaves_the_older_model(out: str, in_folder: Path) -> None:
     assert sorted(os.listdir()) == ["d.svm", "m.json"] and Path("m.json").read_text() == "old"
 
 
+@pytest.mark.slow
 def test_the_log_of_a_file_is_short_and_plain_and_threads_have_limits() -> None:
     Path("d.svm").write_text(DATA)
     with start("train", "--data", "d.svm", "--trees", "30", "--threads", "1000", folder=Path()) as process:

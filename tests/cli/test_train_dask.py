@@ -61,6 +61,7 @@ def test_a_wrong_security_file_is_named(content: str, said: str, in_folder: Path
     assert refused.stderr.startswith("lmart: error: s.json: ") and said in refused.stderr
 
 
+@pytest.mark.slow
 def test_the_package_that_is_missing_is_named(in_folder: Path) -> None:
     Path("distributed.py").write_text("raise ImportError('no such package')\n")
     Path("d.svm").write_text(learnable())

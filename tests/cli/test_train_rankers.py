@@ -157,6 +157,7 @@ def test_usage_that_is_refused() -> None:
     assert "'lambda' is not one of" in refused("--tree", "lambda", status=2)
 
 
+@pytest.mark.slow
 def test_the_sample_gives_the_same_bytes_for_any_number_of_threads() -> None:
     fixed = ("train", "--data", SAMPLE / "train.svm", "--valid", SAMPLE / "vali.svm", "--early-stop", "5")
     made = []

@@ -279,6 +279,7 @@ class Mapping(Client):
         return [Done(one, self.waiting) for one in added]
 
 
+@pytest.mark.slow
 def test_many_tasks_are_handed_in_by_and_by_and_answered_in_order() -> None:
     client = Mapping()
     found = list(Cluster(client, "the cluster").run_tasks(lambda a, b: a + b, [(k, 1000) for k in range(10_000)]))

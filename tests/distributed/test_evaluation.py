@@ -112,6 +112,7 @@ def assert_as_at_once(
                 assert own.per_query[name].tobytes() == values.tobytes(), name
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 99),
     cuts=st.sets(st.integers(1, 9), max_size=6),

@@ -13,6 +13,7 @@ from lmart.distributed.query_places import codes_of, repeated_codes
 CODES = st.one_of(st.integers(0, 2**64 - 1), st.sampled_from([0, 1, 2**60 - 1, 2**60, 2**63, 2**64 - 1]))
 
 
+@pytest.mark.slow
 @given(st.lists(st.sets(CODES, max_size=9), max_size=5))
 def test_hashes_are_compared_in_slices_or_at_once(parts: list[set[int]]) -> None:
     codes = [np.array(sorted(own), np.uint64) for own in parts]

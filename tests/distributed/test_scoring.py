@@ -237,6 +237,7 @@ def test_the_driver_holds_no_more_of_a_query_than_a_hash(model: Ensemble) -> Non
     assert len(pickle.dumps(found)) < 5000 * 8 + 2000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changed", [{}, {"form": "tsv"}, {"form": "jsonl", "explain": True, "top": 1}], ids=str)
 def test_memory_does_not_grow_with_the_part(
     changed: dict[str, Any], model: Ensemble, monkeypatch: pytest.MonkeyPatch

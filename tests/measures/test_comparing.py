@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import reference.resampling
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lmart.measures import Evaluator, parse_measures
@@ -62,7 +62,6 @@ def test_worked_values() -> None:
     assert found.gained[0].difference == pytest.approx(0.08)
 
 
-@settings(max_examples=40)
 @given(
     st.lists(st.tuples(*[st.integers(0, 10).map(lambda k: k / 10) | st.just(NAN)] * 2), min_size=1, max_size=30),
     st.booleans(),
@@ -218,7 +217,6 @@ def test_worked_value() -> None:
     assert randomization_test(DIFFERENCES, Resampling(), ONE) == (30 / 1024, 1024, True)
 
 
-@settings(max_examples=60)
 @given(st.lists(TENTHS | st.floats(-1, 1), max_size=9))
 def test_p_of_all_sign_vectors_is_that_of_the_twin(differences: list[float]) -> None:
     assert randomization_test(np.array(differences), Resampling(), ONE).p == reference.resampling.exact_p(differences)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import reference.measures
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lmart.errors import DataError
@@ -354,7 +354,6 @@ GRADES = st.sampled_from([0.0, 0.0, 1.0, 2.0, 3.0, 4.0, 0.5])
 RELATIVE = "ndcg,ndcg@1,ndcg@3,map,map@2,mrr,mrr@2,p@1,p@3,recall@2,err,err@3,rbp,rbp(0.95)@4"
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     rows=st.lists(st.tuples(GRADES, st.sampled_from([0.0, 1.0, 2.5])), min_size=1, max_size=9),
     gain=st.sampled_from(["exp2", "linear", "0.5,1,2,2,9"]),
@@ -375,7 +374,6 @@ def test_bounds_best_order_and_shift(rows: list[tuple[float, float]], gain: str,
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
 @given(rows=st.lists(st.tuples(GRADES, st.sampled_from([0.0, 1.0])), min_size=1, max_size=6))
 def test_averaged_ties_are_the_mean_over_all_orders(rows: list[tuple[float, float]]) -> None:
     labels, scores = [row[0] for row in rows], [row[1] for row in rows]

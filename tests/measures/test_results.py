@@ -43,6 +43,7 @@ def report(of: MeasuredQueries, like: str | None, weights: list[float]) -> Evalu
     return of.report(parse_measures(ALL, conventions_like(like)), scaled_weights(np.array(weights), offsets), 7)
 
 
+@pytest.mark.slow
 @given(
     own=queries,
     cuts=st.sets(st.integers(1, 7), max_size=6),

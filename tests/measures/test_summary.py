@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import reference.random_numbers
 import reference.resampling
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lmart.measures.resampling import Resampling
@@ -114,7 +114,6 @@ A = [0.51, 0.62, 0.33, 0.78, 0.45, 0.90, 0.12, 0.57, 0.66, 0.41]
 B = [0.48, 0.55, 0.35, 0.70, 0.40, 0.86, 0.10, 0.50, 0.69, 0.38]
 
 
-@settings(max_examples=30)
 @given(
     st.lists(st.tuples(st.floats(-1e3, 1e3), st.floats(0.01, 4.0)), min_size=1, max_size=12),
     st.integers(0, 2**63 - 1),

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from reference.measures import Document, Question, measure_of_query
 
@@ -38,7 +38,6 @@ def evaluate(queries: list[list[Document]], measures: list[Measure]) -> dict[str
 
 
 @pytest.mark.parametrize("name", KINDS)
-@settings(max_examples=80, deadline=None)
 @given(data=st.data())
 def test_the_twin_agrees(name: str, data: st.DataObject) -> None:
     draw, kind = data.draw, KINDS[name]
@@ -100,7 +99,6 @@ def measured(metric: str, labels: list[float], scores: list[float], **convention
     return {name: values[0] for name, values in evaluate(queries, measures).items()}
 
 
-@settings(max_examples=100, deadline=None)
 @given(queries=st.lists(QUERY, min_size=1, max_size=3), ties=st.sampled_from(["input", "reverse", "average"]))
 def test_bounds(queries: list[list[Document]], ties: str) -> None:
     names = "ndcg,ndcg@2,map,map@2,map(rel=2),mrr,p@3,recall@3,err,rbp,rbp@0.5,bpref,bpref(rel=2),judged@2,kendall,"
@@ -111,7 +109,6 @@ def test_bounds(queries: list[list[Document]], ties: str) -> None:
         assert all(low - 1e-15 <= value <= 1 + 1e-15 for value in values), name
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     labels=st.lists(st.sampled_from([0.0, 1.0, 2.0, 3.0]), min_size=2, max_size=12),
     ties=st.sampled_from(["input", "average"]),

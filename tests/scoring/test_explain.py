@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import reference.explaining
 from helpers.trees import around, grow, plain, plain_scores, rows_for, sparse
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lmart.errors import ModelError
@@ -53,7 +53,6 @@ def explain(
 SHAPES = st.sampled_from(["random", "chain", "level"])
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.data())
 def test_contributions_are_those_of_the_sum_over_subsets(data: st.DataObject) -> None:
     n_features = data.draw(st.integers(1, 4))
@@ -79,7 +78,6 @@ def test_contributions_are_those_of_the_sum_over_subsets(data: st.DataObject) ->
         assert found == pytest.approx(shapley, abs=1e-12)
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.data())
 def test_contributions_and_base_add_up_to_the_score(data: st.DataObject) -> None:
     n_features = data.draw(st.integers(1, 40))

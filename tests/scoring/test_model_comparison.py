@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from helpers.trees import grow, sparse
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lmart.errors import ModelError
@@ -34,7 +34,6 @@ def with_first_tree(ensemble: Ensemble, tree: Tree) -> Ensemble:
     return replace(ensemble, trees=(tree, *ensemble.trees[1:]))
 
 
-@settings(deadline=None, max_examples=30)
 @given(st.integers(0, 2**32))
 def test_one_ulp_of_one_threshold_is_found(seed: int) -> None:
     first = model(seed, n_leaves=2)

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from helpers.trees import THRESHOLDS, around, grow, rows_for, sparse
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lmart.errors import ModelError
@@ -59,7 +59,6 @@ def in_float32(tree: Tree) -> Tree:
     return replace(tree, leaf_values=tree.leaf_values.astype(np.float32).astype(np.float64))
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_scores_are_those_of_the_plain_walk(data: st.DataObject) -> None:
     n_features = data.draw(st.integers(1, 4))

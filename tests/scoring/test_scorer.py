@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from helpers.score_data import score_dataset
 from helpers.trees import around, ensembles, grow, plain_scores, rows_for, sparse
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lmart.data.dataset import RankingDataset
@@ -33,7 +33,6 @@ def bits(numbers: list[float]) -> list[str]:
     return [number.hex() for number in numbers]
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_scores_are_those_of_the_plain_walk(data: st.DataObject) -> None:
     ensemble = data.draw(ensembles())

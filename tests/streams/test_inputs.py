@@ -350,6 +350,7 @@ def test_what_fails_at_the_end_of_an_input_names_it(
             open_input(str(path))
 
 
+@pytest.mark.slow
 def test_a_refusal_is_forgotten_with_all_that_was_read(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(gzip.compress(b"1 qid:1 1:x\n" * 2)[:-3])
     gc.collect()
@@ -390,6 +391,7 @@ def test_what_is_held_whole_has_a_limit_also_for_what_it_was_packed_to(
     assert sum(map(len, read_pieces(str(tmp_path / "x")))) == 200_000
 
 
+@pytest.mark.slow
 def test_a_pipe_that_does_not_block_is_waited_for() -> None:
     read_end, write_end = os.pipe()
     os.set_blocking(read_end, False)

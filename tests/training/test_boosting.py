@@ -12,7 +12,7 @@ import reference.random_numbers
 from helpers.datasets import dataset, random_dataset
 from helpers.score_data import score_dataset
 from helpers.settings import tree_settings
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from lmart.data.dataset import RankingDataset
@@ -51,7 +51,6 @@ rows = st.lists(
 )
 
 
-@settings(max_examples=60)
 @given(rows, st.sampled_from([2, 4, 9]), st.sampled_from([1, 3]), st.sampled_from([0, 2]), st.booleans())
 def test_training_follows_the_definition(
     data: list[tuple[int, str, int, int]], leaves: int, min_docs: int, truncation: int, normalize: bool
@@ -148,6 +147,7 @@ def test_limits_on_leaves_and_depth() -> None:
     assert max(tree.n_leaves for tree in fit(data, replace(SMALL, leaves=5)).ensemble.trees) == 5
 
 
+@pytest.mark.slow
 def test_equal_bytes_for_any_number_of_threads() -> None:
     data = random_dataset(8, n_queries=4000)
     models = set()

@@ -129,6 +129,7 @@ def test_early_stopping_is_by_the_mean_and_stops_all_rankers_together() -> None:
     assert found.rounds == int(np.argmax(found.curve)) + 1
 
 
+@pytest.mark.slow
 def test_planted_noise_is_averaged_away() -> None:
     """Rankers that may each split on one of three copies of a noisy feature: their mean ranks new queries better."""
     rng = np.random.default_rng(4)

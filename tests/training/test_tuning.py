@@ -69,6 +69,7 @@ def test_a_single_ranker_found_by_a_validation_file_has_the_best_number_of_trees
     assert (record["measure"], record["trees"]) == (first["validation"][0], first["best_round"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rankers", [(), ("--rankers", "3")])
 def test_several_rankers_found_by_a_validation_file_are_the_very_model_that_was_measured(
     rankers: tuple[str, ...],
@@ -90,6 +91,7 @@ def test_several_rankers_found_by_a_validation_file_are_the_very_model_that_was_
     assert Path("m").read_bytes() == made
 
 
+@pytest.mark.slow
 def test_what_is_automatic_stays_so_in_the_first_trial() -> None:
     fixed = ("train", "--data", "d.svm", "--valid", "v w", "--trees", "60", "--tune-trials", "12")
     done = run(*fixed, "--tune-file", "t", "--report", "r")
@@ -135,6 +137,7 @@ def test_a_best_trial_that_took_all_of_its_trees_says_so() -> None:
             assert ("the best trial took all of its" in done.stderr) == (trees == most)
 
 
+@pytest.mark.slow
 def test_searches_without_choice_of_tree_or_objective() -> None:
     Path("p").write_text("".join(f"{row % 5}\n" for row in range(120)))
     more = ("--trees", "20", "--tune-trials", "6", "--report", "r", "--out", "m")

@@ -134,6 +134,7 @@ def test_what_the_scripts_read() -> None:
     assert Candidates(files=True, suffixes=(".a", ".b")).lines() == "files .a .b\n"
 
 
+@pytest.mark.slow
 def test_completion_loads_nothing_heavy() -> None:
     for line in ("lmart tr", "lmart train --metric nd", "lmart predict -m ", "lmart convert a b --to "):
         program = (

@@ -48,6 +48,7 @@ PLAIN_ROWS = [*ROWS[:2], (*ROWS[2][:3], "B b"), ROWS[3]]
 QUOTED = TABLE.replace(b'B "b"', b'"B ""b"""')
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("table", "expected"), [(PLAIN, PLAIN_ROWS), (QUOTED, ROWS)])
 def test_all_that_is_allowed_is_read(table: bytes, expected: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     assert repr(rows(table)) == repr(expected)

@@ -109,6 +109,7 @@ def test_a_long_comment_is_read_in_linear_time(comment: str) -> None:
     assert time.process_time() - started < 20.0  # a minute or more in quadratic time
 
 
+@pytest.mark.slow
 def test_a_piece_may_end_at_every_byte() -> None:
     for cut in range(len(SMALL) + 1):
         assert same(stream_rows([SMALL[:cut], SMALL[cut:]]), SMALL_ROWS), cut
@@ -279,6 +280,7 @@ def test_foreign_bytes_anywhere_are_read_as_the_twin_reads_them(junk: bytes, pla
     agrees_with_twin(data, False, False)
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(
     st.lists(

@@ -82,6 +82,7 @@ def test_a_row_without_features_gets_a_score(tmp_path: Path) -> None:
     assert len(out.splitlines()) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="needs RLIMIT_AS")
 def test_an_enormous_feature_index_takes_no_memory(tmp_path: Path) -> None:
     (tmp_path / "d.svm").write_text("1 qid:1 2147483647:1\n0 qid:1 4000000000000000001:5 5:1\n")

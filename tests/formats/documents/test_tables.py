@@ -304,6 +304,7 @@ def test_a_label_without_a_gain_is_one_fault(format: str, tmp_path: Path) -> Non
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", [0, 1, 7])
 def test_a_quote_that_is_never_closed_is_refused_at_its_own_line(before: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [f'1,1,{i}" and "x",{i}' for i in range(before)]
@@ -342,6 +343,7 @@ def test_quotes_that_the_header_leaves_open_are_named() -> None:
     assert fault.line == 1 and "quotes that are not closed" in fault.message
 
 
+@pytest.mark.slow
 def test_a_quoted_field_of_several_lines_is_read_however_the_input_is_cut() -> None:
     text = b'label,qid,title,f\n1,a,"x\n""y"",\n",2\n0,a,z" w,3\n1,a,"\n\n",4\n'
     for cut in range(len(text)):
@@ -500,6 +502,7 @@ def test_convert_names_the_exact_line_of_an_id_and_never_guesses_a_format(tmp_pa
     assert "--absent changes nothing" in run("convert", table, "-", "--absent", "missing").stderr
 
 
+@pytest.mark.slow
 def test_very_many_columns_take_linear_time() -> None:
     seconds = []
     for n in (20_000, 80_000):

@@ -55,6 +55,7 @@ def test_a_reader_that_is_left_early_or_fails_has_ended(long: Path, tmp_path: Pa
     assert states[-1].ended and states[-1].path.endswith("bad.svm")
 
 
+@pytest.mark.slow
 def test_compressed_input_counts_bytes_of_the_file(long: Path, tmp_path: Path) -> None:
     packed = tmp_path / "long.svm.gz"
     packed.write_bytes(gzip.compress(long.read_bytes()))

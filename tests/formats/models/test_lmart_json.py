@@ -367,6 +367,7 @@ def test_a_form_feed_after_the_model_is_no_cut() -> None:
         lmart_json.read(TEXT.encode() + b"\x0c", "m")
 
 
+@pytest.mark.slow
 def test_deep_and_many_trees_need_no_recursion() -> None:
     rng = random.Random(1)
     deep = grow(rng, 4096, range(3), [0.5, 1.5], "chain")

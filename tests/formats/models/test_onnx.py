@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from helpers.float32_rows import leaf_values, models, planted, scores
 from helpers.trees import THRESHOLDS, grow
-from hypothesis import given, settings
+from hypothesis import given
 
 from lmart.array_types import Float64Array
 from lmart.errors import ModelError
@@ -38,7 +38,6 @@ def run(content: bytes, values: Float64Array) -> list[float]:
 
 
 @pytest.mark.peers
-@settings(deadline=None, max_examples=60)
 @given(models())
 def test_rows_of_float32_numbers_come_to_the_same_leaves(ensemble: Ensemble) -> None:
     pytest.importorskip("onnx")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from helpers.float32_rows import leaf_values, models, planted, scores
 from helpers.trees import grow
-from hypothesis import given, settings
+from hypothesis import given
 
 from lmart.errors import ModelError
 from lmart.formats.models import quickrank
@@ -165,7 +165,6 @@ def test_what_looks_like_a_model_of_quickrank() -> None:
     assert not quickrank.looks_like(b"")
 
 
-@settings(deadline=None, max_examples=60)
 @given(models())
 def test_rows_of_float32_numbers_come_to_the_same_leaves(ensemble: Ensemble) -> None:
     written = quickrank.write(ensemble)

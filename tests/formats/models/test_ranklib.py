@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from helpers.float32_rows import leaf_values, models, planted, scores
 from helpers.trees import grow
-from hypothesis import given, settings
+from hypothesis import given
 
 from lmart.errors import ModelError
 from lmart.formats.models import ranklib
@@ -222,6 +222,7 @@ def test_what_looks_like_a_model_of_ranklib() -> None:
     assert not ranklib.looks_like(b'{"format": "lmart"}')
 
 
+@pytest.mark.slow
 def test_splits_nested_without_end_are_refused() -> None:
     with pytest.raises(ModelError, match="nested more than 100,000 deep"):
         read(HEAD + '<ensemble><tree weight="1">' + "<split><feature>1</feature><threshold>1</threshold>" * 150_000)
@@ -232,7 +233,6 @@ def test_splits_nested_without_end_are_refused() -> None:
     assert ranklib.read(written, "m").trees[0].n_leaves == 20_000
 
 
-@settings(deadline=None, max_examples=60)
 @given(models())
 def test_rows_of_float32_numbers_come_to_the_same_leaves(ensemble: Ensemble) -> None:
     back = ranklib.read(ranklib.write(ensemble).content, "m")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from helpers.float32_rows import leaf_values, models, planted, scores
 from helpers.trees import grow
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 
 from lmart.errors import ModelError
 from lmart.formats.models import solr
@@ -194,7 +194,6 @@ def test_thresholds_before_what_solr_adds() -> None:
     assert 0 < missed[np.abs(thresholds) > 2e-6].mean() < 0.01
 
 
-@settings(deadline=None, max_examples=60)
 @given(models())
 def test_rows_of_float32_numbers_come_to_the_same_leaves(ensemble: Ensemble) -> None:
     written = solr.write(ensemble)

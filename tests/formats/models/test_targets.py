@@ -15,7 +15,7 @@ import pytest
 from helpers.float32_rows import models, planted, scores
 from helpers.foreign_models import column_scores, planted_rows, random_tree, scores_of
 from helpers.trees import THRESHOLDS, grow, rows_for, sparse
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lmart.errors import ModelError
@@ -94,7 +94,6 @@ def test_names_that_need_no_change_come_first() -> None:
     ]
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(st.text(st.sampled_from("a_ ,[2"), max_size=4), unique=True, max_size=12))
 def test_fitted_names_are_distinct_and_taken(names: list[str]) -> None:
     for target in (LIGHTGBM, XGBOOST):
@@ -209,7 +208,6 @@ def some_bounds(rng: random.Random, tree: Tree, most: int) -> list[list[float]]:
     return [sorted(rng.sample(bounds, rng.randint(0, min(most, len(bounds))))) for bounds in above]
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_scores_stay_the_same(data: st.DataObject) -> None:
     n_features = data.draw(st.integers(1, 4))
@@ -271,7 +269,6 @@ def test_growth_without_end_is_refused(n_leaves: int, size: str) -> None:
 READ_BACK = [one.name for one in MODEL_FORMATS.values() if one.reader and one.writer and one.is_ordered]
 
 
-@settings(deadline=None, max_examples=30)
 @given(models(), st.sampled_from(READ_BACK), st.floats(-9, 9), st.booleans(), st.integers(0, 2**32))
 def test_the_least_possible_score_is_zero_and_the_order_stays(
     ensemble: Ensemble, form: str, base: float, average: bool, seed: int

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import reference.measures
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lmart.kernels.measures import query_measures
@@ -71,7 +71,6 @@ RELEVANCE = {
 
 
 @pytest.mark.parametrize("name", RELEVANCE)
-@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_the_twin_agrees_in_input_order(name: str, data: st.DataObject) -> None:
     queries = data.draw(queries_of(RELEVANCE[name], 8))
@@ -81,7 +80,6 @@ def test_the_twin_agrees_in_input_order(name: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("name", RELEVANCE)
-@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_tied_documents_count_as_the_mean_over_all_their_orders(name: str, data: st.DataObject) -> None:
     queries = data.draw(queries_of(RELEVANCE[name], 6))
@@ -91,7 +89,6 @@ def test_tied_documents_count_as_the_mean_over_all_their_orders(name: str, data:
 
 
 @pytest.mark.parametrize("name", RELEVANCE)
-@settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_averages_do_not_depend_on_the_order_of_the_rows(name: str, data: st.DataObject) -> None:
     ((scores, relevance),) = data.draw(queries_of(RELEVANCE[name], 12).filter(lambda queries: len(queries) == 1))
@@ -121,14 +118,12 @@ def preferences(queries: list[tuple[list[float], list[float]]], average: bool) -
 
 
 @pytest.mark.parametrize("average", [False, True])
-@settings(max_examples=60, deadline=None)
 @given(queries=queries_of(st.sampled_from([1.0, 0.0, 0.0, -1.0]), 6))
 def test_the_twin_of_preferences_agrees(average: bool, queries: list[tuple[list[float], list[float]]]) -> None:
     found, wanted = preferences(queries, average)
     assert found == pytest.approx(wanted, rel=1e-13, abs=1e-14)
 
 
-@settings(max_examples=100, deadline=None)
 @given(queries=queries_of(st.sampled_from([0.0, 1.0, 2.5, float("nan")]), 12))
 def test_the_twin_of_the_rank_correlation_agrees(queries: list[tuple[list[float], list[float]]]) -> None:
     ranked = documents(queries)
@@ -177,7 +172,6 @@ def test_large_groups_stay_exact() -> None:
 
 
 @pytest.mark.parametrize("average", [False, True])
-@settings(max_examples=60, deadline=None)
 @given(queries=queries_of(st.sampled_from([0.0, 1.0, 3.0, 0.3]), 6), depths=st.lists(st.integers(0, 8), min_size=3))
 def test_sums_to_a_depth_of_each_query_are_those_without_a_discount(
     average: bool, queries: list[tuple[list[float], list[float]]], depths: list[int]
@@ -190,7 +184,6 @@ def test_sums_to_a_depth_of_each_query_are_those_without_a_discount(
         assert found == pytest.approx(sum(sums) / len(sums), rel=1e-13, abs=1e-14)
 
 
-@settings(max_examples=60, deadline=None)
 @given(queries=queries_of(BINARY, 8), n_needed=st.integers(0, 4))
 def test_the_twin_of_interpolated_precision_agrees(
     queries: list[tuple[list[float], list[float]]], n_needed: int
@@ -202,7 +195,6 @@ def test_the_twin_of_interpolated_precision_agrees(
     assert out.tolist() == [reference.measures.interpolated_precisions(one, n_needed) for one in in_order]
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     queries=queries_of(st.sampled_from([1.0, 0.0, -1.0]), 8), missing=st.tuples(st.integers(0, 2), st.integers(0, 2))
 )

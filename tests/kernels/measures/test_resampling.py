@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 import reference.resampling
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lmart.kernels.exact.bit_mixing import mix_bits
@@ -24,7 +24,6 @@ def buffers(n_flips: int) -> resampling.FlipBuffers:
     )
 
 
-@settings(max_examples=40)
 @given(st.lists(st.tuples(WHOLE, WHOLE), min_size=1, max_size=70), KEYS)
 def test_sums_are_those_of_the_twin(rows: list[tuple[int, int]], key: int) -> None:
     columns = np.array(rows, np.int32).T.copy()
@@ -50,7 +49,6 @@ def test_every_query_is_drawn_as_often_as_chance_has_it() -> None:
     assert np.corrcoef(sums[:, 0], sums[:, 1])[0, 1] == pytest.approx(-1 / (n - 1), abs=0.03)
 
 
-@settings(max_examples=40)
 @given(st.lists(st.integers(-(2**40), 2**40), min_size=1, max_size=200), KEYS)
 def test_flips_are_those_of_the_twin(differences: list[int], key: int) -> None:
     every = np.array(differences, np.int64)

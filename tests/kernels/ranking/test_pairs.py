@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import reference.gradients
 import reference.measures
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lmart.array_types import Float64Array
@@ -72,7 +72,6 @@ def test_only_the_queries_of_the_range_are_sorted() -> None:
     assert order.tolist() == [0, 1, 3, 2]
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(grades, steps), min_size=2, max_size=20),
     st.integers(0, 8),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import reference.scoring
 from helpers.trees import THRESHOLDS, around, sparse
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lmart.kernels.row_arrays import contiguous_rows
@@ -67,7 +67,6 @@ def code(
     return shown
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.sets(st.sampled_from(THRESHOLDS)), min_size=1, max_size=6),
     st.data(),
@@ -141,7 +140,6 @@ def test_planted_masks() -> None:
     assert add([stump, alone, flipped], codes)[:5] == [209.0, 112.0, 212.0, 109.0, 209.0]
 
 
-@settings(deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 100))
 def test_masks_equal_their_twin(seed: int, n_leaves: int) -> None:
     rng = random.Random(seed)

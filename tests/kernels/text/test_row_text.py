@@ -68,6 +68,7 @@ def written(write: object, n: int, cut: int) -> str:
     return text.decode()
 
 
+@pytest.mark.slow
 @given(ROWS, st.data(), st.booleans(), st.booleans(), st.booleans())
 def test_letor_rows(
     rows: list[Row], draw: st.DataObject, has_labels: bool, has_queries: bool, has_documents: bool
@@ -95,6 +96,7 @@ def test_letor_rows(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delimiter", [",", "\t"])
 @given(ROWS, st.data(), st.booleans(), st.booleans(), st.sampled_from([0.0, math.nan]))
 def test_table_rows(

@@ -9,7 +9,7 @@ import pytest
 import reference.trees
 from helpers.datasets import dataset, random_dataset
 from helpers.settings import tree_settings
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from lmart.array_types import Int64Array
@@ -53,7 +53,6 @@ def leaf_sets(grown: GrownTree | None, leaves: LocalLeaves, n: int) -> set[froze
     return {frozenset(partition.of(leaf).tolist()) for leaf in grown.leaves}
 
 
-@settings(deadline=None)
 @given(documents, st.sampled_from([2, 4, 5, 8]), st.sampled_from([1, 2, 4]), st.sampled_from([0, 2]), st.booleans())
 def test_oblivious_trees_are_those_of_the_definition(
     rows: list[tuple[float, int, int, int]], most: int, min_docs: int, least: int, regularized: bool

@@ -260,6 +260,7 @@ def test_labels_of_any_size(name: str, gain: str) -> None:
         assert name == "xendcg" or g[5] < 0
 
 
+@pytest.mark.slow
 @BOTH
 @given(
     pairs=st.lists(st.tuples(st.integers(0, 4), st.floats(-1e300, 1e300)), min_size=1, max_size=20),

@@ -95,6 +95,7 @@ def deep(levels: int) -> bytes:
     return model(None).replace(b'"tree_structure": null', b'"tree_structure": ' + text.encode())
 
 
+@pytest.mark.slow
 def test_deep_trees() -> None:
     assert read(deep(3000), "file").trees[0].n_leaves == 3001
     assert "nested more than 20,000 deep" in refusal(read, deep(30_000))
