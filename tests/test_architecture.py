@@ -54,6 +54,11 @@ WITHOUT_WORK = [
 ]
 
 
+def test_tests_stand_where_the_package_has_a_folder() -> None:
+    folders = {path.parent.relative_to(ROOT / "tests") for path in (ROOT / "tests").rglob("test_*.py")}
+    assert [str(folder) for folder in sorted(folders) if not (ROOT / "lmart" / folder).is_dir()] == []
+
+
 def test_help_and_wrong_usage_load_nothing_heavy() -> None:
     """One after the other in one process: what one of them loads, all of them would."""
     program = f"""

@@ -86,7 +86,7 @@ def commands() -> Iterator[tuple[str, str]]:
             if target not in ONE_WAY:
                 yield f"convert {model} back from {target}", f"convert -q {model}.{ending} {model}-{target}-back.json"
                 yield f"predict {model}, {target}", f"predict -q -m {model}.{ending} --data test.svm"
-    for form in ("plain", "tsv", "jsonl", "trec"):
+    for form in ("scores", "tsv", "jsonl", "trec"):
         yield f"predict: {form}", f"predict -q -m mean.json --data test.svm --format {form}"
     yield "predict: contributions", "predict -q -m mean.json --data test.svm --format jsonl --explain"
     yield "predict: csv", "predict -q -m csv.json --data train.csv"
@@ -130,6 +130,8 @@ def main() -> None:
                 for program, folder in zip(args.programs, folders.items(), strict=True)
             )
             statuses[first.status] += 1
+            if first.status:
+                print(f"{title}: exit status {first.status} of the first: lmart {line}")
             if first != second:
                 n_different += 1
                 print(f"{title}: {', '.join(differences(first, second))}: lmart {line}", flush=True)
