@@ -126,8 +126,8 @@ def main() -> None:
             if args.only not in title:
                 continue
             first, second = (
-                run(program.absolute(), line, *folder)
-                for program, folder in zip(args.programs, folders.items(), strict=True)
+                run(program.absolute(), line, folder, seen)
+                for program, (folder, seen) in zip(args.programs, folders.items(), strict=True)
             )
             statuses[first.status] += 1
             if first.status:
@@ -144,7 +144,7 @@ def write_data(folder: Path) -> None:
     shutil.copytree(SAMPLE, folder)
     rows = (folder / "train.svm").read_text().splitlines()
     n_queries = len({row.split()[1] for row in rows})
-    columns = {
+    columns: dict[str, list[float]] = {
         "by-query": [1 + number % 3 for number in range(n_queries)],
         "by-row": [1 + number % 4 / 4 for number in range(len(rows))],
         "initial": [number % 7 / 10 for number in range(len(rows))],
