@@ -1,7 +1,7 @@
 """Test NDCG@10 of lmart with its defaults beside the other tools, on the folds of real sets, with paired tests.
 
     python tests/bench/quality.py --data FOLDER [--tools lmart,catboost...] [--sets mq2008,lightgbm,ohsumed2]
-        [--options "--l2 1"] [--seeds 0,1,2] [--peers-cache FILE] [--json FILE]
+        [--options "--l2 1"] [--seeds 0,1,2] [--resplit N] [--peers-cache FILE] [--json FILE]
 
 FOLDER holds mq2008/S1.svm.gz ... S5.svm.gz, ohsumed2/ alike, and lightgbm/train.svm.gz and test.svm.gz. Fold k trains
 on parts k, k+1, k+2 in a ring, validates on part k+3 and tests on part k+4; of lightgbm's training queries each fifth
@@ -14,6 +14,8 @@ NDCG@10: gain 2^label - 1, ties in the order of the file, queries without a rele
 tools that draw by chance: mean over seeds. p: two-sided paired randomization test, 10,000 random sign flips, over the
 queries of all folds, each query's value being its mean over seeds.
 
+--resplit deals the queries of each set into new parts, in an order drawn by N; the new parts are as many as the old
+ones, and the first of six is lightgbm's test set. Each N has a peers' cache of its own.
 --peers-cache keeps what the peers reached, and what is there is not run again:
     {"machine": ..., "runs": {PEER: {SET: {FOLD: {SEED: {"round": N, "valid": X, "ndcg": [...]}}}}}}
 "valid" is the validation part's NDCG@10 at that round, "ndcg" that of each test query in file order, null where no
@@ -26,10 +28,13 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import re
 import shlex
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -55,27 +60,46 @@ class Fold(NamedTuple):
     test: str
 
 
-def folds(folder: Path, name: str, work: Path) -> list[Fold]:
+def folds(folder: Path, name: str, work: Path, resplit: int | None) -> list[Fold]:
     """Return the folds of a set; `work` takes the files that have to be made."""
-    own = folder / name
+    own, n_parts = folder / name, 6 if name == "lightgbm" else 5
+    files = [own / f"S{part}.svm.gz" for part in range(1, 6)]
     if name == "lightgbm":
-        return [Fold(*_every_fifth(own / "train.svm.gz", work), str(own / "test.svm.gz"))]
-    parts = [str(own / f"S{part}.svm.gz") for part in range(1, 6)]
-    ring = [[parts[(k + i) % 5] for i in range(5)] for k in range(5)]
+        files = [own / "test.svm.gz", own / "train.svm.gz"]
+    if resplit is not None:
+        files = _dealt_anew([query for path in files for query in _queries(path)], n_parts, resplit, work / name)
+    if name == "lightgbm":
+        return [Fold(*_every_fifth([query for path in files[1:] for query in _queries(path)], work), str(files[0]))]
+    ring = [[str(files[(k + i) % 5]) for i in range(5)] for k in range(5)]
     return [Fold(one[:3], one[3], one[4]) for one in ring]
 
 
-def _every_fifth(path: Path, work: Path) -> tuple[list[str], str]:
-    """Split training text: each fifth query, in file order, is for validation."""
-    train, valid = work / "lightgbm-train.svm", work / "lightgbm-valid.svm"
-    number, last = 0, b""
-    with gzip.open(path) as rows, train.open("wb") as most, valid.open("wb") as fifth:
-        for row in rows:
-            query = row.split(b" ", 2)[1]
-            number += query != last
-            last = query
-            (most if number % 5 else fifth).write(row)
-    return [str(train)], str(valid)
+def _queries(path: Path) -> list[list[bytes]]:
+    """Return the rows of each query of a file."""
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as rows:
+        return [list(of_query) for _, of_query in groupby(rows, lambda row: row.split(b" ", 2)[1])]
+
+
+def _write(queries: Iterable[list[bytes]], path: Path) -> Path:
+    path.write_bytes(b"".join(row for query in queries for row in query))
+    return path
+
+
+def _dealt_anew(queries: list[list[bytes]], n_parts: int, seed: int, work: Path) -> list[Path]:
+    """Deal queries, with new ids, into parts of nearly the same number."""
+    named = [[re.sub(rb" qid:\S+", b" qid:%d" % number, row, count=1) for row in q] for number, q in enumerate(queries)]
+    order = np.random.default_rng(seed).permutation(len(named))
+    work.mkdir(exist_ok=True)
+    return [
+        _write((named[q] for q in part), work / f"part-{number}.svm")
+        for number, part in enumerate(np.array_split(order, n_parts))
+    ]
+
+
+def _every_fifth(queries: list[list[bytes]], work: Path) -> tuple[list[str], str]:
+    """Split training queries: each fifth, in file order, is for validation."""
+    train = [query for number, query in enumerate(queries, 1) if number % 5]
+    return [str(_write(train, work / "lightgbm-train.svm"))], str(_write(queries[4::5], work / "lightgbm-valid.svm"))
 
 
 def run_lmart(fold: Fold, test: Judged, seed: int, options: list[str], work: Path) -> dict[str, Any]:
@@ -157,6 +181,7 @@ def main() -> None:
     parser.add_argument("--tools", type=words, default=["lmart", *installed()], help="lmart and beginnings of peers")
     parser.add_argument("--options", type=shlex.split, default=[], help="further options of lmart train")
     parser.add_argument("--seeds", type=words, default=["0", "1", "2"])
+    parser.add_argument("--resplit", type=int, help="deal the queries into new parts, in an order drawn by this number")
     parser.add_argument("--threads", type=int, default=1, help="threads of the peers")
     parser.add_argument("--peers-cache", type=Path)
     parser.add_argument("--json", type=Path)
@@ -170,7 +195,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         for name in args.sets:
-            for number, fold in enumerate(folds(args.data, name, work), 1):
+            for number, fold in enumerate(folds(args.data, name, work, args.resplit), 1):
                 test = load([fold.test])
                 train: Judged | None = None
                 for peer in peers:
