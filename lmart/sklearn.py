@@ -69,6 +69,7 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         *,
         trees: int = 300,
         rankers: int | str | None = None,
+        linear: float | str | None = None,
         tree: str | None = None,
         leaves: int | str | None = None,
         learning_rate: float = 0.1,
@@ -96,6 +97,7 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     ) -> None:
         self.trees = trees
         self.rankers = rankers
+        self.linear = linear
         self.tree = tree
         self.leaves = leaves
         self.learning_rate = learning_rate

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lmart.array_types import Float64Array, Int8Array
+from lmart.array_types import Float64Array, Int8Array, Int64Array
+from lmart.binning.edges import BinEdges
 from lmart.distributed.actors import Actors
 from lmart.distributed.leaves import ShardedLeaves, grow_on_shards
 from lmart.distributed.reading import JoinedSet
@@ -21,6 +22,7 @@ from lmart.settings.resolved import RankerSettings, ResolvedSettings
 from lmart.threads import WorkerPool
 from lmart.training.boosting import BoostingRun, Learner, feature_directions, without_trees
 from lmart.training.grower import GrownTree, GrowParams, Histograms, Units
+from lmart.training.linear import NO_SUMS, GradientSums, sums_of_root
 from lmart.training.objectives import Gradients
 from lmart.training.scores import SPREAD_SCALES, KeptScores, spread_of_squares
 from lmart.training.tree_round import draw_features, join_magnitudes, scale_for, sum_magnitudes, threshold_of
@@ -59,6 +61,8 @@ class DistributedRun(BoostingRun):
             can_learn=any(can_learn for _, can_learn in prepared),
             warnings=tuple(warnings),
             given_start=sets.has_start,
+            directions=directions,
+            linear=_ShardedLinearSource(setup, settings, training) if settings.linear else None,
         )
         super().__init__(settings, without_trees(train_set, settings.recorded), learner, began)
 
@@ -205,6 +209,17 @@ class _ShardedFitting:
             self._training.changed()
         return grown
 
+    def sum_root(self, settings: RankerSettings) -> tuple[PackedRoot, Units] | None:
+        """Return the root of a tree at the current scores, and the units of its sums; None when all gradients are 0.
+
+        settings : of the ranker
+        """
+        scales = self._scales(self._draw(settings, 1, self._setup.sets.train_set.n_documents))
+        if scales is None:
+            return None
+        root: PackedRoot = self._shards.add("pack", scales, None)
+        return root, Units(1.0 / scales[0], 1.0 / scales[1], root.largest_hessian)
+
     def _draw(self, settings: RankerSettings, round_number: int, n_documents: int) -> DrawnRows:
         """Compute the gradients of a round, and draw the rows that its tree is grown from."""
         drawn: DrawnRows
@@ -246,3 +261,37 @@ class _ShardedFitting:
         """Return the sums of a piece."""
         joined = Gradients(*(np.concatenate([one[k] for one in rows]) for k in range(2)))
         return sum_magnitudes(joined, self._setup.pool)
+
+
+class _ShardedLinearSource:
+    """What a linear ranker is fitted to: a `LinearSource`."""
+
+    def __init__(self, setup: _Setup, settings: ResolvedSettings, training: ShardedScores) -> None:
+        self._sets, self._settings, self._training = setup.sets, settings.linear_ranker, training
+        self._fitting = _ShardedFitting(setup, len(settings.rankers), self._settings, training)
+
+    @property
+    def n_queries(self) -> int:
+        """The number of queries."""
+        return self._sets.train_set.n_queries
+
+    @property
+    def edges(self) -> BinEdges:
+        """BinEdges of m features."""
+        return self._sets.edges
+
+    @property
+    def bin_counts(self) -> Int64Array:
+        """int64[m, 256], documents in each bin."""
+        return self._sets.bin_counts
+
+    def sum_gradients(self, values: Float64Array) -> GradientSums:
+        """Return the sums at the scores to which each bin adds its value."""
+        sets = self._sets
+        sets.shards.call("add_bin_values", values)
+        self._training.changed()
+        found = self._fitting.sum_root(self._settings)
+        if found is None:
+            return NO_SUMS
+        root, units = found
+        return sums_of_root(root.histogram, root.total, units, sets.edges, sets.most_frequent_bins)

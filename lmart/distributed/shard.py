@@ -38,6 +38,7 @@ from lmart.training import objectives, tree_round
 from lmart.training.grower import GrownTree
 from lmart.training.grower.leaves import LocalLeaves, RowNarrowing
 from lmart.training.grower.tree import run_by_size
+from lmart.training.linear import add_bin_values
 from lmart.training.objectives import Gradients, Objective
 from lmart.training.resolving import source_named
 from lmart.training.scores import LocalScores, LocalTrainingScores, LocalValidationScores
@@ -180,7 +181,7 @@ class Shard(LinkedActor):
         with source_named(parts.source):
             self._objectives: list[Objective] = [
                 objectives.prepare(train_set, one, self._pool, own.weights, None, self._first_row)
-                for one in settings.rankers
+                for one in (*settings.rankers, *([settings.linear_ranker] if settings.linear else []))
             ]
         self._training = LocalTrainingScores(train_set, self._binned, settings, self._pool, own)
         self._validation = [
@@ -191,8 +192,8 @@ class Shard(LinkedActor):
         shares = [weight_exponent(one.weights) for _, one in sets]
         self._exponents = list(zip(shares, exponents, strict=True))
         self._measure = str(settings.measure)
-        idle = [one.n_queries_without_pairs() for one in self._objectives]
-        return idle, any(one.can_learn() for one in self._objectives)
+        of_trees = self._objectives[: len(settings.rankers)]
+        return [one.n_queries_without_pairs() for one in of_trees], any(one.can_learn() for one in of_trees)
 
     def queries_found(self) -> list[QueriesFound]:
         """Return what each set is like, the training set first."""
@@ -241,6 +242,14 @@ class Shard(LinkedActor):
     def put_back(self, number: int) -> None:
         """Set the scores of the training set to those that were kept."""
         self._training.scores = self._kept[number]
+
+    def add_bin_values(self, values: Float64Array) -> None:
+        """Set the scores of the training set to the initial scores and the values of its documents' bins.
+
+        values : float64[n_bins]
+        """
+        self._training.restart()
+        add_bin_values(values, self._binned, self._training.scores, self._pool)
 
     def squares(self, number: int, scale: float, before: float) -> float:
         """Return the squares of scores that were kept, added to those of the shards before: see `spread`."""

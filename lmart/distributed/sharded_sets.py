@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -79,7 +80,7 @@ class ShardedSets:
     train_set          : the training set
     validation_sets    : in their order
     edges              : the bins of the training set
-    most_frequent_bins : uint8[m]
+    bin_counts         : int64[m, 256], documents in each bin
     exponents          : power of two that the largest weight of each set is below, the training set first
     has_start          : there are initial scores
     warnings           : how validation sets fail to match the training set
@@ -89,10 +90,16 @@ class ShardedSets:
     train_set: JoinedSet
     validation_sets: Sequence[JoinedSet]
     edges: BinEdges
-    most_frequent_bins: UInt8Array
+    bin_counts: Int64Array
     exponents: Sequence[int]
     has_start: bool
     warnings: Sequence[str]
+
+    @cached_property
+    def most_frequent_bins(self) -> UInt8Array:
+        """uint8[m], each feature's most frequent bin."""
+        most_frequent: UInt8Array = self.bin_counts.argmax(axis=1).astype(np.uint8)
+        return most_frequent
 
 
 def adjacent_parts(sizes: Sequence[int], n_shards: int) -> list[tuple[int, int]]:
@@ -127,8 +134,8 @@ def read_training_set(shards: Actors, parts: DataParts, options: ReadOptions, se
     return joined
 
 
-def read_bins(shards: Actors, train_set: JoinedSet, settings: TrainSettings) -> tuple[BinEdges, UInt8Array]:
-    """Choose bin edges and find the bins of all rows; return the edges and each feature's most frequent bin.
+def read_bins(shards: Actors, train_set: JoinedSet, settings: TrainSettings) -> tuple[BinEdges, Int64Array]:
+    """Choose bin edges and find the bins of all rows; return the edges and the documents in each bin, int64[m, 256].
 
     shards    : that hold the rows
     train_set : as `read_training_set` returned it
@@ -149,7 +156,7 @@ def read_bins(shards: Actors, train_set: JoinedSet, settings: TrainSettings) -> 
     joined = join_edges(edges, in_sample[0] + n_zeros, of_all, n, settings.absent)
     found: Counts = shards.add("code", joined)
     shards.add("lay_out", found.counts)
-    return joined, found.counts.argmax(axis=1).astype(np.uint8)
+    return joined, found.counts
 
 
 def _sample(shards: Actors, train_set: JoinedSet) -> int:
@@ -252,11 +259,11 @@ def read_sets(
     """
     train_set = read_training_set(shards, parts, options, settings)
     check(train_set)
-    edges, most_frequent = read_bins(shards, train_set, settings)
+    edges, bin_counts = read_bins(shards, train_set, settings)
     validation, warnings = read_validation_sets(shards, parts, options, (train_set, settings), strict)
     exponents = read_metadata(shards, parts)
     has_start = parts.train.init_scores is not None
-    return ShardedSets(shards, train_set, validation, edges, most_frequent, exponents, has_start, warnings)
+    return ShardedSets(shards, train_set, validation, edges, bin_counts, exponents, has_start, warnings)
 
 
 def resolve_sharded(settings: TrainSettings, sets: ShardedSets) -> ResolvedSettings:

@@ -24,6 +24,7 @@ class Settings(TypedDict, total=False):
 
     trees: int
     rankers: int | str | None
+    linear: float | str | None
     tree: str | None
     leaves: int | str | None
     learning_rate: float

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from lmart.errors import DataError, quote, visible
@@ -95,8 +95,10 @@ def stopping_probability(settings: ResolvedSettings) -> str:
 
 
 def optional_entries(result: TrainResult, settings: ResolvedSettings) -> dict[str, Any]:
-    """Return the entries of --report that only some runs have: initial scores, expected reciprocal rank."""
+    """Return the entries of --report that only some runs have: linear ranker, initial scores, label scale of err."""
     entries: dict[str, Any] = {}
+    if result.linear is not None:
+        entries["linear"] = asdict(result.linear) | {"validation": list(result.linear.validation)}
     if result.start is not None:
         entries["start"] = {"training": result.start.training, "validation": list(result.start.validation)}
     if settings.uses_label_scale:

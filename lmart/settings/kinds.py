@@ -116,10 +116,14 @@ _OBJECTIVES = (
 )
 
 OBJECTIVES = {kind.name: kind for kind in _OBJECTIVES}
+LISTNET = ObjectiveKind("listnet", "by whole queries: xendcg without noise", whole_query=True, module="listnet")
+"""The objective of the linear ranker, which trees are not fitted to."""
 WITH_POSITIONS = tuple(kind.name for kind in _OBJECTIVES if kind.positions)
 
 _TREE_FORMS = (TreeForm("leafwise"), TreeForm("depthwise", by_level=True), TreeForm("oblivious", oblivious=True))
 TREE_FORMS = {form.name: form for form in _TREE_FORMS}
+LINEAR = TreeForm("linear")
+"""The form of the trees of the linear ranker: each is a step function of one feature."""
 
 
 def check_positions(objective: str) -> None:

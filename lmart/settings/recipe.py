@@ -21,6 +21,8 @@ AUTOMATIC = 4  # most rankers of `--rankers auto`
 SIZE_OF_EFFORT = 350.0  # queries and documents, their geometric mean, that trees x learning rate of 1 fit
 LEAST_EFFORT = 2.0  # trees x learning rate that any ranker needs
 OBLIVIOUS_LEAVES = 64  # of an oblivious tree whose leaves are chosen automatically: six splits
+LINEAR_WEIGHT = 0.4  # of `--linear auto`, in a mean of several rankers
+MOST_FOR_LINEAR = 200_000  # documents of `--linear auto` without a validation set: trees then gain nothing by it
 _SEED_STEP = 0x9E3779B97F4A7C15  # 2^64 / golden ratio, so that seeds near each other share no ranker's seed
 
 
@@ -114,6 +116,23 @@ def plan_rankers(settings: TrainSettings, facts: DataFacts) -> Plan:
             needed = max(LEAST_EFFORT, math.sqrt(facts.n_queries * facts.n_documents) / SIZE_OF_EFFORT)
             n_rankers = max(1, int(min(n_rankers, settings.trees * settings.learning_rate / needed)))
     return Plan(tuple(table), most, min(n_rankers, max(1, settings.trees)), shares_trees)
+
+
+def linear_weight(settings: TrainSettings, facts: DataFacts, plan: Plan) -> float:
+    """Return the weight of a linear ranker in the mean, 0 for none; SettingsError when it cannot be as it is given.
+
+    settings : `linear` None: by what the data and the plan are like
+    facts    : of the data
+    plan     : the other rankers
+    """
+    if settings.linear is not None:
+        if settings.linear > 0 and facts.with_positions:
+            raise SettingsError("linear rankers know no positions; leave out linear, or use 0")
+        return settings.linear
+    is_default = settings.rankers is None and settings.objective is None
+    several = plan.n_rankers > 1 or plan.shares_trees
+    few = facts.with_validation or facts.n_documents <= MOST_FOR_LINEAR
+    return LINEAR_WEIGHT if is_default and several and few else 0.0
 
 
 def check_rankers(settings: TrainSettings, with_positions: bool) -> None:

@@ -9,8 +9,8 @@ from lmart.constraints import MonotoneConstraints
 from lmart.gains import SMALLEST_GRADE_SCALE, Gain
 from lmart.measures.measure import Measure
 from lmart.settings.data_facts import DataFacts
-from lmart.settings.kinds import OBJECTIVES, TREE_FORMS, ObjectiveKind, TreeForm
-from lmart.settings.recipe import OBLIVIOUS_LEAVES, Variation, plan_rankers, ranker_seed
+from lmart.settings.kinds import LINEAR, LISTNET, OBJECTIVES, TREE_FORMS, ObjectiveKind, TreeForm
+from lmart.settings.recipe import OBLIVIOUS_LEAVES, Variation, linear_weight, plan_rankers, ranker_seed
 from lmart.settings.train_settings import TrainSettings
 
 EVERY_RANK = 2**63 - 1  # as a truncation: all pairs count
@@ -83,6 +83,7 @@ class ResolvedSettings:
     patience    : trees without a better measure after which to stop; None: no early stopping
     measure     : for validation and early stopping
     constraints : the monotone constraints
+    linear      : weight of a linear ranker in the mean, 0 for none
     shares_trees : each ranker may grow all trees that those before it left, and the last rankers may not be trained
     """
 
@@ -93,14 +94,29 @@ class ResolvedSettings:
     patience: int | None
     measure: Measure
     constraints: MonotoneConstraints
+    linear: float = 0.0
     shares_trees: bool = False
 
     def of_first_ranker(self) -> ResolvedSettings:
         """Return the settings that train the first ranker alone, with all trees."""
         first = self.rankers[0]
         varied = Variation(first.objective.name, first.tree.form.name, first.feature_rate)
-        recorded = _of_one_ranker(self.recorded, varied, self.facts)
+        recorded = _of_one_ranker(replace(self.recorded, linear=self.linear or None), varied, self.facts)
         return replace(self, recorded=recorded, rankers=(first,), shares_trees=False)
+
+    @property
+    def linear_ranker(self) -> RankerSettings:
+        """The settings of the linear ranker."""
+        first = self.rankers[0]
+        return replace(
+            first,
+            objective=LISTNET,
+            tree=first.tree._replace(form=LINEAR, max_leaves=self.recorded.max_bins),
+            sigma=1.0,
+            sampling_rate=1.0,
+            feature_rate=1.0,
+            trees=0,
+        )
 
     @property
     def rounds(self) -> int:
@@ -171,7 +187,13 @@ def resolve(settings: TrainSettings, facts: DataFacts) -> ResolvedSettings:
         )
         for number, (one, kind) in enumerate(zip(varied, kinds, strict=True))
     )
-    recorded = replace(settings, rankers=None if plan.shares_trees else n_rankers, largest_label=largest)
+    linear = linear_weight(settings, facts, plan)
+    recorded = replace(
+        settings,
+        rankers=None if plan.shares_trees else n_rankers,
+        linear=linear if linear or plan.shares_trees else None,
+        largest_label=largest,
+    )
     if n_rankers == 1:
         recorded = _of_one_ranker(recorded, varied[0], facts)
     return ResolvedSettings(
@@ -182,6 +204,7 @@ def resolve(settings: TrainSettings, facts: DataFacts) -> ResolvedSettings:
         patience=settings.early_stop or None,
         measure=measure,
         constraints=MonotoneConstraints.parse(settings.monotone),
+        linear=linear,
         shares_trees=plan.shares_trees,
     )
 

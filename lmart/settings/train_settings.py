@@ -43,6 +43,18 @@ class TrainSettings:
         high=64,
         other=AUTO,
     )
+    linear: float | None = declared(
+        None,
+        "Weight of a linear ranker in the mean; 0: none.",
+        "Its score is a weighted sum of each feature's value, the logarithm of that and its quantile, fitted to the "
+        "cross entropy of the gains. The model holds it as a tree for each feature that matters, which do not count in "
+        "--trees. auto: 0.4 if --rankers and --objective are auto and that gives several rankers; 0 for more than "
+        "200,000 documents without --valid. The weight is smaller, or 0, where the first --valid file shows that the "
+        "linear ranker is much worse than the trees.",
+        low=0,
+        high=0.9,
+        other=AUTO,
+    )
     tree: str | None = declared(
         None,
         f"How a tree grows: {either(tuple(TREE_FORMS))}.",
@@ -187,6 +199,8 @@ class TrainSettings:
         if self.largest_label is None:
             del shown["largest_label"]
         automatic = {one.name: AUTO for one in options() if one.default is None and shown[one.name] is None}
+        if self.linear is None:
+            del shown["linear"], automatic["linear"]
         return shown | {"gain": str(self.gain)} | automatic
 
 

@@ -25,6 +25,15 @@ from lmart.training.continuation import Continuation, Difference
 from lmart.training.early_stopping import EarlyStopping
 from lmart.training.grower import GrownTree, Histograms
 from lmart.training.grower.leaves import RowNarrowing
+from lmart.training.linear import (
+    LinearSource,
+    LocalLinearSource,
+    fit_steps,
+    guarded_weight,
+    linear_factors,
+    most_nodes,
+    step_trees,
+)
 from lmart.training.rankers import (
     LocalFitting,
     RankerTraining,
@@ -36,7 +45,7 @@ from lmart.training.rankers import (
 )
 from lmart.training.resolving import Trainable, resolve_for, source_named
 from lmart.training.scores import LocalTrainingScores, LocalValidationScores, MeasuredScores, TrainingScores
-from lmart.training.train_result import RankerSummary, Start, TrainResult
+from lmart.training.train_result import LinearSummary, RankerSummary, Start, TrainResult
 from lmart.training.tree_round import GrowingSetup
 
 
@@ -91,6 +100,8 @@ class Learner:
     can_learn       : whether any query with a pair has a weight above 0
     warnings        : how validation sets fail to match the training set
     given_start     : there are initial scores
+    directions      : int8[m], the monotone constraints of features in bins; None: none
+    linear          : what a linear ranker is fitted to; None: there is none
     """
 
     fittings: Sequence[TreeFitting]
@@ -101,6 +112,8 @@ class Learner:
     can_learn: bool
     warnings: tuple[str, ...]
     given_start: bool
+    directions: Int8Array | None
+    linear: LinearSource | None
 
 
 class BoostingRun:
@@ -178,32 +191,35 @@ class BoostingRun:
         if self.settings.shares_trees and len(self._trained) == 1:
             self.settings = self.settings.of_first_ranker()
             self.empty = replace(self.empty, settings=self.settings.recorded.to_json())
-        sets: list[MeasuredScores] = [self._training, *self._validation_sets]
         rankers = [ranker for ranker in self._trained if ranker.trees]
-        if len(rankers) == 1:
+        n_nodes = sum(len(grown.split_bins) for ranker in rankers for grown in ranker.trees)
+        steps = self.linear_trees(n_nodes)
+        linear = None
+        if len(rankers) == 1 and not steps:
             (ranker,) = rankers
             trees, validation = [grown.tree for grown in ranker.trees], ranker.validation
             self._training.put_back(ranker.scores)
         else:
             weighted = self._weighted(rankers)
-            for data in sets:  # add up as `predict` does, to the last bit
-                data.restart()
-                for grown in weighted:
-                    data.add(grown)
+            if steps:
+                weighted, linear = self._with_linear(weighted, steps)
+            else:
+                self._add_up(weighted)
             trees, validation = [grown.tree for grown in weighted], self.measure_validation()
         ended = [ranker.stopped for ranker in self._trained]
-        ensemble = replace(self.empty, trees=tuple(trees), rankers=self._parts())
+        ensemble = replace(self.empty, trees=tuple(trees), rankers=self._parts(linear))
         if self.continuation is not None:
             ensemble = self.continuation.join(ensemble, self.settings.recorded, self.differences)
         return TrainResult(
             ensemble=ensemble,
-            n_trees=len(trees),
+            n_trees=sum(len(ranker.trees) for ranker in rankers),
             rounds=sum(ranker.rounds for ranker in self._trained),
             stopped=next((how for how in ("trees", "early") if how in ended), "split"),
             n_idle_queries=self.n_idle_queries,
             n_features_split=self._learner.n_features,
             sampling_rate=self.settings.sampling_rate,
             rankers=tuple(map(_summary, self._trained)),
+            linear=linear,
             training=self._training.measure(),
             validation=validation,
             start=self.start,
@@ -230,17 +246,64 @@ class BoostingRun:
         else:
             weights = weights_of_spreads(self._training.spreads([ranker.scores for ranker in rankers]))
         return [
-            replace(grown, tree=weighted(grown.tree, weight))
+            _weighted_tree(grown, weight)
             for ranker, weight in zip(rankers, weights, strict=True)
             for grown in ranker.trees
         ]
 
-    def _parts(self) -> tuple[RankerPart, ...]:
+    def linear_trees(self, n_nodes: int) -> list[GrownTree]:
+        """Return the trees of the linear ranker; [] where there is none.
+
+        n_nodes : of the trees that it is beside
+        """
+        learner = self._learner
+        if learner.linear is None or not learner.n_features or not n_nodes:
+            return []
+        steps = fit_steps(learner.linear, learner.directions)
+        return step_trees(steps, learner.linear, most_nodes(n_nodes))
+
+    def _add_up(self, trees: Sequence[GrownTree], *, anew: bool = True) -> None:
+        """Add up trees in all data sets as `predict` does, to the last bit.
+
+        trees : in their order
+        anew  : the scores start anew
+        """
+        sets: list[MeasuredScores] = [self._training, *self._validation_sets]
+        for data in sets:
+            if anew:
+                data.restart()
+            for grown in trees:
+                data.add(grown)
+
+    def _with_linear(self, trees: list[GrownTree], steps: Sequence[GrownTree]) -> tuple[list[GrownTree], LinearSummary]:
+        """Return the trees of the model with those of the linear ranker, and what that is; add all of them up.
+
+        trees : of the mean of the other rankers
+        steps : of the linear ranker
+        """
+        training, weight, has_start = self._training, self.settings.linear, self.start is not None
+        self._add_up(steps)
+        own, own_scores = self.measure_validation(), training.keep(len(self._trained) + 1, copied=True)
+        if has_start:
+            trees = [_weighted_tree(grown, linear_factors(weight, (), has_start)[0]) for grown in trees]
+        self._add_up(trees)
+        if not has_start and own:
+            weight = guarded_weight(weight, own[0], self.measure_validation()[0])
+        spreads = training.spreads([training.keep(len(self._trained) + 2, copied=False), own_scores])
+        _, factor = linear_factors(weight, spreads, has_start)
+        scaled = [_weighted_tree(grown, factor) for grown in steps] if factor else []
+        self._add_up(scaled, anew=False)
+        return [*trees, *scaled], LinearSummary(weight, len(scaled), own)
+
+    def _parts(self, linear: LinearSummary | None) -> tuple[RankerPart, ...]:
         """Return which trees of the model belong to which ranker; () for a single ranker."""
-        if len(self._trained) == 1:
-            return ()
-        parts = map(_summary, self._trained)
-        return tuple(RankerPart(p.trees, p.objective, p.tree, p.leaves, p.features, p.seed) for p in parts)
+        parts = list(map(_summary, self._trained))
+        found = [RankerPart(p.trees, p.objective, p.tree, p.leaves, p.features, p.seed) for p in parts]
+        if linear is not None and linear.trees:
+            one = self.settings.linear_ranker
+            kinds = one.objective.name, one.tree.form.name
+            found.append(RankerPart(linear.trees, *kinds, one.tree.max_leaves, one.feature_rate, one.seed))
+        return tuple(found) if len(found) > 1 else ()
 
 
 class TrainingRun(BoostingRun):
@@ -290,6 +353,10 @@ class TrainingRun(BoostingRun):
         ]
         self._scored = LocalTrainingScores(train_set, binned, settings, pool, metadata)
         directions = feature_directions(settings.constraints, train_set, edges, train_set.source)
+        linear = None
+        if settings.linear:
+            objective = objectives.prepare(train_set, settings.linear_ranker, pool, metadata.weights)
+            linear = LocalLinearSource(objective, binned, self._scored, pool)
         setup = GrowingSetup(binned, pool, Histograms(edges.n_bins), directions, RowNarrowing(binned))
         learner = Learner(
             fittings=[LocalFitting(objective, setup, self._scored) for objective in prepared],
@@ -300,8 +367,18 @@ class TrainingRun(BoostingRun):
             can_learn=any(objective.can_learn() for objective in prepared),
             warnings=tuple(text for data in self._sets for text in data.warnings),
             given_start=given_start,
+            directions=directions,
+            linear=linear,
         )
         super().__init__(settings, empty, learner, started, continuation)
+
+    def scores_of(self, trees: Sequence[GrownTree]) -> tuple[Float64Array, Float64Array]:
+        """Return the scores of the training set and of the first validation set by these trees, float64[n] each.
+
+        trees : added to the initial scores
+        """
+        self._add_up(trees)
+        return self.training_scores.copy(), self.validation_scores.copy()
 
     @property
     def training_scores(self) -> Float64Array:
@@ -315,6 +392,11 @@ class TrainingRun(BoostingRun):
 
     def _final_scores(self) -> Float64Array:
         return self._scored.scores
+
+
+def _weighted_tree(grown: GrownTree, weight: float) -> GrownTree:
+    """Return a tree with its leaf values multiplied by the weight of its ranker."""
+    return replace(grown, tree=weighted(grown.tree, weight))
 
 
 def _binned(train_set: Trainable, settings: TrainSettings, pool: WorkerPool) -> BinnedDataset:

@@ -53,10 +53,12 @@ def prepare(model: Ensemble, path: str, settings: TrainSettings, gives_absent: b
     settings     : as given, of a single ranker
     gives_absent : whether you give `absent`
 
-    ModelError when no tree can be added; SettingsError when `absent` contradicts the model.
+    ModelError when no tree can be added; SettingsError when `linear` is above 0, or `absent` contradicts it.
     """
     notices: list[str] = []
     warnings: list[str] = []
+    if settings.linear:
+        raise SettingsError("linear does not go with a model to go on from: only trees are added; leave it out")
     if model.average:
         what = "the model is an average, to which no tree can be added"
         raise ModelError(f"{what}; write its scores with 'lmart predict' and give them with --init-scores", path)
@@ -129,9 +131,10 @@ class Continuation:
         if (before := model.settings.get("continued_from")) is not None:
             found.append(Difference(f"its first {before} trees are not of its settings"))
         now = settings.to_json()
+        differ_anyway = ("trees", "continued_from", *(("rankers", "linear") if model.rankers else ()))
         for name in now | model.settings:
             old, new = model.settings.get(name), now.get(name)
-            if old != new and name not in ("trees", "continued_from", *(["rankers"] if model.rankers else [])):
+            if old != new and name not in differ_anyway:
                 text = f"{name} is {_shown(new)}, in the model {_shown(old)}"
                 found.append(Difference(text, name not in NOT_OF_TREES))
         if features.feature_names != model.feature_names or not np.array_equal(features.feature_ids, model.feature_ids):

@@ -26,7 +26,9 @@ from lmart.settings.resolved import ResolvedSettings, resolve
 from lmart.threads import WorkerPool
 from lmart.training.boosting import TrainingRun, without_trees
 from lmart.training.early_stopping import EarlyStopping
+from lmart.training.linear import linear_factors
 from lmart.training.rankers import RoundReport, ranker_weights, weighted
+from lmart.training.scores import spread
 
 LEVEL = 0.95  # of the interval
 
@@ -161,12 +163,12 @@ class FoldTraining:
             TrainingRun(
                 binned,
                 [coded],
-                replace(of_fold, rankers=(replace(ranker, trees=of_fold.rounds),)),
+                replace(of_fold, rankers=(replace(ranker, trees=of_fold.rounds),), linear=0.0 if k else of_fold.linear),
                 pool,
                 own,
                 [others],
             )
-            for ranker in of_fold.rankers
+            for k, ranker in enumerate(of_fold.rankers)
         ]
         first = self._runs[0]
         self._pool, self._measure = pool, str(settings.measure)
@@ -182,8 +184,24 @@ class FoldTraining:
         self.may_start = first.start is not None
         self.start = _number(first.measure_validation()[0])
         self._init_scores = np.zeros(len(self._measured.labels)) if others.init_scores is None else others.init_scores
+        self._prepare_linear(of_fold)
         self.curve: list[float] = []
         self._rounds: list[Iterator[RoundReport]] = [run.rounds() for run in self._runs]
+
+    def _prepare_linear(self, settings: ResolvedSettings) -> None:
+        """Fit the linear ranker, if there is one, beside as many trees as there may be."""
+        run = self._runs[0]
+        n_nodes = sum(settings.rounds * (ranker.tree.max_leaves - 1) for ranker in settings.rankers)
+        self._linear_trees, self._linear_weight = run.linear_trees(n_nodes), settings.linear
+        self._linear_scores = run.scores_of(self._linear_trees)
+
+    def _linear_factors(self, training_scores: Float64Array) -> tuple[float, float]:
+        """Return what the scores of the other rankers' mean and of the linear ranker are multiplied by.
+
+        training_scores : of the mean of the other rankers
+        """
+        spreads = [spread(one, self._seen.query_offsets) for one in (training_scores, self._linear_scores[0])]
+        return linear_factors(self._linear_weight, spreads, self.may_start)
 
     def grow(self) -> RoundReport | None:
         """Grow one more tree of each ranker; return a report with the measure of their mean.
@@ -198,11 +216,14 @@ class FoldTraining:
                 latest = report
         if latest is None:
             return None
-        if len(self._runs) > 1:
+        if len(self._runs) > 1 or self._linear_trees:
             runs = [run for run, trees in zip(self._runs, self.trees, strict=True) if trees]
-            weights = self._weights([run.training_scores for run in runs])
-            scores = sum(weight * run.validation_scores for weight, run in zip(weights, runs, strict=True))
-            latest = replace(latest, round=len(self.curve) + 1, validation=(self._evaluate(np.asarray(scores)),))
+            training = [run.training_scores for run in runs]
+            scores = _weighted_sum(self._weights(training), [run.validation_scores for run in runs])
+            if self._linear_trees:
+                others, factor = self._linear_factors(_weighted_sum(self._weights(training), training))
+                scores = others * scores + factor * self._linear_scores[1]
+            latest = replace(latest, round=len(self.curve) + 1, validation=(self._evaluate(scores),))
         self.curve.append(_number(latest.validation[0]))
         return latest
 
@@ -222,9 +243,14 @@ class FoldTraining:
         """
         kept = [trees[:rounds] for trees in self.trees if trees[:rounds]]
         columns = np.arange(self._seen.n_features, dtype=np.int32)
-        several = len(kept) > 1
+        several = len(kept) > 1 or (bool(kept) and bool(self._linear_trees))
         if several:
-            weights = self._weights([self._score(trees, self._seen, columns) for trees in kept])
+            training = [self._score(trees, self._seen, columns) for trees in kept]
+            weights = self._weights(training)
+            if self._linear_trees:
+                others, factor = self._linear_factors(_weighted_sum(weights, training))
+                kept.append([grown.tree for grown in self._linear_trees])
+                weights = [*(others * weight for weight in weights), factor]
             kept = [[weighted(tree, w) for tree in trees] for trees, w in zip(kept, weights, strict=True)]
         scores = self._score([tree for trees in kept for tree in trees], self._measured, columns)
         scores += self._init_scores
@@ -254,6 +280,11 @@ class FoldTraining:
 
     def _evaluate(self, scores: Float64Array) -> float | None:
         return self._evaluator.evaluate(scores).values[self._measure]
+
+
+def _weighted_sum(weights: Sequence[float], scores: Sequence[Float64Array]) -> Float64Array:
+    """Return the sum of scores, float64[n] each, times their weights."""
+    return np.asarray(sum(weight * of_ranker for weight, of_ranker in zip(weights, scores, strict=True)))
 
 
 def cross_validate(

@@ -42,19 +42,34 @@ class RankerSummary:
 
 
 @dataclass(frozen=True)
+class LinearSummary:
+    """What the linear ranker is.
+
+    weight     : in the mean; 0 where validation shows that it is much worse than the trees
+    trees      : in the model, after all others: one for each feature that matters
+    validation : measure of each validation set by it alone
+    """
+
+    weight: float
+    trees: int
+    validation: tuple[float | None, ...]
+
+
+@dataclass(frozen=True)
 class TrainResult:
     """The result of a training run.
 
     ensemble         : the model: the mean of the rankers; with early stopping and a validation set, the trees of each
                        up to its best round
-    n_trees          : trees of this run in the ensemble
+    n_trees          : trees of this run in the ensemble, without those of the linear ranker
     rounds           : trees grown
     stopped          : 'trees' (a ranker grew all of its trees), else 'early' (early stopping ended one), else 'split'
                        (no split had a positive gain)
     n_idle_queries   : training queries without a pair
     n_features_split : features with more than one bin, which trees can split on
     sampling_rate    : share of the documents that each tree is grown from
-    rankers          : each ranker, in the order of training
+    rankers          : each ranker of trees, in the order of training
+    linear           : the linear ranker; None: there is none
     training         : measure of the ensemble on the training set; None when no query counts
     validation       : the same on each validation set
     start            : the measures before the first round; None without initial scores and a model to go on from
@@ -74,6 +89,7 @@ class TrainResult:
     n_features_split: int
     sampling_rate: float
     rankers: tuple[RankerSummary, ...]
+    linear: LinearSummary | None
     training: float | None
     validation: tuple[float | None, ...]
     start: Start | None

@@ -58,7 +58,7 @@ def grow_round(
     """
     binned, pool, histograms, directions, _ = setup
     sampled, unsampled = _draw_rows(gradients, settings.sampling_rate, settings.seed, round_number, pool)
-    units, packed = _pack(gradients, len(sampled), pool)
+    units, packed = pack_all(gradients, len(sampled), pool)
     if units is None:
         return None
     features = draw_features(binned.edges, settings, round_number)
@@ -159,8 +159,12 @@ def draw_rows(gradients: Gradients, draw: RowDraw, pool: WorkerPool) -> tuple[In
     )
 
 
-def _pack(gradients: Gradients, n_sampled: int, pool: WorkerPool) -> tuple[Units | None, Int64Array]:
+def pack_all(gradients: Gradients, n_sampled: int, pool: WorkerPool) -> tuple[Units | None, Int64Array]:
     """Return the units, powers of two in which all sums fit 32 bits, and the packed gradients, int64[n].
+
+    gradients : of n documents
+    n_sampled : how many of them are not 0
+    pool      : the workers
 
     No units when all gradients are 0.
     """

@@ -177,13 +177,17 @@ def test_rankers_of_an_automatic_number_share_the_trees_with_early_stopping() ->
     assert " trees, ranker 1 of up to 4, ndcg@10 " in said
     report, model = json.loads(Path("r").read_text()), json.loads(Path("m").read_text())
     assert report["settings"]["rankers"] == model["settings"]["rankers"] == "auto"
-    assert 1 < len(model["rankers"]) <= 4 and len(report["rounds"]) <= 200
+    assert [one["tree"] == "linear" for one in model["rankers"]].index(True) == len(model["rankers"]) - 1
+    assert 1 < len(report["rankers"]) <= 4 and len(report["rounds"]) <= 200
+    assert report["linear"]["weight"] == 0.4 and report["linear"]["trees"] == model["rankers"][-1]["trees"]
+    said_last = f" and {report['linear']['trees']} of a linear ranker to m in "
+    assert "; a linear ranker of weight 0.4\n" in said and said_last in said.splitlines()[-1]
     assert report["settings"]["objective"] == "auto"
 
 
 def test_one_ranker_that_takes_most_trees_is_recorded_as_the_only_one() -> None:
     fixed = ("train", "--data", SAMPLE / "train.svm", "--valid", SAMPLE / "vali.svm", "--early-stop", "30")
-    run(*fixed, "--trees", "45", "--report", "r", "--out", "m")
+    run(*fixed, "--trees", "45", "--linear", "0", "--report", "r", "--out", "m")
     model, report = json.loads(Path("m").read_text()), json.loads(Path("r").read_text())
     settings = model["settings"]
     assert (settings["rankers"], settings["objective"], settings["tree"]) == (1, "yetirank", "leafwise")

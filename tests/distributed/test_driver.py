@@ -55,6 +55,7 @@ VARIANTS = [
     {"sample": 0.4},
     {"features": 0.5, "objective": "yetirank", "sample": 0.6},
     {"rankers": 4, "objective": None, "tree": None, "trees": 12},
+    {"linear": 0.4, "monotone": "1:+1,2:-1"},
     {"monotone": "1:+1,2:-1"},
     {"metric": "err", "gain": None},
 ]

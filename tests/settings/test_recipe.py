@@ -188,3 +188,18 @@ def test_rankers_share_the_trees_where_their_number_is_automatic_and_early_stopp
         (stopping, validated._replace(with_positions=True)),
     ):
         assert not plan_rankers(given, facts).shares_trees and not resolve(given, facts).shares_trees
+
+
+def test_a_linear_ranker_is_in_the_default_mean_of_several_where_the_data_supports_it() -> None:
+    small, large = DataFacts(500, 9_000), DataFacts(6_000, 700_000)
+
+    def weight(facts: DataFacts, **given: Any) -> float:
+        return resolve(TrainSettings(**given), facts).linear
+
+    assert weight(small) == weight(small, tree="oblivious") == weight(small, early_stop=5) == 0.4
+    assert weight(small, rankers=1) == weight(small, rankers=4) == weight(small, objective="err+map") == 0.0
+    assert weight(small, trees=20) == weight(small._replace(with_positions=True)) == 0.0
+    assert weight(large, trees=3_000) == 0.0
+    assert weight(large._replace(with_validation=True), early_stop=9) == 0.4
+    assert weight(small, linear=0.2, rankers=1) == weight(large, linear=0.2) == 0.2
+    assert weight(small, linear=0.0) == 0.0

@@ -80,7 +80,8 @@ def test_several_rankers_found_by_a_validation_file_are_the_very_model_that_was_
     report = json.loads(Path("r").read_text())
     best = report["tuning"]["trials"][report["tuning"]["best"] - 1]
     model = json.loads(Path("m").read_text())
-    assert report["validation"] == [best["measure"]] and len(model["trees"]) == best["trees"]
+    n_linear = report.get("linear", {"trees": 0})["trees"]
+    assert report["validation"] == [best["measure"]] and len(model["trees"]) - n_linear == best["trees"]
     several = best["values"]["rankers"] != 1 if not rankers else True
     assert model["settings"]["early_stop"] == (50 if several else 0)
     line = done.stdout.splitlines()[-1]

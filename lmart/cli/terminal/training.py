@@ -45,19 +45,20 @@ def report_automatic(requested: TrainSettings, settings: ResolvedSettings, tunes
     if tunes or (None not in automatic and len(settings.rankers) == 1):
         return
     described = [_describe_ranker(one) for one in settings.rankers]
+    linear = f"; a linear ranker of weight {settings.linear:g}" if settings.linear else ""
     why = f"auto: {counted(settings.facts.n_queries, 'query', 'queries')}, {counted(settings.trees, 'tree')}"
     is_default = requested.rankers is None and requested.objective is None
     instead = f"; --rankers 1 trains {PLAIN.objective} alone"
     if len(described) == 1:
         is_plain = settings.rankers[0].objective.name == PLAIN.objective
-        console.notice(f"{described[0]} ({why}){instead if is_default and not is_plain else ''}")
+        console.notice(f"{described[0]} ({why}){linear}{instead if is_default and not is_plain else ''}")
     else:
         most = f"{'up to ' if settings.shares_trees else ''}{len(described)} rankers"
         if is_default:
             better = "which ranks better than one of as many trees on public data"
             console.notice(f"by default trains {most} and averages them, {better}{instead}")
         chosen = f" ({why})" if None in automatic else ""
-        console.notice(f"the mean of {most}{chosen}: {'; '.join(described)}")
+        console.notice(f"the mean of {most}{chosen}: {'; '.join(described)}{linear}")
 
 
 def _describe_ranker(settings: RankerSettings) -> str:
@@ -77,12 +78,15 @@ def measures_by_set(training: float | None, validation: Sequence[float | None], 
 def summary(result: TrainResult, settings: ResolvedSettings, valid: Sequence[str], out: str, seconds: float) -> str:
     """Return how many trees were written, how long it took, and their measures."""
     measures = measures_by_set(result.training, result.validation, valid)
-    trees = counted(len(result.ensemble.trees), "tree")
+    n_linear = 0 if result.linear is None else result.linear.trees
+    trees = counted(len(result.ensemble.trees) - n_linear, "tree")
     best = f" (best of {result.rounds} rounds)" if result.n_trees < result.rounds else ""
     if len(result.rankers) > 1:
         best = f" of {len(result.rankers)} rankers" + (best and f" (of {result.rounds} grown)")
     if result.continued_from is not None:
         best = f", {result.n_trees:,} of them new{best}"
+    if n_linear:
+        best += f" and {n_linear:,} of a linear ranker"
     return f"wrote {trees}{best} to {out} in {duration(seconds)}; {settings.measure} {measures}"
 
 

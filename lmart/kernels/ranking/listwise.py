@@ -21,7 +21,7 @@ class SoftmaxQueries(NamedTuple):
 
     exponentials  : float64[n_documents], softmax numerators (`write_softmax_numerators`)
     gains         : float64[n_documents], scaled by query
-    gain_units    : float64[n_documents], what a gain of 1 is in `gains`
+    gain_units    : float64[n_documents], what a gain of 1 is in `gains`, the most noise; 0: no noise
     query_weights : float64[n_queries], >= 0
     query_offsets : int64[n_queries + 1]
     first_row     : int64, number of row 0 in all data, which random numbers depend on

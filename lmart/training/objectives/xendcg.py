@@ -21,11 +21,14 @@ class CrossEntropy(Objective):
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
-        gain_units = task.settings.gain.units(task.labels, task.query_offsets)
         exponentials = np.empty(len(task.labels))
         self._queries = listwise.SoftmaxQueries(
-            exponentials, task.gains, gain_units, task.query_weights, task.query_offsets, task.first_row
+            exponentials, task.gains, self._noise(task), task.query_weights, task.query_offsets, task.first_row
         )
+
+    def _noise(self, task: Task) -> Float64Array:
+        """Return the largest noise of each gain, float64[n]: 1, scaled as gains are."""
+        return task.settings.gain.units(task.labels, task.query_offsets)
 
     def _write(self, scores: Float64Array, round_number: int, out: Gradients) -> None:
         task, sigma = self.task, float(self.task.settings.sigma)
