@@ -15,7 +15,8 @@ from lmart.binning.binned_features import bin_dataset
 from lmart.data.dataset import RankingDataset
 from lmart.data.metadata import Metadata, Positions
 from lmart.errors import SettingsError
-from lmart.formats.models.lmart_json import model_from_json, model_to_json
+from lmart.formats.models import lmart_json
+from lmart.formats.models.lmart_json import model_to_json
 from lmart.scoring.ensemble import Tree
 from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool
@@ -155,7 +156,7 @@ def test_a_linear_ranker_stands_behind_the_trees_of_the_run_which_stay_as_they_a
         assert np.array_equal(first.leaf_values, second.leaf_values)
     n_nodes = [sum(len(tree.thresholds) for tree in one.ensemble.trees) for one in (plain, with_linear)]
     assert n_nodes[0] < n_nodes[1] <= 1.15 * n_nodes[0] + 1
-    assert model_from_json(model_to_json(with_linear.ensemble).encode(), "m").rankers == with_linear.ensemble.rankers
+    assert lmart_json.read(model_to_json(with_linear.ensemble).encode(), "m").rankers == with_linear.ensemble.rankers
 
 
 def test_it_knows_no_positions_and_no_model_to_go_on_from() -> None:
