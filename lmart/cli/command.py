@@ -33,18 +33,18 @@ class ParsedLine(NamedTuple):
 
     def repeated(self) -> list[str]:
         """Return a sentence for each option of one value that is given several times."""
-        told = []
-        for one, times in Counter(self.order).items():
-            if times > 1 and _takes_the_last(one):
-                names = "/".join([max(one.opts, key=len), *one.secondary_opts])
+        sentences = []
+        for option, times in Counter(self.order).items():
+            if times > 1 and _takes_the_last(option):
+                names = "/".join([max(option.opts, key=len), *option.secondary_opts])
                 often = "twice" if times == 2 else f"{times} times"
-                told.append(f"{names} is given {often}; the last counts: {self._last(one)}")
-        return told
+                sentences.append(f"{names} is given {often}; the last counts: {self._last(option)}")
+        return sentences
 
-    def _last(self, one: click.Parameter) -> str:
-        value = self.values[one.name or ""]
+    def _last(self, option: click.Parameter) -> str:
+        value = self.values[option.name or ""]
         if isinstance(value, bool):
-            return (one.opts if value else one.secondary_opts)[0]
+            return (option.opts if value else option.secondary_opts)[0]
         return " ".join(map(quote, value)) if isinstance(value, tuple) else quote(value)
 
 
@@ -131,18 +131,18 @@ def line_of(context: click.Context) -> ParsedLine:
     return line
 
 
-def takes_several(one: click.Parameter) -> bool:
+def takes_several(option: click.Parameter) -> bool:
     """Return whether the words behind a value of an option are values of it too, as in `--data a b`."""
-    return isinstance(one, click.Option) and (one.metavar or "").endswith("...")
+    return isinstance(option, click.Option) and (option.metavar or "").endswith("...")
 
 
-def _takes_the_last(one: click.Parameter) -> bool:
+def _takes_the_last(option: click.Parameter) -> bool:
     """Return whether one value of several counts: not of lists and counts, nor of flags, which only say one thing."""
-    if not isinstance(one, click.Option) or one.multiple or one.count:
+    if not isinstance(option, click.Option) or option.multiple or option.count:
         return False
-    if isinstance(one, Option) and (one.instead is not None or one.is_list is not None):
+    if isinstance(option, Option) and (option.instead is not None or option.is_list is not None):
         return False
-    return not one.is_flag or bool(one.secondary_opts)
+    return not option.is_flag or bool(option.secondary_opts)
 
 
 def _print_screen(context: click.Context, parameter: click.Parameter, asked: bool) -> None:
@@ -191,7 +191,7 @@ class HelpfulCommand(ParsingCommand):
     def prepared(self, args: list[str]) -> list[str]:
         """Return the arguments with the option before each further file; a usage error for -long options."""
         _refuse_single_dash(self, args)
-        of_several = [name for one in self.params if takes_several(one) for name in one.opts]
+        of_several = [name for parameter in self.params if takes_several(parameter) for name in parameter.opts]
         spread: list[str] = []
         current: str | None = None
         n_values = 0
@@ -215,27 +215,32 @@ class HelpfulCommand(ParsingCommand):
 
 def option_names(command: click.Command) -> list[str]:
     """Return all names of the options of a command, long and short."""
-    return [name for one in command.params for name in (*one.opts, *one.secondary_opts) if name.startswith("-")]
+    return [
+        name
+        for parameter in command.params
+        for name in (*parameter.opts, *parameter.secondary_opts)
+        if name.startswith("-")
+    ]
 
 
 def usage_message(fault: click.ClickException) -> str:
     """Return Click's message as one clause: no line breaks, no capital, no full stop."""
     message = fault.format_message()
     if isinstance(fault, click.NoSuchOption):
-        known = [] if fault.ctx is None else option_names(fault.ctx.command)
-        message = f"no such option {quote(fault.option_name)}{perhaps('option', fault.option_name, known)}"
+        names = [] if fault.ctx is None else option_names(fault.ctx.command)
+        message = f"no such option {quote(fault.option_name)}{perhaps('option', fault.option_name, names)}"
     message = re.sub(r"\s*\n\s*", " ", message).rstrip(". ")
     return message[:1].lower() + message[1:]
 
 
 def _refuse_single_dash(command: click.Command, args: Sequence[str]) -> None:
     """Refuse `-train` and the like, which RankLib has, and of which Click would take `-output` as `-o utput`."""
-    known = option_names(command)
+    names = option_names(command)
     for word in args:
         name = word.partition("=")[0]
-        if not re.fullmatch(r"-[A-Za-z][A-Za-z0-9_-]+", name) or name in known:
+        if not re.fullmatch(r"-[A-Za-z][A-Za-z0-9_-]+", name) or name in names:
             continue
-        if hint := perhaps("option", name, known, by_spelling=False):
+        if hint := perhaps("option", name, names, by_spelling=False):
             raise click.BadOptionUsage(name, f"no such option '{name}'{hint}")
 
 
@@ -243,9 +248,11 @@ def _second_value(command: click.Command, args: Sequence[str], line: ParsedLine)
     """Return what is wrong with a word behind the value of an option that takes one; '' when it stands elsewhere."""
     word = next(iter(line.rest), "")
     for place in range(1, len(args)):
-        one = next((one for one in command.params if args[place - 1] in one.opts), None)
-        if isinstance(one, click.Option) and not one.is_flag and not one.count and word in args[place + 1 : place + 2]:
-            instead = one.instead if isinstance(one, Option) and one.instead else "give it once"
+        option = next((option for option in command.params if args[place - 1] in option.opts), None)
+        if not isinstance(option, click.Option) or option.is_flag or option.count:
+            continue
+        if word in args[place + 1 : place + 2]:
+            instead = option.instead if isinstance(option, Option) and option.instead else "give it once"
             return f"{args[place - 1]} takes one value, not {quote(word)} too; {instead}"
     return ""
 
@@ -256,26 +263,26 @@ def _with_options(command: click.Command, line: ParsedLine) -> str:
     A word `name=value`, as LightGBM and XGBoost have them, is that option; of the others, one that is called like a
     model is the model, if the command needs one, and the rest is the data.
     """
-    known = option_names(command)
-    if "--data" not in known:
+    names = option_names(command)
+    if "--data" not in names:
         return ""
     typed: list[str] = []
     files = []
     for word in line.rest:
         name, sign, value = word.partition("=")
-        options = meant("option", name, known, by_spelling=False)
+        options = meant("option", name, names, by_spelling=False)
         if sign and options:
             typed += [options[0], value]
         else:
             files.append(word)
-    if files and "--model" in known and not line.values.get("model") and not line.values.get("scores"):
+    if files and "--model" in names and not line.values.get("model") and not line.values.get("scores"):
         from lmart.streams.common import name_ending  # --help does without
 
-        model = next((one for one in files if name_ending(one) in _OF_MODELS), None)
+        model = next((file for file in files if name_ending(file) in _OF_MODELS), None)
         if model is not None:
             files.remove(model)
             typed += ["--model", model]
-    data = next(one for one in command.params if one.name == "data")
+    data = next(parameter for parameter in command.params if parameter.name == "data")
     if files and (not line.values.get("data") or takes_several(data)):
         typed += ["--data", *files]
     return shlex.join(typed)

@@ -45,7 +45,7 @@ Examples:
 def _listed(way: str) -> str:
     """Return the names of the formats that have a reader or a writer, as `way` says: data; or models."""
     return "; or ".join(
-        ", ".join(one.name for one in formats.values() if getattr(one, way) is not None)
+        ", ".join(file_format.name for file_format in formats.values() if getattr(file_format, way) is not None)
         for formats in (DATA_FORMATS, MODEL_FORMATS)
     )
 
@@ -197,7 +197,9 @@ def _check_model_options(target: ModelFormat, options: ModelOptions) -> None:
         raise click.UsageError(f"--nonnegative needs a tool that adds trees in order, unlike {target.title}")
     for option, value in (("name", options.name), ("store", options.store)):
         if value is not None and option not in target.takes:
-            those = " or ".join(one.name for one in MODEL_FORMATS.values() if option in one.takes)
+            those = " or ".join(
+                model_format.name for model_format in MODEL_FORMATS.values() if option in model_format.takes
+            )
             raise click.UsageError(f"--{option} is for --to {those}, and DST is {target.name}; leave it out")
         if value == "":
             raise click.UsageError(f"--{option} is empty; give a name")
@@ -218,8 +220,8 @@ def _names_nothing(dst: str, target: AnyFormat) -> bool:
     return target.kind == "data" or bool(os.path.splitext(dst)[1])
 
 
-def _what(one: AnyFormat) -> str:
-    return "a model" if one.kind == "model" else "data"
+def _what(file_format: AnyFormat) -> str:
+    return "a model" if file_format.kind == "model" else "data"
 
 
 def _source_format(src: str, chosen: str | None) -> AnyFormat | None:

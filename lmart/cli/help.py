@@ -94,8 +94,8 @@ LAYOUTS = {
 def one_screen(context: click.Context) -> str:
     """Return the text of -h: usage, what the command does, the options needed most, and examples."""
     command, width = context.command, _width()
-    own = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
-    named = {one.name: one for one in own if one.name not in ("h", "help")}
+    own = [option for option in command.params if isinstance(option, click.Option) and not option.hidden]
+    named = {option.name: option for option in own if option.name not in ("h", "help")}
     usual = [named[name] for name in _layout(command).usual.split()] or list(named.values())
     opening = [*_usage(context, width), "", *_wrapped(_paragraphs(command)[0], width, ""), ""]
     closing = ["", f"'{context.command_path} --help' shows all options."]
@@ -129,13 +129,13 @@ def program_page(context: click.Context, statuses: dict[int, str]) -> str:
     assert isinstance(group, click.Group)
     lines = [f"Usage: {context.command_path} COMMAND [OPTIONS]", "", *_wrapped(_paragraphs(group)[0], width, ""), ""]
     found = [(name, group.get_command(context, name)) for name in group.list_commands(context)]
-    commands = [(name, one.get_short_help_str(200)) for name, one in found if one is not None]
+    commands = [(name, command.get_short_help_str(200)) for name, command in found if command is not None]
     lines += [*_columns([*commands, ("help COMMAND", "Show the help of a command, as COMMAND --help.")], width), ""]
-    own = [one for one in group.params if isinstance(one, click.Option) and not one.hidden]
-    lines += _columns([(_name(one), (one.help or "")) for one in own], width)
-    told = ", ".join(f"{status} {words}" for status, words in statuses.items())
+    own = [option for option in group.params if isinstance(option, click.Option) and not option.hidden]
+    lines += _columns([(_name(option), (option.help or "")) for option in own], width)
+    outcomes = ", ".join(f"{status} {words}" for status, words in statuses.items())
     last = f"'{context.command_path} COMMAND -h' shows a command on one screen, --help all of it."
-    return "\n".join([*lines, "", *_wrapped(f"Exit status: {told}.", width, ""), "", *_wrapped(last, width, "")])
+    return "\n".join([*lines, "", *_wrapped(f"Exit status: {outcomes}.", width, ""), "", *_wrapped(last, width, "")])
 
 
 def _columns(entries: Sequence[tuple[str, str]], width: int) -> list[str]:
@@ -159,7 +159,7 @@ def _layout(command: click.Command) -> HelpLayout:
 
 def _grouped(command: click.Command) -> Iterator[tuple[str, list[click.Option]]]:
     """Yield each heading with its options; what has none comes before the last heading."""
-    left = {one.name: one for one in command.params if isinstance(one, click.Option) and not one.hidden}
+    left = {option.name: option for option in command.params if isinstance(option, click.Option) and not option.hidden}
     groups = {heading: [left.pop(name) for name in names.split()] for heading, names in _layout(command).groups.items()}
     for heading, names in SHARED.items():
         groups[heading] = [left.pop(name) for name in names.split() if name in left]
@@ -172,10 +172,10 @@ def _grouped(command: click.Command) -> Iterator[tuple[str, list[click.Option]]]
 
 def _usage(context: click.Context, width: int) -> list[str]:
     pieces = ["[OPTIONS]"]
-    for one in context.command.params:
-        if isinstance(one, click.Option) and one.required and not one.hidden:
-            pieces.append(f"{max(one.opts, key=len)} {_value(one)}")
-    pieces += [_value(one) for one in context.command.params if isinstance(one, click.Argument)]
+    for parameter in context.command.params:
+        if isinstance(parameter, click.Option) and parameter.required and not parameter.hidden:
+            pieces.append(f"{max(parameter.opts, key=len)} {_value(parameter)}")
+    pieces += [_value(parameter) for parameter in context.command.params if isinstance(parameter, click.Argument)]
     opening = f"Usage: {context.command_path} "
     return _wrapped(" ".join(pieces), width, opening)
 
@@ -199,19 +199,19 @@ def _wrapped(text: str, width: int, opening: str) -> list[str]:
 
 def _table(options: Sequence[click.Option], context: click.Context, width: int, short: bool = False) -> list[str]:
     """Return the options, each with its help beside its name, or below a long one."""
-    names = [_name(one) for one in options]
+    names = [_name(option) for option in options]
     fitting = [len(name) for name in names if len(name) <= LONGEST_NAME]
     column = 4 + max(fitting, default=LONGEST_NAME)
     if width < column + 20:
         column = 6
     lines = []
-    for one, name in zip(options, names, strict=True):
+    for option, name in zip(options, names, strict=True):
         opening = f"  {name}"
         if len(opening) + 2 > column:
             lines.append(opening)
             opening = ""
-        described = _wrapped(_described(one, context), width, opening.ljust(column))
-        plain = _wrapped((one.help or ""), width, opening.ljust(column))
+        described = _wrapped(_described(option, context), width, opening.ljust(column))
+        plain = _wrapped((option.help or ""), width, opening.ljust(column))
         lines += plain if short and len(plain) < len(described) else described
     return lines
 

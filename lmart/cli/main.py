@@ -31,7 +31,7 @@ class LmartGroup(ParsingCommand, click.Group):
 
     def get_help(self, ctx: click.Context) -> str:
         """Return the help of the program."""
-        return program_page(ctx, {int(one): one.brief for one in ExitStatus})
+        return program_page(ctx, {int(status): status.brief for status in ExitStatus})
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands, in the order of the help."""
@@ -50,8 +50,8 @@ class LmartGroup(ParsingCommand, click.Group):
         """Find the command that the arguments name."""
         word = args[0]
         if word not in COMMANDS and not word.startswith("-") and not ctx.resilient_parsing:
-            known = [*COMMANDS, "help", "version", "--completion", "--version"]
-            likely = [quote(f"lmart {one}") for one in meant("command", word, known)]
+            words = [*COMMANDS, "help", "version", "--completion", "--version"]
+            likely = [quote(f"lmart {name}") for name in meant("command", word, words)]
             hint = f"; perhaps {' or '.join(likely)}" if likely else ""
             raise click.UsageError(f"no such command {quote(word)}{hint}", ctx)
         return super().resolve_command(ctx, args)
@@ -103,8 +103,8 @@ def _complete(program: click.Group, shell: str, arguments: list[str]) -> int:
     from lmart.cli.completion.candidates import candidates
 
     words = split_line(arguments[0] if arguments else "") if shell == "bash" else arguments
-    *before, current = words or [""]
-    click.echo(candidates(program, before, current).lines(), nl=False)
+    *earlier, current = words or [""]
+    click.echo(candidates(program, earlier, current).lines(), nl=False)
     return ExitStatus.DONE
 
 
@@ -112,7 +112,7 @@ def _without_words(arguments: list[str]) -> list[str]:
     """Return the arguments with `help`, `help COMMAND` and `version` written as the options that they stand for."""
     word, *rest = arguments or [""]
     if word == "help":
-        return [*[one for one in rest[:1] if not one.startswith("-")], "--help"]
+        return [*[name for name in rest[:1] if not name.startswith("-")], "--help"]
     return ["--version", *rest] if word == "version" else arguments
 
 
@@ -131,9 +131,9 @@ def _report_interrupt(interrupt: KeyboardInterrupt, arguments: list[str]) -> int
 
 
 def _what_stands_where() -> str:
-    whole = [name for name, complete in what_was_written().items() if complete]
+    complete_files = [name for name, complete in what_was_written().items() if complete]
     parts = [name for name, complete in what_was_written().items() if not complete]
-    state = [f"wrote {' and '.join(whole)}"] if whole else []
+    state = [f"wrote {' and '.join(complete_files)}"] if complete_files else []
     state += [f"what was written to {' and '.join(parts)} is not complete"] if parts else []
     return "; ".join(state) or "nothing was written"
 

@@ -103,9 +103,9 @@ def _cross_validate(n_folds: int, settings: ResolvedSettings, measured: Measured
     if not result.stopped and len(result.curve) == settings.rounds:
         mean = f"mean {settings.measure} over folds"
         grown = len(result.curve)
-        told = remarks.unfinished(result.rounds, grown, settings.patience or 0, mean, of_each_ranker(settings))
-        if told is not None:
-            console.notice(told)
+        remark = remarks.unfinished(result.rounds, grown, settings.patience or 0, mean, of_each_ranker(settings))
+        if remark is not None:
+            console.notice(remark)
     return result
 
 
@@ -150,7 +150,10 @@ def _open_trials(
         "data": measured.digest(),
         "settings": base.recorded.to_json(),
         "folds": folds,
-        "search": [[one.name, one.low, one.high, one.log, list(one.choices)] for one in space],
+        "search": [
+            [dimension.name, dimension.low, dimension.high, dimension.log, list(dimension.choices)]
+            for dimension in space
+        ],
     }
     if folds is not None:
         head["stopping"] = "by the mean over folds"

@@ -59,7 +59,7 @@ def predict_parts(
 ) -> None:
     """Score each file of the data on a worker, which writes a file for it; all of them appear together."""
     (found,) = find_parts(cluster, [inputs.data])
-    parts = [one.path for one in found]
+    parts = [part.path for part in found]
     names = output_names(inputs.data, parts, seen_by_workers(cluster, output.out))
     read = [*parts, seen_by_workers(cluster, inputs.model)]
     (folders,) = cluster.run_tasks(check_staged, [(names, read)])
@@ -122,8 +122,8 @@ def _score_until_doubt(
     """Score parts until two of them may have rows of one query; return whether all were scored."""
     # Closing it lets the cluster forget the parts that are not scored yet.
     with closing(cast("Generator[PartScored]", cluster.run_tasks(score_part, calls))) as found:
-        for done, one in enumerate(found, 1):
-            is_doubtful = scored.add(one)
+        for done, part in enumerate(found, 1):
+            is_doubtful = scored.add(part)
             update(done)
             if is_doubtful and done < len(calls):
                 return False
@@ -163,21 +163,21 @@ def output_names(data: str, parts: Sequence[str], out: str) -> list[str]:
             what = f"is 1 file, but --data {quote(data)} is {counted(len(parts), 'file')}"
             raise OutputError(f"{what}; give one file a part, as in --out 'scores/*.txt'", out)
         return [out]
-    before: dict[str, str] = {}
+    part_of: dict[str, str] = {}
     for part in parts:
         own = os.path.join(folder, name.replace("*", stem(part)))
-        if (other := before.setdefault(own, part)) != part:
+        if (other := part_of.setdefault(own, part)) != part:
             what = f"would be the output of {visible(other)} and of {visible(part)}"
             raise OutputError(f"{what}; rename one of them, or score them one after the other", own)
-    return list(before)
+    return list(part_of)
 
 
 def stem(path: str) -> str:
     """Return the name of a file of data without folder, and without what its compression and its format add."""
     name = os.path.basename(path)
     name = without_compression(name)[0] or name
-    data = (*OTHER_SUFFIXES, *(suffix for one in DATA_FORMATS.values() for suffix in one.suffixes))
-    ending = next((one for one in data if name.lower().endswith(one) and len(name) > len(one)), "")
+    data = (*OTHER_SUFFIXES, *(suffix for form in DATA_FORMATS.values() for suffix in form.suffixes))
+    ending = next((suffix for suffix in data if name.lower().endswith(suffix) and len(name) > len(suffix)), "")
     return name[: len(name) - len(ending)]
 
 
@@ -195,9 +195,9 @@ def _temporaries(cluster: Cluster, folders: Sequence[str]) -> Iterator[_Waiting]
         yield waiting
     except BaseException as fault:
         if waiting.are_removed:
-            told = begin(cluster.tell, end_run, cluster.run, folders)
+            ended = begin(cluster.tell, end_run, cluster.run, folders)
             with suppress(TimeoutError):  # then it goes on while the cluster is left, which tells workers once more
-                told.result(TOLD if type(fault) is LmartError else None)
+                ended.result(TOLD if type(fault) is LmartError else None)
             remove_outputs(cluster.run, folders)  # no worker may be left, and this process may see the same files
         raise
 
@@ -213,16 +213,20 @@ def interrupts_later() -> Iterator[None]:
     def note(number: int, frame: FrameType | None) -> None:
         met.append(number)
 
-    before = {}
+    answers = {}
     if threading.current_thread() is threading.main_thread():
-        known = (getattr(signal, name, None) for name in (*STOPPING, "SIGALRM"))
-        before = {one: signal.getsignal(one) for one in known if one is not None and callable(signal.getsignal(one))}
+        numbers = (getattr(signal, name, None) for name in (*STOPPING, "SIGALRM"))
+        answers = {
+            number: signal.getsignal(number)
+            for number in numbers
+            if number is not None and callable(signal.getsignal(number))
+        }
     try:
-        for number in before:
+        for number in answers:
             signal.signal(number, note)
         yield
     finally:
-        for number, answer in before.items():
+        for number, answer in answers.items():
             signal.signal(number, answer)
         for number in met[:1]:
             signal.raise_signal(number)

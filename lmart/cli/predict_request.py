@@ -17,7 +17,7 @@ from lmart.settings.declared import declared
 
 def _those_with(option: str) -> str:
     """Return the names of the output formats that have a place for what the option adds."""
-    return either([one.name for one in RESULT_FORMATS.values() if option in one.takes])
+    return either([result_format.name for result_format in RESULT_FORMATS.values() if option in result_format.takes])
 
 
 def _tag(context: click.Context, parameter: click.Parameter, value: str) -> str:

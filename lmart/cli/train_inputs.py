@@ -105,7 +105,7 @@ def _read_into_bins(
             coded.append(read_validation_set(path, options, features, edges, pool, files.strict, scorer))
             if scorer is not None:
                 scores.append(scorer.finish(path, {}))
-    warnings += [text for one in coded for text in one.warnings]
+    warnings += [text for dataset in coded for text in dataset.warnings]
     continuation = None
     if model is not None and files.continue_from is not None:
         continuation = Continuation(model, files.continue_from, scores[0], tuple(scores[1:]))

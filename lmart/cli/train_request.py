@@ -221,7 +221,7 @@ class MetadataFiles:
 
 
 def _settings_on_command_line() -> tuple[str, ...]:
-    return tuple(one.name for one in setting_fields() if given_on_command_line(one.name))
+    return tuple(setting.name for setting in setting_fields() if given_on_command_line(setting.name))
 
 
 @dataclass(frozen=True)

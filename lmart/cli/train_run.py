@@ -54,11 +54,11 @@ class RunRecord:
         yield
         self.seconds[stage] = time.perf_counter() - began
 
-    def add(self, one: RoundReport, in_detail: bool) -> None:
+    def add(self, report: RoundReport, in_detail: bool) -> None:
         """Add a round."""
-        self.rounds.append(one)
+        self.rounds.append(report)
         if in_detail:
-            self.training.append(one.measure_training())
+            self.training.append(report.measure_training())
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,17 +138,17 @@ def fit(
     training.warn_before_training(run, inputs.train_set, request.metadata_files.weights is not None, console)
     if run.start is not None:
         measures = training.measures_by_set(run.start.training, run.start.validation, valid)
-        given = {"the model": run.continuation, "the initial scores": request.metadata_files.init_scores}
-        started = " and ".join(what for what, one in given.items() if one is not None)
+        starts = {"the model": run.continuation, "the initial scores": request.metadata_files.init_scores}
+        started = " and ".join(what for what, report in starts.items() if report is not None)
         console.notice(f"{started} alone: {settings.measure} {measures}")
     start = run.start.validation[0] if run.start is not None and run.start.validation else None
     with console.progress(settings.trees) as progress:
         shown = RoundProgress(progress, settings, valid, start)
-        for one in run.rounds():
-            record.add(one, in_detail=request.files.report is not None)
-            shown.on_round(one)
+        for report in run.rounds():
+            record.add(report, in_detail=request.files.report is not None)
+            shown.on_round(report)
     result = run.finish()
-    return FittedModel(result, run.settings, run.can_learn, tuple(one.text for one in run.differences))
+    return FittedModel(result, run.settings, run.can_learn, tuple(report.text for report in run.differences))
 
 
 def _start(inputs: TrainingInputs, settings: ResolvedSettings, pool: WorkerPool) -> BoostingRun:

@@ -158,10 +158,10 @@ class TrainSettings:
     largest_label: int | None = field(default=None, metadata={"low": 1})
 
     def __post_init__(self) -> None:
-        for one in fields(self):
-            object.__setattr__(self, one.name, of_declared_type(one, getattr(self, one.name)))
-            if one.name != "trees" or self.trees != 0:  # 0 is allowed: the initial scores alone may be best
-                check_range(one, getattr(self, one.name))
+        for option in fields(self):
+            object.__setattr__(self, option.name, of_declared_type(option, getattr(self, option.name)))
+            if option.name != "trees" or self.trees != 0:  # 0 is allowed: the initial scores alone may be best
+                check_range(option, getattr(self, option.name))
         if is_list(self.monotone):
             MonotoneConstraints.parse(self.monotone)
         if self.monotone and self.tree is not None and TREE_FORMS[self.tree].oblivious:
@@ -195,10 +195,10 @@ class TrainSettings:
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings as plain JSON values, in the order they are declared."""
-        shown = {one.name: getattr(self, one.name) for one in fields(self)}
+        shown = {option.name: getattr(self, option.name) for option in fields(self)}
         if self.largest_label is None:
             del shown["largest_label"]
-        automatic = {one.name: AUTO for one in options() if one.default is None and shown[one.name] is None}
+        automatic = {option.name: AUTO for option in options() if option.default is None and shown[option.name] is None}
         if self.linear is None:
             del shown["linear"], automatic["linear"]
         return shown | {"gain": str(self.gain)} | automatic
@@ -206,40 +206,40 @@ class TrainSettings:
 
 def options() -> tuple[Field[Any], ...]:
     """Return the declarations of the settings that are options of `lmart train`, in their order."""
-    return tuple(one for one in fields(TrainSettings) if "help" in one.metadata)
+    return tuple(option for option in fields(TrainSettings) if "help" in option.metadata)
 
 
 def setting(name: str) -> Field[Any]:
     """Return the declaration of one setting: `.default`, and `.metadata` as in `Declaration`."""
-    return next(one for one in fields(TrainSettings) if one.name == name)
+    return next(option for option in fields(TrainSettings) if option.name == name)
 
 
 TYPES = {"int": (int, "a whole number"), "float": (float, "a number"), "bool": (bool, "True or False")}
 TYPES |= {"str": (str, "text"), "Gain": (Gain, "a Gain")}
 
 
-def of_declared_type(one: Field[Any], value: object) -> object:
+def of_declared_type(option: Field[Any], value: object) -> object:
     """Return a setting's value, an int converted to float where its field declares a float.
 
     SettingsError when the value is of another type than the field declares; True and False are no numbers.
     """
-    declared, _, optional = str(one.type).partition(" | ")
+    declared, _, optional = str(option.type).partition(" | ")
     kind, words = TYPES[declared]
     if (isinstance(value, kind) and (kind is bool or not isinstance(value, bool))) or (value is None and optional):
         return value
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value) if abs(value) < 2**1023 else value  # which no range holds
-    raise SettingsError(f"{one.name.replace('_', '-')} is {shown(value)}, which is not {words}")
+    raise SettingsError(f"{option.name.replace('_', '-')} is {shown(value)}, which is not {words}")
 
 
-def check_range(one: Field[Any], value: object) -> None:
+def check_range(option: Field[Any], value: object) -> None:
     """Raise SettingsError when a value is not finite or outside the range or choices that its field declares."""
-    low, high, above = (one.metadata.get(name) for name in ("low", "high", "above"))
-    name = one.name.replace("_", "-")
-    if (choices := one.metadata.get("choices")) and isinstance(value, str):
-        named = value.split("+") if one.metadata.get("joined") else [value]
+    low, high, above = (option.metadata.get(name) for name in ("low", "high", "above"))
+    name = option.name.replace("_", "-")
+    if (choices := option.metadata.get("choices")) and isinstance(value, str):
+        named = value.split("+") if option.metadata.get("joined") else [value]
         if not set(named) <= set(choices):
-            hint = perhaps(one.name, next(word for word in named if word not in choices), choices)
+            hint = perhaps(option.name, next(word for word in named if word not in choices), choices)
             raise SettingsError(f"{name} is {quote(value)}; use {either([*map(quote, choices)])}{hint}")
         if len(set(named)) < len(named):
             raise SettingsError(f"{name} is {quote(value)}, which names one twice")
@@ -248,7 +248,7 @@ def check_range(one: Field[Any], value: object) -> None:
     if isinstance(value, float) and not math.isfinite(value):
         raise SettingsError(f"{name} is {value}, which is not a finite number")
     if high is None:
-        high = MOST_COUNTED if str(one.type).startswith("int") else LARGEST_REAL
+        high = MOST_COUNTED if str(option.type).startswith("int") else LARGEST_REAL
     if not (low is None or low <= value) or value > high or not (above is None or above < value):
         words = range_in_words(low, high, above)
         raise SettingsError(f"{name} is {shown(value)}, which is outside its range: {words}")
@@ -269,7 +269,11 @@ def range_in_words(low: float | None = None, high: float | None = None, above: f
 
 def without_meaning(settings: TrainSettings) -> list[str]:
     """Return the settings that mean nothing to any of the objectives."""
-    return [one.name for one in options() if all(_ignores(kind, one.name, settings) for kind in settings.objectives)]
+    return [
+        option.name
+        for option in options()
+        if all(_ignores(kind, option.name, settings) for kind in settings.objectives)
+    ]
 
 
 def _ignores(kind: ObjectiveKind, name: str, settings: TrainSettings) -> bool:

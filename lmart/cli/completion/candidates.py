@@ -53,11 +53,11 @@ NOTHING = Candidates()
 def candidates(program: click.Group, words: Sequence[str], current: str) -> Candidates:
     """Return what may stand at the cursor."""
     context = click.Context(program, info_name="lmart")
-    commands = {name: one for name in program.list_commands(context) if (one := program.get_command(context, name))}
+    commands = {name: found for name in program.list_commands(context) if (found := program.get_command(context, name))}
     place = next((place for place, word in enumerate(words) if not word.startswith("-")), None)
-    before = words[-1] if words else ""
-    if place is None or before == "--completion":
-        return _of_program(program, commands, before, current).starting_with(current)
+    previous = words[-1] if words else ""
+    if place is None or previous == "--completion":
+        return _of_program(program, commands, previous, current).starting_with(current)
     if words[place] == "help":
         return _described(commands).starting_with(current) if place == len(words) - 1 else NOTHING
     command = commands.get(words[place])
@@ -66,8 +66,8 @@ def candidates(program: click.Group, words: Sequence[str], current: str) -> Cand
     return _of_command(command, words[place + 1 :], current)
 
 
-def _of_program(program: click.Group, commands: dict[str, click.Command], before: str, current: str) -> Candidates:
-    if before == "--completion":
+def _of_program(program: click.Group, commands: dict[str, click.Command], previous: str, current: str) -> Candidates:
+    if previous == "--completion":
         return Candidates(tuple((shell, "") for shell in SHELLS))
     if current.startswith("-"):
         return _options(program)
@@ -76,7 +76,7 @@ def _of_program(program: click.Group, commands: dict[str, click.Command], before
 
 
 def _described(commands: dict[str, click.Command]) -> Candidates:
-    return Candidates(tuple((name, one.get_short_help_str(200)) for name, one in commands.items()))
+    return Candidates(tuple((name, command.get_short_help_str(200)) for name, command in commands.items()))
 
 
 def _of_command(command: click.Command, words: Sequence[str], current: str) -> Candidates:
@@ -96,16 +96,20 @@ def _of_command(command: click.Command, words: Sequence[str], current: str) -> C
             found.files,
             found.suffixes,
         )
-    arguments = [one for one in command.params if isinstance(one, click.Argument)]
+    arguments = [parameter for parameter in command.params if isinstance(parameter, click.Argument)]
     if current.startswith("-") or not arguments:
         return _options(command).starting_with(current)
     return _files(arguments[0], "")
 
 
 def _option_named(command: click.Command, name: str) -> click.Option | None:
-    for one in command.params:
-        if isinstance(one, click.Option) and name in one.opts and not (one.is_flag or one.count):
-            return one
+    for parameter in command.params:
+        if (
+            isinstance(parameter, click.Option)
+            and name in parameter.opts
+            and not (parameter.is_flag or parameter.count)
+        ):
+            return parameter
     return None
 
 
@@ -128,10 +132,10 @@ def _open_option(command: click.Command, words: Sequence[str]) -> tuple[click.Op
 def _options(command: click.Command) -> Candidates:
     """Return the options of a command, long names only, each with its short help."""
     words = []
-    for one in command.params:
-        if isinstance(one, click.Option) and not one.hidden:
-            names = [name for name in (*one.opts, *one.secondary_opts) if name.startswith("--")]
-            words += [(name, one.help or "") for name in names]
+    for parameter in command.params:
+        if isinstance(parameter, click.Option) and not parameter.hidden:
+            names = [name for name in (*parameter.opts, *parameter.secondary_opts) if name.startswith("--")]
+            words += [(name, parameter.help or "") for name in names]
     return Candidates(tuple(words))
 
 
@@ -145,7 +149,7 @@ def _values(option: click.Option, current: str) -> Candidates:
         automatic = () if "+" in current else ((kind.other, ""),)
         return _joined(current, "+", lambda _: (*automatic, *choices), kind.several)
     if isinstance(kind, click.Choice):
-        return Candidates(tuple((str(one), "") for one in kind.choices)).starting_with(current)
+        return Candidates(tuple((str(choice), "") for choice in kind.choices)).starting_with(current)
     if isinstance(kind, GainType):
         return Candidates((("exp2", "2^label - 1"), ("linear", "the label"))).starting_with(current)
     if isinstance(kind, Whole | Real):
@@ -159,9 +163,9 @@ def _joined(
     current: str, separator: str, choices: Callable[[str], Iterable[tuple[str, str]]], several: bool
 ) -> Candidates:
     """Return the words that complete the last entry of a list, with the entries before it."""
-    before, sign, entry = current.rpartition(separator) if several else ("", "", current)
-    taken = before.split(separator)
-    words = [(f"{before}{sign}{word}", meaning) for word, meaning in choices(entry) if word not in taken]
+    earlier, sign, entry = current.rpartition(separator) if several else ("", "", current)
+    taken = earlier.split(separator)
+    words = [(f"{earlier}{sign}{word}", meaning) for word, meaning in choices(entry) if word not in taken]
     return Candidates(tuple(words), partial=several).starting_with(current)
 
 
@@ -180,7 +184,9 @@ def _files(parameter: click.Parameter, current: str) -> Candidates:
     """Return files for a parameter that takes some, known by the word that stands for its value in help."""
     metavar = (parameter.metavar or parameter.name or "").upper()
     if "MODEL" in metavar:
-        endings = dict.fromkeys(ending for one in MODEL_FORMATS.values() for ending in one.suffixes if one.reader)
+        endings = dict.fromkeys(
+            ending for model_format in MODEL_FORMATS.values() for ending in model_format.suffixes if model_format.reader
+        )
         named = (*endings, *MODEL_SUFFIXES)
         return Candidates(files=True, suffixes=tuple(e + c for e in named for c in ("", *COMPRESSED_SUFFIXES)))
     is_file = any(word in metavar for word in ("FILE", "DATA", "SRC", "DST", "REPORT", "FOLDER", "RUN"))

@@ -34,8 +34,8 @@ def group(keyword: str, record: type[Any], **changes: Mapping[str, Any]) -> Call
     record  : a data class; the fields that are declared with a help are options
     changes : by field, what this command declares otherwise
     """
-    declarations = [one for one in fields(record) if "help" in one.metadata]
-    names = [one.name for one in declarations]
+    declarations = [field for field in fields(record) if "help" in field.metadata]
+    names = [field.name for field in declarations]
 
     def decorate(function: F) -> F:
         """Add the options to a command, in the order of the fields."""
@@ -46,51 +46,51 @@ def group(keyword: str, record: type[Any], **changes: Mapping[str, Any]) -> Call
             return function(*args, **{keyword: record(**own)}, **values)
 
         decorated: Any = with_record
-        for one in reversed(declarations):
-            decorated = click_option(one, changes.get(one.name, {}))(decorated)
+        for field in reversed(declarations):
+            decorated = click_option(field, changes.get(field.name, {}))(decorated)
         return decorated  # type: ignore[no-any-return]
 
     return decorate
 
 
-def click_option(one: Field[Any], changes: Mapping[str, Any]) -> Callable[[F], F]:
+def click_option(field: Field[Any], changes: Mapping[str, Any]) -> Callable[[F], F]:
     """Return the option that a field declares, as a decorator."""
-    known = {**one.metadata, **changes}
-    flags = [flag for flag in known.get("flags", ()) if not flag.startswith("--")] + [flag_of(one)]
-    named: dict[str, Any] = {name: known[name] for name in _OF_CLICK if name in known}
-    if str(one.type) == "bool":
+    declaration = {**field.metadata, **changes}
+    flags = [flag for flag in declaration.get("flags", ()) if not flag.startswith("--")] + [flag_of(field)]
+    named: dict[str, Any] = {name: declaration[name] for name in _OF_CLICK if name in declaration}
+    if str(field.type) == "bool":
         named["is_flag"] = True
-        if one.default:  # else there is nothing to take back
-            flags = [f"{flag_of(one)}/--no-{flag_of(one)[2:]}"]
+        if field.default:  # else there is nothing to take back
+            flags = [f"{flag_of(field)}/--no-{flag_of(field)[2:]}"]
             named |= {"default": True, "show_default": True}
-    elif not known.keys() & {"count", "required"}:
-        default = known.get("other") if one.default is None else one.default
+    elif not declaration.keys() & {"count", "required"}:
+        default = declaration.get("other") if field.default is None else field.default
         if default not in (None, ()):
             named["default"] = default
-        named["show_default"] = known.get("shown", True)
-    if "is_flag" not in named and "count" not in known:
-        kind = known.get("type") or _type_of(str(one.type), known)
+        named["show_default"] = declaration.get("shown", True)
+    if "is_flag" not in named and "count" not in declaration:
+        kind = declaration.get("type") or _type_of(str(field.type), declaration)
         if letter := _LETTERS.get(type(kind)):
-            other = known.get("other")
+            other = declaration.get("other")
             named.setdefault("metavar", f"{letter}|{other}" if other else letter)
         named["type"] = kind
-    return click.option(*flags, one.name, cls=Option, help=known["help"], more=known["more"], **named)
+    return click.option(*flags, field.name, cls=Option, help=declaration["help"], more=declaration["more"], **named)
 
 
-def flag_of(one: Field[Any]) -> str:
+def flag_of(field: Field[Any]) -> str:
     """Return the long name of the option that a field declares."""
-    usual = "--" + one.name.replace("_", "-")
-    return next((flag for flag in one.metadata.get("flags", ()) if flag.startswith("--")), usual)
+    usual = "--" + field.name.replace("_", "-")
+    return next((flag for flag in field.metadata.get("flags", ()) if flag.startswith("--")), usual)
 
 
 _LETTERS: dict[type, str] = {Whole: "N", Real: "R", GainType: "GAIN", Names: "NAME"}
 
 
-def _type_of(declared: str, known: Mapping[str, Any]) -> click.ParamType[Any]:
+def _type_of(declared: str, declaration: Mapping[str, Any]) -> click.ParamType[Any]:
     """Return Click's type of a declared option."""
-    low, high, above, other = (known.get(name) for name in ("low", "high", "above", "other"))
-    if choices := known.get("choices"):
-        return Names(choices, other, several=known.get("joined", False)) if other else Choice(choices)
+    low, high, above, other = (declaration.get(name) for name in ("low", "high", "above", "other"))
+    if choices := declaration.get("choices"):
+        return Names(choices, other, several=declaration.get("joined", False)) if other else Choice(choices)
     if declared.startswith("int"):
         return Whole(low, high, other=other)
     if declared.startswith("float"):

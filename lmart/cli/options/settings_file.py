@@ -50,8 +50,8 @@ def origin(path: str) -> list[str]:
             taken.append(f"{name} {_shown((context.default_map or {})[field.name])}")
     what = ", ".join(taken) or "only defaults"
     instead = f"; of the command line instead: {', '.join(overridden)}" if overridden else ""
-    before = file.trees_before
-    others = f"; the first {counted(before, 'tree')} of that model are of other settings" if before else ""
+    trees = file.trees_before
+    others = f"; the first {counted(trees, 'tree')} of that model are of other settings" if trees else ""
     return [*file.notices, f"settings from {input_name(path)}: {what}{instead}{others}"]
 
 
@@ -70,14 +70,14 @@ def take_settings(context: click.Context, parameter: click.Parameter, path: str 
     found = read_settings(path)
     notices: list[str] = []
     values = found.values if found.command is None else _of_command(found.command, context, path, notices)
-    by_name = {one.name: one for one in context.command.params}
-    known = [one.name for one in options()]
+    by_name = {option.name: option for option in context.command.params}
+    allowed = [option.name for option in options()]
     converted: dict[str, Any] = {}
     for name, value in values.items():
         if name in RECORDED and found.complete:
             _check_recorded(name, value, path)
-        elif name not in known:
-            raise SettingsError(f"there is no setting {quote(name)}{perhaps('argument', name, known)}", path)
+        elif name not in allowed:
+            raise SettingsError(f"there is no setting {quote(name)}{perhaps('argument', name, allowed)}", path)
         else:
             converted[name] = _converted(by_name[name], value, context, path)
     context.default_map = {**(context.default_map or {}), **converted}
@@ -117,17 +117,17 @@ def _of_command(words: list[str], context: click.Context, path: str, notices: li
     assert isinstance(command, ParsingCommand)
     try:
         own, line = command.parse_line(words)
-        found = {one.name: one.consume_value(own, line.values)[0] for one in dict.fromkeys(line.order)}
+        found = {option.name: option.consume_value(own, line.values)[0] for option in dict.fromkeys(line.order)}
     except click.UsageError as fault:
         raise SettingsError(usage_message(fault), path) from None
     if line.rest:
         raise SettingsError(f"the command line has {quote(line.rest[0])} where an option should be; drop it", path)
-    known = [one.name for one in options()]
+    names = [option.name for option in options()]
     notices += [f"{input_name(path)}: {text}" for text in line.repeated()]
-    others = [max(one.opts, key=len) for one in dict.fromkeys(line.order) if one.name not in known]
+    others = [max(option.opts, key=len) for option in dict.fromkeys(line.order) if option.name not in names]
     if others:
         notices.append(f"{input_name(path)}: only settings are taken of the command line, not {', '.join(others)}")
-    settings = {name: value for name, value in found.items() if name in known}
+    settings = {name: value for name, value in found.items() if name in names}
     if not settings:
         raise DataError("the command line holds no settings; add some, as in 'lmart train --trees 300'", path)
     return settings

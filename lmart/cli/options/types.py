@@ -128,11 +128,11 @@ class Names(click.ParamType):  # type: ignore[type-arg]
         if text == self.other:
             return None
         named = text.split("+") if self.several else [text]
-        for one in named:
-            if one not in self.choices:
+        for name in named:
+            if name not in self.choices:
                 listed = ", ".join(map(quote, (*self.choices, self.other)))
-                meant = perhaps((param and param.name) or "", one, (*self.choices, self.other))
-                self.fail(f"{quote(one)} is not one of {listed}{meant}", param, ctx)
+                meant = perhaps((param and param.name) or "", name, (*self.choices, self.other))
+                self.fail(f"{quote(name)} is not one of {listed}{meant}", param, ctx)
         if len(set(named)) < len(named):
             self.fail(f"{quote(text)} names one twice", param, ctx)
         return text

@@ -103,8 +103,8 @@ def _facts(
         name = visible(query.document_ids[index]) or f"number {index + 1}"
         entries.append((f"document {letter}", f"{name} (rank {ranks[index]} of {len(scores)})"))
     if n_not_shown:
-        one = n_not_shown == 1
-        features = f"{n_not_shown} feature{'' if one else 's'} that add{'s' if one else ''}"
+        is_single = n_not_shown == 1
+        features = f"{n_not_shown} feature{'' if is_single else 's'} that add{'s' if is_single else ''}"
         entries.append(("not shown", f"{features} as much to A as to B"))
     return entries
 
@@ -117,9 +117,9 @@ def _read_query(reader: RowReader, query_id: str, scattered: bool) -> _Query:
     for block in reader:
         if block.query_ids is None:
             raise DataError("has no query ids, by which --why finds its documents; add them", reader.path)
-        for i, one in enumerate(block.query_ids):
+        for i, own_id in enumerate(block.query_ids):
             start, stop = int(block.query_offsets[i]), int(block.query_offsets[i + 1])
-            if one == query_id:
+            if own_id == query_id:
                 is_found = True
                 runs.append(block.features.between(start, stop))
                 document_ids += [""] * (stop - start) if block.document_ids is None else block.document_ids[start:stop]
@@ -134,7 +134,7 @@ def _read_query(reader: RowReader, query_id: str, scattered: bool) -> _Query:
 
 def _find(query: _Query, name: str, query_id: str, source: str) -> int:
     """Return the index of a document: by its id, else by its number in the query, from 1."""
-    found = [place for place, one in enumerate(query.document_ids) if one == name]
+    found = [place for place, document_id in enumerate(query.document_ids) if document_id == name]
     if len(found) > 1:
         raise DataError(
             f"query {quote(query_id)} holds {len(found)} documents {quote(name)}; name the document by its number in "
@@ -146,11 +146,11 @@ def _find(query: _Query, name: str, query_id: str, source: str) -> int:
     n = len(query.document_ids)
     if name.isascii() and name.isdigit() and len(name) < 18 and 1 <= int(name) <= n:
         return int(name) - 1
-    ids = [one for one in query.document_ids if one]
-    known = ", ".join(map(quote, ids[:NAMED])) + (", ..." if len(ids) > NAMED else "")
+    ids = [document_id for document_id in query.document_ids if document_id]
+    listed = ", ".join(map(quote, ids[:NAMED])) + (", ..." if len(ids) > NAMED else "")
     raise DataError(
         f"query {quote(query_id)} holds no document {quote(name)}; name one by its "
-        + (f"id ({known}) or " if ids else "")
+        + (f"id ({listed}) or " if ids else "")
         + f"number in the query, 1 to {n}",
         source,
     )
@@ -160,9 +160,9 @@ def _values(rows: SparseRows, column_map: list[int], n_features: int, absent: st
     """Return the value of each of the model's features in each row."""
     found = []
     for row in range(len(rows)):
-        one = rows.between(row, row + 1)
+        cells = rows.between(row, row + 1)
         values = [0.0 if absent == "zero" else math.nan] * (n_features + 1)
-        for column, value in zip(one.columns.tolist(), one.values.tolist(), strict=True):
+        for column, value in zip(cells.columns.tolist(), cells.values.tolist(), strict=True):
             values[column_map[column]] = value  # an unknown feature is at -1, past all others
         found.append(values)
     return found

@@ -181,9 +181,9 @@ def curve(values: Sequence[float | None], length: int, sheet: Sheet) -> str:
     """
     levels = LEVELS[sheet.unicode]
     values = [None if value is None else math.ldexp(value, -60) for value in values]  # exact, and sums stay finite
-    known = sorted(value for value in values if value is not None)
-    high = known[-1] if known else 0.0
-    low = max(known[0], high - 2 * (high - known[len(known) // 4])) if known else 0.0
+    numbers = sorted(value for value in values if value is not None)
+    high = numbers[-1] if numbers else 0.0
+    low = max(numbers[0], high - 2 * (high - numbers[len(numbers) // 4])) if numbers else 0.0
     drawn = []
     for start, stop in spans(len(values), length):
         part = [value for value in values[start:stop] if value is not None]

@@ -68,14 +68,14 @@ def model_lines(
 
 def _facts(summary: ModelSummary, path: str, explained: Explained | None) -> list[tuple[str, str]]:
     model, rankers = summary.ensemble, summary.rankers
-    n_leaves = sum(one.leaves for one in rankers)
+    n_leaves = sum(ranker.leaves for ranker in rankers)
     found = [("model", f"{visible(input_name(path))} ({summary.format})")]
     several = f"; the mean of {len(rankers)} rankers" if len(rankers) > 1 else ""
     average = "; a score is their mean" if model.average else ""
     found.append(("trees", f"{len(model.trees):,}{several}{average}"))
     if len(rankers) == 1 and rankers[0].objective is not None:
-        one = rankers[0]
-        found.append(("ranker", ", ".join(visible(word) for word in (one.objective, one.tree) if word)))
+        ranker = rankers[0]
+        found.append(("ranker", ", ".join(visible(word) for word in (ranker.objective, ranker.tree) if word)))
     if model.trees:
         sizes = [tree.n_leaves for tree in model.trees]
         span = _span(min(sizes), max(sizes))
@@ -142,12 +142,20 @@ def _ranker_table(rankers: Sequence[RankerFacts], sheet: Sheet) -> list[str]:
     """Return the table of the rankers, or, where that is too wide, a paragraph for each."""
     header = ["ranker", "trees", "numbers", "leaves", "depth", "features"]
     rows = []
-    for number, one in enumerate(rankers, 1):
-        share = "" if one.features in (None, 1.0) else f", {one.features:g} of the features a tree"
-        kind = f"{number}  {visible(one.objective or NOT_DEFINED)}, {visible(one.tree or NOT_DEFINED)}{share}"
-        numbers = "none" if one.first_tree is None else f"{one.first_tree:,}-{one.first_tree + one.trees - 1:,}"
+    for number, ranker in enumerate(rankers, 1):
+        share = "" if ranker.features in (None, 1.0) else f", {ranker.features:g} of the features a tree"
+        kind = f"{number}  {visible(ranker.objective or NOT_DEFINED)}, {visible(ranker.tree or NOT_DEFINED)}{share}"
+        start = ranker.first_tree
+        numbers = "none" if start is None else f"{start:,}-{start + ranker.trees - 1:,}"
         rows.append(
-            [kind, f"{one.trees:,}", numbers, _span(one.fewest, one.most), f"{one.depth:,}", f"{one.split_features:,}"]
+            [
+                kind,
+                f"{ranker.trees:,}",
+                numbers,
+                _span(ranker.fewest, ranker.most),
+                f"{ranker.depth:,}",
+                f"{ranker.split_features:,}",
+            ]
         )
     table = Table(header, rows)
     lines = table.lines(sheet)
@@ -164,24 +172,24 @@ def _ranker_table(rankers: Sequence[RankerFacts], sheet: Sheet) -> list[str]:
 
 def importance_lines(features: Sequence[FeatureImportance], top: int | None, sheet: Sheet, n_rankers: int) -> list[str]:
     """Return an empty line and the table of features, the most important first; nothing when there is none."""
-    used = [one for one in features if one.splits]
+    used = [feature for feature in features if feature.splits]
     if not used:
         return []
     has_gain, has_contribution = used[0].gain_share is not None, used[0].contribution is not None
     header = ["feature", *["adds"] * has_contribution, *["gain"] * has_gain, "splits"]
     listed = used[:top]
     rows = []
-    for one in listed:
-        adds = [] if one.contribution is None else [shown(one.contribution)]
-        share = [] if one.gain_share is None else [f"{one.gain_share:.2%}"]
-        rows.append([visible(one.feature), *adds, *share, f"{one.splits:,}"])
-    values = [_bar_value(one) for one in listed]
+    for feature in listed:
+        adds = [] if feature.contribution is None else [shown(feature.contribution)]
+        share = [] if feature.gain_share is None else [f"{feature.gain_share:.2%}"]
+        rows.append([visible(feature.feature), *adds, *share, f"{feature.splits:,}"])
+    values = [_bar_value(feature) for feature in listed]
     largest = max(values)
     lines = ["", *Table(header, rows).lines(sheet, [value / largest if largest > 0 else 0.0 for value in values])]
     notes = []
     if len(listed) < len(used):
         rest = used[len(listed) :]
-        share_left = sum(one.gain_share or 0.0 for one in rest)
+        share_left = sum(feature.gain_share or 0.0 for feature in rest)
         gain = f" with {share_left:.2%} of the gain" if has_gain else ""
         notes.append(f"{counted(len(rest), 'more feature')}{gain}: --top {len(used)} shows all.")
     if has_contribution:
@@ -194,21 +202,21 @@ def importance_lines(features: Sequence[FeatureImportance], top: int | None, she
     return [*lines, *[sheet.faint(line) for text in notes for line in paragraph(text, sheet)]]
 
 
-def _bar_value(one: FeatureImportance) -> float:
+def _bar_value(feature: FeatureImportance) -> float:
     """Return the value that a bar shows, by which the features are ordered."""
-    known = (value for value in (one.contribution, one.gain_share) if value is not None)
-    return next(known, float(one.splits))
+    shares = (value for value in (feature.contribution, feature.gain_share) if value is not None)
+    return next(shares, float(feature.splits))
 
 
 def importance_table(features: Sequence[FeatureImportance]) -> Iterator[str]:
     """Yield the lines of a table of all features, tab-separated, every digit, for other programs."""
-    has_gain = any(one.gain_share is not None for one in features)
-    has_contribution = any(one.contribution is not None for one in features)
+    has_gain = any(feature.gain_share is not None for feature in features)
+    has_contribution = any(feature.contribution is not None for feature in features)
     columns = ["feature", *["contribution"] * has_contribution, *["gain_share"] * has_gain, "splits"]
     yield "\t".join(columns) + "\n"
-    for one in features:
-        numbers = [repr(value) for value in (one.contribution, one.gain_share) if value is not None]
-        yield "\t".join([visible(one.feature), *numbers, str(one.splits)]) + "\n"
+    for feature in features:
+        numbers = [repr(value) for value in (feature.contribution, feature.gain_share) if value is not None]
+        yield "\t".join([visible(feature.feature), *numbers, str(feature.splits)]) + "\n"
 
 
 def tree_lines(ensemble: Ensemble, number: int, sheet: Sheet) -> Iterator[str]:
@@ -239,14 +247,14 @@ def tree_lines(ensemble: Ensemble, number: int, sheet: Sheet) -> Iterator[str]:
 def _remark(tree: Tree, documents: Sequence[int] | None, step: Step) -> str:
     """Return the training documents of a node or leaf, and the gain of its split, where the model has them."""
     k = step.number
-    known = []
+    remarks = []
     if step.kind == "if" and documents is not None:
-        known.append(counted(documents[k], "document"))
+        remarks.append(counted(documents[k], "document"))
     if step.kind == "if" and tree.split_gains is not None:
-        known.append(f"gain {float(tree.split_gains[k]):.6g}")
+        remarks.append(f"gain {float(tree.split_gains[k]):.6g}")
     if step.kind == "leaf" and tree.leaf_documents is not None:
-        known.append(counted(int(tree.leaf_documents[k]), "document"))
-    return "# " + ", ".join(known) if known else ""
+        remarks.append(counted(int(tree.leaf_documents[k]), "document"))
+    return "# " + ", ".join(remarks) if remarks else ""
 
 
 def _condition(ensemble: Ensemble, tree: Tree, node: int, room: int | None) -> str:
@@ -294,9 +302,9 @@ def _line(indent: str, text: str, remark: str, sheet: Sheet) -> Iterator[str]:
 def run_lines(report: RunReport, path: str, top: int | None, sheet: Sheet) -> list[str]:
     """Return the lines on a run: facts, curves, features."""
     lines = facts(_run_facts(report, path), sheet)
-    for number, one in enumerate(report.rankers, 1):
-        lines += ["", *_ranker_lines(number, one, report, sheet)]
-    if any(each.best is not None and len(each.values) > 1 for one in report.rankers for each in one.curves):
+    for number, ranker in enumerate(report.rankers, 1):
+        lines += ["", *_ranker_lines(number, ranker, report, sheet)]
+    if any(each.best is not None and len(each.values) > 1 for ranker in report.rankers for each in ranker.curves):
         what = "Each curve has its highest value at the top; a steep rise at its beginning is cut. ^: last round kept."
         lines += ["", *(sheet.faint(line) for line in paragraph(what, sheet))]
     if report.importance is None:
@@ -371,28 +379,28 @@ def _measures(measures: Sequence[tuple[str, float | None]]) -> list[str]:
     return [f"{shown(value)} on {visible(input_name(name))}" for name, value in measures]
 
 
-def _ranker_lines(number: int, one: RankerRun, report: RunReport, sheet: Sheet) -> Iterator[str]:
+def _ranker_lines(number: int, run: RankerRun, report: RunReport, sheet: Sheet) -> Iterator[str]:
     """Yield the title and the curves of a ranker."""
-    share = "" if one.features == 1 else f", {one.features:g} of the features"
+    share = "" if run.features == 1 else f", {run.features:g} of the features"
     ranker = f"ranker {number} of {len(report.rankers)}: " if len(report.rankers) > 1 else ""
-    grown = len(one.rounds)
-    kept = f"{one.trees:,} of {counted(grown, 'round')} kept" if one.trees < grown else counted(grown, "round")
-    ending = STOPPED.get(one.stopped, visible(one.stopped))
+    grown = len(run.rounds)
+    kept = f"{run.trees:,} of {counted(grown, 'round')} kept" if run.trees < grown else counted(grown, "round")
+    ending = STOPPED.get(run.stopped, visible(run.stopped))
     title = (
-        f"{ranker}{visible(one.objective)}, {visible(one.tree)} trees of {one.leaves:,} leaves{share}; {kept}, {ending}"
+        f"{ranker}{visible(run.objective)}, {visible(run.tree)} trees of {run.leaves:,} leaves{share}; {kept}, {ending}"
     )
     yield from (sheet.bold(line) for line in paragraph(title, sheet))
-    defined = [each for each in one.curves if any(value is not None for value in each.values)]
+    defined = [each for each in run.curves if any(value is not None for value in each.values)]
     if not defined:
         return
-    rows = [_CurveRow.of(each, one.rounds) for each in defined]
+    rows = [_CurveRow.of(each, run.rounds) for each in defined]
     columns = _CurveColumns.of(rows, min(grown, LONGEST_CURVE), sheet)
     yield columns.line(HEADER, "")
     for row, each in zip(rows, defined, strict=True):
         yield columns.line(row, curve(each.values, columns.length, sheet))
-    if one.trees:
-        place = next(k for k, (_, stop) in enumerate(spans(grown, columns.length)) if stop >= one.trees)
-        yield columns.mark(place, f"{one.rounds[one.trees - 1]:,}")
+    if run.trees:
+        place = next(k for k, (_, stop) in enumerate(spans(grown, columns.length)) if stop >= run.trees)
+        yield columns.mark(place, f"{run.rounds[run.trees - 1]:,}")
 
 
 class _CurveRow(NamedTuple):
@@ -404,11 +412,11 @@ class _CurveRow(NamedTuple):
     round: str
 
     @classmethod
-    def of(cls, one: Curve, rounds: Sequence[int]) -> _CurveRow:
+    def of(cls, curve: Curve, rounds: Sequence[int]) -> _CurveRow:
         """Return the cells of a curve with a value."""
-        first = next((value for value in one.values if value is not None), None)
-        best = one.best or 0
-        return cls(visible(input_name(one.name)), shown(first), shown(one.values[best]), f"{rounds[best]:,}")
+        first = next((value for value in curve.values if value is not None), None)
+        best = curve.best or 0
+        return cls(visible(input_name(curve.name)), shown(first), shown(curve.values[best]), f"{rounds[best]:,}")
 
 
 HEADER = _CurveRow("", "first", "best", "round")
@@ -446,10 +454,10 @@ class _CurveColumns(NamedTuple):
 
     def mark(self, place: int, text: str) -> str:
         """Return the line below the curves that marks a place."""
-        before = self.name + GAP + (self.first + GAP if self.first else 0)
+        indent = self.name + GAP + (self.first + GAP if self.first else 0)
         if place + GAP + len(text) <= self.length + GAP:
-            return " " * (before + place) + f"^ {text}"
-        return f"{text} ^".rjust(before + place + 1)
+            return " " * (indent + place) + f"^ {text}"
+        return f"{text} ^".rjust(indent + place + 1)
 
 
 def curve_table(report: RunReport) -> Iterator[str]:

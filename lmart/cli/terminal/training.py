@@ -44,7 +44,7 @@ def report_automatic(requested: TrainSettings, settings: ResolvedSettings, tunes
     automatic = (requested.objective, requested.leaves)
     if tunes or (None not in automatic and len(settings.rankers) == 1):
         return
-    described = [_describe_ranker(one) for one in settings.rankers]
+    described = [_describe_ranker(ranker) for ranker in settings.rankers]
     linear = f"; a linear ranker of weight {settings.linear:g}" if settings.linear else ""
     why = f"auto: {counted(settings.facts.n_queries, 'query', 'queries')}, {counted(settings.trees, 'tree')}"
     is_default = requested.rankers is None and requested.objective is None
@@ -103,7 +103,8 @@ def continuing(continuation: Continuation, differences: Sequence[Difference]) ->
     what = f"going on from {input_name(continuation.path)} with {counted(continuation.n_trees, 'tree')}"
     if not differences:
         return what
-    return f"{what}; one run of all rounds would not give the same: {'; '.join(one.text for one in differences)}"
+    why = "; ".join(difference.text for difference in differences)
+    return f"{what}; one run of all rounds would not give the same: {why}"
 
 
 def warn_before_training(run: BoostingRun, dataset: DataSize, weighted: bool, console: Console) -> None:
@@ -119,8 +120,8 @@ def warn_after_training(
 
 
 def _report(found: Iterable[Remark], console: Console) -> None:
-    for one in found:
-        (console.warning if one.is_warning else console.notice)(one.text)
+    for remark in found:
+        (console.warning if remark.is_warning else console.notice)(remark.text)
 
 
 def print_results(selected: SelectedSettings, console: Console, to_output: bool) -> None:
@@ -153,7 +154,7 @@ def print_results(selected: SelectedSettings, console: Console, to_output: bool)
         if folds is not None:
             lines([""])
         table(*_trial_table(selected, metric))
-        if alike := [one.name for one in selected.space if one.name not in _varying(selected)]:
+        if alike := [dimension.name for dimension in selected.space if dimension.name not in _varying(selected)]:
             values = selected.trials[0].values
             values_of_all = ", ".join(f"{name.replace('_', '-')} {_cell(values[name])}" for name in alike)
             lines(["", f"in all trials: {values_of_all}"])
@@ -185,13 +186,13 @@ def _fold_table(crossed: CrossValidation, metric: str) -> tuple[list[str], list[
     rows = [
         [
             str(n),
-            str(one.n_queries),
-            str(one.n_documents),
-            shown(None if math.isnan(one.measure) else one.measure),
-            shown(None if math.isnan(one.best) else one.best),
-            str(one.best_round * crossed.n_rankers),
+            str(fold.n_queries),
+            str(fold.n_documents),
+            shown(None if math.isnan(fold.measure) else fold.measure),
+            shown(None if math.isnan(fold.best) else fold.best),
+            str(fold.best_round * crossed.n_rankers),
         ]
-        for n, one in enumerate(crossed.folds, 1)
+        for n, fold in enumerate(crossed.folds, 1)
     ]
     return ["fold", "queries", "documents", metric, "own best", "trees"], rows
 
@@ -204,11 +205,11 @@ def _trial_table(selected: SelectedSettings, metric: str) -> tuple[list[str], li
     rows = [
         [
             f"{'* ' if place == best else ''}{place + 1}",
-            "failed" if one.measure is None else f"{one.measure:.6f}",
-            str(one.trees),
-            *(_cell(one.values[name]) for name in names),
+            "failed" if trial.measure is None else f"{trial.measure:.6f}",
+            str(trial.trees),
+            *(_cell(trial.values[name]) for name in names),
         ]
-        for place, one in enumerate(selected.trials)
+        for place, trial in enumerate(selected.trials)
     ]
     return ["trial", metric, "trees", *(name.replace("_", "-") for name in names)], rows
 
@@ -243,8 +244,8 @@ def command_line(selected: SelectedSettings) -> str:
                 said = value != 0  # 0 when the number of trees is chosen
             else:  # what was automatic and is filled in now holds for any number of rankers
                 filled_in = setting(name).default is None and value is not None
-                given = given_on_command_line(name) or name in settings_file().names
-                said = given or name in searched or name == "trees" or filled_in
+                is_given = given_on_command_line(name) or name in settings_file().names
+                said = is_given or name in searched or name == "trees" or filled_in
             if not said:
                 continue
             value = AUTO if value is None else value

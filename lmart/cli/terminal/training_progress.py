@@ -54,36 +54,36 @@ class RoundProgress:
         self._settings = settings
         self._valid = valid
         self._start = start
-        self._before = [sum(one.trees for one in settings.rankers[:k]) for k in range(len(settings.rankers))]
+        self._before = [sum(ranker.trees for ranker in settings.rankers[:k]) for k in range(len(settings.rankers))]
         self._ranker = 0
         self._best = BestSoFar()
         self._rounds = 0
 
-    def on_round(self, one: RoundReport) -> None:
+    def on_round(self, report: RoundReport) -> None:
         """Take a round."""
         self._rounds += 1
-        if one.ranker != self._ranker:
-            self._ranker, self._best = one.ranker, BestSoFar(self._start)
-        if one.validation:
-            self._best.update(one.round, one.validation[0])
-        best = self._best.text(one.round), self._best.text(one.round, where=False)
-        done = self._rounds if self._settings.shares_trees else self._before[one.ranker - 1] + one.round
-        self._progress.update(done, partial(round_label, one, self._settings, self._valid, best))
+        if report.ranker != self._ranker:
+            self._ranker, self._best = report.ranker, BestSoFar(self._start)
+        if report.validation:
+            self._best.update(report.round, report.validation[0])
+        best = self._best.text(report.round), self._best.text(report.round, where=False)
+        done = self._rounds if self._settings.shares_trees else self._before[report.ranker - 1] + report.round
+        self._progress.update(done, partial(round_label, report, self._settings, self._valid, best))
 
 
 def round_label(
-    one: RoundReport, settings: ResolvedSettings, valid: Sequence[str], best: tuple[str, str] = ("", "")
+    report: RoundReport, settings: ResolvedSettings, valid: Sequence[str], best: tuple[str, str] = ("", "")
 ) -> Label:
     """Return the measures after a round, and which of several rankers it belongs to."""
     n_rankers, measure = len(settings.rankers), str(settings.measure)
     most = f"up to {n_rankers}" if settings.shares_trees else n_rankers
-    ranker = f"ranker {one.ranker} of {most}, " if n_rankers > 1 else ""
+    ranker = f"ranker {report.ranker} of {most}, " if n_rankers > 1 else ""
     if not valid:
-        value = shown(one.measure_training())
+        value = shown(report.measure_training())
         plain = f"{ranker}training {measure} {value}"
         return Label(plain, (plain, f"training {measure} {value}", f"{measure} {value}", value))
-    value = shown(one.validation[0])
-    measures = ", ".join(f"{shown(value)} on {path}" for value, path in zip(one.validation, valid, strict=True))
+    value = shown(report.validation[0])
+    measures = ", ".join(f"{shown(value)} on {path}" for value, path in zip(report.validation, valid, strict=True))
     of_set = f"{measure} {value} on {os.path.basename(valid[0])}"
     forms = (
         f"{ranker}{of_set}{best[0]}",
@@ -108,17 +108,17 @@ class FoldProgress:
         self._latest: dict[int, float] = {}  # measure by fold
         self._best = BestSoFar()
 
-    def on_round(self, fold: int, one: RoundReport) -> None:
+    def on_round(self, fold: int, report: RoundReport) -> None:
         """Take a round of a fold, as `cross_validate` reports it."""
         if not self._side_by_side:
-            part = _part(one, self._settings)
-            self._progress.update(fold, lambda: _fold_label(one, self._settings, fold), part)
+            part = _part(report, self._settings)
+            self._progress.update(fold, lambda: _fold_label(report, self._settings, fold), part)
             return
-        if one.round > self._done:  # all folds have had the round before
+        if report.round > self._done:  # all folds have had the round before
             self._show_mean()
-            self._done = one.round
-        if one.validation[0] is not None:
-            self._latest[fold] = one.validation[0]
+            self._done = report.round
+        if report.validation[0] is not None:
+            self._latest[fold] = report.validation[0]
 
     def finish(self, n_folds: int) -> None:
         """Show that all folds are done."""
@@ -142,13 +142,13 @@ def of_each_ranker(settings: ResolvedSettings) -> str:
     return " of each ranker" if len(settings.rankers) > 1 else ""
 
 
-def _part(one: RoundReport, settings: ResolvedSettings) -> float:
+def _part(report: RoundReport, settings: ResolvedSettings) -> float:
     """Return which part of its fold or trial is done after a round, below 1; early stopping may end it sooner."""
-    return min(one.round / max(settings.rounds, 1), 0.999)
+    return min(report.round / max(settings.rounds, 1), 0.999)
 
 
-def _fold_label(one: RoundReport, settings: ResolvedSettings, fold: int) -> Label:
-    value, trees = shown(one.validation[0]), counted(one.round, "tree")
+def _fold_label(report: RoundReport, settings: ResolvedSettings, fold: int) -> Label:
+    value, trees = shown(report.validation[0]), counted(report.round, "tree")
     plain = f"fold {fold + 1} at {trees}{of_each_ranker(settings)}, {settings.measure} {value}"
     short = f"{settings.measure} {value}"
     return Label(plain, (plain, f"fold {fold + 1} at {trees}, {short}", f"fold {fold + 1}, {short}", short, value))
@@ -174,7 +174,7 @@ class TrialProgress:
         self._metric = metric
         self._trials = trials
         self._file = file
-        self._began = time.monotonic() - sum(one.seconds for one in trials)
+        self._began = time.monotonic() - sum(trial.seconds for trial in trials)
 
     def on_trial(self, trial: Trial) -> None:
         """Take a new trial, as `search` reports it."""
@@ -183,15 +183,15 @@ class TrialProgress:
             self._file.append(trial.to_json())
         self._show("", 0.0)
 
-    def on_round(self, settings: ResolvedSettings, fold: int, one: RoundReport) -> None:
+    def on_round(self, settings: ResolvedSettings, fold: int, report: RoundReport) -> None:
         """Take a round of the current trial, as `search` reports it; `settings` are those that it started from."""
         if self._selection.folds is not None:
-            state = f"fold {fold + 1}, round {one.round:,}, {settings.measure} {shown(one.validation[0])}"
-            self._show(state, _part(one, settings))
+            state = f"fold {fold + 1}, round {report.round:,}, {settings.measure} {shown(report.validation[0])}"
+            self._show(state, _part(report, settings))
         else:
-            before = one.ranker - 1 if len(settings.rankers) > 1 else 0
-            part = (before + _part(one, settings)) / max(len(settings.rankers), before + 1)
-            self._show(f"ranker {one.ranker} with {counted(one.round, 'tree')}", part)
+            earlier = report.ranker - 1 if len(settings.rankers) > 1 else 0
+            part = (earlier + _part(report, settings)) / max(len(settings.rankers), earlier + 1)
+            self._show(f"ranker {report.ranker} with {counted(report.round, 'tree')}", part)
 
     def _show(self, state: str, part: float) -> None:
         from lmart.training.tuning import best_of
@@ -201,10 +201,14 @@ class TrialProgress:
         if not self._selection.tune_trials:
             done, part = int(time.monotonic() - self._began), 0.0
         best = best_of(trials)
-        known = "" if best is None else f"best {self._metric} {trials[best].measure:.6f}"
+        best_so_far = "" if best is None else f"best {self._metric} {trials[best].measure:.6f}"
         number = f"trial {len(trials) + 1}"
         text = number + (f" {state}" if state else "")
-        value = known.rpartition(" ")[2]
-        forms = [(text, known), (number, known), (known,), (value,)] if known else [(text,), (number,)]
+        value = best_so_far.rpartition(" ")[2]
+        forms = (
+            [(text, best_so_far), (number, best_so_far), (best_so_far,), (value,)]
+            if best_so_far
+            else [(text,), (number,)]
+        )
         joined = tuple(", ".join(filter(None, form)) for form in forms)
         self._progress.update(min(done, self._progress.total - 1), Label(joined[0], joined), part)
