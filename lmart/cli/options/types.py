@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from lmart.decimals import LARGEST_REAL, MOST_COUNTED, decimal, whole
 from lmart.errors import SettingsError, quote
 from lmart.foreign_names import perhaps
-from lmart.gains import Gain
-from lmart.settings import range_in_words
+
+if TYPE_CHECKING:
+    from lmart.gains import Gain
 
 
 class Choice(click.Choice):  # type: ignore[type-arg]
@@ -102,6 +103,8 @@ class GainType(click.ParamType):  # type: ignore[type-arg]
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Gain:
         """Return the gain that `value` is; a usage error, of `param` in `ctx`, when it is none."""
+        from lmart.gains import Gain
+
         try:
             return value if isinstance(value, Gain) else Gain.parse(str(value))
         except SettingsError as fault:
@@ -145,5 +148,7 @@ def _inside(number: float, kind: click.IntRange | click.FloatRange) -> bool:
 
 def _range(kind: click.IntRange | click.FloatRange, high: float | None) -> str:
     """Return the range of a number in words, up to `high`; help leaves bounds out that all numbers have."""
+    from lmart.settings import range_in_words  # here, as `lmart --version` does without settings
+
     low, above = (None, kind.min) if kind.min_open else (kind.min, None)
     return range_in_words(low, high, above)
