@@ -52,13 +52,15 @@ def least_halvings(n_rows: int) -> int:
 class RowSample:
     """The rows that bin edges are chosen from. Whether a row is in it depends on the row number and the seed alone.
 
-    It has at most SAMPLE_LIMIT rows: when there are more, about half of them are dropped. Rows are stored like
-    SparseRows, but a row with the same columns as the row before shares them.
+    When it has more rows than its limit, about half of them are dropped. Rows are stored like SparseRows, but a row
+    with the same columns as the row before shares them.
     seed     : of the training
     halvings : how often it is halved before the first row is added
+    limit    : the largest number of rows; None: SAMPLE_LIMIT
     """
 
-    def __init__(self, seed: int, halvings: int = 0) -> None:
+    def __init__(self, seed: int, halvings: int = 0, limit: int | None = None) -> None:
+        self._limit = SAMPLE_LIMIT if limit is None else limit
         self._key = np.uint64(mix_bits(np.uint64(seed)))
         self._halvings = halvings
         self._row_numbers = GrowableArray(np.int64)
@@ -98,7 +100,7 @@ class RowSample:
     def expect(self, n_rows: int) -> None:
         """Reserve memory for the sample of about `n_rows` rows in all."""
         if len(self):
-            share = min(n_rows, SAMPLE_LIMIT + SAMPLE_LIMIT // 16) / len(self)
+            share = min(n_rows, self._limit + self._limit // 16) / len(self)
             for array in (self._row_numbers, self._offsets, self._column_starts, self._columns, self._values):
                 array.expect(int(len(array) * share * 1.1) + 1000)
 
@@ -128,7 +130,7 @@ class RowSample:
             calls.append((block, picked.chosen, picked.first_row, slices))
             row, column, cell = row + picked.n_rows, column + picked.n_columns, cell + picked.n_cells
         pool.run(edge_sample.copy_chosen, calls)
-        while len(self) > SAMPLE_LIMIT:
+        while len(self) > self._limit:
             self._halve()
 
     def _choose(self, blocks: Sequence[SparseRows], first_row: int, pool: WorkerPool) -> list[_ChosenRows]:
