@@ -1,0 +1,192 @@
+"""Pictures of models for notebooks and papers: each function draws on axes of matplotlib and returns them.
+
+>>> import lmart, lmart.plot
+>>> model = lmart.train(lmart.read("data/sample/train.svm"), trees=20)
+>>> axes = lmart.plot.importance(model, top=5)
+>>> [text.get_text() for text in axes.get_yticklabels()][-1]
+'11'
+
+They need the package matplotlib (`pip install lmart[report]`). Without `ax` each draws on a new figure.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lmart.array_types import Float64Array
+from lmart.data.dataset import pieces
+from lmart.errors import LmartError, needs_package
+from lmart.formats.number_text import shortest
+from lmart.model import Model
+from lmart.reports.model_summary import node_bounds, steps
+from lmart.reports.run_report import load_report
+from lmart.scoring.ensemble import Tree
+from lmart.scoring.given_columns import match_columns
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+POINTS = 40  # values of a feature that are tried
+DIGITS = 4  # of numbers in a tree
+DASHES = ("-", "--", ":", "-.")  # of rankers
+
+
+def importance(
+    model: Model, *, kind: str = "gain", features: object = None, top: int | None = 20, ax: Axes | None = None
+) -> Axes:
+    """Draw how much each feature matters, as bars, the most important at the top.
+
+    kind, features : as `Model.importance` takes them
+    top            : number of features; None: all
+    ax             : to draw on; None: on a new figure
+    """
+    values = list(model.importance(kind, features).items())[:top][::-1]
+    axes = _axes(ax, height=1.2 + 0.25 * len(values))
+    axes.barh([name for name, _ in values], [value for _, value in values])
+    labels = {"gain": "share of the split gain", "splits": "splits", "contributions": "mean absolute contribution"}
+    axes.set_xlabel(labels[kind])
+    axes.set_ylabel("feature")
+    return axes
+
+
+def partial_dependence(
+    model: Model, features: object, feature: str | int, *, rows: int = 1000, seed: int = 0, ax: Axes | None = None
+) -> Axes:
+    """Draw the mean score of rows as one of their features takes other values (Friedman 2001, section 8.2).
+
+    features : rows, as `Model.predict` takes them
+    feature  : name or index of the feature that varies
+    rows     : number of rows drawn at random, where there are more
+    seed     : of the draw
+    ax       : to draw on; None: on a new figure
+
+    Means of scores compare only within one picture. Short marks at the bottom are deciles of the feature.
+    ValueError when the model has no such feature.
+    """
+    names = [model.ensemble.feature_name(column) for column in range(model.ensemble.n_features)]
+    if str(feature) not in names:
+        raise ValueError(f"the model has no feature {str(feature)!r}")
+    column = names.index(str(feature))
+    table = _table(model, features)
+    if len(table) > rows:
+        table = table[np.sort(np.random.default_rng(seed).choice(len(table), rows, replace=False))]
+    present = np.sort(table[:, column][~np.isnan(table[:, column])])
+    if not len(present):
+        raise ValueError(f"all values of the feature {str(feature)!r} are missing")
+    places = np.unique(np.linspace(0, len(present) - 1, POINTS).round().astype(int))
+    values = np.unique(present[places])
+    means = []
+    for value in values:
+        table[:, column] = value
+        means.append(float(model.predict(table).mean()))
+    axes = _axes(ax)
+    axes.step(values, means, where="post")
+    deciles = present[np.linspace(0, len(present) - 1, 11).round().astype(int)]
+    axes.plot(deciles, np.zeros(11), "|", transform=axes.get_xaxis_transform(), color="0.5", clip_on=False)
+    axes.set_xlabel(str(feature))
+    axes.set_ylabel("mean score")
+    return axes
+
+
+def history(report: str | os.PathLike[str], *, ax: Axes | None = None) -> Axes:
+    """Draw the measure of each data set after each round, with a mark at the best round of validation sets.
+
+    report : file of `lmart train --report`
+    ax     : to draw on; None: on a new figure
+
+    Each ranker of a model with several has a line for each set. DataError when the file is no report of a run.
+    """
+    run = load_report(os.fsdecode(report))
+    axes = _axes(ax)
+    for number, ranker in enumerate(run.rankers, 1):
+        for place, curve in enumerate(ranker.curves):
+            values = [np.nan if value is None else value for value in curve.values]
+            label = curve.name if len(run.rankers) == 1 else f"{curve.name}, ranker {number}"
+            style = DASHES[(number - 1) % len(DASHES)]
+            (line,) = axes.plot(ranker.rounds, values, style, color=f"C{place % 10}", label=label)
+            if place and curve.best is not None:
+                axes.plot(ranker.rounds[curve.best], values[curve.best], "o", color=line.get_color())
+    axes.set_xlabel("round")
+    axes.set_ylabel(run.metric)
+    axes.legend()
+    return axes
+
+
+def tree(model: Model, number: int = 1, *, ax: Axes | None = None) -> Axes:
+    """Draw one tree: conditions at its nodes, values at its leaves; where a condition holds, the branch goes left.
+
+    number : of the tree, from 1
+    ax     : to draw on; None: on a new figure
+    ValueError when there is no such tree.
+    """
+    trees = model.ensemble.trees
+    if not 1 <= number <= len(trees):
+        raise ValueError(f"number is {number}, but the trees of the model are 1 to {len(trees)}")
+    drawn = trees[number - 1]
+    places = _places(drawn)
+    depth = 1 + max(depth for _, depth in places.values())
+    axes = _axes(ax, width=max(4.0, 0.9 * drawn.n_leaves), height=max(2.0, 0.8 * depth))
+    axes.set_axis_off()
+    for (kind, node), (x, level) in places.items():
+        if kind == "leaf":
+            text = f"{drawn.leaf_values[node]:.{DIGITS}g}"
+        else:
+            text = _condition(model, drawn, node)
+            for child in (int(drawn.left[node]), int(drawn.right[node])):
+                below = places[("node", child) if child >= 0 else ("leaf", ~child)]
+                axes.plot([x, below[0]], [-level, -below[1]], color="0.6", linewidth=1, zorder=1)
+        style = {"boxstyle": "round", "facecolor": "white", "edgecolor": "0.3" if kind == "node" else "none"}
+        axes.text(x, -level, text, ha="center", va="center", fontsize=8, bbox=style, zorder=2)
+    axes.set_xlim(-0.7, drawn.n_leaves - 0.3)
+    axes.set_ylim(-depth + 0.5, 0.5)
+    axes.set_title(f"tree {number} of {len(trees)}")
+    return axes
+
+
+def _places(drawn: Tree) -> dict[tuple[str, int], tuple[float, int]]:
+    """Return where each node and leaf stands: leaves side by side, a node above the middle of its children."""
+    places: dict[tuple[str, int], tuple[float, int]] = {}
+    nodes = []
+    for step in steps(drawn):
+        if step.kind == "leaf":
+            n_leaves = sum(kind == "leaf" for kind, _ in places)
+            places["leaf", step.number] = (float(n_leaves), step.depth)
+        elif step.kind == "if":
+            nodes.append(step)
+    for step in reversed(nodes):
+        children = (int(drawn.left[step.number]), int(drawn.right[step.number]))
+        below = [places[("node", child) if child >= 0 else ("leaf", ~child)][0] for child in children]
+        places["node", step.number] = (sum(below) / 2, step.depth)
+    return places
+
+
+def _condition(model: Model, drawn: Tree, node: int) -> str:
+    name = model.ensemble.feature_name(int(drawn.split_columns[node]))
+    bounds = [shortest(float(f"{bound:.{DIGITS}g}")) for bound in node_bounds(drawn, node)]
+    return f"{name} <= {bounds[0]}" + (" ..." if len(bounds) > 1 else "")
+
+
+def _table(model: Model, features: object) -> Float64Array:
+    """Return rows as float64[n, n_features], the features in the order of the model."""
+    ensemble = model.ensemble
+    rows, column_map = match_columns(ensemble, features)
+    absent = 0.0 if ensemble.absent == "zero" else np.nan
+    matched = np.flatnonzero(column_map >= 0)
+    table = np.full((len(rows), ensemble.n_features), absent)
+    for start, stop, piece in pieces(rows, len(column_map)):
+        table[start:stop, column_map[matched]] = piece.dense(len(column_map), absent)[:, matched]
+    return table
+
+
+def _axes(ax: Axes | None, width: float = 6.0, height: float = 4.0) -> Axes:
+    """Return the axes to draw on. LmartError when matplotlib is not installed."""
+    if ax is not None:
+        return ax
+    try:
+        from matplotlib import pyplot
+    except ImportError:
+        raise LmartError(needs_package("a picture", "matplotlib")) from None
+    return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
