@@ -18,8 +18,8 @@ import numpy as np
 
 from lmart.array_types import Float64Array
 from lmart.data.dataset import pieces
+from lmart.decimals import shortest
 from lmart.errors import LmartError, needs_package
-from lmart.formats.number_text import shortest
 from lmart.model import Model
 from lmart.reports.model_summary import node_bounds, steps
 from lmart.reports.run_report import load_report
@@ -39,6 +39,7 @@ def importance(
 ) -> Axes:
     """Draw how much each feature matters, as bars, the most important at the top.
 
+    model          : whose features they are
     kind, features : as `Model.importance` takes them
     top            : number of features; None: all
     ax             : to draw on; None: on a new figure
@@ -57,6 +58,7 @@ def partial_dependence(
 ) -> Axes:
     """Draw the mean score of rows as one of their features takes other values (Friedman 2001, section 8.2).
 
+    model    : gives the scores
     features : rows, as `Model.predict` takes them
     feature  : name or index of the feature that varies
     rows     : number of rows drawn at random, where there are more
@@ -118,6 +120,7 @@ def history(report: str | os.PathLike[str], *, ax: Axes | None = None) -> Axes:
 def tree(model: Model, number: int = 1, *, ax: Axes | None = None) -> Axes:
     """Draw one tree: conditions at its nodes, values at its leaves; where a condition holds, the branch goes left.
 
+    model  : has the tree
     number : of the tree, from 1
     ax     : to draw on; None: on a new figure
     ValueError when there is no such tree.
@@ -189,4 +192,5 @@ def _axes(ax: Axes | None, width: float = 6.0, height: float = 4.0) -> Axes:
         from matplotlib import pyplot
     except ImportError:
         raise LmartError(needs_package("a picture", "matplotlib")) from None
-    return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
+    drawn: Axes = pyplot.subplots(figsize=(width, height), layout="constrained")[1]
+    return drawn

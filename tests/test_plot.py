@@ -35,7 +35,9 @@ def axes() -> Any:
 
 def test_bars_are_the_importance_of_features(model: lmart.Model, axes: Any) -> None:
     assert lmart.plot.importance(model, top=4, ax=axes) is axes
-    drawn = {text.get_text(): bar.get_width() for text, bar in zip(axes.get_yticklabels(), axes.patches, strict=True)}
+    drawn = {
+        text.get_text(): bar.get_width() for text, bar in zip(axes.get_yticklabels(), axes.containers[0], strict=True)
+    }
     assert drawn == dict(list(model.importance().items())[:4])
     assert list(drawn.values()) == sorted(drawn.values())  # the last one stands at the top
 

@@ -1,4 +1,4 @@
-"""lmart show: what is in a model, or how a run went."""
+"""lmart show: what is in a model or in data, or how a run went."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from lmart.scoring.ensemble import Ensemble
     from lmart.scoring.importance import ContributionMeans
 
-GIVE = "give a model, or what lmart train --report wrote"
+GIVE = "give a model, data, or what lmart train --report wrote"
 KEYS_NAMED = 3
 SHOWN = 40  # characters of a line in messages
 
-HELP = """Show what is in a model of any format that lmart reads, or how a training run with --report went.
+HELP = """Show what is in a model or in data of any format that lmart reads, or how a training run with --report went.
 
 For a model it prints rankers, trees, leaves and depth, the features that trees split on, the settings that differ
 from the defaults, and the importance of features: splits is the number of nodes that split on a feature; gain is
@@ -40,6 +40,14 @@ all features by it.
 
 For a report of lmart train it prints the data, the measures, the settings, seconds and warnings, the learning curve
 of each ranker on each data set, and the importance of features.
+
+For data it prints documents, queries and their sizes, labels, and for each feature its range, the share of zeros and
+missing values, the number of distinct values, and NDCG@10 of ranking by this feature alone: by descending values, and
+by ascending ones (rising). It names features that are constant, equal to another, or constant within every query.
+With OTHER it also compares two files, such as training data and today's log: which features, labels and query sizes
+are distributed differently (Kolmogorov-Smirnov), which features only one file has, and how many query ids are in both.
+lmart reads data once in constant memory; medians, distinct values and the distance of distributions are those of at
+most 20,000 documents drawn at random, always the same ones.
 
 On a terminal the text is as wide as the terminal: names are shortened, never numbers. Through a pipe it is always
 the same, and nothing is shortened."""
@@ -52,6 +60,8 @@ Examples:
   lmart show model.json --tsv > importance.tsv
   lmart show run.json
   lmart show run.json --tsv > curves.tsv
+  lmart show train.svm
+  lmart show train.svm test.svm --json
 """
 
 
@@ -60,7 +70,11 @@ class ShowOptions:
     """What is shown, and how."""
 
     top: int | None = declared(
-        20, "List the N most important features.", "all: every feature that a tree splits on.", low=1, other="all"
+        20,
+        "List the N most important features.",
+        "Of data, those that rank best by themselves. all: every feature, of a model those that a tree splits on.",
+        low=1,
+        other="all",
     )
     tree: int | None = declared(
         None,
@@ -77,16 +91,15 @@ class ShowOptions:
     as_tsv: bool = declared(
         False,
         "Print a tab-separated table with every digit.",
-        "For a model, the importance of all features; for a report, the measures of each round.",
+        "For a model, the importance of all features; for a report, the measures of each round; for data, all "
+        "features.",
         flags=("--tsv",),
     )
     as_json: bool = declared(False, "Print one JSON object with every digit.", flags=("--json",))
     strict: bool = strict_field()
 
-    def check_usage(self, file: str, read_options: ReadOptions) -> None:
+    def check_usage(self, file: str, other: str | None, read_options: ReadOptions) -> None:
         """Raise a usage error when options do not go together."""
-        if self.data is None and read_options != ReadOptions():
-            raise click.UsageError("options of reading data have no effect without --data; leave them out, or give it")
         if self.as_tsv and self.as_json:
             raise click.UsageError("give one of --tsv and --json, not both")
         if self.tree is not None:
@@ -99,26 +112,49 @@ class ShowOptions:
             raise click.UsageError(f"--top shortens the table of features, and {other} {prints}; drop one of them")
         if self.strict and self.data is None:
             raise click.UsageError("--strict needs --data: it is about the features of the data")
-        check_inputs([file, self.data], read_options)
+        check_inputs([file, other, self.data], read_options)
+
+    def refuse_for_data(self) -> None:
+        """Raise a usage error for an option that is about models only."""
+        for option, is_given in {"--tree": self.tree is not None, "--data": self.data is not None}.items():
+            if is_given:
+                raise click.UsageError(f"{option} needs a model, and this is data; drop {option}")
+
+    def refuse_without_data(self, other: str | None, read_options: ReadOptions) -> None:
+        """Raise a usage error for what only data can use, for a model or a report."""
+        if other is not None:
+            raise click.UsageError("a second file is compared with data, and the first is none; give one file")
+        if self.data is None and read_options != ReadOptions():
+            raise click.UsageError("options of reading data have no effect without --data; leave them out, or give it")
 
 
 @click.command(
-    "show", cls=HelpfulCommand, short_help="Show a model, or the report of a training run.", help=HELP, epilog=EPILOG
+    "show",
+    cls=HelpfulCommand,
+    short_help="Show a model, the report of a training run, or data.",
+    help=HELP,
+    epilog=EPILOG,
 )
-@click.argument("file", metavar="MODEL|REPORT")
+@click.argument("file", metavar="MODEL|REPORT|DATA")
+@click.argument("other", metavar="[OTHER]", required=False)
 @group("options", ShowOptions)
 @data_options
 @running_options
-def command(file: str, options: ShowOptions, read_options: ReadOptions, running: Running) -> None:
+def command(file: str, other: str | None, options: ShowOptions, read_options: ReadOptions, running: Running) -> None:
     """Show a file; the help text is HELP."""
-    options.check_usage(file, read_options)
+    options.check_usage(file, other, read_options)
 
     # Only now, as these load numpy and numba.
     from lmart.streams import check_output
 
-    check_output("-", [path for path in (file, options.data) if path is not None])
+    check_output("-", [path for path in (file, other, options.data) if path is not None])
     console = Console(running.quiet)
     shown = _read(file)
+    if shown is None:
+        options.refuse_for_data()
+        _show_data(file, other, options, read_options, running.thread_count(console), console)
+        return
+    options.refuse_without_data(other, read_options)
     if isinstance(shown, ShownModel):
         _show_model(shown, file, options, read_options, running.thread_count(console), console)
     else:
@@ -132,8 +168,8 @@ class ShownModel(NamedTuple):
     format: str
 
 
-def _read(file: str) -> ShownModel | RunReport:
-    """Return the model, or the report, that the file is; ModelError or DataError when it is neither, or damaged."""
+def _read(file: str) -> ShownModel | RunReport | None:
+    """Return the model, or the report, that the file is, None for data; ModelError or DataError when it is none."""
     from lmart.formats.detection import refuse_known
     from lmart.formats.models.model_files import LONGEST_START, format_of, is_model, model_content, parse_model
     from lmart.reports.run_report import parse_report, read_report
@@ -143,16 +179,36 @@ def _read(file: str) -> ShownModel | RunReport:
         document = parse_report(content, file)
         if document is not None:
             return read_report(document, file)
-        refuse_known(content[:LONGEST_START], file, DataError, GIVE)
+        start = content[:LONGEST_START]
+        refuse_known(start, file, DataError, GIVE)
+        if _is_data(start, file):
+            return None
         if (found := _other_json(content)) is not None:
             raise DataError(f"this is neither a model nor a report of a run, but {found}; {GIVE}", file)
-        _refuse_other(content[:LONGEST_START], file)
+        _refuse_other(start, file)
     return ShownModel(parse_model(content, file), format_of(content))
+
+
+def _is_data(start: bytes, path: str) -> bool:
+    """Return whether a file is data by its name or its first lines. DataError when it is, but can be read only once."""
+    from lmart.formats.detection import data_format
+    from lmart.formats.format_records import beginning
+    from lmart.formats.registry import format_of_name
+    from lmart.streams import can_be_reread
+
+    named = format_of_name(path)
+    is_data = named is not None and named.kind == "data"
+    text = beginning(start)
+    if not is_data and text and not text.startswith(b"{"):
+        form = data_format("-", text, ReadOptions())
+        is_data = form != "letor" or re.search(rb"(^|[ \t])(qid|\d+):", text.split(b"\n", 1)[0]) is not None
+    if is_data and not can_be_reread(path):
+        raise DataError("this is data from a pipe, which lmart show would have to read twice; give a file", path)
+    return is_data
 
 
 def _refuse_other(start: bytes, path: str) -> None:
     """Raise DataError when a file begins as no JSON, or is a report that was cut; say what it looks like."""
-    from lmart.formats.detection import data_format
     from lmart.formats.format_records import beginning
 
     start = beginning(start)
@@ -161,14 +217,8 @@ def _refuse_other(start: bytes, path: str) -> None:
     if not start or start.startswith(b"{"):
         return
     line = start.split(b"\n", 1)[0].strip()
-    form = data_format("-", start, ReadOptions())
-    if form != "letor" or re.search(rb"(^|\s)qid:", line):
-        found = f"it looks like data ({form})"
-    elif b"\0" in start:
-        found = "it is no text"
-    else:
-        found = f"it starts with {quote(line, SHOWN)}"
-    raise DataError(f"this is neither a model nor a report of a run: {found}; {GIVE}", path)
+    found = "it is no text" if b"\0" in start else f"it starts with {quote(line, SHOWN)}"
+    raise DataError(f"this is neither a model nor data nor a report of a run: {found}; {GIVE}", path)
 
 
 def _other_json(content: bytes) -> str | None:
@@ -254,6 +304,42 @@ def _explain(
     for text in matcher.warnings(path):
         console.warning(text)
     return means
+
+
+def _show_data(
+    file: str, other: str | None, options: ShowOptions, read_options: ReadOptions, threads: int, console: Console
+) -> None:
+    """Print what is in a file of data, and how another one differs from it."""
+    from lmart.cli.terminal.data import data_lines, data_table, drift_lines
+    from lmart.cli.terminal.layout import standard_output
+    from lmart.gains import Gain
+    from lmart.reports.data_drift import compare_data
+    from lmart.reports.data_summary import summarize_data
+    from lmart.threads import WorkerPool
+
+    if not read_options.group_by_qid:
+        keep_memory_constant()
+    read_options = replace(
+        read_options.telling(console.notice, console.warning, console.reading("reading", prints=True)),
+        require_labels=False,
+        require_queries=False,
+    )
+    with WorkerPool(threads) as pool:
+        summaries = [summarize_data(path, read_options, Gain(), pool) for path in (file, other) if path is not None]
+    first = summaries[0]
+    drift = None if other is None else compare_data(first, summaries[1])
+    if options.as_json:
+        content = {"kind": "data", "file": file, **first.to_json()}
+        if drift is not None:
+            content |= {"other": {"file": other, **summaries[1].to_json()}, "drift": drift.to_json()}
+        _print_json(content)
+    elif options.as_tsv:
+        _print(data_table(first, drift), end="")
+    else:
+        sheet = standard_output()
+        _print(data_lines(first, options.top, sheet))
+        if drift is not None and other is not None:
+            _print(drift_lines(drift, other, options.top, sheet))
 
 
 def _show_report(report: RunReport, file: str, options: ShowOptions) -> None:

@@ -16,9 +16,9 @@ from lmart.binning.edge_sample import RowSample
 from lmart.binning.edges import count_sample, gather_cells
 from lmart.data.dataset import SparseRows, query_ranges
 from lmart.data.growable_array import GrowableArray
+from lmart.formats.documents.blocks import RowBlock, join_blocks
 from lmart.formats.documents.feature_table import FeatureTable
 from lmart.formats.documents.reading import read_batches, read_dataset
-from lmart.formats.documents.row_blocks import RowBlock, join_blocks
 from lmart.formats.read_options import ReadOptions
 from lmart.gains import Gain, discount_table
 from lmart.kernels.measures.feature_facts import (
@@ -425,10 +425,7 @@ def summarize_data(path: str, options: ReadOptions, gain: Gain, pool: WorkerPool
 
 
 def _sampled_values(sample: RowSample, columns: Int64Array) -> list[SampledValues]:
-    """Return the values of each feature in the sample.
-
-    columns : int64[m], the column of each feature
-    """
+    """Return the values of each feature in the sample; `columns` has the column of each, int64[m]."""
     counts = count_sample(sample, len(columns))[:, columns]
     places = np.empty(len(columns), np.int32)
     places[columns] = np.arange(len(columns))

@@ -246,8 +246,6 @@ def test_standard_input_and_compressed_files(folder: Path, tmp_path: Path) -> No
     ("content", "words"),
     [
         (b"", "the file is empty"),
-        (b"2 qid:1 1:0.5 # docid = x\n1 qid:1 1:2\n", "it looks like data (letor)"),
-        (b"label,qid,a\n1,2,3\n", "it looks like data (csv)"),
         (b"hello\nworld\n", "it starts with 'hello'"),
         (b"\x00\x01\x02", "it is no text"),
         (b'{"a": 1, "b": [], "c": 2, "d": 3}', "but JSON with the keys 'a', 'b', 'c', ..."),
@@ -288,7 +286,6 @@ def test_what_needs_a_model(folder: Path) -> None:
         (["--tree", "0"], "not a whole number from 1 to 2147483647"),
         (["--top", "few"], "'few' is not 'all' or a whole number from 1 to 2147483647"),
         (["--strict"], "--strict needs --data"),
-        (["--allow-inf"], "options of reading data have no effect without --data"),
         (["--data", "-"], "only one input can be '-'"),
     ],
 )

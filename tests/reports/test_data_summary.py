@@ -105,8 +105,8 @@ def test_is_the_same_for_any_number_of_threads_and_blocks(
 
 def in_small_blocks(paths: Sequence[str], options: ReadOptions, pool: WorkerPool, table: Any) -> Any:
     """Read a file as `read_batches` does, but in blocks that end within queries."""
+    from lmart.formats.documents.blocks import RowBlock
     from lmart.formats.documents.reading import Batch
-    from lmart.formats.documents.row_blocks import RowBlock
 
     dataset = read_dataset(paths, options, pool)
     table.register(dataset.feature_ids)

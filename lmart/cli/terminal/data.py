@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 
 from lmart.cli.terminal.layout import NOT_DEFINED, Sheet, Table, facts, paragraph
+from lmart.decimals import shortest
 from lmart.errors import counted, input_name, visible
-from lmart.formats.number_text import shortest
 from lmart.reports.data_drift import DataDrift, Drift
 from lmart.reports.data_summary import DataSummary, FeatureFacts
 
@@ -15,11 +16,7 @@ COLUMNS = ("feature", "min", "median", "max", "zeros", "missing", "distinct", "n
 
 
 def data_lines(summary: DataSummary, top: int | None, sheet: Sheet) -> list[str]:
-    """Return the lines on a file of data.
-
-    top   : features to list, those that rank best first; None: all
-    sheet : the output
-    """
+    """Return the lines on a file of data, with the `top` features that rank best by themselves; None: all."""
     lines = facts(list(_facts(summary)), sheet)
     ordered = sorted(summary.features, key=lambda feature: -feature.best_ndcg)
     listed = ordered[:top]
@@ -87,11 +84,24 @@ def _cells(feature: FeatureFacts, summary: DataSummary) -> list[str]:
     return cells
 
 
-def drift_lines(drift: DataDrift, path: str, top: int | None, sheet: Sheet) -> list[str]:
-    """Return the lines on how other data differs.
+def data_table(summary: DataSummary, drift: DataDrift | None) -> Iterator[str]:
+    """Yield the lines of a table of all features, tab-separated, every digit, for other programs."""
+    distances = {} if drift is None else {feature.name: feature.distance for feature in drift.features}
+    for place, feature in enumerate(summary.features):
+        entries = feature.to_json()
+        if drift is not None:
+            entries["ks"] = distances.get(feature.name)
+        if not place:
+            yield "\t".join(entries) + "\n"
+        cells = (
+            NOT_DEFINED if cell is None else visible(cell) if isinstance(cell, str) else json.dumps(cell)
+            for cell in entries.values()
+        )
+        yield "\t".join(cells) + "\n"
 
-    path : of the other data
-    """
+
+def drift_lines(drift: DataDrift, path: str, top: int | None, sheet: Sheet) -> list[str]:
+    """Return the lines on how other data differs, whose file is `path`."""
     lines = ["", sheet.bold(f"beside {visible(input_name(path))}")]
     n_clear = sum(feature.is_clear for feature in drift.features)
     entries = [

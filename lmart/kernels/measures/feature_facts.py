@@ -107,7 +107,7 @@ def _gather(rows: RowArrays, start: int, stop: int, cells: FeatureCells) -> int:
 
 @inner_kernel
 def _offer(value: float, document: int, cells: FeatureCells, n_best: int) -> int:
-    """Put a document among the first ranks if its value is large enough; return how many there are."""
+    """Put a document of a value among the n_best of the first ranks in `cells`; return how many there are then."""
     k = len(cells.best)
     if n_best == k:
         last = cells.best[k - 1]
@@ -132,7 +132,7 @@ def _offer(value: float, document: int, cells: FeatureCells, n_best: int) -> int
 def _dcg_by_value(
     first: int, last: int, sign: float, query: tuple[int, int], queries: JudgedQueries, cells: FeatureCells
 ) -> float:
-    """Return the DCG of a query ranked by the cells first:last times a sign; a document without a cell has 0."""
+    """Return the DCG of a query of `queries`, ranked by cells[first:last] times a sign; without a cell it is 0."""
     start, stop = query
     n_best = 0
     for c in range(first, last):
@@ -158,7 +158,7 @@ def _dcg_by_value(
 def _add_values(
     feature: int, first: int, last: int, first_row: int, n: int, cells: FeatureCells, totals: FeatureTotals
 ) -> None:
-    """Add the cells first:last, those of a feature in a query of n documents, to the totals."""
+    """Add cells[first:last], those of a feature in a query of n documents from first_row on, to the totals."""
     lowest, highest = np.inf, -np.inf
     if last - first < n:
         lowest = highest = 0.0
@@ -211,7 +211,7 @@ def add_feature_facts(
         for rank in range(min(len(queries.discount), stop - start)):
             dcg += queries.gains[start + rank] * queries.discount[rank]
         scale = queries.inverse_ideal_dcg[q] * NDCG_UNITS
-        of_data = np.int64(np.rint(dcg * scale))
+        of_data = int(np.rint(dcg * scale))
         in_order += of_data
         for place in range(n_features):
             feature, first, last = cells.features[place], cells.starts[place], cells.starts[place + 1]
@@ -219,6 +219,6 @@ def add_feature_facts(
             if scale > 0.0:
                 high = _dcg_by_value(first, last, 1.0, (start, stop), queries, cells)
                 low = _dcg_by_value(first, last, -1.0, (start, stop), queries, cells)
-                totals.high_first[feature] += np.int64(np.rint(high * scale)) - of_data
-                totals.low_first[feature] += np.int64(np.rint(low * scale)) - of_data
+                totals.high_first[feature] += int(np.rint(high * scale)) - of_data
+                totals.low_first[feature] += int(np.rint(low * scale)) - of_data
     return in_order
