@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import click
 
 from lmart.cli.command import HelpfulCommand
@@ -14,6 +17,10 @@ from lmart.cli.terminal.console import Console
 from lmart.formats.read_options import ReadOptions
 from lmart.measures import KINDS
 from lmart.threads import WorkerPool
+
+if TYPE_CHECKING:
+    from lmart.cli.eval_systems import EvalJob
+    from lmart.measures.results import EvaluationResult
 
 HELP = """Measure how well models, scores from elsewhere or TREC runs rank judged queries.
 
@@ -28,7 +35,7 @@ EPILOG = """\b
 Examples:
   lmart eval --data test.svm -m model.json
   lmart predict --data test.svm -m model.json --out scores.txt
-  lmart eval --data test.svm -m model.json --scores scores.txt
+  lmart eval --data test.svm -m new=model.json --scores old=scores.txt
   lmart eval --data test.svm --scores scores.txt --ties average --json
   lmart eval --data test.svm -m model.json --empty skip --per-query q.tsv
   lmart eval --data test.svm --scores scores.txt --like trec_eval
@@ -80,9 +87,9 @@ def command(
     measures = inputs.with_run_conventions(measure_options.measures(output.html is not None))
 
     # Only now, as these load numpy and numba.
-    from lmart.cli import eval_run
-    from lmart.cli.eval_page import PageRequest
+    from lmart.cli.eval_output import PageRequest, write
     from lmart.cli.eval_systems import EvalJob
+    from lmart.measures.comparing import statistics_of
     from lmart.streams import check_output
 
     for path in output.paths:
@@ -95,9 +102,25 @@ def command(
     with WorkerPool(count) as pool:
         computed = measures if page is None else page.computed
         job = EvalJob(inputs, computed, measure_options.gain_given_by, read_options, pool, console)
-        result = whole = eval_run.evaluate(job, cluster, output.paths)
+        result = whole = _evaluated(job, cluster, output.paths)
         if page is not None:
             result = page.without_cutoffs(whole)
-        statistics = eval_run.draw_statistics(result, statistics_options, pool) if output.is_reported else None
-        html = None if page is None or statistics is None else page.render(whole, result, statistics, pool)
-    eval_run.write(result, statistics, output, html)
+        statistics = html = None
+        if output.is_reported:
+            drawn = statistics_options
+            statistics = statistics_of(result, drawn.resampling, pool, drawn.compare, drawn.all_pairs)
+            html = None if page is None else page.render(whole, result, statistics, pool)
+    write(result, statistics, output, html)
+
+
+def _evaluated(job: EvalJob, cluster: ClusterOptions, outputs: Sequence[str]) -> EvaluationResult:
+    """Read all inputs and return the measures of each system."""
+    from lmart.cli.eval_systems import evaluate_data, evaluate_runs
+
+    if cluster.dask is not None:
+        from lmart.cli.eval_cluster import evaluate_parts
+        from lmart.distributed.cluster import connected
+
+        with connected(cluster.address, cluster.dask_security, job.pool.threads) as workers:
+            return evaluate_parts(job, workers, outputs)
+    return evaluate_runs(job) if "run" in job.inputs.kinds else evaluate_data(job)

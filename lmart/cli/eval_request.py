@@ -13,7 +13,7 @@ from lmart.cli.command import line_of
 from lmart.cli.options.declare import flag_of, given_on_command_line
 from lmart.cli.options.shared import ClusterOptions, check_inputs, strict_field
 from lmart.cli.options.types import MeasureType
-from lmart.errors import quote
+from lmart.errors import first_repeated, quote
 from lmart.formats.read_options import ReadOptions
 from lmart.gains import Gain
 from lmart.measures import DEFAULT_METRICS, KINDS, Measure, parse_measure, parse_measures
@@ -42,10 +42,11 @@ SYSTEMS = ("model", "scores", "run")
 
 
 class GivenSystem(NamedTuple):
-    """A system as the command line names it: its kind, one of SYSTEMS, and its file."""
+    """A system as the command line gives it: its kind, one of SYSTEMS, its file, and its name; None: as its file."""
 
     kind: str
     path: str
+    name: str | None
 
 
 def _systems_in_order() -> tuple[GivenSystem, ...]:
@@ -53,7 +54,15 @@ def _systems_in_order() -> tuple[GivenSystem, ...]:
     line = line_of(click.get_current_context())
     left = {kind: iter(line.values.get(kind) or ()) for kind in SYSTEMS}
     named = [parameter.name or "" for parameter in line.order]
-    return tuple(GivenSystem(name, next(left[name])) for name in named if name in left)
+    return tuple(_given_system(kind, next(left[kind])) for kind in named if kind in left)
+
+
+def _given_system(kind: str, text: str) -> GivenSystem:
+    """Return the system of FILE or NAME=FILE; what is there as a file is one, and a name holds no slash."""
+    name, equals, path = text.partition("=")
+    if not (equals and name and path) or "/" in name or os.path.exists(text):
+        return GivenSystem(kind, text, None)
+    return GivenSystem(kind, path, name)
 
 
 @dataclass(frozen=True)
@@ -70,15 +79,16 @@ class EvalInputs:
     model: tuple[str, ...] = declared(
         (),
         "Model to measure; each of several is a system.",
+        "NAME=MODEL gives it a name for tables and pages.",
         flags=("-m", "--model"),
-        metavar="MODEL...",
+        metavar="[NAME=]MODEL...",
         multiple=True,
     )
     scores: tuple[str, ...] = declared(
         (),
         "Scores to measure, one per line.",
-        "In the order of the rows; each of several files is a system.",
-        metavar="FILE...",
+        "In the order of the rows; each of several files is a system, which NAME=FILE gives a name.",
+        metavar="[NAME=]FILE...",
         multiple=True,
     )
     qrels: str | None = declared(
@@ -91,8 +101,8 @@ class EvalInputs:
         (),
         "TREC run to measure.",
         "'qid Q0 docno rank score tag' on each line, with --qrels, or with --data that has document ids. The scores "
-        "decide the order, not the ranks.",
-        metavar="FILE...",
+        "decide the order, not the ranks. NAME=FILE gives it a name.",
+        metavar="[NAME=]FILE...",
         multiple=True,
     )
     missing: str | None = declared(
@@ -154,6 +164,9 @@ class EvalInputs:
             raise click.UsageError("give --data with judged documents, or --qrels with TREC judgments")
         if self.data and self.qrels is not None:
             raise click.UsageError("--data and --qrels both say what is relevant; give one of them")
+        given = [system.name for system in self.systems if system.name is not None]
+        if (again := first_repeated(given)) is not None:
+            raise click.UsageError(f"two systems are named {quote(again)}; give each a name of its own")
         if not kinds:
             ways = "--run" if self.qrels is not None else "--model, --scores and --run"
             raise click.UsageError(f"give what is to be measured: {'' if self.qrels else 'one of '}{ways}")

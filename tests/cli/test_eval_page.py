@@ -265,7 +265,7 @@ def test_without_matplotlib(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_p
         real(path)
 
     real = charts.require_matplotlib
-    monkeypatch.setattr("lmart.cli.eval_page.require_matplotlib", none_found)
+    monkeypatch.setattr("lmart.cli.eval_output.require_matplotlib", none_found)
     command: list[str | Path] = [
         "eval",
         "-q",

@@ -45,6 +45,21 @@ def graded(columns: tuple[int, ...] = (1, 2, 3), name: str = "g.svm", largest: i
     return name
 
 
+def test_a_system_has_the_name_that_it_is_given() -> None:
+    given = two()
+    Path("a=b.txt").write_text("1\n3\n2\n1\n2\n")
+    found = systems(*given[:2], "--scores", "old=worse.txt", "worse.txt", "a=b.txt", "./a=b.txt", "new one=a=b.txt")
+    assert [(one["name"], one["path"]) for one in found] == [
+        ("old", "worse.txt"),
+        ("worse.txt", "worse.txt"),
+        ("a=b.txt", "a=b.txt"),
+        ("./a=b.txt", "./a=b.txt"),
+        ("new one", "a=b.txt"),
+    ]
+    assert "two systems are named 'x'" in refused(*given[:2], "--scores", "x=worse.txt", "x=worse.txt", status=2)
+    assert "nowhere.txt: there is no such file" in refused(*given[:2], "--scores", "x=nowhere.txt")
+
+
 def test_systems_stand_in_the_order_of_the_command_line() -> None:
     data = graded()
     train(data, "model.json")

@@ -1,11 +1,18 @@
-"""The page that `lmart eval --html` writes: what is measured for it besides the report, and its making."""
+"""What `lmart eval` writes: the report, the measures of each query, and the page with what is measured for it alone."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import click
+
 from lmart import __version__
+from lmart.cli.eval_request import EvalOutput
+from lmart.cli.signals import flush_output
+from lmart.cli.terminal.eval import print_comparisons, print_result
+from lmart.formats.results.query_measures import per_query_lines
 from lmart.measures.comparing import SystemStatistics, statistics_of
 from lmart.measures.measure import Measure
 from lmart.measures.results import EvaluationResult
@@ -13,6 +20,7 @@ from lmart.reports.charts import require_matplotlib
 from lmart.reports.page import render_page
 from lmart.reports.page_content import cutoff_names, narrowed, page_content, with_cutoffs
 from lmart.reports.run_report import RunReport, load_report
+from lmart.streams import AtomicOutputs
 from lmart.threads import WorkerPool
 
 
@@ -56,3 +64,32 @@ class PageRequest:
         curve = narrowed(whole, cutoff_names())
         drawn = statistics_of(curve, statistics.resampling, pool, compared=False)
         return render_page(page_content(result, statistics, curve, drawn, __version__, self.run, self.run_path))
+
+
+def write(
+    result: EvaluationResult, statistics: SystemStatistics | None, output: EvalOutput, html: str | None = None
+) -> None:
+    """Write the measures of each query and the page to their files, and the report to standard output.
+
+    result     : the measures
+    statistics : their intervals and comparisons; None when there is no report
+    output     : where they go
+    html       : the page; None: none is asked for
+    """
+    with AtomicOutputs() as files:
+        if output.per_query is not None:
+            out = files.open(output.per_query)
+            for line in per_query_lines(result, output.per_query):
+                out.write(line)
+        if output.html is not None and html is not None:
+            files.open(output.html).write(html)
+        if output.as_json:
+            content = result.to_json()
+            if statistics is not None:
+                statistics.add_to(content, result)
+            click.echo(json.dumps(content, allow_nan=False))
+        elif "-" not in (output.per_query, output.html):
+            print_result(result, statistics)
+            if statistics is not None and statistics.comparisons:
+                print_comparisons(result, statistics)
+        flush_output()  # an older file of measures stays when the report is lost
