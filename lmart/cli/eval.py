@@ -40,7 +40,6 @@ Examples:
   lmart eval --data test.svm -m model.json --empty skip --per-query q.tsv
   lmart eval --data test.svm --scores scores.txt --like trec_eval
   lmart eval --data test.svm -m model.json --metric "map(rel=2),bpref"
-  lmart eval --data test.svm -m model.json --level 0.99 --seed 7
   lmart predict --data test.svm -m model.json --format trec --out test.run
   lmart convert test.svm test.qrels
   lmart eval --qrels test.qrels --run test.run --like trec_eval
@@ -95,7 +94,7 @@ def command(
     for path in output.paths:
         check_output(path, paths)
     console = Console(running.quiet)
-    page = None if output.html is None else PageRequest.of(output.html, output.train_report, measures)
+    page = None if output.html is None else PageRequest.of(output.html, output, measures)
     count = running.thread_count(console)
     if cluster.on_this_machine:
         compile_ahead("eval", count)

@@ -31,22 +31,26 @@ class PageRequest:
     measures : of the report
     run      : the run that trained the model; None: none was given
     run_path : file of its report
+    title    : of the page; None: it names the systems
     """
 
     measures: tuple[Measure, ...]
     run: RunReport | None
     run_path: str
+    title: str | None
 
     @classmethod
-    def of(cls, path: str, run_path: str | None, measures: Sequence[Measure]) -> PageRequest:
+    def of(cls, path: str, output: EvalOutput, measures: Sequence[Measure]) -> PageRequest:
         """Read what the page needs; OutputError when no page can be drawn, DataError when the report cannot be read.
 
         path     : of the page
-        run_path : the report of a run; None: none was given
+        output   : says which report of a run it shows, and its title
         measures : of the report
         """
         require_matplotlib(path)
-        return cls(tuple(measures), None if run_path is None else load_report(run_path), run_path or "")
+        run_path = output.train_report
+        run = None if run_path is None else load_report(run_path)
+        return cls(tuple(measures), run, run_path or "", output.title)
 
     @property
     def computed(self) -> tuple[Measure, ...]:
@@ -63,7 +67,8 @@ class PageRequest:
         """Return the page."""
         curve = narrowed(whole, cutoff_names())
         drawn = statistics_of(curve, statistics.resampling, pool, compared=False)
-        return render_page(page_content(result, statistics, curve, drawn, __version__, self.run, self.run_path))
+        content = page_content(result, statistics, curve, drawn, __version__, self.run, self.run_path, self.title)
+        return render_page(content)
 
 
 def write(

@@ -360,6 +360,10 @@ class EvalOutput:
         metavar="FILE",
     )
 
+    title: str | None = declared(
+        None, "Title of the page.", "It may say what was compared, for whom, and when.", metavar="TEXT"
+    )
+
     @property
     def is_reported(self) -> bool:
         """Whether there is a report or a page, which intervals and comparisons are part of."""
@@ -381,6 +385,8 @@ class EvalOutput:
             raise click.UsageError(f"--html and --per-query both write to {self.html}; give each a file of its own")
         if self.train_report is not None and self.html is None:
             raise click.UsageError("--train-report is shown on the page; give --html too")
+        if self.title is not None and self.html is None:
+            raise click.UsageError("--title is that of the page; give --html too")
 
 
 def check_usage(

@@ -71,7 +71,7 @@ LAYOUTS = {
             "Measures": "metric like gain discount relevant empty ties missing unjudged short p_divisor map_divisor "
             "precision",
             "Comparing": "compare all_pairs level resamples flips seed",
-            "Result": "groups per_query as_json html train_report",
+            "Result": "groups per_query as_json html title train_report",
             "On a cluster": "dask dask_security",
         },
     ),

@@ -29,13 +29,13 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 INK, GRID = "#010203", "#010204"
 COLOURS = tuple(f"#0102{16 + k:02x}" for k in range(SERIES))
 VARIABLES = {INK: "currentColor", GRID: "var(--grid)", **{one: f"var(--s{k + 1})" for k, one in enumerate(COLOURS)}}
-MOST_BANDS = 4  # systems whose intervals are drawn; more would hide each other
+MOST_BANDS = 2  # systems whose intervals are drawn; more would hide each other
 LONGEST_LABEL = 40  # characters of a name in a legend
 SETTINGS = {
     "svg.fonttype": "none",
     "svg.hashsalt": "lmart",
     "font.family": "DejaVu Sans",
-    "font.size": 9.5,
+    "font.size": 10.5,
     "text.color": INK,
     "text.parse_math": False,
     "axes.labelcolor": INK,
@@ -69,6 +69,21 @@ class Chart(NamedTuple):
 
     svg: str
     title: str
+
+
+class Difference(NamedTuple):
+    """A difference between two systems.
+
+    pair             : what to call it
+    value            : of the means
+    interval         : of the difference; None: there is none
+    is_beyond_chance : whether it is significant
+    """
+
+    pair: str
+    value: float
+    interval: Sequence[float] | None
+    is_beyond_chance: bool
 
 
 def require_matplotlib(path: str) -> None:
@@ -109,6 +124,28 @@ def cutoff_chart(curves: Sequence[CutoffCurve], number: int) -> Chart:
 
     with_bands = ", with the interval of the mean" if len(curves) <= MOST_BANDS else ""
     return _chart(draw, f"NDCG at each cutoff{with_bands}", number, 3.0 + 0.2 * len(curves))
+
+
+def difference_chart(measure: str, differences: Sequence[Difference], number: int) -> Chart:
+    """Return the differences of one measure, each with its interval beside a line at 0: a forest plot."""
+
+    def draw(axes: Axes) -> None:
+        """Draw the points and intervals, the first on top."""
+        for k, one in enumerate(differences):
+            colour = INK if not one.is_beyond_chance else COLOURS[0] if one.value > 0 else COLOURS[1]
+            if one.interval is not None:
+                axes.plot(one.interval, (k, k), color=colour, linewidth=1.6)
+            filling = colour if one.is_beyond_chance else "none"
+            axes.plot([one.value], [k], marker="o", markersize=6, color=colour, markerfacecolor=filling)
+        axes.axvline(0, color=INK, linewidth=1, linestyle=":")
+        axes.set_yticks(range(len(differences)), [_label(one.pair) for one in differences])
+        axes.set_ylim(len(differences) - 0.4, -0.6)
+        axes.grid(visible=False, axis="y")
+        axes.locator_params("x", nbins=5)
+        axes.set_xlabel(f"difference in {_label(measure)}")
+
+    title = f"Differences in {measure} with their intervals; filled: more than chance explains"
+    return _chart(draw, title, number, 0.8 + 0.32 * len(differences))
 
 
 def distribution_chart(distribution: Distribution, number: int) -> Chart:

@@ -72,13 +72,12 @@ def table(
     rows    : cells as HTML; the first is the header of its row
     name    : id of the table, unique in the page
     """
-    head = "".join(f'<th scope="col">{text(one)}</th>' for one in header)
+    rows = list(rows)
+    columns = zip(header, rows[0] if rows else header, strict=True)
+    head = "".join(f'<th scope="col"{_style(cell) if _is_text(cell) else ""}>{text(one)}</th>' for one, cell in columns)
     body = []
     for first, *cells in rows:
-        others = "".join(
-            f'<td class="{cell.style}">{cell.html}</td>' if isinstance(cell, Cell) else f"<td>{cell}</td>"
-            for cell in cells
-        )
+        others = "".join(_cell(cell, label) for cell, label in zip(cells, header[1:], strict=True))
         body.append(f'<tr><th scope="row">{first}</th>{others}</tr>')
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{text(caption)}">\n'
@@ -86,6 +85,19 @@ def table(
         + "\n".join(body)
         + "\n</tbody></table></div>\n"
     )
+
+
+def _cell(cell: str | Cell, label: str) -> str:
+    """Return a cell, with the header of its column for screens that are too narrow for columns."""
+    return f'<td{_style(cell)} data-label="{text(label)}">{cell.html if isinstance(cell, Cell) else cell}</td>'
+
+
+def _is_text(cell: str | Cell) -> bool:
+    return isinstance(cell, Cell) and cell.style == "text"
+
+
+def _style(cell: str | Cell) -> str:
+    return f' class="{cell.style}"' if isinstance(cell, Cell) else ""
 
 
 def folded(summary: str, content: str) -> str:

@@ -8,29 +8,38 @@ from typing import Any
 from lmart.errors import counted
 from lmart.gains import GAIN_MEANINGS
 from lmart.measures.conventions import CHOICES
-from lmart.measures.results import best_places
-from lmart.reports.charts import MOST_BANDS, Chart, cutoff_chart, distribution_chart, learning_chart
+from lmart.measures.results import best_places, distinct_names
+from lmart.reports.charts import (
+    MOST_BANDS,
+    Chart,
+    Difference,
+    cutoff_chart,
+    difference_chart,
+    distribution_chart,
+    learning_chart,
+)
 from lmart.reports.html_parts import Cell, embedded, facts, folded, interval, number, section, shown, table, text
 from lmart.reports.model_summary import FeatureImportance
 from lmart.reports.page_content import Distribution, PageContent
 from lmart.reports.run_report import RankerRun, RunReport
+from lmart.reports.verdict import is_best_beyond_chance, is_beyond_chance, main_measure, verdict
 
-MAIN = "ndcg@10"  # the measure whose distribution is shown at once
 MOST_COLUMNS = 4  # systems that stand beside each other, not below
 MOST_NAMED = 3  # systems that the title names
-MOST_ROWS = 12  # systems that a chart of distributions has rows for
+MOST_ROWS = 12  # systems that a chart of distributions has rows for; comparisons in a table that is shown at once
+MOST_DIFFERENCES = 28  # of all pairs of eight systems, in a chart
 LISTED = 20  # features that are shown at once
 # One column for telephones, two of charts where there is room; light and dark.
 STYLE = """
 :root {
   color-scheme: light dark;
   --ink: #1c1e21; --faint: #5c636a; --paper: #ffffff; --line: #c9ced3; --grid: #c9ced3; --raised: #f4f6f8;
-  --s1: #0b62a8; --s2: #b34700; --s3: #1b7a4b; --s4: #8a3d8f; --s5: #7a5c00; --s6: #a32638;
+  --s1: #0b62a8; --s2: #b34700; --s3: #028179; --s4: #760023; --s5: #086efb; --s6: #0000f9;
 }
-@media (prefers-color-scheme: dark) {
+@media screen and (prefers-color-scheme: dark) {
   :root {
     --ink: #e6e8ea; --faint: #a4abb2; --paper: #15181b; --line: #434a51; --grid: #434a51; --raised: #1f2327;
-    --s1: #63b3f4; --s2: #ff9f5a; --s3: #62cf96; --s4: #d99be0; --s5: #dcc04f; --s6: #ff8d9b;
+    --s1: #63b3f4; --s2: #ff9f5a; --s3: #9dffc2; --s4: #f9de0a; --s5: #43ffff; --s6: #81876b;
   }
 }
 * { box-sizing: border-box; }
@@ -42,6 +51,7 @@ h1 { font-size: 1.5rem; line-height: 1.25; margin: 0 0 .25rem; }
 h2 { font-size: 1.2rem; margin: 2.25rem 0 .5rem; padding-top: .75rem; border-top: 1px solid var(--line); }
 h3 { font-size: 1rem; margin: 1.25rem 0 .25rem; }
 p { margin: .4rem 0; max-width: 44rem; }
+.verdict { padding: .5rem .9rem; background: var(--raised); border-left: 4px solid var(--s1); max-width: 48rem; }
 .faint, caption, footer { color: var(--faint); }
 footer { margin-top: 2.5rem; font-size: .875rem; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; margin: .5rem 0; }
@@ -53,21 +63,53 @@ dd { margin: 0; min-width: 0; }
 table { border-collapse: collapse; font-size: .9375rem; font-variant-numeric: tabular-nums; overflow-wrap: normal; }
 caption { text-align: left; padding-bottom: .25rem; font-size: .875rem; }
 th, td { padding: .2rem .65rem .2rem 0; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
-thead th { vertical-align: bottom; color: var(--faint); font-weight: 600; }
+thead th { vertical-align: bottom; color: var(--faint); font-weight: 600; white-space: normal; min-width: 4rem; }
+thead th { overflow-wrap: break-word; }
+tbody th, .text { overflow-wrap: anywhere; }
+th:first-child { position: sticky; left: 0; background: var(--paper); }
 th:first-child, td:first-child, .text { text-align: left; }
-#comparisons th:nth-child(-n+3) { text-align: left; }
-tbody th { font-weight: 400; }
+tbody th, .text { font-weight: 400; white-space: normal; min-width: 5rem; max-width: 16rem; }
 td.best { font-weight: 700; }
+td span.under { display: block; font-size: .875em; font-weight: 400; color: var(--faint); }
 td.bar { min-width: 5rem; width: 40%; }
 td.bar span { display: block; height: .7rem; background: var(--s1); border-radius: 2px; }
 details { margin: .25rem 0 .75rem; }
 summary { cursor: pointer; color: var(--faint); font-size: .875rem; padding: .2rem 0; }
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: 1rem 2rem; }
-figure { margin: .5rem 0; min-width: 0; max-width: 36rem; }
+figure { margin: .5rem 0; max-width: 36rem; }
+.charts > div { min-width: 0; }
 figcaption { font-weight: 600; margin-bottom: .25rem; }
 svg { display: block; width: 100%; height: auto; color: var(--ink); stroke-linejoin: round; }
 svg text { font-family: inherit; }
-@media print { details { display: block; } body { max-width: none; } }
+@media screen and (max-width: 40rem) {
+  dl { display: block; }
+  thead { display: none; }
+  table, caption, tbody, tr { display: block; }
+  tr { padding: .35rem 0; border-bottom: 1px solid var(--line); }
+  tbody th, td { display: block; padding: .05rem 0; border: 0; }
+  tbody th, .text { max-width: none; }
+  tbody th { position: static; font-weight: 600; }
+  td::before {
+    content: attr(data-label); color: var(--faint); font-weight: 400; float: left; text-align: left; max-width: 55%;
+  }
+  td, .text { text-align: right; white-space: normal; }
+  td::after { content: ""; display: block; clear: left; }
+  td.bar { width: auto; }
+  td.bar::before { content: none; }
+}
+@media print {
+  @page { margin: 14mm; }
+  body { max-width: none; padding: 0; font-size: 10pt; }
+  .scroll { overflow: visible; }
+  table, caption { font-size: 8pt; }
+  th, td { white-space: normal; padding-right: .4rem; }
+  th:first-child { position: static; }
+  td data { white-space: nowrap; }
+  h1, h2, h3, caption, figcaption, summary { break-after: avoid; }
+  figure, tr, dl, .verdict { break-inside: avoid; }
+  figure { max-width: 26rem; }
+  details::details-content { content-visibility: visible; block-size: auto; }
+}
 """
 
 
@@ -79,7 +121,9 @@ def render_page(content: PageContent) -> str:
     """
     sections = (section(*one) for one in _sections(content, _Charts()))
     several = len(content.systems) > MOST_NAMED
-    title = f"Evaluation of {f'{len(content.systems)} systems' if several else ', '.join(content.systems)}"
+    title = (
+        content.title or f"Evaluation of {f'{len(content.systems)} systems' if several else ', '.join(content.systems)}"
+    )
     footer = (
         f"Made by lmart {text(content.version)}. Every number of this page, with all its digits, is in its element "
         "<code>script#content</code>, as JSON."
@@ -88,7 +132,7 @@ def render_page(content: PageContent) -> str:
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n<link rel="icon" href="data:,">\n'
         f"<title>{text(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n"
-        f"<h1>{text(title)}</h1>\n{_facts(content)}{''.join(sections)}</main>\n<footer>{footer}</footer>\n"
+        f"<h1>{text(title)}</h1>\n{_verdict(content)}{_facts(content)}{''.join(sections)}</main>\n<footer>{footer}</footer>\n"
         f'<script type="application/json" id="content">{embedded(content.to_json())}</script>\n</body>\n</html>\n'
     )
 
@@ -97,11 +141,11 @@ def _sections(content: PageContent, charts: _Charts) -> Iterator[tuple[str, str,
     """Yield the name, the title and the content of each section."""
     evaluation = content.evaluation
     yield "measures", "Measures", _measures(content)
+    if evaluation.get("comparisons"):
+        yield "comparison", "Comparison", _comparisons(content, charts)
     yield "cutoffs", "NDCG at each cutoff", _cutoffs(content, charts)
     if content.distributions:
         yield "queries", "Queries by value", _distributions(content, charts)
-    if evaluation.get("comparisons"):
-        yield "comparison", "Comparison", _comparisons(content)
     if evaluation.get("groups"):
         yield "groups", "Groups of queries", _groups(content)
     yield from _run_sections(content, charts)
@@ -122,14 +166,21 @@ class _Charts:
     @staticmethod
     def figure(chart: Chart, below: str = "") -> str:
         """Return a chart with its title."""
-        return f"<figure><figcaption>{text(chart.title)}</figcaption>\n{chart.svg}\n{below}</figure>\n"
+        figure = f"<figure><figcaption>{text(chart.title)}</figcaption>\n{chart.svg}</figure>\n"
+        return f"<div>\n{figure}{below}</div>\n"
+
+
+def _verdict(content: PageContent) -> str:
+    """Return what the numbers say."""
+    return f'<p class="verdict">{" ".join(map(text, verdict(content.evaluation)))}</p>\n'
 
 
 def _facts(content: PageContent) -> str:
     evaluation = content.evaluation
-    files = ", ".join(evaluation["data"])
-    entries = [("data", files)]
-    entries += [(one["kind"], one["path"]) for one in evaluation["systems"]]
+    entries = [("data", ", ".join(distinct_names(evaluation["data"])))]
+    files = distinct_names([one["path"] for one in evaluation["systems"]])
+    for one, file in zip(evaluation["systems"], files, strict=True):
+        entries.append((one["kind"], file if one["name"] == file else f"{one['name']} ({file})"))
     size = f"{counted(evaluation['queries'], 'query', 'queries')}, {counted(evaluation['documents'], 'document')}"
     empty = evaluation["empty_queries"]
     entries.append(("size", f"{size}; {empty:,} of the queries without a relevant document"))
@@ -153,22 +204,36 @@ def _measures(content: PageContent) -> str:
         table(f"{one['name']}: {words}", header, _summary_rows(one, measures), f"summary-{k}")
         for k, one in enumerate(systems, 1)
     ]
-    return _means(systems, measures) + folded("Intervals, medians and deviations of each system", "".join(more))
+    return _means(content) + folded("Intervals, medians and deviations of each system", "".join(more))
 
 
-def _means(systems: Sequence[Mapping[str, Any]], measures: Sequence[str]) -> str:
+def _means(content: PageContent) -> str:
     """Return the table of means: a few systems stand beside each other, more of them below each other."""
+    evaluation, measures = content.evaluation, content.measures
+    systems = evaluation["systems"]
     corner, rows, columns = "measure", list(measures), [str(one["name"]) for one in systems]
-    values = [[one["metrics"][name] for one in systems] for name in measures]
+    beside = len(systems) <= MOST_COLUMNS
     cells: list[list[str | Cell]] = []
-    for row in values:
-        best = best_places(row)
-        cells.append([Cell(number(value), "best") if k in best else number(value) for k, value in enumerate(row)])
-    if len(systems) > MOST_COLUMNS:
+    for measure in measures:
+        best = best_places([one["metrics"][measure] for one in systems])
+        own: list[str | Cell] = []
+        for place, one in enumerate(systems):
+            mean, ends = number(one["metrics"][measure]), one["summary"][measure]["interval"]
+            if beside and ends is not None:
+                mean += f' <span class="under">{ends[0]:.4f} to {ends[1]:.4f}</span>'
+            stands_out = place in best and is_best_beyond_chance(evaluation, measure, one["name"])
+            own.append(Cell(mean, "best") if stands_out else mean)
+        cells.append(own)
+    if not beside:
         corner, rows, columns = "system", columns, rows
         cells = [list(column) for column in zip(*cells, strict=True)]
     body = [[text(name), *row] for name, row in zip(rows, cells, strict=True)]
-    return table("Means over the queries; the best in bold", [corner, *columns], body, "means")
+    best_is = (
+        "the best in bold where its comparisons say more than chance"
+        if evaluation.get("comparisons")
+        else "the best in bold"
+    )
+    return table(f"Means over the queries; {best_is}", [corner, *columns], body, "means")
 
 
 def _summary_rows(system: Mapping[str, Any], measures: Sequence[str]) -> Iterator[list[str]]:
@@ -195,7 +260,8 @@ def _cutoffs(content: PageContent, charts: _Charts) -> str:
 
 def _distributions(content: PageContent, charts: _Charts) -> str:
     """Return the distribution in the main measure, and on demand those in the others."""
-    main = next((one for one in content.distributions if one.measure == MAIN), content.distributions[0])
+    name = main_measure([one.measure for one in content.distributions])
+    main = next(one for one in content.distributions if one.measure == name)
     others = [one for one in content.distributions if one is not main]
     drawn = _distribution(main, "queries-1", charts)
     if not others:
@@ -221,19 +287,17 @@ def _distribution_rows(one: Distribution) -> Iterator[list[str]]:
         yield [*(f"{end:.4g}" for end in ends), *(number(count, ",d") for count in counts)]
 
 
-def _comparisons(content: PageContent) -> str:
-    """Return the table of all comparisons, and the queries that gained and lost most in each."""
+def _comparisons(content: PageContent, charts: _Charts) -> str:
+    """Return the differences as charts, as matrices of all pairs, and as a table; on demand, queries that moved."""
+    main = main_measure(content.measures)
+    others = [name for name in content.measures if name != main]
+    made = _differences(content, main, charts)
+    if others:
+        more = "".join(_differences(content, name, charts) for name in others)
+        made += folded("Differences in other measures", f'<div class="charts">\n{more}</div>\n')
     compared = content.evaluation["comparisons"]
-    header = ["measure", "system", "against", "difference", "interval", "better", "equal", "worse"]
-    header += ["p (random)", "p (Holm)", "p (paired t)"]
-    rows: list[list[str | Cell]] = []
-    for one in compared:
-        counts = (number(one[name], ",d") for name in ("wins", "ties", "losses"))
-        tests = (number(one[name], ".4g") for name in ("p_randomization", "p_holm", "p_t"))
-        difference = (number(one["difference"], "+.6f"), interval(one["interval"], "+.4f"))
-        names = (Cell(text(one[name]), "text") for name in ("system", "baseline"))
-        rows.append([text(one["measure"]), *names, *difference, *counts, *tests])
-    made = table("Differences of the means, query by query", header, rows, "comparisons")
+    numbers = _comparison_table(content, compared)
+    made += folded("All differences as numbers", numbers) if len(compared) > MOST_ROWS else numbers
     made += (
         '<p class="faint">p (random): of a two-sided randomization test (Fisher), the share of random exchanges of '
         "both systems with a difference at least as large; Holm: adjusted for the number of comparisons in the "
@@ -251,6 +315,65 @@ def _comparisons(content: PageContent) -> str:
         caption = f"{one['measure']}: where {one['system']} gained and lost most against {one['baseline']}"
         moved += table(caption, ["query", "moved", "difference"], listed, f"moved-{place}")
     return made + (folded("Queries that gained and lost most", moved) if moved else "")
+
+
+def _all_pairs(content: PageContent) -> bool:
+    """Return whether systems are compared with more than the first."""
+    return len({one["baseline"] for one in content.evaluation["comparisons"]}) > 1
+
+
+def _differences(content: PageContent, measure: str, charts: _Charts) -> str:
+    """Return the differences in a measure: as a chart, and of all pairs as a matrix."""
+    own = [one for one in content.evaluation["comparisons"] if one["measure"] == measure and one["queries"]]
+    differences = [
+        Difference(
+            f"{one['system']} - {one['baseline']}" if _all_pairs(content) else one["system"],
+            one["difference"],
+            one["interval"],
+            is_beyond_chance(one, content.evaluation),
+        )
+        for one in own
+    ]
+    made = ""
+    if 0 < len(differences) <= MOST_DIFFERENCES:
+        chart = difference_chart(measure, differences, charts.next())
+        against = "" if _all_pairs(content) else f'<p class="faint">Against {text(own[0]["baseline"])}.</p>\n'
+        made = charts.figure(chart, against)
+    return made + (_matrix(content, measure, own) if own and _all_pairs(content) else "")
+
+
+def _matrix(content: PageContent, measure: str, compared: Sequence[Mapping[str, Any]]) -> str:
+    """Return the differences between all pairs of systems, each both ways; bold where chance does not explain it."""
+    found: dict[tuple[str, str], str | Cell] = {}
+    for one in compared:
+        stands_out = is_beyond_chance(one, content.evaluation)
+        for system, baseline, sign in ((one["system"], one["baseline"], 1), (one["baseline"], one["system"], -1)):
+            cell = number(sign * one["difference"], "+.4f")
+            found[system, baseline] = Cell(cell, "best") if stands_out else cell
+    rows = [[text(name), *(found.get((name, other), "") for other in content.systems)] for name in content.systems]
+    caption = f"{measure}: what the system in the row has more than the one above; bold: more than chance explains"
+    return table(caption, ["system", *content.systems], rows, f"matrix-{content.measures.index(measure) + 1}")
+
+
+def _comparison_table(content: PageContent, compared: Sequence[Mapping[str, Any]]) -> str:
+    """Return the comparisons as numbers, without columns that say nothing: one baseline, a p adjusted for one test."""
+    names = ["system", "baseline"] if _all_pairs(content) else ["system"]
+    tests = ["p_randomization", "p_holm", "p_t"]
+    if len(compared) == len(content.measures):
+        tests.remove("p_holm")
+    titles = {"baseline": "against", "p_randomization": "p (random)", "p_holm": "p (Holm)", "p_t": "p (paired t)"}
+    header = ["measure", *names, "difference", "interval", "better", "equal", "worse", *tests]
+    rows: list[list[str | Cell]] = []
+    for one in compared:
+        difference = (number(one["difference"], "+.6f"), interval(one["interval"], "+.4f"))
+        counts = (number(one[name], ",d") for name in ("wins", "ties", "losses"))
+        values = (number(one[name], ".4g") for name in tests)
+        rows.append(
+            [text(one["measure"]), *(Cell(text(one[name]), "text") for name in names), *difference, *counts, *values]
+        )
+    against = "" if _all_pairs(content) else f", against {compared[0]['baseline']}"
+    caption = f"Differences of the means, query by query{against}"
+    return table(caption, [titles.get(name, name) for name in header], rows, "comparisons")
 
 
 def _groups(content: PageContent) -> str:

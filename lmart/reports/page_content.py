@@ -64,6 +64,7 @@ class PageContent:
     version       : of lmart, which makes the page
     run           : the run that trained the model; None: none was given
     run_path      : file of its report
+    title         : of the page; None: it names the systems
     """
 
     evaluation: Mapping[str, Any]
@@ -72,6 +73,7 @@ class PageContent:
     version: str
     run: RunReport | None = None
     run_path: str = ""
+    title: str | None = None
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -93,6 +95,8 @@ class PageContent:
             "ndcg_by_cutoff": curves,
             "distributions": shares,
         }
+        if self.title is not None:
+            content["title"] = self.title
         if self.run is not None:
             content["train_report"] = {"file": self.run_path, **self.run.to_json()}
         return content
@@ -144,6 +148,7 @@ def page_content(
     version: str,
     run: RunReport | None = None,
     run_path: str = "",
+    title: str | None = None,
 ) -> PageContent:
     """Return the content of the page of an evaluation.
 
@@ -154,6 +159,7 @@ def page_content(
     version          : of lmart
     run              : the run that trained the model; None: none was given
     run_path         : file of its report
+    title            : of the page; None: it names the systems
     """
     evaluation = result.to_json()
     statistics.add_to(evaluation, result)
@@ -163,7 +169,7 @@ def page_content(
     ]
     distributions = [_distribution(result, measure) for measure in result.measures]
     known = tuple(one for one in distributions if one is not None)
-    return PageContent(evaluation, tuple(curves), known, version, run, run_path)
+    return PageContent(evaluation, tuple(curves), known, version, run, run_path, title)
 
 
 def _point(cutoff: int, system: SystemEvaluation, summary: Mapping[str, Any]) -> CutoffPoint:

@@ -55,7 +55,11 @@ def test_the_tables_have_the_numbers_of_the_json(both: tuple[str, dict[str, Any]
     header, *rows = page.tables["means"]
     assert header == ["measure", first["name"], second["name"]]
     assert rows == [[name, first["metrics"][name], second["metrics"][name]] for name in first["metrics"]]
-    assert [row[1] for row in page.shown["means"][1:]] == [f"{value:.6f}" for value in first["metrics"].values()]
+    assert [row[1] for row in page.shown["means"][1:]] == [
+        f"{value:.6f} {low:.4f} to {high:.4f}"
+        for name, value in first["metrics"].items()
+        for low, high in [first["summary"][name]["interval"]]
+    ]
     for number, system in enumerate(printed["systems"], 1):
         _, *rows = page.tables[f"summary-{number}"]
         assert rows == [
@@ -63,14 +67,59 @@ def test_the_tables_have_the_numbers_of_the_json(both: tuple[str, dict[str, Any]
             for name, one in system["summary"].items()
         ]
     _, *rows = page.tables["comparisons"]
-    keys = ["measure", "system", "baseline", "difference", "interval", "wins", "ties", "losses"]
-    keys += ["p_randomization", "p_holm", "p_t"]
+    keys = ["measure", "system", "difference", "interval", "wins", "ties", "losses", "p_randomization", "p_t"]
     assert rows == [[one[key] for key in keys] for one in printed["comparisons"]]
     for number, one in enumerate(printed["comparisons"], 1):
         if one["gained"] or one["lost"]:
             _, *rows = page.tables[f"moved-{number}"]
             moved = [("gained", query) for query in one["gained"]] + [("lost", query) for query in one["lost"]]
             assert rows == [[query["qid"], way, query["difference"]] for way, query in moved]
+
+
+def test_the_page_says_what_the_numbers_say(both: tuple[str, dict[str, Any]]) -> None:
+    page, printed = both
+    (one,) = [one for one in printed["comparisons"] if one["measure"] == "ndcg@10"]
+    (said,) = re.findall(r'<p class="verdict">(.*?)</p>', page)
+    assert f"scores.txt loses {-one['difference']:.4f} ndcg@10 against model.json" in said
+    assert said.endswith("worse, by more than chance explains.") and one["p_holm"] < 0.05
+    charts_of_differences = re.findall(r'aria-label="(Differences in [^ ]*)', page)
+    assert len(charts_of_differences) == len(printed["systems"][0]["metrics"])
+    assert charts_of_differences[0] == "Differences in ndcg@10"
+
+
+def test_all_pairs_are_a_matrix_and_the_page_has_a_title(folder: Path, tmp_path: Path) -> None:
+    scores = (folder / "scores.txt").read_text()
+    (tmp_path / "turned.txt").write_text("\n".join(str(-float(score)) for score in scores.split()))
+    systems = ["--scores", f"a={folder / 'scores.txt'}", f"b={tmp_path / 'turned.txt'}", f"c={folder / 'scores.txt'}"]
+    more: list[str | Path] = [
+        "--all-pairs",
+        "--metric",
+        "map",
+        "--title",
+        "Old <and> new",
+        "--html",
+        tmp_path / "page.html",
+        "--json",
+    ]
+    printed = json.loads(run("eval", "-q", "--data", DATA, *systems, *more).stdout)
+    text = (tmp_path / "page.html").read_text()
+    page = Page(text)
+    assert page.texts[0] == page.content["title"] == "Old <and> new" and "<title>Old &lt;and&gt; new</title>" in text
+    header, *rows = page.tables["matrix-1"]
+    assert header == ["system", "a", "b", "c"]
+    found = {(one["system"], one["baseline"]): one["difference"] for one in printed["comparisons"]}
+    for row in rows:
+        for other, cell in zip(header[1:], row[1:], strict=True):
+            if (row[0], other) in found:
+                assert cell == found[row[0], other]
+            elif (other, row[0]) in found:
+                assert cell == -found[other, row[0]]
+            else:
+                assert cell == "" and other == row[0]
+    assert "against" in page.tables["comparisons"][0] and "p (Holm)" in page.tables["comparisons"][0]
+    assert str(tmp_path) not in re.sub(r"(?s)<script.*?</script>", "", text)  # names of files, not where they are
+    said = run("eval", "--data", DATA, *systems, "--title", "x", status=2).stderr
+    assert "--title is that of the page; give --html too" in said
 
 
 def test_the_curve_goes_through_the_measures(both: tuple[str, dict[str, Any]]) -> None:

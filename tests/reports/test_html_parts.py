@@ -29,5 +29,5 @@ def test_tables_have_headers_and_a_region_that_scrolls() -> None:
     made = table("Means & more", ["measure", "a<b"], [["ndcg", "1"], ["map", Cell("2", "best")]], "means")
     assert made.startswith('<div class="scroll" tabindex="0" role="region" aria-label="Means &amp; more">')
     assert '<th scope="col">a&lt;b</th>' in made
-    assert '<tr><th scope="row">ndcg</th><td>1</td></tr>' in made
-    assert '<tr><th scope="row">map</th><td class="best">2</td></tr>' in made
+    assert '<tr><th scope="row">ndcg</th><td data-label="a&lt;b">1</td></tr>' in made
+    assert '<tr><th scope="row">map</th><td class="best" data-label="a&lt;b">2</td></tr>' in made
