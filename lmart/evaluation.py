@@ -249,7 +249,7 @@ def _judged(y: object, qid: object, group: object, document_ids: Sequence[str] |
         dataset = Dataset(np.zeros((len(labels), 0)), np.where(is_judged, labels, 0.0), qid, group)
         judged = replace(judged_dataset(dataset), is_judged=None if is_judged.all() else is_judged)
     if document_ids is not None:
-        ids = [str(one) for one in cells_of(document_ids, "document_ids").tolist()]
+        ids = [str(cell) for cell in cells_of(document_ids, "document_ids").tolist()]
         if len(ids) != judged.data.n_documents:
             raise ArrayError(f"there are {len(ids)} document_ids for {counted(judged.data.n_documents, 'document')}")
         judged = replace(judged, document_ids=ids)
@@ -382,9 +382,9 @@ class Evaluation(Mapping[str, Any]):
 
     def _rows(self) -> Iterator[tuple[Any, ...]]:
         for system, summaries in zip(self.systems, self.statistics, strict=True):
-            for name, one in summaries.items():
-                low, high = one.interval or (None, None)
-                yield system, name, one.mean, low, high, one.median, one.std, one.count
+            for name, summary in summaries.items():
+                low, high = summary.interval or (None, None)
+                yield system, name, summary.mean, low, high, summary.median, summary.std, summary.count
 
     def to_latex(self, digits: int = 4) -> str:
         """Return a table for LaTeX with booktabs: a line for each system, the best mean of a measure in bold.
@@ -434,7 +434,7 @@ class Comparisons(Sequence[Comparison]):
 
     def to_json(self) -> list[dict[str, Any]]:
         """Return them as `lmart eval --json` does, as plain values."""
-        return [one.to_json(self._query_ids) for one in self._comparisons]
+        return [comparison.to_json(self._query_ids) for comparison in self._comparisons]
 
     def to_dataframe(self) -> Any:
         """Return a DataFrame of pandas, a row for each comparison."""
@@ -464,19 +464,19 @@ class Comparisons(Sequence[Comparison]):
     def _table(self, digits: int) -> tuple[list[str], list[list[str]]]:
         header = ["measure", "system", "baseline", "difference", "interval", "win/tie/loss", "p rand", "p holm", "p t"]
         rows = []
-        for one in self._comparisons:
-            test = one.randomization
+        for comparison in self._comparisons:
+            test = comparison.randomization
             rows.append(
                 [
-                    one.measure,
-                    one.system,
-                    one.baseline,
-                    shown(one.difference, f"+.{digits}f"),
-                    _interval(one.interval, digits),
-                    f"{one.wins}/{one.ties}/{one.losses}",
+                    comparison.measure,
+                    comparison.system,
+                    comparison.baseline,
+                    shown(comparison.difference, f"+.{digits}f"),
+                    _interval(comparison.interval, digits),
+                    f"{comparison.wins}/{comparison.ties}/{comparison.losses}",
                     shown(None if test is None else test.p, ".4g"),
-                    shown(one.p_holm, ".4g"),
-                    shown(one.p_t, ".4g"),
+                    shown(comparison.p_holm, ".4g"),
+                    shown(comparison.p_t, ".4g"),
                 ]
             )
         return header, rows

@@ -25,7 +25,11 @@ from lmart.streams import check_output
 def evaluate_parts(job: EvalJob, cluster: Cluster, outputs: Sequence[str]) -> EvaluationResult:
     """Have the parts of the data measured on the workers, and return the measures of each system."""
     inputs = job.inputs
-    models = {one.path: read_model(one.path, tell=job.console.notice) for one in inputs.systems if one.kind == "model"}
+    models = {
+        system.path: read_model(system.path, tell=job.console.notice)
+        for system in inputs.systems
+        if system.kind == "model"
+    }
     job = replace(job, measures=with_gain_of(models, job.measures, job.gain_given_by, job.console.notice))
     files, names = find_files(job, cluster)
     for path in outputs:
@@ -34,17 +38,17 @@ def evaluate_parts(job: EvalJob, cluster: Cluster, outputs: Sequence[str]) -> Ev
 
     def prepare(measurement: Measurement) -> QueriesOf:
         """Have parts measured again where that is needed, and return what joins those of a system."""
-        parts.agree(measurement.scale, any(one.feature_names is None for one in models.values()))
+        parts.agree(measurement.scale, any(model.feature_names is None for model in models.values()))
 
-        def queries_of(number: int, given: GivenSystem, tell: Callable[[str], None]) -> MeasuredQueries:
+        def queries_of(number: int, system: GivenSystem, tell: Callable[[str], None]) -> MeasuredQueries:
             """Return the queries of all parts as a system ranks them.
 
             number : of the system, from 0
-            given  : the system
+            system  : the system
             tell   : called with each warning
             """
-            if given.kind == "model":
-                matched(models[given.path], parts.data, parts.data.source, tell, inputs.strict)
+            if system.kind == "model":
+                matched(models[system.path], parts.data, parts.data.source, tell, inputs.strict)
             return parts.system(number)
 
         return queries_of
@@ -68,7 +72,7 @@ def find_files(job: EvalJob, cluster: Cluster) -> tuple[list[PartInputs], tuple[
     DataError when one is not there, or there are not as many files of scores or weights as parts.
     """
     inputs = job.inputs
-    scores = [one.path for one in inputs.systems if one.kind == "scores"]
+    scores = [system.path for system in inputs.systems if system.kind == "scores"]
     weights = [] if inputs.weights is None else [inputs.weights]
     patterns = [*inputs.data, *scores, *weights]
     found = [[path for path, _ in own] for own in find_parts(cluster, patterns)]
@@ -93,11 +97,11 @@ def _measured(
 ) -> EvaluatedParts:
     """Return the parts as workers measured them, and pass on what their readers told."""
     prepared = {path: Scorer(model) for path, model in models.items()}
-    scorers: Any = [prepared[one.path] for one in job.inputs.systems if one.kind == "model"]
+    scorers: Any = [prepared[system.path] for system in job.inputs.systems if system.kind == "model"]
     shared = cluster.share(scorers) if scorers else []
     by_document = job.measures[0].conventions.ties == "docid"
     options = judged_options(job, list(models.values()), keep_document_ids=by_document)
-    kinds = tuple(one.kind for one in job.inputs.systems)
+    kinds = tuple(system.kind for system in job.inputs.systems)
     plan = PartPlan(job.measures, options, kinds, label_scale(models, job.measures))
 
     def measure(calls: Sequence[tuple[PartInputs, PartPlan]]) -> Iterable[MeasuredPart]:

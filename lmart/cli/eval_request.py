@@ -152,7 +152,7 @@ class EvalInputs:
             conventions = replace(conventions, ties="docid")
         if self.missing is not None:
             conventions = replace(conventions, missing=self.missing)
-        return tuple(replace(one, conventions=conventions) for one in measures)
+        return tuple(replace(measure, conventions=conventions) for measure in measures)
 
     def check_usage(self) -> None:
         """Raise a usage error when the inputs do not go together."""
@@ -164,8 +164,8 @@ class EvalInputs:
             raise click.UsageError("give --data with judged documents, or --qrels with TREC judgments")
         if self.data and self.qrels is not None:
             raise click.UsageError("--data and --qrels both say what is relevant; give one of them")
-        given = [system.name for system in self.systems if system.name is not None]
-        if (again := first_repeated(given)) is not None:
+        names = [system.name for system in self.systems if system.name is not None]
+        if (again := first_repeated(names)) is not None:
             raise click.UsageError(f"two systems are named {quote(again)}; give each a name of its own")
         if not kinds:
             ways = "--run" if self.qrels is not None else "--model, --scores and --run"
@@ -180,9 +180,9 @@ class EvalInputs:
             raise click.UsageError("--missing needs --run: models and scores rank every query of the data")
         if self.weights is not None and self.qrels is not None:
             raise click.UsageError("--weights needs --data: qrels have no order that weights could go by")
-        for one in fields(ReadOptions) if self.qrels is not None else ():
-            if "help" in one.metadata and given_on_command_line(one.name):
-                raise click.UsageError(f"{flag_of(one)} is for --data, and --qrels has one form; leave it out")
+        for option in fields(ReadOptions) if self.qrels is not None else ():
+            if "help" in option.metadata and given_on_command_line(option.name):
+                raise click.UsageError(f"{flag_of(option)} is for --data, and --qrels has one form; leave it out")
 
 
 def _convention(name: str, help: str, more: str, metavar: str = "") -> Any:
@@ -280,7 +280,9 @@ class MeasureOptions:
 
     def measures(self, with_page: bool) -> tuple[Measure, ...]:
         """Return the measures; SettingsError when there is no such measure, a usage error when an option is idle."""
-        single = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("metric", "like")}
+        single = {
+            option.name: getattr(self, option.name) for option in fields(self) if option.name not in ("metric", "like")
+        }
         measures = parse_measures(",".join(self.metric), conventions_like(self.like, **single))
         _refuse_idle((*measures, parse_measure("ndcg@10")) if with_page else measures)
         return measures
@@ -318,9 +320,9 @@ class StatisticsOptions:
     def check_usage(self, n_systems: int, is_reported: bool) -> None:
         """Raise a usage error when an option has no effect."""
         if not is_reported:
-            for one in fields(self):
-                if given_on_command_line(one.name):
-                    flag = "--" + one.name.replace("_", "-")
+            for option in fields(self):
+                if given_on_command_line(option.name):
+                    flag = "--" + option.name.replace("_", "-")
                     raise click.UsageError(f"{flag} is for the report, which --per-query - replaces; leave it out")
         for name, flag in (("flips", "--flips"), ("all_pairs", "--all-pairs"), ("compare", "--compare/--no-compare")):
             if not given_on_command_line(name):
@@ -415,10 +417,10 @@ def _refuse_idle(measures: tuple[Measure, ...]) -> None:
     names = ", ".join(kind.name for kind in KINDS.values() if kind.is_binary)
     binary = f"binary measures ({names}) without rel="
     needs: dict[str, tuple[str, Callable[[Measure], bool]]] = {
-        "gain": (f"{WITH_GAIN} only", lambda one: one.kind.uses_gain),
-        "discount": (f"{WITH_GAIN} only", lambda one: one.kind.uses_gain),
-        "empty": (f"all measures but {WITHOUT_EMPTY}", lambda one: one.kind.counts_empty),
-        "relevant": (f"{binary} only", lambda one: one.kind.is_binary and one.level is None),
+        "gain": (f"{WITH_GAIN} only", lambda measure: measure.kind.uses_gain),
+        "discount": (f"{WITH_GAIN} only", lambda measure: measure.kind.uses_gain),
+        "empty": (f"all measures but {WITHOUT_EMPTY}", lambda measure: measure.kind.counts_empty),
+        "relevant": (f"{binary} only", lambda measure: measure.kind.is_binary and measure.level is None),
         **{name: (f"{names_by(name)} only", _goes_by(name)) for name in ("short", "p_divisor", "map_divisor")},
     }
     for name, (where, counts) in needs.items():
@@ -429,4 +431,4 @@ def _refuse_idle(measures: tuple[Measure, ...]) -> None:
 
 
 def _goes_by(convention: str) -> Callable[[Measure], bool]:
-    return lambda one: convention in one.kind.conventions and one.cutoff is not None
+    return lambda measure: convention in measure.kind.conventions and measure.cutoff is not None

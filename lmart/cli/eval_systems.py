@@ -99,7 +99,11 @@ class JudgedData:
 def evaluate_data(job: EvalJob) -> EvaluationResult:
     """Read the data, and return the measures of each model and file of scores."""
     inputs = job.inputs
-    models = {one.path: read_model(one.path, tell=job.console.notice) for one in inputs.systems if one.kind == "model"}
+    models = {
+        system.path: read_model(system.path, tell=job.console.notice)
+        for system in inputs.systems
+        if system.kind == "model"
+    }
     job = replace(job, measures=with_gain_of(models, job.measures, job.gain_given_by, job.console.notice))
     by_document = job.measures[0].conventions.ties == "docid"
     dataset = read_judged(job, list(models.values()), keep_document_ids=by_document)
@@ -110,16 +114,16 @@ def evaluate_data(job: EvalJob) -> EvaluationResult:
         ties = docid_order(document_names(dataset.document_ids, offsets), offsets) if by_document else None
         evaluator = measurement.evaluator(Judgments(labels, offsets, tie_order=ties))
 
-        def queries_of(number: int, given: GivenSystem, tell: Callable[[str], None]) -> MeasuredQueries:
+        def queries_of(number: int, system: GivenSystem, tell: Callable[[str], None]) -> MeasuredQueries:
             """Return the queries as a system ranks them.
 
             number : of the system, from 0
-            given  : the system
+            system  : the system
             tell   : called with each warning
             """
-            if given.kind == "model":
-                return evaluator.measure(score(models[given.path], dataset, job.pool, tell, inputs.strict))
-            return evaluator.measure(scores_of_file(given.path, dataset))
+            if system.kind == "model":
+                return evaluator.measure(score(models[system.path], dataset, job.pool, tell, inputs.strict))
+            return evaluator.measure(scores_of_file(system.path, dataset))
 
         return queries_of
 
@@ -152,12 +156,12 @@ def evaluate_systems(job: EvalJob, models: dict[str, Ensemble], data: JudgedData
         systems = (
             RankedSystem(
                 name,
-                cast(SystemKind, given.kind),
-                given.path,
-                queries_of(number, given, telling_of(given.path if len(models) > 1 else "", console)),
+                cast(SystemKind, system.kind),
+                system.path,
+                queries_of(number, system, telling_of(system.path if len(models) > 1 else "", console)),
                 {},
             )
-            for number, (name, given) in enumerate(zip(names, inputs.systems, strict=True))
+            for number, (name, system) in enumerate(zip(names, inputs.systems, strict=True))
         )
         weights_per = None if weights is None else weights.given_per
         result = measurement.result(systems, data.query_ids, data.files, weights_per)
@@ -169,8 +173,8 @@ def evaluate_systems(job: EvalJob, models: dict[str, Ensemble], data: JudgedData
 
 def system_names(systems: Sequence[GivenSystem]) -> list[str]:
     """Return what to call each system: the name that it was given, else one made of its file; all distinct."""
-    of_files = iter(distinct_names([one.path for one in systems if one.name is None]))
-    return numbered([next(of_files) if one.name is None else one.name for one in systems])
+    of_files = iter(distinct_names([system.path for system in systems if system.name is None]))
+    return numbered([next(of_files) if system.name is None else system.name for system in systems])
 
 
 def telling_of(model: str, console: Console) -> Callable[[str], None]:
@@ -220,18 +224,18 @@ def find_groups(job: EvalJob, query_ids: Sequence[str], source: str) -> dict[str
     path = job.inputs.groups
     if path is None:
         return {}
-    given = read_query_groups(path)
-    known = set(query_ids) & given.keys()
-    if not known:
-        ids = f"it has {quote(next(iter(given)))}, {input_name(source)} has {quote(query_ids[0])}"
+    group_of_query = read_query_groups(path)
+    grouped = set(query_ids) & group_of_query.keys()
+    if not grouped:
+        ids = f"it has {quote(next(iter(group_of_query)))}, {input_name(source)} has {quote(query_ids[0])}"
         raise DataError(f"no query of the data has a group: {ids}; do both name the queries alike?", path)
-    if others := len(given) - len(known):
+    if others := len(group_of_query) - len(grouped):
         job.console.notice(f"{input_name(path)}: {counted(others, 'query', 'queries')} not in {input_name(source)}")
-    if without := [one for one in query_ids if one not in given]:
+    if without := [query_id for query_id in query_ids if query_id not in group_of_query]:
         some = counted(len(without), "query", "queries")
         first = f"{quote(without[0])}{', ...' if without[1:] else ''}"
         job.console.notice(f"{input_name(path)}: {some} of {input_name(source)} without a group, {NO_GROUP}: {first}")
-    return grouped_queries(given, query_ids)
+    return grouped_queries(group_of_query, query_ids)
 
 
 def with_path(fault: DataError, path: str) -> DataError:
@@ -296,8 +300,8 @@ def evaluate_runs(job: EvalJob) -> EvaluationResult:
         raise with_path(fault, judgments.source) from None
     counting = np.full(len(judgments.query_ids), job.measures[0].conventions.missing == "zero")
     systems = []
-    for name, given in zip(system_names(inputs.systems), inputs.systems, strict=True):
-        run = read_run(given.path)
+    for name, system in zip(system_names(inputs.systems), inputs.systems, strict=True):
+        run = read_run(system.path)
         aligned = align_run(judgments, run, job.measures[0].conventions.ties == "docid")
         _tell(aligned, run, judgments, job)
         counting |= aligned.found
@@ -305,7 +309,7 @@ def evaluate_runs(job: EvalJob) -> EvaluationResult:
             measured = measurement.evaluator(aligned.documents).measure(aligned.scores)
         except DataError as fault:
             raise with_path(fault, judgments.source) from None
-        systems.append(RankedSystem(name, "run", given.path, measured, _counts(aligned)))
+        systems.append(RankedSystem(name, "run", system.path, measured, _counts(aligned)))
     try:
         result = measurement.result(
             systems,
@@ -329,7 +333,7 @@ def evaluate_runs(job: EvalJob) -> EvaluationResult:
     every = np.arange(len(counting))
     return replace(
         result,
-        systems=tuple(replace(one, report=counted_in(one.report, every)) for one in result.systems),
+        systems=tuple(replace(system, report=counted_in(system.report, every)) for system in result.systems),
         groups=tuple(
             replace(group, reports=tuple(counted_in(report, group.queries) for report in group.reports))
             for group in result.groups
@@ -366,7 +370,7 @@ def _tell(aligned: AlignedRun, run: Run, judgments: JudgedDocuments, job: EvalJo
         job.console.notice(f"{called}: {what}; change their sign if low ones are better")
     if aligned.n_unknown:
         judged = set(judgments.query_ids)
-        first = next(one for one in run.query_ids if one not in judged)
+        first = next(query_id for query_id in run.query_ids if query_id not in judged)
         queries = counted(aligned.n_unknown, "query", "queries")
         others = "" if aligned.n_unknown == 1 else ", ..."
         job.console.notice(
@@ -374,7 +378,7 @@ def _tell(aligned: AlignedRun, run: Run, judgments: JudgedDocuments, job: EvalJo
         )
     if aligned.n_missing:
         ranked = set(run.query_ids)
-        first = next(one for one in judgments.query_ids if one not in ranked)
+        first = next(query_id for query_id in judgments.query_ids if query_id not in ranked)
         queries = counted(aligned.n_missing, "judged query", "judged queries")
         skipped = job.measures[0].conventions.missing == "skip"
         how = "left out of its means" if skipped else "counted as if nothing were found"

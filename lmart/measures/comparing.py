@@ -120,13 +120,16 @@ def compare(
     pool       : its threads draw in parallel; no value depends on it
     all_pairs  : compare each system with each one before it
     """
-    pairs = list(combinations(systems, 2)) if all_pairs else [(systems[0], one) for one in systems[1:]]
-    of_pairs = [_compare_pair(one, other, weights, resampling, pool) for one, other in pairs]
+    pairs = list(combinations(systems, 2)) if all_pairs else [(systems[0], system) for system in systems[1:]]
+    of_pairs = [_compare_pair(baseline, system, weights, resampling, pool) for baseline, system in pairs]
     compared: list[Comparison] = []
     for of_measure in zip(*of_pairs, strict=True):
-        known = [one.randomization.p for one in of_measure if one.randomization is not None]
-        adjusted = iter(holm(known))
-        compared += [one if one.randomization is None else replace(one, p_holm=next(adjusted)) for one in of_measure]
+        p_values = [comparison.randomization.p for comparison in of_measure if comparison.randomization is not None]
+        adjusted = iter(holm(p_values))
+        compared += [
+            comparison if comparison.randomization is None else replace(comparison, p_holm=next(adjusted))
+            for comparison in of_measure
+        ]
     return tuple(compared)
 
 
@@ -171,14 +174,14 @@ def _compare_pair(
     counting: dict[str, BoolArray] = {}
     left_out: dict[str, int] = {}
     differences: dict[str, Float64Array] = {}
-    for measure, before in baseline.per_query.items():
+    for measure, of_baseline in baseline.per_query.items():
         after = system.per_query[measure]
-        known = [~np.isnan(before), ~np.isnan(after)]
+        are_defined = [~np.isnan(of_baseline), ~np.isnan(after)]
         if weighed is not None:
-            known = [one & weighed for one in known]
-        counting[measure] = known[0] & known[1]
-        left_out[measure] = int(np.count_nonzero(known[0] != known[1]))
-        differences[measure] = _differences(before, after, counting[measure])
+            are_defined = [defined & weighed for defined in are_defined]
+        counting[measure] = are_defined[0] & are_defined[1]
+        left_out[measure] = int(np.count_nonzero(are_defined[0] != are_defined[1]))
+        differences[measure] = _differences(of_baseline, after, counting[measure])
     intervals = intervals_of_means(differences, counting, weights, resampling, pool)
     compared = []
     for measure, every in differences.items():
@@ -210,9 +213,9 @@ def _compare_pair(
     return compared
 
 
-def _differences(before: Float64Array, after: Float64Array, counts: BoolArray) -> Float64Array:
-    """Return after - before where queries count, else 0; ties are 0 as well."""
-    a, b = np.where(counts, after, 0.0), np.where(counts, before, 0.0)
+def _differences(of_baseline: Float64Array, of_system: Float64Array, counts: BoolArray) -> Float64Array:
+    """Return of_system - of_baseline where queries count, else 0; ties are 0 as well."""
+    a, b = np.where(counts, of_system, 0.0), np.where(counts, of_baseline, 0.0)
     differences: Float64Array = a - b
     differences[np.abs(differences) <= TIE * np.maximum(np.abs(a), np.abs(b))] = 0.0
     return differences
@@ -268,15 +271,15 @@ def randomization_test(differences: Float64Array, resampling: Resampling, pool: 
     n = len(differing)
     exact = n <= EXACT_UP_TO
     n_flips = 2**n if exact else resampling.flips
-    whole, _ = whole_numbers(differing, bound_sum=True)
+    rounded, _ = whole_numbers(differing, bound_sum=True)
     # Each was rounded by up to a half, in the sum there is and in that of a sign vector.
-    tolerance = max(n, int(TOLERANCE * float(np.abs(whole).sum())))
-    bound = abs(int(whole.sum())) - tolerance
-    count = n_flips if bound <= 0 else _count_extreme(whole, bound, resampling.seed, (n_flips, exact), pool)
+    tolerance = max(n, int(TOLERANCE * float(np.abs(rounded).sum())))
+    bound = abs(int(rounded.sum())) - tolerance
+    count = n_flips if bound <= 0 else _count_extreme(rounded, bound, resampling.seed, (n_flips, exact), pool)
     return RandomizationTest(count / n_flips if exact else (count + 1) / (n_flips + 1), n_flips, exact)
 
 
-def _count_extreme(whole: Int64Array, bound: int, seed: int, flips: tuple[int, bool], pool: WorkerPool) -> int:
+def _count_extreme(rounded: Int64Array, bound: int, seed: int, flips: tuple[int, bool], pool: WorkerPool) -> int:
     """Count the sign vectors under which the sum is at least `bound`; flips: how many, and whether they are all."""
     # numba is loaded only when something is drawn: usage errors must come quickly
     from lmart.kernels.exact.bit_mixing import mix_bits
@@ -294,7 +297,7 @@ def _count_extreme(whole: Int64Array, bound: int, seed: int, flips: tuple[int, b
     ]
     # Other draws than those of the bootstrap.
     key = np.uint64(mix_bits(np.uint64(mix_bits(np.uint64(seed)))))
-    calls = [(whole, bound, key, exact, a, b) for a, b in ranges]
+    calls = [(rounded, bound, key, exact, a, b) for a, b in ranges]
     return sum(pool.run(kernels.count_extreme_flips, calls, own=buffers))
 
 
@@ -324,9 +327,9 @@ class SystemStatistics:
         drawn = {"seed": self.resampling.seed, "level": self.resampling.level, "resamples": self.resamples}
         content["resampling"] = drawn | ({"flips": self.resampling.flips} if self.comparisons else {})
         for system, summary in zip(content["systems"], self.summaries, strict=True):
-            system["summary"] = {name: one.to_json() for name, one in summary.items()}
+            system["summary"] = {name: own.to_json() for name, own in summary.items()}
         if self.comparisons:
-            content["comparisons"] = [one.to_json(result.query_ids) for one in self.comparisons]
+            content["comparisons"] = [comparison.to_json(result.query_ids) for comparison in self.comparisons]
 
 
 def statistics_of(
@@ -344,10 +347,10 @@ def statistics_of(
     if weights is not None:  # squares of large ones would be beyond the numbers; a power of two changes no mean
         weights = np.ldexp(weights, -int(np.frexp(weights.max(initial=0.0))[1]))
     reports = [system.report for system in result.systems]
-    summaries = [summarize(one.per_query, one.values, weights, resampling, pool) for one in reports]
+    summaries = [summarize(report.per_query, report.values, weights, resampling, pool) for report in reports]
     comparisons: tuple[Comparison, ...] = ()
     if compared and len(result.systems) > 1:
-        systems = [System(one.name, one.report.per_query) for one in result.systems]
+        systems = [System(system.name, system.report.per_query) for system in result.systems]
         comparisons = compare(systems, weights, resampling, pool, all_pairs)
     resamples = resampling.resamples_of(len(result.query_ids))
     return SystemStatistics(resampling, resamples, tuple(summaries), comparisons, all_pairs)

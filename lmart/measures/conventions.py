@@ -136,7 +136,11 @@ class Conventions:
 
     def to_json(self) -> dict[str, Any]:
         """Return the conventions as plain JSON values."""
-        words = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "lowest_cutoff"}
+        words = {
+            convention.name: getattr(self, convention.name)
+            for convention in fields(self)
+            if convention.name != "lowest_cutoff"
+        }
         return words | {"gain": str(self.gain), "relevant": self.relevance}
 
 

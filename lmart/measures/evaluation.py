@@ -169,7 +169,7 @@ class Measurement:
         weights  : float64[n_queries], for the means; None: all 1
         warn     : called with a warning
         groups   : int64 places of the queries of each group, by its name
-        DataError when a label is above the largest one that a measure names or has no gain, ModelError when models
+        DataError when a label is above the largest that a measure names or has no gain, ModelError when models
         disagree.
         """
         scale = label_scale(models, measures)
@@ -177,10 +177,10 @@ class Measurement:
         if scale is not None and largest > scale:
             warn(f"the data has labels above {scale}, the largest of err in training; err goes by those of the data")
             scale = None
-        for one in measures:
-            if one.largest_label is not None:
-                refuse_labels_above(labels, one.largest_label, rows)
-        if any(one.kind.uses_gain for one in measures):
+        for measure in measures:
+            if measure.largest_label is not None:
+                refuse_labels_above(labels, measure.largest_label, rows)
+        if any(measure.kind.uses_gain for measure in measures):
             measures[0].conventions.gain.check_labels(labels)
         return cls(measures, pool, weights, scale or grade_scale(labels), groups or {})
 
@@ -284,7 +284,7 @@ def with_gain_of(
                 which = "the model" if len(models) == 1 else name
                 notice(f"measuring with the gain {used}, as {given_by} says; {which} was trained with {gain}")
         return measures
-    uses_gain = any(one.kind.uses_gain for one in measures)
+    uses_gain = any(measure.kind.uses_gain for measure in measures)
     first, gain = next(iter(gains.items()), ("", used))
     for name in models:
         if name not in gains and uses_gain:
@@ -294,7 +294,7 @@ def with_gain_of(
         if other.simplest() != gain.simplest() and uses_gain:
             what = f"was trained with the gain {other}, and {input_name(first)} with {gain}"
             raise ModelError(f"{what}; say with --gain which one to measure with", name)
-    return tuple(replace(one, conventions=replace(one.conventions, gain=gain)) for one in measures)
+    return tuple(replace(measure, conventions=replace(measure.conventions, gain=gain)) for measure in measures)
 
 
 def label_scale(models: Mapping[str, Trained], measures: tuple[Measure, ...]) -> int | None:
@@ -302,7 +302,7 @@ def label_scale(models: Mapping[str, Trained], measures: tuple[Measure, ...]) ->
 
     ModelError when the models name different ones.
     """
-    naming_none = [one for one in measures if one.kind.uses_label_scale and one.largest_label is None]
+    naming_none = [measure for measure in measures if measure.kind.uses_label_scale and measure.largest_label is None]
     scales = {name: model.largest_label for name, model in models.items() if model.largest_label is not None}
     if not scales or not naming_none:
         return None
@@ -323,5 +323,5 @@ def warn_of_single_documents(data: DataSize, warn: Callable[[str], None]) -> Non
 def warn_of_large_labels(measures: Sequence[Measure], labels: Float64Array, warn: Callable[[str], None]) -> None:
     """Warn when labels are too large for the gain of a measure."""
     remark = measures[0].conventions.gain.remark(labels.max(initial=0.0))
-    if remark is not None and any(one.kind.uses_gain for one in measures):
+    if remark is not None and any(measure.kind.uses_gain for measure in measures):
         warn(remark)

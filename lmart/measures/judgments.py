@@ -40,8 +40,8 @@ class Judgments:
         self.rows = self._ranked_rows()
         self.ranked_offsets = self.query_offsets
         if retrieved is not None:
-            before = np.concatenate([np.zeros(1, np.int64), np.cumsum(retrieved, dtype=np.int64)])
-            self.ranked_offsets = before[self.query_offsets]
+            n_above = np.concatenate([np.zeros(1, np.int64), np.cumsum(retrieved, dtype=np.int64)])
+            self.ranked_offsets = n_above[self.query_offsets]
         self.n_ranked = np.diff(self.ranked_offsets)
 
     def reversed(self) -> Judgments:

@@ -132,29 +132,29 @@ def _parsed(text: str, conventions: Conventions | None) -> Measure:
     kind = None if match is None else kind_named(match["name"])
     if match is None or kind is None:
         raise SettingsError(f"{shown} is no measure; use {SYNTAX}")
-    inside = [one for one in (match["before"], match["after"]) if one is not None]
-    given: dict[str, float] = {}
+    inside = [group for group in (match["before"], match["after"]) if group is not None]
+    parameters: dict[str, float] = {}
     cutoff = match["cutoff"]
     rank = None if cutoff is None else whole(cutoff)
     if kind.parameter == "recall level":
-        rank, given["recall_level"] = None, _recall(cutoff, shown, kind)
+        rank, parameters["recall_level"] = None, _recall(cutoff, shown, kind)
     elif cutoff is not None and rank is None and kind.parameter == "persistence":
-        given["persistence"] = _persistence(cutoff, shown)
+        parameters["persistence"] = _persistence(cutoff, shown)
     elif cutoff is not None and (rank is None or not 1 <= rank <= LARGEST_CUTOFF):
         raise SettingsError(f"the cutoff of {shown} is not a whole number from 1 to {LARGEST_CUTOFF}")
     for entry in ",".join(inside).replace(" ", "").split(",") if inside else ():
         name, value = _parameter(entry, kind, shown)
-        if name in given:
+        if name in parameters:
             raise SettingsError(f"{shown} gives {'max' if name == 'largest_label' else name} twice")
-        given[name] = value
+        parameters[name] = value
     return Measure(
         kind.name,
         rank,
-        given.get("persistence"),
+        parameters.get("persistence"),
         conventions or Conventions(),
-        int(given["largest_label"]) if "largest_label" in given else None,
-        given.get("rel"),
-        given.get("recall_level"),
+        int(parameters["largest_label"]) if "largest_label" in parameters else None,
+        parameters.get("rel"),
+        parameters.get("recall_level"),
     )
 
 
@@ -230,11 +230,11 @@ def parse_measures(text: str, conventions: Conventions | None = None) -> tuple[M
 
 def _with_lowest_cutoff(measures: Sequence[Measure]) -> tuple[Measure, ...]:
     """Return the measures with their lowest cutoff of ndcg, where the conventions ask for it."""
-    cutoffs = [one.cutoff or LARGEST_CUTOFF for one in measures if "empty_ndcg" in one.kind.conventions]
+    cutoffs = [measure.cutoff or LARGEST_CUTOFF for measure in measures if "empty_ndcg" in measure.kind.conventions]
     conventions = measures[0].conventions
     if conventions.empty_ndcg == "lowest" and cutoffs:
         conventions = replace(conventions, lowest_cutoff=min(cutoffs))
-    return tuple(replace(one, conventions=conventions) for one in measures)
+    return tuple(replace(measure, conventions=conventions) for measure in measures)
 
 
 def measures_for(text: str) -> str | None:
@@ -242,7 +242,7 @@ def measures_for(text: str) -> str | None:
     meant: list[str] = []
     for part in _NOT_IN_BRACKETS.split(text):
         ways = (part.strip(), measure_for(part, meant[-1] if meant else None))
-        ours = next((one for one in ways if one is not None and _is_measure(one)), None)
+        ours = next((way for way in ways if way is not None and _is_measure(way)), None)
         if ours is None:
             return None
         meant.append(ours)

@@ -47,13 +47,13 @@ def align_run(judgments: JudgedDocuments, run: Run, by_document: bool) -> Aligne
     """
     of_run = {query_id: place for place, query_id in enumerate(run.query_ids)}
     theirs = np.fromiter(map(of_run.get, judgments.query_ids, repeat(-1)), np.int64, len(judgments.query_ids))
-    known = np.flatnonzero(theirs >= 0)
-    if not len(known):
+    in_both = np.flatnonzero(theirs >= 0)
+    if not len(in_both):
         ids = f"it has {quote(run.query_ids[0])}, {input_name(judgments.source)} has {quote(judgments.query_ids[0])}"
         raise DataError(f"no query of the run is judged: {ids}; do both name the queries alike?", run.source)
-    run_rows = rows_of(run.query_offsets, theirs[known])
-    queries = np.repeat(known, np.diff(run.query_offsets)[theirs[known]])
-    judged_rows = _judged_rows(judgments, run, known, theirs)
+    run_rows = rows_of(run.query_offsets, theirs[in_both])
+    queries = np.repeat(in_both, np.diff(run.query_offsets)[theirs[in_both]])
+    judged_rows = _judged_rows(judgments, run, in_both, theirs)
 
     n_judged = np.diff(judgments.query_offsets)
     is_other = judged_rows < 0
@@ -72,20 +72,20 @@ def align_run(judgments: JudgedDocuments, run: Run, by_document: bool) -> Aligne
     scores[rows], retrieved[rows] = run.scores[run_rows], True
     tie_order[rows] = _order_of_ties(run, run_rows, queries) if by_document else run_rows
     documents = Judgments(labels, offsets, judged, retrieved, tie_order)
-    return AlignedRun(documents, scores, len(run.query_ids) - len(known), theirs >= 0)
+    return AlignedRun(documents, scores, len(run.query_ids) - len(in_both), theirs >= 0)
 
 
-def _judged_rows(judgments: JudgedDocuments, run: Run, known: Int64Array, theirs: Int64Array) -> Int64Array:
+def _judged_rows(judgments: JudgedDocuments, run: Run, in_both: Int64Array, theirs: Int64Array) -> Int64Array:
     """Return the row in the judgments of each document of the run, -1 where it has none, query after query.
 
     judgments : what is relevant
     run       : what is measured
-    known     : int64, places in the judgments of the queries that the run has
+    in_both     : int64, places in the judgments of the queries that the run has
     theirs    : int64, place in the run of each query of the judgments, -1: none
     """
     found: list[int] = []
     bounds, run_bounds = judgments.query_offsets.tolist(), run.query_offsets.tolist()
-    for query, other in zip(known.tolist(), theirs[known].tolist(), strict=True):
+    for query, other in zip(in_both.tolist(), theirs[in_both].tolist(), strict=True):
         start, stop = bounds[query], bounds[query + 1]
         rows = dict(zip(judgments.document_ids[start:stop], range(start, stop), strict=True))
         own = run.document_ids[run_bounds[other] : run_bounds[other + 1]]

@@ -61,11 +61,11 @@ class ScaledWeights(NamedTuple):
     """Weights of queries, scaled by a power of two to at most 1.
 
     per_query : float64[n_queries]
-    one       : what a weight of 1 is then
+    unit      : what a weight of 1 is then
     """
 
     per_query: Float64Array
-    one: float
+    unit: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +150,7 @@ def joined_queries(parts: Sequence[MeasuredQueries]) -> MeasuredQueries:
 
 def label_scales(measures: Sequence[Measure], scale: int) -> dict[str, int]:
     """Return L of each measure of err, by str(measure)."""
-    return {str(one): one.largest_label or scale for one in measures if one.kind.uses_label_scale}
+    return {str(measure): measure.largest_label or scale for measure in measures if measure.kind.uses_label_scale}
 
 
 def weighted_mean(
@@ -168,7 +168,7 @@ def weighted_mean(
     if total == 0:
         return None
     if weights is not None and unweighted is not None:
-        own = np.where(unweighted, weights.one, own)
+        own = np.where(unweighted, weights.unit, own)
     products = values[counts] if weights is None else values[counts] * own[counts]
     try:
         return math.fsum(products.tolist()) / total
@@ -226,10 +226,10 @@ def scaled_weights(weights: Float64Array, query_offsets: Int64Array) -> ScaledWe
         i = int(np.argmax(bad))
         raise DataError(f"weight {i + 1} is {float(weights[i])!r}; use finite numbers from 0 up")
     exponent = min(1023, -int(np.frexp(weights.max(initial=0.0))[1]))  # 2.0**1024 is inf
-    scaled, one = np.ldexp(weights, exponent), float(np.ldexp(1.0, exponent))
+    scaled, unit = np.ldexp(weights, exponent), float(np.ldexp(1.0, exponent))
     if len(weights) != n_queries:
         scaled = query_sums(scaled, query_offsets) / np.maximum(np.diff(query_offsets), 1)
-    return ScaledWeights(scaled, one)
+    return ScaledWeights(scaled, unit)
 
 
 SystemKind: TypeAlias = Literal["model", "scores", "run"]
@@ -310,7 +310,7 @@ class EvaluationResult:
         if len(self.systems) > 1:
             del content["metrics"]
         content["data"] = list(self.data)
-        content["systems"] = [one.to_json() for one in self.systems]
+        content["systems"] = [system.to_json() for system in self.systems]
         if self.groups:
             content["groups"] = [self._group_to_json(group) for group in self.groups]
         return content
@@ -321,7 +321,7 @@ class EvaluationResult:
             "group": group.name,
             "queries": group.reports[0].n_queries,
             "empty_queries": group.reports[0].n_empty_queries,
-            "systems": [{"name": one.name, "metrics": dict(report.values)} for one, report in named],
+            "systems": [{"name": system.name, "metrics": dict(report.values)} for system, report in named],
         }
 
 
@@ -336,7 +336,7 @@ def distinct_names(paths: Sequence[str]) -> list[str]:
     parts = [path.rstrip("/").split("/") for path in paths]
     depths = [1] * len(paths)
     while True:
-        names = ["/".join(one[-depth:]) for one, depth in zip(parts, depths, strict=True)]
+        names = ["/".join(folders[-depth:]) for folders, depth in zip(parts, depths, strict=True)]
         again = False
         for i, name in enumerate(names):
             others = [j for j, other in enumerate(names) if other == name and paths[j] != paths[i]]
@@ -371,8 +371,8 @@ def best_places(values: Sequence[float | None]) -> list[int]:
 
     values : means of one measure, by system; None where it is not defined
     """
-    known = {value for value in values if value is not None}
-    return [] if len(known) < 2 else [place for place, value in enumerate(values) if value == max(known)]
+    defined = {value for value in values if value is not None}
+    return [] if len(defined) < 2 else [place for place, value in enumerate(values) if value == max(defined)]
 
 
 def exact_sum(values: Sequence[float]) -> list[float]:

@@ -39,11 +39,11 @@ def interval_of_mean(
     at_most_1 : whether no value exceeds 1
     lowest    : below which there is no value
     """
-    known = [value for value in values if not math.isnan(value)]
-    if len(known) < 2:
+    defined = [value for value in values if not math.isnan(value)]
+    if len(defined) < 2:
         return None
-    mean = mean_of(known)
-    margin = student_quantile(level, len(known) - 1) * standard_error(known)
+    mean = mean_of(defined)
+    margin = student_quantile(level, len(defined) - 1) * standard_error(defined)
     return max(mean - margin, lowest), min(mean + margin, 1.0) if at_most_1 else mean + margin
 
 

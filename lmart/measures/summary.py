@@ -68,14 +68,14 @@ def summarize(
         if mean is None or not counts.any():
             summaries[name] = Summary(None, None, 0, None, None)
             continue
-        known, interval = values[counts], intervals[name]
+        counted, interval = values[counts], intervals[name]
         if is_geometric(name):
             center = float(logarithms(np.array([mean]))[0])
-            median, std = exponential(weighted_median(known, own)), standard_deviation(known, own, center)
+            median, std = exponential(weighted_median(counted, own)), standard_deviation(counted, own, center)
             interval = None if interval is None else (exponential(interval[0]), exponential(interval[1]))
         else:
-            median, std = weighted_median(known, own), standard_deviation(known, own, mean)
-        summaries[name] = Summary(mean, median, len(known), std, interval)
+            median, std = weighted_median(counted, own), standard_deviation(counted, own, mean)
+        summaries[name] = Summary(mean, median, len(counted), std, interval)
     return summaries
 
 
@@ -159,9 +159,9 @@ def value_range(values: Float64Array) -> tuple[float, float]:
 
     values : float64[n]; nan is left out
     """
-    known = values[~np.isnan(values)]
-    lowest = float(known.min(initial=0.0))
-    return (min(-1.0, lowest) if lowest < 0 else 0.0), max(1.0, float(known.max(initial=0.0)))
+    defined = values[~np.isnan(values)]
+    lowest = float(defined.min(initial=0.0))
+    return (min(-1.0, lowest) if lowest < 0 else 0.0), max(1.0, float(defined.max(initial=0.0)))
 
 
 def histogram(values: Float64Array, low: float, high: float, n_bins: int) -> Int64Array:
@@ -171,14 +171,14 @@ def histogram(values: Float64Array, low: float, high: float, n_bins: int) -> Int
     low, high : ends of the range, low < high
     n_bins    : parts
     """
-    known = values[~np.isnan(values)]
-    places = np.clip(((known - low) / (high - low) * n_bins).astype(np.int64), 0, n_bins - 1)
+    defined = values[~np.isnan(values)]
+    places = np.clip(((defined - low) / (high - low) * n_bins).astype(np.int64), 0, n_bins - 1)
     return np.bincount(places, minlength=n_bins).astype(np.int64)
 
 
 def _counting(values: Float64Array, weights: Float64Array | None) -> BoolArray:
-    known = ~np.isnan(values)
-    return known if weights is None else known & (weights > 0)
+    is_defined = ~np.isnan(values)
+    return is_defined if weights is None else is_defined & (weights > 0)
 
 
 DRAWS_A_CALL = 1 << 21
@@ -200,8 +200,8 @@ def bootstrap_intervals(
     two of them by straight lines. Source: Efron and Tibshirani 1993, section 13.3.
     """
     n = len(values[0])
-    products = [one if weights is None else one * weights for one in values]
-    rows = [whole_numbers(one, bound_sum=False) for one in (*products, *([] if weights is None else [weights]))]
+    products = [row if weights is None else row * weights for row in values]
+    rows = [whole_numbers(row, bound_sum=False) for row in (*products, *([] if weights is None else [weights]))]
     sums = _resampled_sums([row for row, _ in rows], resampling, pool)
     divisor, exponent = (np.float64(n), 0) if weights is None else (sums[-1], rows[-1][1])
     lower = (1 - resampling.level) / 2

@@ -28,7 +28,11 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 # Colours that stand for variables of the style sheet; nothing else in a chart has them.
 INK, GRID = "#010203", "#010204"
 COLOURS = tuple(f"#0102{16 + k:02x}" for k in range(SERIES))
-VARIABLES = {INK: "currentColor", GRID: "var(--grid)", **{one: f"var(--s{k + 1})" for k, one in enumerate(COLOURS)}}
+VARIABLES = {
+    INK: "currentColor",
+    GRID: "var(--grid)",
+    **{colour: f"var(--s{k + 1})" for k, colour in enumerate(COLOURS)},
+}
 MOST_BANDS = 2  # systems whose intervals are drawn; more would hide each other
 LONGEST_LABEL = 40  # characters of a name in a legend
 SETTINGS = {
@@ -131,14 +135,14 @@ def difference_chart(measure: str, differences: Sequence[Difference], number: in
 
     def draw(axes: Axes) -> None:
         """Draw the points and intervals, the first on top."""
-        for k, one in enumerate(differences):
-            colour = INK if not one.is_beyond_chance else COLOURS[0] if one.value > 0 else COLOURS[1]
-            if one.interval is not None:
-                axes.plot(one.interval, (k, k), color=colour, linewidth=1.6)
-            filling = colour if one.is_beyond_chance else "none"
-            axes.plot([one.value], [k], marker="o", markersize=6, color=colour, markerfacecolor=filling)
+        for k, difference in enumerate(differences):
+            colour = INK if not difference.is_beyond_chance else COLOURS[0] if difference.value > 0 else COLOURS[1]
+            if difference.interval is not None:
+                axes.plot(difference.interval, (k, k), color=colour, linewidth=1.6)
+            filling = colour if difference.is_beyond_chance else "none"
+            axes.plot([difference.value], [k], marker="o", markersize=6, color=colour, markerfacecolor=filling)
         axes.axvline(0, color=INK, linewidth=1, linestyle=":")
-        axes.set_yticks(range(len(differences)), [_label(one.pair) for one in differences])
+        axes.set_yticks(range(len(differences)), [_label(difference.pair) for difference in differences])
         axes.set_ylim(len(differences) - 0.4, -0.6)
         axes.grid(visible=False, axis="y")
         axes.locator_params("x", nbins=5)
@@ -179,13 +183,13 @@ def learning_chart(run: RankerRun, metric: str, number: int, title: str) -> Char
     def draw(axes: Axes) -> None:
         """Draw the lines and the mark."""
         for k, curve in enumerate(shown):
-            known = [(x, y) for x, y in zip(run.rounds, curve.values, strict=True) if y is not None]
+            defined = [(x, y) for x, y in zip(run.rounds, curve.values, strict=True) if y is not None]
             axes.plot(
-                [x for x, _ in known],
-                [y for _, y in known],
+                [x for x, _ in defined],
+                [y for _, y in defined],
                 color=COLOURS[k % SERIES],
                 linestyle=DASHES[k // SERIES % len(DASHES)],
-                marker="o" if len(known) == 1 else None,
+                marker="o" if len(defined) == 1 else None,
                 linewidth=1.6,
                 label=_label(curve.name),
             )

@@ -74,7 +74,9 @@ def table(
     """
     rows = list(rows)
     columns = zip(header, rows[0] if rows else header, strict=True)
-    head = "".join(f'<th scope="col"{_style(cell) if _is_text(cell) else ""}>{text(one)}</th>' for one, cell in columns)
+    head = "".join(
+        f'<th scope="col"{_style(cell) if _is_text(cell) else ""}>{text(title)}</th>' for title, cell in columns
+    )
     body = []
     for first, *cells in rows:
         others = "".join(_cell(cell, label) for cell, label in zip(cells, header[1:], strict=True))

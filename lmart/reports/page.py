@@ -119,7 +119,7 @@ def render_page(content: PageContent) -> str:
     Tables hold every digit of their numbers, as the values of `data` elements, and all content stands in the page as
     JSON, in the script element `content`.
     """
-    sections = (section(*one) for one in _sections(content, _Charts()))
+    sections = (section(*parts) for parts in _sections(content, _Charts()))
     several = len(content.systems) > MOST_NAMED
     title = (
         content.title or f"Evaluation of {f'{len(content.systems)} systems' if several else ', '.join(content.systems)}"
@@ -178,9 +178,9 @@ def _verdict(content: PageContent) -> str:
 def _facts(content: PageContent) -> str:
     evaluation = content.evaluation
     entries = [("data", ", ".join(distinct_names(evaluation["data"])))]
-    files = distinct_names([one["path"] for one in evaluation["systems"]])
-    for one, file in zip(evaluation["systems"], files, strict=True):
-        entries.append((one["kind"], file if one["name"] == file else f"{one['name']} ({file})"))
+    files = distinct_names([system["path"] for system in evaluation["systems"]])
+    for system, file in zip(evaluation["systems"], files, strict=True):
+        entries.append((system["kind"], file if system["name"] == file else f"{system['name']} ({file})"))
     size = f"{counted(evaluation['queries'], 'query', 'queries')}, {counted(evaluation['documents'], 'document')}"
     empty = evaluation["empty_queries"]
     entries.append(("size", f"{size}; {empty:,} of the queries without a relevant document"))
@@ -201,8 +201,8 @@ def _measures(content: PageContent) -> str:
     if len(systems) == 1:
         return table(f"Means over the queries; {words}", header, _summary_rows(systems[0], measures), "means")
     more = [
-        table(f"{one['name']}: {words}", header, _summary_rows(one, measures), f"summary-{k}")
-        for k, one in enumerate(systems, 1)
+        table(f"{system['name']}: {words}", header, _summary_rows(system, measures), f"summary-{k}")
+        for k, system in enumerate(systems, 1)
     ]
     return _means(content) + folded("Intervals, medians and deviations of each system", "".join(more))
 
@@ -211,17 +211,17 @@ def _means(content: PageContent) -> str:
     """Return the table of means: a few systems stand beside each other, more of them below each other."""
     evaluation, measures = content.evaluation, content.measures
     systems = evaluation["systems"]
-    corner, rows, columns = "measure", list(measures), [str(one["name"]) for one in systems]
+    corner, rows, columns = "measure", list(measures), [str(system["name"]) for system in systems]
     beside = len(systems) <= MOST_COLUMNS
     cells: list[list[str | Cell]] = []
     for measure in measures:
-        best = best_places([one["metrics"][measure] for one in systems])
+        best = best_places([system["metrics"][measure] for system in systems])
         own: list[str | Cell] = []
-        for place, one in enumerate(systems):
-            mean, ends = number(one["metrics"][measure]), one["summary"][measure]["interval"]
+        for place, system in enumerate(systems):
+            mean, ends = number(system["metrics"][measure]), system["summary"][measure]["interval"]
             if beside and ends is not None:
                 mean += f' <span class="under">{ends[0]:.4f} to {ends[1]:.4f}</span>'
-            stands_out = place in best and is_best_beyond_chance(evaluation, measure, one["name"])
+            stands_out = place in best and is_best_beyond_chance(evaluation, measure, system["name"])
             own.append(Cell(mean, "best") if stands_out else mean)
         cells.append(own)
     if not beside:
@@ -239,9 +239,9 @@ def _means(content: PageContent) -> str:
 def _summary_rows(system: Mapping[str, Any], measures: Sequence[str]) -> Iterator[list[str]]:
     """Yield a row for each measure of a system."""
     for name in measures:
-        one = system["summary"][name]
-        spread = (number(one["median"]), number(one["std"]), number(one["count"], ",d"))
-        yield [text(name), number(system["metrics"][name]), interval(one["interval"]), *spread]
+        summary = system["summary"][name]
+        spread = (number(summary["median"]), number(summary["std"]), number(summary["count"], ",d"))
+        yield [text(name), number(system["metrics"][name]), interval(summary["interval"]), *spread]
 
 
 def _cutoffs(content: PageContent, charts: _Charts) -> str:
@@ -260,30 +260,32 @@ def _cutoffs(content: PageContent, charts: _Charts) -> str:
 
 def _distributions(content: PageContent, charts: _Charts) -> str:
     """Return the distribution in the main measure, and on demand those in the others."""
-    name = main_measure([one.measure for one in content.distributions])
-    main = next(one for one in content.distributions if one.measure == name)
-    others = [one for one in content.distributions if one is not main]
+    name = main_measure([distribution.measure for distribution in content.distributions])
+    main = next(distribution for distribution in content.distributions if distribution.measure == name)
+    others = [distribution for distribution in content.distributions if distribution is not main]
     drawn = _distribution(main, "queries-1", charts)
     if not others:
         return drawn
-    more = "".join(_distribution(one, f"queries-{place}", charts) for place, one in enumerate(others, 2))
+    more = "".join(
+        _distribution(distribution, f"queries-{place}", charts) for place, distribution in enumerate(others, 2)
+    )
     return drawn + folded("Other measures", f'<div class="charts">\n{more}</div>\n')
 
 
-def _distribution(one: Distribution, name: str, charts: _Charts) -> str:
+def _distribution(distribution: Distribution, name: str, charts: _Charts) -> str:
     """Return how queries are distributed in one measure: as a chart, and as a table."""
-    caption = f"Queries by their {one.measure}"
-    numbers = table(caption, ["from", "to", *one.counts], _distribution_rows(one), name)
-    if len(one.counts) > MOST_ROWS:
+    caption = f"Queries by their {distribution.measure}"
+    numbers = table(caption, ["from", "to", *distribution.counts], _distribution_rows(distribution), name)
+    if len(distribution.counts) > MOST_ROWS:
         return folded(caption, numbers)
-    return _Charts.figure(distribution_chart(one, charts.next()), folded("The numbers of this chart", numbers))
+    return _Charts.figure(distribution_chart(distribution, charts.next()), folded("The numbers of this chart", numbers))
 
 
-def _distribution_rows(one: Distribution) -> Iterator[list[str]]:
-    every = list(one.counts.values())
-    step = (one.high - one.low) / len(every[0])
+def _distribution_rows(distribution: Distribution) -> Iterator[list[str]]:
+    every = list(distribution.counts.values())
+    step = (distribution.high - distribution.low) / len(every[0])
     for place, counts in enumerate(zip(*every, strict=True)):
-        ends = (one.low + step * k for k in (place, place + 1))
+        ends = (distribution.low + step * k for k in (place, place + 1))
         yield [*(f"{end:.4g}" for end in ends), *(number(count, ",d") for count in counts)]
 
 
@@ -304,35 +306,40 @@ def _comparisons(content: PageContent, charts: _Charts) -> str:
         "measure. A small p says that a difference is hardly chance, not that it is large.</p>\n"
     )
     moved = ""
-    for place, one in enumerate(compared, 1):
+    for place, comparison in enumerate(compared, 1):
         listed: list[list[str | Cell]] = [
             [text(query["qid"]), Cell(way, "text"), number(query["difference"], "+.6f")]
             for way in ("gained", "lost")
-            for query in one[way]
+            for query in comparison[way]
         ]
         if not listed:
             continue
-        caption = f"{one['measure']}: where {one['system']} gained and lost most against {one['baseline']}"
+        system, baseline = comparison["system"], comparison["baseline"]
+        caption = f"{comparison['measure']}: where {system} gained and lost most against {baseline}"
         moved += table(caption, ["query", "moved", "difference"], listed, f"moved-{place}")
     return made + (folded("Queries that gained and lost most", moved) if moved else "")
 
 
 def _all_pairs(content: PageContent) -> bool:
     """Return whether systems are compared with more than the first."""
-    return len({one["baseline"] for one in content.evaluation["comparisons"]}) > 1
+    return len({comparison["baseline"] for comparison in content.evaluation["comparisons"]}) > 1
 
 
 def _differences(content: PageContent, measure: str, charts: _Charts) -> str:
     """Return the differences in a measure: as a chart, and of all pairs as a matrix."""
-    own = [one for one in content.evaluation["comparisons"] if one["measure"] == measure and one["queries"]]
+    own = [
+        comparison
+        for comparison in content.evaluation["comparisons"]
+        if comparison["measure"] == measure and comparison["queries"]
+    ]
     differences = [
         Difference(
-            f"{one['system']} - {one['baseline']}" if _all_pairs(content) else one["system"],
-            one["difference"],
-            one["interval"],
-            is_beyond_chance(one, content.evaluation),
+            f"{comparison['system']} - {comparison['baseline']}" if _all_pairs(content) else comparison["system"],
+            comparison["difference"],
+            comparison["interval"],
+            is_beyond_chance(comparison, content.evaluation),
         )
-        for one in own
+        for comparison in own
     ]
     made = ""
     if 0 < len(differences) <= MOST_DIFFERENCES:
@@ -345,18 +352,21 @@ def _differences(content: PageContent, measure: str, charts: _Charts) -> str:
 def _matrix(content: PageContent, measure: str, compared: Sequence[Mapping[str, Any]]) -> str:
     """Return the differences between all pairs of systems, each both ways; bold where chance does not explain it."""
     found: dict[tuple[str, str], str | Cell] = {}
-    for one in compared:
-        stands_out = is_beyond_chance(one, content.evaluation)
-        for system, baseline, sign in ((one["system"], one["baseline"], 1), (one["baseline"], one["system"], -1)):
-            cell = number(sign * one["difference"], "+.4f")
+    for comparison in compared:
+        stands_out = is_beyond_chance(comparison, content.evaluation)
+        for system, baseline, sign in (
+            (comparison["system"], comparison["baseline"], 1),
+            (comparison["baseline"], comparison["system"], -1),
+        ):
+            cell = number(sign * comparison["difference"], "+.4f")
             found[system, baseline] = Cell(cell, "best") if stands_out else cell
     rows = [[text(name), *(found.get((name, other), "") for other in content.systems)] for name in content.systems]
-    caption = f"{measure}: what the system in the row has more than the one above; bold: more than chance explains"
+    caption = f"{measure}: what the system in the row has more than the system above; bold: more than chance explains"
     return table(caption, ["system", *content.systems], rows, f"matrix-{content.measures.index(measure) + 1}")
 
 
 def _comparison_table(content: PageContent, compared: Sequence[Mapping[str, Any]]) -> str:
-    """Return the comparisons as numbers, without columns that say nothing: one baseline, a p adjusted for one test."""
+    """Return the comparisons as numbers, without a column for a single baseline or a p adjusted for one test."""
     names = ["system", "baseline"] if _all_pairs(content) else ["system"]
     tests = ["p_randomization", "p_holm", "p_t"]
     if len(compared) == len(content.measures):
@@ -364,12 +374,18 @@ def _comparison_table(content: PageContent, compared: Sequence[Mapping[str, Any]
     titles = {"baseline": "against", "p_randomization": "p (random)", "p_holm": "p (Holm)", "p_t": "p (paired t)"}
     header = ["measure", *names, "difference", "interval", "better", "equal", "worse", *tests]
     rows: list[list[str | Cell]] = []
-    for one in compared:
-        difference = (number(one["difference"], "+.6f"), interval(one["interval"], "+.4f"))
-        counts = (number(one[name], ",d") for name in ("wins", "ties", "losses"))
-        values = (number(one[name], ".4g") for name in tests)
+    for comparison in compared:
+        difference = (number(comparison["difference"], "+.6f"), interval(comparison["interval"], "+.4f"))
+        counts = (number(comparison[name], ",d") for name in ("wins", "ties", "losses"))
+        values = (number(comparison[name], ".4g") for name in tests)
         rows.append(
-            [text(one["measure"]), *(Cell(text(one[name]), "text") for name in names), *difference, *counts, *values]
+            [
+                text(comparison["measure"]),
+                *(Cell(text(comparison[name]), "text") for name in names),
+                *difference,
+                *counts,
+                *values,
+            ]
         )
     against = "" if _all_pairs(content) else f", against {compared[0]['baseline']}"
     caption = f"Differences of the means, query by query{against}"
@@ -381,7 +397,7 @@ def _groups(content: PageContent) -> str:
     for place, measure in enumerate(content.measures, 1):
         rows = []
         for group in content.evaluation["groups"]:
-            values = (number(one["metrics"][measure]) for one in group["systems"])
+            values = (number(system["metrics"][measure]) for system in group["systems"])
             rows.append([text(group["group"]), number(group["queries"], ",d"), *values])
         made.append(table(f"{measure} by group", ["group", "queries", *content.systems], rows, f"groups-{place}"))
     first, *others = made
@@ -415,52 +431,55 @@ def _run_facts(run: RunReport, path: str) -> str:
     data = run.content.get("files", {}).get("data")
     if isinstance(data, list):
         entries.append(("trained on", ", ".join(map(str, data))))
-    kept, grown = sum(one.trees for one in run.rankers), sum(len(one.rounds) for one in run.rankers)
+    kept, grown = sum(ranker.trees for ranker in run.rankers), sum(len(ranker.rounds) for ranker in run.rankers)
     entries.append(("trees", f"{kept:,} of {counted(grown, 'round')}, {counted(len(run.rankers), 'ranker')}"))
     entries += [(run.metric, f"{shown(value)} on {name}") for name, value in run.measures]
     changed = (f"{name.replace('_', '-')} {value}" for name, value in run.changed.items())
     entries.append(("settings", ", ".join(changed) or "the defaults"))
     seconds = run.content.get("seconds")
     if isinstance(seconds, dict):
-        spent = (f"{stage} {one:.1f}" for stage, one in seconds.items() if isinstance(one, int | float))
+        spent = (f"{stage} {spent_on:.1f}" for stage, spent_on in seconds.items() if isinstance(spent_on, int | float))
         entries.append(("seconds", ", ".join(spent)))
     warnings = run.content.get("warnings")
-    entries += [("warning", str(one)) for one in warnings] if isinstance(warnings, list) else []
+    entries += [("warning", str(warning)) for warning in warnings] if isinstance(warnings, list) else []
     return facts(entries)
 
 
 def _curves(run: RunReport, charts: _Charts) -> str:
     made = []
-    for place, one in enumerate(run.rankers, 1):
-        if not one.rounds:
+    for place, ranker in enumerate(run.rankers, 1):
+        if not ranker.rounds:
             continue
         several = f" {place} of {len(run.rankers)}" if len(run.rankers) > 1 else ""
-        title = f"Learning curves of ranker{several}: {one.objective}, {one.tree} trees"
-        chart = learning_chart(one, run.metric, charts.next(), title)
-        made.append(charts.figure(chart, folded("The numbers of this chart", _curve_table(one, run.metric, place))))
+        title = f"Learning curves of ranker{several}: {ranker.objective}, {ranker.tree} trees"
+        chart = learning_chart(ranker, run.metric, charts.next(), title)
+        made.append(charts.figure(chart, folded("The numbers of this chart", _curve_table(ranker, run.metric, place))))
     return f'<div class="charts">\n{"".join(made)}</div>\n'
 
 
-def _curve_table(one: RankerRun, metric: str, place: int) -> str:
-    rows = [[f"{one.rounds[k]:,}", *(number(curve.values[k]) for curve in one.curves)] for k in range(len(one.rounds))]
-    caption = f"{metric} after each round; {one.trees:,} kept"
-    return table(caption, ["round", *(curve.name for curve in one.curves)], rows, f"curve-{place}")
+def _curve_table(ranker: RankerRun, metric: str, place: int) -> str:
+    rows = [
+        [f"{ranker.rounds[k]:,}", *(number(curve.values[k]) for curve in ranker.curves)]
+        for k in range(len(ranker.rounds))
+    ]
+    caption = f"{metric} after each round; {ranker.trees:,} kept"
+    return table(caption, ["round", *(curve.name for curve in ranker.curves)], rows, f"curve-{place}")
 
 
 def _importance(features: Sequence[FeatureImportance], n_rankers: int) -> str:
     has_gain = features[0].gain_share is not None
-    largest = max((one.gain_share or 0.0) if has_gain else one.splits for one in features)
+    largest = max((feature.gain_share or 0.0) if has_gain else feature.splits for feature in features)
 
     def rows(some: Sequence[FeatureImportance]) -> Iterator[list[str | Cell]]:
         """Yield a row for each feature."""
-        for one in some:
-            value = one.gain_share if one.gain_share is not None else float(one.splits)
+        for feature in some:
+            value = feature.gain_share if feature.gain_share is not None else float(feature.splits)
             width = 100 * value / largest if largest > 0 else 0.0
             bar = Cell(f'<span style="width: {width:.2f}%"></span>', "bar")
             yield [
-                text(one.feature),
-                *([number(one.gain_share, ".2%")] if has_gain else []),
-                number(one.splits, ",d"),
+                text(feature.feature),
+                *([number(feature.gain_share, ".2%")] if has_gain else []),
+                number(feature.splits, ",d"),
                 bar,
             ]
 

@@ -78,7 +78,7 @@ class PageContent:
     @property
     def systems(self) -> tuple[str, ...]:
         """The names of the systems, in order."""
-        return tuple(one["name"] for one in self.evaluation["systems"])
+        return tuple(system["name"] for system in self.evaluation["systems"])
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -87,8 +87,10 @@ class PageContent:
 
     def to_json(self) -> dict[str, Any]:
         """Return the content as plain JSON values."""
-        curves = [{"system": one.system, "points": [point._asdict() for point in one.points]} for one in self.curves]
-        shares = [one._asdict() | {"counts": dict(one.counts)} for one in self.distributions]
+        curves = [
+            {"system": curve.system, "points": [point._asdict() for point in curve.points]} for curve in self.curves
+        ]
+        shares = [distribution._asdict() | {"counts": dict(distribution.counts)} for distribution in self.distributions]
         content: dict[str, Any] = {
             "version": self.version,
             "evaluation": dict(self.evaluation),
@@ -168,8 +170,8 @@ def page_content(
         for system, summary in zip(curve.systems, curve_statistics.summaries, strict=True)
     ]
     distributions = [_distribution(result, measure) for measure in result.measures]
-    known = tuple(one for one in distributions if one is not None)
-    return PageContent(evaluation, tuple(curves), known, version, run, run_path, title)
+    defined = tuple(distribution for distribution in distributions if distribution is not None)
+    return PageContent(evaluation, tuple(curves), defined, version, run, run_path, title)
 
 
 def _point(cutoff: int, system: SystemEvaluation, summary: Mapping[str, Any]) -> CutoffPoint:
@@ -180,11 +182,11 @@ def _point(cutoff: int, system: SystemEvaluation, summary: Mapping[str, Any]) ->
 def _distribution(result: EvaluationResult, measure: str) -> Distribution | None:
     """Return how the queries of each system are distributed; None when no query counts."""
     every: dict[str, Float64Array] = {
-        one.name: counted_values(one.report.per_query[measure], result.weights) for one in result.systems
+        system.name: counted_values(system.report.per_query[measure], result.weights) for system in result.systems
     }
-    known = np.concatenate(list(every.values()))
-    if not len(known):
+    counted = np.concatenate(list(every.values()))
+    if not len(counted):
         return None
-    low, high = value_range(known)
+    low, high = value_range(counted)
     counts = {name: tuple(histogram(values, low, high, BINS).tolist()) for name, values in every.items()}
     return Distribution(measure, low, high, counts)

@@ -29,10 +29,11 @@ def is_beyond_chance(comparison: Mapping[str, Any], evaluation: Mapping[str, Any
 
 def is_best_beyond_chance(evaluation: Mapping[str, Any], measure: str, system: str) -> bool:
     """Return whether every comparison that a system has in a measure says that it is better, beyond chance."""
-    own = [one for one in evaluation.get("comparisons", ()) if one["measure"] == measure]
-    own = [one for one in own if system in (one["system"], one["baseline"])]
+    own = [comparison for comparison in evaluation.get("comparisons", ()) if comparison["measure"] == measure]
+    own = [comparison for comparison in own if system in (comparison["system"], comparison["baseline"])]
     return all(
-        is_beyond_chance(one, evaluation) and (one["difference"] > 0) == (one["system"] == system) for one in own
+        is_beyond_chance(comparison, evaluation) and (comparison["difference"] > 0) == (comparison["system"] == system)
+        for comparison in own
     )
 
 
@@ -43,7 +44,7 @@ def verdict(evaluation: Mapping[str, Any]) -> Iterator[str]:
     """
     systems = evaluation["systems"]
     measure = main_measure(list(systems[0]["metrics"]))
-    means = [one["metrics"][measure] for one in systems]
+    means = [system["metrics"][measure] for system in systems]
     if all(mean is None for mean in means):
         yield f"No query counts in {measure}."
         return
@@ -53,27 +54,32 @@ def verdict(evaluation: Mapping[str, Any]) -> Iterator[str]:
     reached = f"{systems[best]['name']} {'has the highest' if is_highest else 'has a'} mean {measure}, "
     reached += f"{means[best]:.4f}{_between(summary['interval'], '.4f', evaluation)}"
     yield f"{reached}, over {counted(summary['count'], 'query', 'queries')}."
-    compared = [one for one in evaluation.get("comparisons", ()) if one["measure"] == measure]
+    compared = [comparison for comparison in evaluation.get("comparisons", ()) if comparison["measure"] == measure]
     if len(compared) > MOST_SENTENCES:
-        n = sum(is_beyond_chance(one, evaluation) for one in compared)
+        n = sum(is_beyond_chance(comparison, evaluation) for comparison in compared)
         yield f"Of {len(compared)} pairs of systems, {n} differ in {measure} by more than chance explains."
     else:
-        yield from (_sentence(one, evaluation) for one in compared)
+        yield from (_sentence(comparison, evaluation) for comparison in compared)
 
 
-def _sentence(one: Mapping[str, Any], evaluation: Mapping[str, Any]) -> str:
+def _sentence(comparison: Mapping[str, Any], evaluation: Mapping[str, Any]) -> str:
     """Return what a comparison says."""
-    system, baseline, measure, difference = one["system"], one["baseline"], one["measure"], one["difference"]
+    system, baseline, measure, difference = (
+        comparison["system"],
+        comparison["baseline"],
+        comparison["measure"],
+        comparison["difference"],
+    )
     if difference is None:
         return f"No query counts in both {system} and {baseline}."
-    if one["wins"] == one["losses"] == 0:
+    if comparison["wins"] == comparison["losses"] == 0:
         return f"{system} and {baseline} have the same {measure} in every query."
     way, against = ("gains", "over") if difference >= 0 else ("loses", "against")
-    shown = is_beyond_chance(one, evaluation)
+    shown = is_beyond_chance(comparison, evaluation)
     word = "better" if difference >= 0 else "worse"
     means = f"{word}, by more than chance explains" if shown else f"not shown to be {word}; this may be chance"
-    p = "p below 0.0001" if one["p_holm"] < 0.0001 else f"p {one['p_holm']:.2g}"
-    between = _between(one["interval"], "+.4f", evaluation, p)
+    p = "p below 0.0001" if comparison["p_holm"] < 0.0001 else f"p {comparison['p_holm']:.2g}"
+    between = _between(comparison["interval"], "+.4f", evaluation, p)
     return f"{system} {way} {abs(difference):.4f} {measure} {against} {baseline}{between}: {means}."
 
 

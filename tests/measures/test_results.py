@@ -83,15 +83,15 @@ def test_the_first_query_that_is_too_large_is_told_of_each_measure() -> None:
 
 def test_a_weight_of_one_is_scaled_as_the_others_are() -> None:
     weights = scaled_weights(np.array([8.0, 2.0, 0.5]), np.array([0, 1, 2, 3]))
-    assert (weights.per_query.tolist(), weights.one) == ([0.5, 0.125, 0.03125], 0.0625)
+    assert (weights.per_query.tolist(), weights.unit) == ([0.5, 0.125, 0.03125], 0.0625)
     by_row = scaled_weights(np.array([1.0, 3.0, 2.0]), np.array([0, 2, 3]))
     assert by_row.per_query.tolist() == [0.5, 0.5]
-    assert math.isclose(by_row.one, 0.25)
+    assert math.isclose(by_row.unit, 0.25)
 
 
 def test_the_smallest_weights_are_scaled_to_finite_ones() -> None:
     scaled = scaled_weights(np.full(2, 5e-324), np.array([0, 1, 2]))
-    assert scaled.per_query.tolist() == [2.0**-51] * 2 and scaled.one == 2.0**1023
+    assert scaled.per_query.tolist() == [2.0**-51] * 2 and scaled.unit == 2.0**1023
 
 
 @pytest.mark.parametrize(

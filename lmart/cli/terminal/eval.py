@@ -98,7 +98,10 @@ def _facts(result: EvaluationResult) -> list[tuple[str, str]]:
     lacks = any(system.counts.get("missing_queries") for system in result.systems)
     entries: list[tuple[str, str]] = [
         (result.data_kind, _shown_files(result.data)),
-        *((one.kind, _shown_file(one.path) + _coverage(one, len(result.query_ids))) for one in result.systems),
+        *(
+            (system.kind, _shown_file(system.path) + _coverage(system, len(result.query_ids)))
+            for system in result.systems
+        ),
     ]
     if conventions.like is not None:
         entries.append(("like", conventions.like))
@@ -155,7 +158,7 @@ def _shown_file(path: str) -> str:
 
 def _rows(report: EvaluationReport, summaries: dict[str, Summary] | None) -> list[tuple[str, str, str]]:
     """Return each measure, its mean and its interval."""
-    intervals = {} if summaries is None else {name: one.interval for name, one in summaries.items()}
+    intervals = {} if summaries is None else {name: summary.interval for name, summary in summaries.items()}
     return [(name, shown(value), _interval(intervals.get(name))) for name, value in report.values.items()]
 
 
@@ -285,14 +288,14 @@ def print_comparisons(result: EvaluationResult, statistics: SystemStatistics) ->
     """Print the systems compared and the tests, then each measure."""
     sheet = standard_output()
     lines = ["", *textwrap.wrap(explanation(result, statistics), min(sheet.width or WIDTH, WIDTH))]
-    for measure, group in groupby(statistics.comparisons, key=lambda one: one.measure):
+    for measure, group in groupby(statistics.comparisons, key=lambda comparison: comparison.measure):
         lines += ["", *measure_lines(measure, list(group), result, statistics.all_pairs, sheet)]
     click.echo("\n".join(lines))
 
 
 def explanation(result: EvaluationResult, statistics: SystemStatistics) -> str:
     """Return a sentence on the systems compared and the tests."""
-    resampling, tests = statistics.resampling, [one.randomization for one in statistics.comparisons]
+    resampling, tests = statistics.resampling, [comparison.randomization for comparison in statistics.comparisons]
     if all(test is None or test.exact for test in tests):
         flips = "all choices of signs"
     else:
@@ -319,7 +322,7 @@ def measure_lines(
     ]
     digits = [max(map(len, column)) for column in zip(headings, *cells, strict=True)]
     room = max(SHORTEST_NAME, width - sum(digits) - GAP * len(digits))
-    names = _names(comparisons, [one.name for one in result.systems], all_pairs, room)
+    names = _names(comparisons, [system.name for system in result.systems], all_pairs, room)
     header = [measure if len(measure) <= room else "", *headings]
     tables = Table(header, [[name, *row] for name, row in zip(names, cells, strict=True)]).in_width(sheet.width)
     *earlier, (first, *others) = [table.lines(sheet) for table in tables]
@@ -342,11 +345,11 @@ def measure_lines(
 
 def _bars_of_systems(measure: str, result: EvaluationResult, width: int) -> list[str]:
     """Return lines with the name of each system and how many queries have which value."""
-    names = [visible(one.name) for one in result.systems]
+    names = [visible(system.name) for system in result.systems]
     names = distinct(names, width // 4) or _numbered(len(names))
     items = [
-        f"{name}  {value_bars(one.report.per_query[measure], result.weights)}"
-        for name, one in zip(names, result.systems, strict=True)
+        f"{name}  {value_bars(system.report.per_query[measure], result.weights)}"
+        for name, system in zip(names, result.systems, strict=True)
     ]
     lines = [f"  values  {items[0]}"]
     for item in items[1:]:
@@ -364,19 +367,19 @@ def _names(comparisons: Sequence[Comparison], systems: Sequence[str], all_pairs:
     short = distinct(every, room) or _numbered(len(systems))
     called = dict(zip(systems, short, strict=True))
     if all_pairs:
-        return [f"{called[one.system]} - {called[one.baseline]}" for one in comparisons]
-    return [called[one.system] for one in comparisons]
+        return [f"{called[comparison.system]} - {called[comparison.baseline]}" for comparison in comparisons]
+    return [called[comparison.system] for comparison in comparisons]
 
 
-def _cells(one: Comparison) -> list[str]:
+def _cells(comparison: Comparison) -> list[str]:
     undefined = NOT_DEFINED
     return [
-        undefined if one.difference is None else _signed(one.difference, 6),
-        undefined if one.interval is None else "..".join(_signed(end, 4) for end in one.interval),
-        f"{one.wins}/{one.ties}/{one.losses}",
-        p_shown(None if one.randomization is None else one.randomization.p),
-        p_shown(one.p_holm),
-        p_shown(one.p_t),
+        undefined if comparison.difference is None else _signed(comparison.difference, 6),
+        undefined if comparison.interval is None else "..".join(_signed(end, 4) for end in comparison.interval),
+        f"{comparison.wins}/{comparison.ties}/{comparison.losses}",
+        p_shown(None if comparison.randomization is None else comparison.randomization.p),
+        p_shown(comparison.p_holm),
+        p_shown(comparison.p_t),
     ]
 
 
