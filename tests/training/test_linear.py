@@ -155,7 +155,7 @@ def test_a_linear_ranker_stands_behind_the_trees_of_the_run_which_stay_as_they_a
     for first, second in zip(plain.ensemble.trees, with_linear.ensemble.trees[:n], strict=True):
         assert np.array_equal(first.leaf_values, second.leaf_values)
     n_nodes = [sum(len(tree.thresholds) for tree in one.ensemble.trees) for one in (plain, with_linear)]
-    assert n_nodes[0] < n_nodes[1] <= 1.15 * n_nodes[0] + 1
+    assert n_nodes[0] < n_nodes[1] <= 1.13 * n_nodes[0] + 1
     assert lmart_json.read(model_to_json(with_linear.ensemble).encode(), "m").rankers == with_linear.ensemble.rankers
 
 
@@ -220,7 +220,7 @@ def test_weights_and_factors() -> None:
 
 def test_folds_have_a_linear_ranker_too() -> None:
     data = additive(9, 60)
-    chosen = replace(CHOSEN, trees=8, rankers=1)
+    chosen = replace(CHOSEN, trees=24, leaves=12, rankers=1)
     alone = replace(chosen, linear=None)
     plain, both = (cross_validate(data, 3, resolve_for(one, data), POOL) for one in (alone, chosen))
     assert both.mean > plain.mean
