@@ -122,20 +122,9 @@ def evaluate(
     >>> both["mrr"]
     {'old': 1.0, 'new': 1.0}
     """
-    choice = choose_measures(
-        metric,
-        like,
-        gain,
-        discount=discount,
-        relevant=relevant,
-        empty=empty,
-        ties=ties,
-        short=short,
-        p_divisor=p_divisor,
-        map_divisor=map_divisor,
-        unjudged=unjudged,
-        precision=precision,
-    )
+    words = {"discount": discount, "relevant": relevant, "empty": empty, "ties": ties, "short": short}
+    words |= {"p_divisor": p_divisor, "map_divisor": map_divisor, "unjudged": unjudged, "precision": precision}
+    choice = choose_measures(metric, like, gain, **words)
     judged = _judged(y, qid, group, document_ids)
     if weights is not None:
         judged = replace(judged, weights=weights_of(weights, judged.data.query_offsets))

@@ -303,19 +303,9 @@ class Model:
         >>> dict(found).keys(), len(found.per_query["map"])
         (dict_keys(['ndcg@10', 'map']), 40)
         """
-        choice = choose_measures(
-            metric,
-            like,
-            gain,
-            empty=empty,
-            ties=ties,
-            discount=discount,
-            relevant=relevant,
-            short=short,
-            p_divisor=p_divisor,
-            map_divisor=map_divisor,
-            precision=precision,
-        )
+        words = {"empty": empty, "ties": ties, "discount": discount, "relevant": relevant, "short": short}
+        words |= {"p_divisor": p_divisor, "map_divisor": map_divisor, "precision": precision}
+        choice = choose_measures(metric, like, gain, **words)
         if isinstance(X, Dataset) and not (y is None and qid is None):
             raise ArrayError("a Dataset has its own y and qid; leave them out")
         rows, column_map = match_columns(self.ensemble, X)

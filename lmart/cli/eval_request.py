@@ -350,9 +350,10 @@ class EvalOutput:
     html: str | None = declared(
         None,
         "Also write a page for a browser.",
-        "It shows the measures with their intervals, NDCG@k by k, queries by value, comparisons, groups and "
-        "conventions, and holds all numbers as JSON; it needs no other file and no network. Writing it needs "
-        "matplotlib (pip install matplotlib). With - it goes to standard output in place of the report.",
+        "It says in a sentence what the numbers say, and shows the measures with their intervals, differences, NDCG@k "
+        "by k, queries by value, groups and conventions; it holds all numbers as JSON, and needs no other file and no "
+        "network. Writing it needs matplotlib (pip install matplotlib). With - it goes to standard output in place of "
+        "the report.",
         metavar="FILE",
     )
     train_report: str | None = declared(

@@ -262,5 +262,8 @@ def _joined(faults: Sequence[str], text: str) -> str:
     advice = f"; use {SYNTAX}"
     unknown = any(fault.endswith(advice) for fault in faults)
     meant = measures_for(text)
-    hint = f"; perhaps {quote(meant)}" if meant is not None else advice if unknown else ""
+    if meant is not None and meant != text.strip().lower():
+        hint = f"; perhaps {quote(meant)}"
+    else:
+        hint = advice if unknown else ""
     return "; ".join(fault.removesuffix(advice) for fault in faults) + hint

@@ -187,6 +187,12 @@ def is_geometric(name: str) -> bool:
     return kind is not None and kind.is_geometric
 
 
+def logarithms_note(measures: Sequence[str]) -> str:
+    """Return a sentence on measures whose differences are logarithms, with a blank before it; '' without any."""
+    names = [name for name in measures if is_geometric(name)]
+    return f" A difference in {' or '.join(names)} is the logarithm of a ratio." if names else ""
+
+
 def logarithms(values: Float64Array) -> Float64Array:
     """Return the natural logarithms of values from 0 to 1, with the same digits on any machine.
 

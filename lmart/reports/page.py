@@ -8,7 +8,7 @@ from typing import Any
 from lmart.errors import counted
 from lmart.gains import GAIN_MEANINGS
 from lmart.measures.conventions import CHOICES
-from lmart.measures.results import best_places, distinct_names
+from lmart.measures.results import best_places, distinct_names, logarithms_note
 from lmart.reports.charts import (
     MOST_BANDS,
     Chart,
@@ -303,7 +303,8 @@ def _comparisons(content: PageContent, charts: _Charts) -> str:
     made += (
         '<p class="faint">p (random): of a two-sided randomization test (Fisher), the share of random exchanges of '
         "both systems with a difference at least as large; Holm: adjusted for the number of comparisons in the "
-        "measure. A small p says that a difference is hardly chance, not that it is large.</p>\n"
+        "measure. A small p says that a difference is hardly chance, not that it is large."
+        f"{text(logarithms_note(content.measures))}</p>\n"
     )
     moved = ""
     for place, comparison in enumerate(compared, 1):

@@ -200,3 +200,15 @@ def test_a_single_query_has_neither_intervals_nor_words_about_them() -> None:
     Path("b.txt").write_text("2\n1\n")
     several = call(*given, "--scores", "b.txt").stdout
     assert "+0.500000       n/a         1/0/0" in several
+
+
+def test_differences_of_geometric_means_are_logarithms_and_said_to_be() -> None:
+    arguments = [*sample(1, 2), "--metric", "gmap,map", "--no-compare"]
+    first, second = strict(call(*arguments, "--json").stdout)["systems"]
+    ratio = second["metrics"]["gmap"] / first["metrics"]["gmap"]
+    arguments.remove("--no-compare")
+    content = strict(call(*arguments, "--json").stdout)
+    assert content["comparisons"][0]["difference"] == pytest.approx(np.log(ratio))
+    low, high = first["summary"]["gmap"]["interval"]
+    assert 0 < low < first["metrics"]["gmap"] < high < 1
+    assert "A difference in gmap is the logarithm of a ratio." in " ".join(call(*arguments).stdout.split())

@@ -166,3 +166,9 @@ def test_conventions_of_any_type_are_checked(value: object) -> None:
     if value not in (None, True):
         with pytest.raises(SettingsError, match="the least label of a relevant document is"):
             Conventions(relevant=value)  # type: ignore[arg-type]
+
+
+def test_a_measure_that_is_written_well_is_not_proposed_again() -> None:
+    with pytest.raises(SettingsError) as refusal:
+        parse_measure("iprec@0.5", Conventions(ties="average"))
+    assert str(refusal.value).endswith("order them by --ties input, reverse or docid")

@@ -160,6 +160,9 @@ def test_a_query_of_which_nothing_is_retrieved() -> None:
     two = replace(ranked([1.0, 0.0], [1.0, 0.0]), retrieved=np.array([True, True, False, False]))
     assert ours(two, "ndcg,map,judged", None) == {"ndcg": 0.5, "map": 0.5, "judged": 0.5}
     assert ours(two, "ndcg,map,judged", None, missing="skip") == {"ndcg": 1.0, "map": 1.0, "judged": 1.0}
+    assert ours(two, "map,gmap", "trec_eval") == {"map": 1.0, "gmap": 1.0}
+    with_c = {"map": 0.5, "gmap": pytest.approx(0.00001**0.5)}  # -c of trec_eval: 0.00001 stands for a map of 0
+    assert ours(two, "map,gmap", "trec_eval", missing="zero") == with_c
 
 
 # ---- the tools themselves

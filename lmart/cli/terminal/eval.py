@@ -29,7 +29,7 @@ from lmart.cli.terminal.layout import (
 from lmart.errors import counted, input_name, visible
 from lmart.gains import GAIN_MEANINGS
 from lmart.measures.conventions import CHOICES, Conventions, level_text
-from lmart.measures.results import best_places
+from lmart.measures.results import best_places, logarithms_note
 from lmart.measures.summary import counted_values, histogram, value_range
 
 if TYPE_CHECKING:
@@ -308,7 +308,7 @@ def explanation(result: EvaluationResult, statistics: SystemStatistics) -> str:
     return (
         f"Differences {of_what}, query by query, with {100 * resampling.level:.6g}% intervals ({statistics.resamples} "
         f"bootstrap resamples of the queries). p rand: Fisher's randomization test, two-sided, {flips}.{holm} p t: "
-        f"paired t test. Seed {resampling.seed}."
+        f"paired t test. Seed {resampling.seed}.{logarithms_note(result.measures)}"
     )
 
 
