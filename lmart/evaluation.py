@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from lmart.data.from_python import array_of, as_floats, cells_of, column_labels
 from lmart.data.metadata import Weights, weights_of
 from lmart.data.named_documents import document_names
 from lmart.data.python_dataset import ArrayDataset, Dataset, measured_part
-from lmart.errors import ArrayError, counted, load_package, naming_arguments, visible, warn
+from lmart.errors import ArrayError, counted, first_repeated, load_package, naming_arguments, quote, visible, warn
 from lmart.formats.query_groups import grouped_queries
 from lmart.gains import Gain
 from lmart.interrupts import safe_interrupts
@@ -38,6 +38,18 @@ from lmart.reports.html_parts import shown, text
 from lmart.threads import WorkerPool, threads_to_use
 
 ONLY_SYSTEM = "scores"  # its name, when it is given none
+
+
+@runtime_checkable
+class ScoringModel(Protocol):
+    """A model that scores data sets, such as `lmart.Model`."""
+
+    @property
+    def ensemble(self) -> Trained:
+        """What it learned, and with which gain."""
+
+    def predict(self, features: object, *, threads: int | None = None) -> Float64Array:
+        """Return the score of each row."""
 
 
 class MeasureChoice(NamedTuple):
@@ -97,8 +109,8 @@ def evaluate(
 
     y            : label of each document, a number from 0 up, nan where it is not judged; or a `lmart.Dataset`, which
                    has its own `qid`, weights and document ids
-    scores       : score of each document, higher ranks first; or several systems by name, as a mapping of such columns
-                   or a DataFrame
+    scores       : score of each document, higher ranks first; or beside a Dataset a `lmart.Model` that scores it; or
+                   several systems by name, as a mapping of such columns and models, or a DataFrame
     qid          : id of the query of each document; documents of a query are adjacent
     metric       : measures in a list or with commas, as `lmart eval --metric` takes them; lmart-measures(7) has all
     group        : instead of `qid`, the number of documents of each query
@@ -106,7 +118,8 @@ def evaluate(
     by           : group of each query by its id, to measure each group alone too
     document_ids : id of each document, for ties='docid'; None: their numbers in the query
     like         : tool whose conventions replace the defaults, such as 'trec_eval'
-    gain         : 'exp2', 'linear' or a table such as [0, 1, 3, 7]; None: as `like` has it, else exp2
+    gain         : 'exp2', 'linear' or a table such as [0, 1, 3, 7]; None: as `like` has it, else that of
+                   the models, or exp2
     discount, relevant, empty, ties, short, p_divisor, map_divisor, unjudged, precision : single conventions, as the
                    options of `lmart eval`
     level, resamples, flips, seed : of intervals and comparisons, as the options of `lmart eval`
@@ -128,9 +141,24 @@ def evaluate(
     judged = _judged(y, qid, group, document_ids)
     if weights is not None:
         judged = replace(judged, weights=weights_of(weights, judged.data.query_offsets))
-    systems = _systems(scores, judged.data.n_documents)
-    resampling = Resampling(seed, level, resamples, flips)
-    return measure_systems(choice, judged, list(systems), lambda name, pool: systems[name], resampling, by, threads)
+    columns = _columns(scores)
+    models = {name: column for name, column in columns.items() if isinstance(column, ScoringModel)}
+    if models and not isinstance(y, Dataset):
+        raise ArrayError("a model needs features to score; give a lmart.Dataset as y")
+    systems = {
+        name: _checked(models[name].predict(y, threads=threads) if name in models else column, name, judged)
+        for name, column in columns.items()
+    }
+    return measure_systems(
+        choice,
+        judged,
+        list(systems),
+        lambda name, pool: systems[name],
+        Resampling(seed, level, resamples, flips),
+        by,
+        threads,
+        {name: model.ensemble for name, model in models.items()},
+    )
 
 
 def compare(
@@ -204,7 +232,8 @@ def measure_systems(
     data, weights, of_models = judged.data, judged.weights, models or {}
     measures = choice.measures
     if not choice.gives_gain:
-        measures = with_gain_of(of_models, measures, None, lambda remark: None)
+        with naming_arguments():
+            measures = with_gain_of(of_models, measures, None, lambda remark: None)
     by_document = measures[0].conventions.ties == "docid"
     warn_of_single_documents(data, warn)
     with naming_arguments(), safe_interrupts(), WorkerPool(threads_to_use(threads)) as pool:
@@ -245,29 +274,34 @@ def _judged(y: object, qid: object, group: object, document_ids: Sequence[str] |
     return judged
 
 
-def _systems(scores: object, n_documents: int) -> dict[str, Float64Array]:
-    """Return the scores of each system by name; ArrayError when there are others than one for each document."""
-    columns: Mapping[str, object]
+def _columns(scores: object) -> dict[str, object]:
+    """Return what gives the scores of each system, by its name; ArrayError when there is none, or a name repeats."""
     if isinstance(scores, Mapping):
-        columns = {str(name): column for name, column in scores.items()}
+        named = [(str(name), column) for name, column in scores.items()]
     elif (labels := column_labels(scores, "scores")) is not None:
-        columns = {str(label): scores[label] for label in labels}  # type: ignore[index]
+        named = [(str(label), scores[label]) for label in labels]  # type: ignore[index]
     else:
-        columns = {ONLY_SYSTEM: scores}
-    if not columns:
+        named = [(ONLY_SYSTEM, scores)]
+    if not named:
         raise ArrayError("scores holds no system; give a column of scores, or several by name")
-    systems = {}
-    for name, column in columns.items():
-        what = "scores" if column is scores else f"scores of {name!r}"
-        if array_of(column, what).ndim == 2 and array_of(column, what).shape[1] != 1:
-            raise ArrayError(f"{what} has several columns; give systems by name, as {{'a': scores[:, 0], ...}}")
-        systems[name] = as_floats(cells_of(column, what), what)
-        if len(systems[name]) != n_documents:
-            raise ArrayError(f"{what} has {len(systems[name])} entries for {counted(n_documents, 'document')}")
-        if np.isnan(systems[name]).any():
-            row = int(np.argmax(np.isnan(systems[name])))
-            raise ArrayError(f"entry {row} (from 0) of {what} is nan; every document needs a score")
-    return systems
+    if (repeated := first_repeated(name for name, _ in named)) is not None:
+        raise ArrayError(f"two systems are named {quote(repeated)}; give each a name of its own")
+    return dict(named)
+
+
+def _checked(column: object, name: str, judged: JudgedColumns) -> Float64Array:
+    """Return scores; ArrayError when there are others than one for each document, or some are no numbers."""
+    what, n_documents = "scores" if name == ONLY_SYSTEM else f"scores of {name!r}", judged.data.n_documents
+    array = array_of(column, what)
+    if array.ndim == 2 and array.shape[1] != 1:
+        raise ArrayError(f"{what} has several columns; give systems by name, as {{'a': scores[:, 0], ...}}")
+    numbers = as_floats(cells_of(array, what), what)
+    if len(numbers) != n_documents:
+        raise ArrayError(f"{what} has {len(numbers)} entries for {counted(n_documents, 'document')}")
+    if np.isnan(numbers).any():
+        row = int(np.argmax(np.isnan(numbers)))
+        raise ArrayError(f"entry {row} (from 0) of {what} is nan; every document needs a score")
+    return numbers
 
 
 class Evaluation(Mapping[str, Any]):

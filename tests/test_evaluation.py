@@ -141,6 +141,26 @@ def test_a_model_gives_the_numbers_of_the_command(tmp_path: Path) -> None:
     assert dict(of_scores) == {name: found[name] for name in ("ndcg@10", "map")}
 
 
+def test_models_are_systems_of_their_own_gain(tmp_path: Path) -> None:
+    train = lmart.read(SAMPLE / "train.svm")
+    models = {f"m{k}": lmart.train(train, trees=k, rankers=1, gain="linear") for k in (2, 9)}
+    for name, model in models.items():
+        model.save(tmp_path / name)
+    data = lmart.read(SAMPLE / "test.svm")
+    found = lmart.evaluate(data, models, metric="ndcg@10,map").to_json()
+    systems: list[str | Path] = ["-m", *(tmp_path / name for name in models), "--metric", "ndcg@10,map", "--json"]
+    content = json.loads(run("eval", "--data", SAMPLE / "test.svm", *systems).stdout)
+    for key in ("conventions", "comparisons", "resampling"):
+        assert found[key] == content[key]
+    assert [one["metrics"] for one in found["systems"]] == [one["metrics"] for one in content["systems"]]
+    assert lmart.evaluate(data, models["m2"], metric="map") == models["m2"].evaluate(data, metric="map")
+    with pytest.raises(lmart.ArrayError, match=r"give a lmart\.Dataset as y"):
+        lmart.evaluate(data.labels, models, data.qid)
+    other = lmart.train(train, trees=2, rankers=1)
+    with pytest.raises(lmart.ModelError, match="say with gain which one to measure with"):
+        lmart.evaluate(data, models | {"other": other})
+
+
 # ---- what it takes
 
 
@@ -186,6 +206,7 @@ def test_comparisons_are_those_of_the_evaluation() -> None:
         (Y, {"a": OLD, "b": [*OLD[:-1], math.nan]}, QID, "entry 5 \\(from 0\\) of scores of 'b' is nan"),
         (Y, np.zeros((6, 2)), QID, "several columns; give systems by name"),
         (Y, {}, QID, "holds no system"),
+        (Y, {1: OLD, "1": NEW}, QID, "two systems are named '1'"),
         (Y, OLD, None, "which rows are a query is not given"),
         (Y, OLD, ["a", "b"] * 3, "row 2"),
         ([-1, *Y[1:]], OLD, QID, "label of row 0"),
