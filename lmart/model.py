@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -85,6 +85,7 @@ class Model:
         self.ensemble = ensemble
         self._scorer = Scorer(ensemble)
         self._explainer: Explainer | None = None
+        self._has_scored = False  # so that machine code is loaded, and no interrupt can hit that
 
     def __reduce__(self) -> tuple[type[Model], tuple[Ensemble]]:
         return Model, (self.ensemble,)
@@ -192,8 +193,11 @@ class Model:
         [0.2, -0.2]
         """
         rows, column_map = match_columns(self.ensemble, features, feature_ids, feature_names, strict)
-        with safe_interrupts(), _pool(threads, len(rows), SCORED) as pool:
-            return self._scorer.score_pieces(rows, column_map, pool)
+        guard = nullcontext() if self._has_scored else safe_interrupts()  # which takes longer than to score a few rows
+        with guard, _pool(threads, len(rows), SCORED) as pool:
+            scores = self._scorer.score_pieces(rows, column_map, pool)
+        self._has_scored = True
+        return scores
 
     def explain(
         self,

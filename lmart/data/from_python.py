@@ -248,7 +248,9 @@ class DensePieces:
         k = stop - start
         columns = self._columns  # which another thread may replace
         if len(columns) < k * self._m:
-            columns = self._columns = np.tile(np.arange(self._m, dtype=np.int32), k)
+            repeated = np.empty((k, self._m), np.int32)
+            repeated[:] = np.arange(self._m)
+            columns = self._columns = repeated.reshape(-1)
         values = np.ascontiguousarray(self._numbers(start, stop)).reshape(-1)
         return SparseRows(np.arange(k + 1, dtype=np.int64) * self._m, columns[: k * self._m], values)
 

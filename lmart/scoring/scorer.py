@@ -17,6 +17,7 @@ from lmart.data.dataset import Rows, SparseRows, pieces
 from lmart.errors import ModelError
 from lmart.kernels.row_arrays import contiguous_rows
 from lmart.kernels.scoring import bit_vectors as kernels
+from lmart.kernels.scoring import tree_walk
 from lmart.scoring.ensemble import Ensemble, FlatTrees, flatten
 from lmart.scoring.feature_matching import FeatureMatcher
 from lmart.threads import WorkerPool, chunks
@@ -247,6 +248,23 @@ def _mask_trees(ensemble: Ensemble, flat: FlatTrees, nodes: _NodeCodes) -> kerne
     )
 
 
+def _code_trees(flat: FlatTrees, nodes: _NodeCodes) -> tree_walk.CodedTrees:
+    """Return trees whose nodes compare codes: after the roots, the two children of each node."""
+    n_nodes, n_trees = len(nodes.columns), flat.n_trees
+    left, right = flat.children
+    pairs = n_trees + 2 * np.arange(n_nodes)  # place of each node's left child
+    of_all = np.empty(n_nodes + len(flat.leaf_values), np.int64)  # place of each node, then of each leaf
+    has_nodes = np.diff(flat.node_offsets) > 0
+    of_all[np.where(has_nodes, flat.node_offsets[:-1], n_nodes + flat.leaf_offsets[:-1])] = np.arange(n_trees)
+    of_all[left], of_all[right] = pairs, pairs + 1
+    of_nodes, of_leaves = of_all[:n_nodes], of_all[n_nodes:]
+    words, values = np.empty(len(of_all), np.uint64), np.zeros(len(of_all))
+    words[of_nodes] = tree_walk.node_words(nodes.columns, nodes.codes, pairs)
+    words[of_leaves] = tree_walk.node_words(0 * of_leaves, 0 * of_leaves + tree_walk.LAST_CODE, of_leaves)
+    values[of_leaves] = flat.leaf_values
+    return tree_walk.CodedTrees(words, values, n_trees)
+
+
 def _lowest_bits() -> UInt8Array:
     """Return uint8[256], the lowest bit set in each byte."""
     return np.array([0, *((byte & -byte).bit_length() - 1 for byte in range(1, 256))], np.uint8)
@@ -260,6 +278,7 @@ class Scorer:
         flat = flatten(ensemble.trees)
         self._plan, nodes = _plan_coding(flat, ensemble.n_features, ensemble.absent)
         self._trees = _mask_trees(ensemble, flat, nodes)
+        self._coded_trees = _code_trees(flat, nodes)
 
     def score(self, rows: SparseRows, column_map: Int32Array, pool: WorkerPool | None = None) -> Float64Array:
         """Return the score of each row, float64[n]. ModelError when one is too large for a number.
@@ -272,10 +291,9 @@ class Scorer:
         n = len(rows)
         scores = np.empty(n)
         arrays = contiguous_rows(rows.offsets, rows.columns, rows.values)
-        features = np.where(column_map < 0, self.ensemble.n_features, column_map).astype(np.int32)
         base_score = float(self.ensemble.base_score)
         calls = [
-            (arrays, features, self._plan, self._trees, base_score, scores, start, stop)
+            (arrays, column_map, self._plan, self._trees, self._coded_trees, base_score, scores, start, stop)
             for start, stop in chunks(n, CHUNK)
         ]
         if pool is None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from lmart.data.dataset import RankingDataset
 from lmart.errors import DataError, ModelError
+from lmart.kernels.scoring.bit_vectors import FEW_ROWS
 from lmart.scoring.ensemble import Ensemble, Tree
 from lmart.scoring.feature_matching import FeatureMatcher, match_dataset, missing_columns
 from lmart.scoring.scorer import Scorer
@@ -22,10 +23,15 @@ from lmart.threads import WorkerPool
 
 
 def scores(ensemble: Ensemble, rows: list[dict[int, float]], pool: WorkerPool | None = None) -> list[float]:
-    """Scores of rows {the model's column: value}."""
-    found: list[float] = (
-        Scorer(ensemble).score(sparse(rows), np.arange(ensemble.n_features, dtype=np.int32), pool).tolist()
-    )
+    """Scores of rows {the model's column: value}, which few rows and many must have alike."""
+    scorer, columns = Scorer(ensemble), np.arange(ensemble.n_features, dtype=np.int32)
+    found: list[float] = scorer.score(sparse(rows), columns, pool).tolist()
+    if 0 < len(rows) <= FEW_ROWS:
+        many = scorer.score(sparse(rows * (FEW_ROWS + 1)), columns, pool).tolist()
+        assert bits(many) == bits(found * (FEW_ROWS + 1))
+    else:
+        few = [scorer.score(sparse([row]), columns, pool).item() for row in rows[:FEW_ROWS]]
+        assert bits(few) == bits(found[:FEW_ROWS])
     return found
 
 

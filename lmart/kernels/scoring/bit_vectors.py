@@ -17,12 +17,16 @@ import numpy as np
 
 from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array, UInt8Array, UInt32Array, UInt64Array
 from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
+from lmart.kernels.numba_support.intrinsics import clear_where_above
 from lmart.kernels.row_arrays import RowArrays
+from lmart.kernels.scoring.tree_walk import CodedTrees, walk_codes
 
+FEW_ROWS = 24  # most rows that are walked down the trees, for which clearing bits would take longer
 BLOCK_ROWS = 128  # documents processed together, a byte each: their codes and bitvectors stay in the nearest caches
 # Where the parts of a mask word start, from the low bits up; the lowest eight are the mask.
 _CODE, _FLIP, _BYTE, _COLUMN = np.uint64(8), np.uint64(16), np.uint64(17), np.uint64(40)
 _ONE = np.uint64(1)
+MISSING = np.uint32(0xFFFFFFFF)  # in place of the number of thresholds below nan
 GAP = 9  # between the cells of two features: at a power of two apart they would push each other out of the cache
 
 
@@ -114,15 +118,16 @@ def group_cells(rows: RowArrays, column_map: Int32Array, first: int, stop: int, 
     """Write the cells of rows first:stop, feature by feature.
 
     rows        : RowArrays, in
-    column_map  : int32[n_data_columns], feature of the model for each data column, n_features for none, in
+    column_map  : int32[n_data_columns], feature of the model for each data column, -1 for none, in
     first, stop : int64
     buffers     : CellBuffers; ends, values and rows are out
     """
     offsets, columns, values = rows.offsets, rows.columns, rows.values
     ends, cell_values, cell_rows = buffers.ends, buffers.values, buffers.rows
+    n_features = np.uint64(len(ends) - 1)
     ends[:] = 0
     for cell in range(np.uint64(offsets[first]), np.uint64(offsets[stop])):
-        ends[np.uint64(column_map[np.uint64(columns[cell])])] += np.uint32(1)
+        ends[min(np.uint64(column_map[np.uint64(columns[cell])]), n_features)] += np.uint32(1)
     start = np.uint32(0)
     for f in range(np.uint64(len(ends))):
         count = ends[f]
@@ -130,7 +135,7 @@ def group_cells(rows: RowArrays, column_map: Int32Array, first: int, stop: int, 
         start += np.uint32(count + np.uint32(GAP))
     for row in range(first, stop):
         for cell in range(np.uint64(offsets[row]), np.uint64(offsets[row + 1])):
-            feature = np.uint64(column_map[np.uint64(columns[cell])])
+            feature = min(np.uint64(column_map[np.uint64(columns[cell])]), n_features)
             end = np.uint64(ends[feature])
             ends[feature] = np.uint32(end + _ONE)
             cell_values[end] = values[cell]
@@ -139,21 +144,38 @@ def group_cells(rows: RowArrays, column_map: Int32Array, first: int, stop: int, 
 
 @inner_kernel
 def count_thresholds_below(
-    grid: Float64Array, base: np.uint64, n_bits: np.uint64, buffers: CellBuffers, begin: np.uint64, end: np.uint64
+    grid: Float64Array,
+    base: np.uint64,
+    n_bits: np.uint64,
+    values: Float64Array,
+    step_of_cells: np.uint64,
+    n: np.uint64,
+    below: UInt32Array,
 ) -> None:
-    """Write how many thresholds of a feature lie below each of its cells.
+    """Write how many thresholds of a feature lie below each of its n cells.
 
-    grid       : float64[...], as in CodingPlan, in
-    base       : uint64, grid_starts of the feature
-    n_bits     : uint64, grid_bits of the feature
-    buffers    : CellBuffers; values in, below out
-    begin, end : uint64, the cells of the feature
+    grid          : float64[...], as in CodingPlan, in
+    base          : uint64, grid_starts of the feature
+    n_bits        : uint64, grid_bits of the feature
+    values        : float64[...], from the first cell on, in
+    step_of_cells : uint64, from a cell to the next
+    n             : uint64
+    below         : uint32[>= n], out; MISSING of nan
 
     Eight cells are searched together, so that their loads overlap, and no branch depends on a value.
     """
-    values, below = buffers.values, buffers.below
-    last = end - _ONE
-    for group in range(begin, end, np.uint64(8)):
+    if n < np.uint64(3):  # fewer are faster by themselves
+        for c in range(n):
+            x = values[np.uint64(c) * step_of_cells]
+            p = base
+            step = (_ONE << n_bits) >> _ONE
+            while step > np.uint64(0):
+                p += step if grid[p + step] < x else np.uint64(0)
+                step >>= _ONE
+            below[c] = MISSING if np.isnan(x) else np.uint32(p - base)
+        return
+    last = n - _ONE
+    for group in range(np.uint64(0), n, np.uint64(8)):
         c0 = np.uint64(group)  # past the end the last cell is done again, which changes nothing
         c1 = min(c0 + _ONE, last)
         c2 = min(c0 + np.uint64(2), last)
@@ -162,27 +184,68 @@ def count_thresholds_below(
         c5 = min(c0 + np.uint64(5), last)
         c6 = min(c0 + np.uint64(6), last)
         c7 = min(c0 + np.uint64(7), last)
+        x0 = values[c0 * step_of_cells]
+        x1 = values[c1 * step_of_cells]
+        x2 = values[c2 * step_of_cells]
+        x3 = values[c3 * step_of_cells]
+        x4 = values[c4 * step_of_cells]
+        x5 = values[c5 * step_of_cells]
+        x6 = values[c6 * step_of_cells]
+        x7 = values[c7 * step_of_cells]
         p0 = p1 = p2 = p3 = p4 = p5 = p6 = p7 = base
         bit = n_bits
         while bit > np.uint64(0):
             bit -= _ONE
             step = _ONE << bit
-            p0 += np.uint64(grid[p0 + step] < values[c0]) << bit
-            p1 += np.uint64(grid[p1 + step] < values[c1]) << bit
-            p2 += np.uint64(grid[p2 + step] < values[c2]) << bit
-            p3 += np.uint64(grid[p3 + step] < values[c3]) << bit
-            p4 += np.uint64(grid[p4 + step] < values[c4]) << bit
-            p5 += np.uint64(grid[p5 + step] < values[c5]) << bit
-            p6 += np.uint64(grid[p6 + step] < values[c6]) << bit
-            p7 += np.uint64(grid[p7 + step] < values[c7]) << bit
-        below[c0] = np.uint32(p0 - base)
-        below[c1] = np.uint32(p1 - base)
-        below[c2] = np.uint32(p2 - base)
-        below[c3] = np.uint32(p3 - base)
-        below[c4] = np.uint32(p4 - base)
-        below[c5] = np.uint32(p5 - base)
-        below[c6] = np.uint32(p6 - base)
-        below[c7] = np.uint32(p7 - base)
+            p0 += np.uint64(grid[p0 + step] < x0) << bit
+            p1 += np.uint64(grid[p1 + step] < x1) << bit
+            p2 += np.uint64(grid[p2 + step] < x2) << bit
+            p3 += np.uint64(grid[p3 + step] < x3) << bit
+            p4 += np.uint64(grid[p4 + step] < x4) << bit
+            p5 += np.uint64(grid[p5 + step] < x5) << bit
+            p6 += np.uint64(grid[p6 + step] < x6) << bit
+            p7 += np.uint64(grid[p7 + step] < x7) << bit
+        below[c0] = MISSING if np.isnan(x0) else np.uint32(p0 - base)
+        below[c1] = MISSING if np.isnan(x1) else np.uint32(p1 - base)
+        below[c2] = MISSING if np.isnan(x2) else np.uint32(p2 - base)
+        below[c3] = MISSING if np.isnan(x3) else np.uint32(p3 - base)
+        below[c4] = MISSING if np.isnan(x4) else np.uint32(p4 - base)
+        below[c5] = MISSING if np.isnan(x5) else np.uint32(p5 - base)
+        below[c6] = MISSING if np.isnan(x6) else np.uint32(p6 - base)
+        below[c7] = MISSING if np.isnan(x7) else np.uint32(p7 - base)
+
+
+@inner_kernel
+def code_of(rank: np.uint32, start: np.uint32, missing_code: np.uint8) -> np.uint8:
+    """Return the code of a cell in a coded column that stands for no node with several bounds.
+
+    rank         : uint32, thresholds of the feature below the cell, or MISSING
+    start        : uint32, thresholds of the feature before those of the coded column
+    missing_code : uint8, the code of nan
+    """
+    code = min(np.uint32(rank - start), np.uint32(255)) if rank > start else np.uint32(0)
+    return missing_code if rank == MISSING else np.uint8(code)
+
+
+@inner_kernel
+def have_same_columns(rows: RowArrays, first: int, stop: int) -> bool:
+    """Return whether all rows first:stop have cells of the same columns in the same order.
+
+    rows        : RowArrays, in
+    first, stop : int64
+    """
+    offsets, columns = rows.offsets, rows.columns
+    if first == stop:
+        return False
+    start, n = np.uint64(offsets[first]), np.uint64(offsets[first + 1] - offsets[first])
+    differ = np.int32(0)
+    for row in range(first + 1, stop):
+        own = np.uint64(offsets[row])
+        if np.uint64(offsets[row + 1]) - own != n:
+            return False
+        for c in range(n):
+            differ |= columns[start + c] ^ columns[own + c]
+    return bool(differ == 0)
 
 
 @kernel
@@ -198,7 +261,7 @@ def code_rows(
     """Write the codes of at most BLOCK_ROWS rows, first:stop.
 
     rows        : RowArrays, in
-    column_map  : int32[n_data_columns], feature of the model for each data column, n_features for none, in
+    column_map  : int32[n_data_columns], feature of the model for each data column, -1 for none, in
     first, stop : int64, the rows of this call
     plan        : CodingPlan, in
     buffers     : CellBuffers, overwritten
@@ -207,34 +270,45 @@ def code_rows(
     Equation: code = min(max(#{j : t_j < x} - start, 0), 255), or table[#{j : t_j < x}].
     Parallel: writes only what the caller owns. Cost: O(cells x log thresholds + BLOCK_ROWS x n_coded + n_features).
     """
-    group_cells(rows, column_map, first, stop, buffers)
-    ends, cell_values, cell_rows, below = buffers.ends, buffers.values, buffers.rows, buffers.below
-    coded_offsets, coded_starts, missing_codes = plan.coded_offsets, plan.coded_starts, plan.missing_codes
+    coded_offsets, below, cell_rows = plan.coded_offsets, buffers.below, buffers.rows
     for v in range(np.uint64(len(plan.absent_codes))):
         codes[v, :] = plan.absent_codes[v]
-    begin = np.uint64(0)
-    for f in range(np.uint64(len(ends) - 1)):
-        end = np.uint64(ends[f])
-        first_coded = np.uint64(coded_offsets[f])
-        stop_coded = np.uint64(coded_offsets[np.uint64(f) + np.uint64(1)])
-        if first_coded < stop_coded:
-            base, n_bits = np.uint64(plan.grid_starts[f]), np.uint64(plan.grid_bits[f])
-            count_thresholds_below(plan.grid, base, n_bits, buffers, begin, end)
-        for v in range(first_coded, stop_coded):
-            coded = codes[v]
-            start = coded_starts[v]
-            missing_code = missing_codes[v]
+    n_features = np.uint64(len(plan.grid_starts))
+    in_all = have_same_columns(rows, first, stop)  # then cells of a feature are evenly spaced, and need no grouping
+    start = n_cells = np.uint64(0)
+    if in_all:
+        start, n_cells = np.uint64(rows.offsets[first]), np.uint64(rows.offsets[first + 1] - rows.offsets[first])
+    else:
+        group_cells(rows, column_map, first, stop, buffers)
+    all_values = rows.values if in_all else buffers.values
+    end = np.uint64(0)
+    for i in range(n_cells if in_all else n_features):
+        if in_all:
+            f, begin = np.uint64(column_map[np.uint64(rows.columns[start + i])]), start + i
+            n, step = np.uint64(stop - first), n_cells
+        else:
+            f, begin = np.uint64(i), end
+            n, step = np.uint64(buffers.ends[f]) - begin, _ONE
+            end += n + np.uint64(GAP)
+        if f >= n_features or n == np.uint64(0) or coded_offsets[f] == coded_offsets[f + _ONE]:
+            continue
+        values = all_values[begin:]
+        count_thresholds_below(
+            plan.grid, np.uint64(plan.grid_starts[f]), np.uint64(plan.grid_bits[f]), values, step, n, below
+        )
+        for v in range(np.uint64(coded_offsets[f]), np.uint64(coded_offsets[f + _ONE])):
+            coded, start_code, missing_code = codes[v], plan.coded_starts[v], plan.missing_codes[v]
             if plan.table_starts[v] >= 0:
                 table = plan.table[plan.table_starts[v] :]
-                for cell in range(begin, end):
-                    code = table[below[cell]]
-                    coded[np.uint64(cell_rows[cell])] = missing_code if np.isnan(cell_values[cell]) else code
-                continue
-            for cell in range(begin, end):
-                rank = below[cell]
-                code = min(np.uint32(rank - start), np.uint32(255)) if rank > start else np.uint32(0)
-                coded[np.uint64(cell_rows[cell])] = missing_code if np.isnan(cell_values[cell]) else np.uint8(code)
-        begin = end + np.uint64(GAP)
+                for d in range(n):
+                    row = np.uint64(d) if in_all else np.uint64(cell_rows[begin + d])
+                    coded[row] = missing_code if below[d] == MISSING else table[below[d]]
+            elif in_all:
+                for d in range(n):
+                    coded[d] = code_of(below[d], start_code, missing_code)
+            else:
+                for d in range(n):
+                    coded[np.uint64(cell_rows[begin + d])] = code_of(below[d], start_code, missing_code)
 
 
 @kernel
@@ -264,13 +338,9 @@ def add_trees(trees: MaskedTrees, codes: UInt8Array, bitvectors: UInt8Array, sum
             bitvectors[p, :] = 255
         for k in range(mask_offsets[t], mask_offsets[np.uint64(t) + _ONE]):
             word = masks[k]
-            column = codes[word >> _COLUMN]
-            bitvector = bitvectors[(word >> _BYTE) & ((_ONE << (_COLUMN - _BYTE)) - _ONE)]
-            flip = np.uint8(byte * ((word >> _FLIP) & _ONE))
-            code = np.uint8((word >> _CODE) & byte)
-            mask = np.uint8(word & byte)
-            for d in range(BLOCK_ROWS):
-                bitvector[d] &= mask if np.uint8(column[d] ^ flip) > code else np.uint8(255)
+            bitvector = (word >> _BYTE) & ((_ONE << (_COLUMN - _BYTE)) - _ONE)
+            flip = byte * ((word >> _FLIP) & _ONE)
+            clear_where_above(bitvectors, bitvector, codes, word >> _COLUMN, flip, (word >> _CODE) & byte, word & byte)
         for d in range(BLOCK_ROWS):
             leaf_bytes[d] = 0
             bits[d] = bitvectors[0, d]
@@ -294,6 +364,7 @@ def score_rows(
     column_map: Int32Array,
     plan: CodingPlan,
     trees: MaskedTrees,
+    coded_trees: CodedTrees,
     base_score: float,
     scores: Float64Array,
     first: int,
@@ -302,9 +373,10 @@ def score_rows(
     """Write the scores of rows first:stop, block by block.
 
     rows        : RowArrays, n rows, in
-    column_map  : int32[n_data_columns], feature of the model for each data column, n_features for none, in
+    column_map  : int32[n_data_columns], feature of the model for each data column, -1 for none, in
     plan        : CodingPlan, in
     trees       : MaskedTrees, in
+    coded_trees : CodedTrees, the same trees, in
     base_score  : float64
     scores      : float64[n], out
     first, stop : int64, the rows of this call
@@ -323,13 +395,18 @@ def score_rows(
         np.empty(most_cells, np.uint32),
         np.empty(most_cells, np.uint32),
     )
-    codes = np.empty((len(plan.absent_codes), BLOCK_ROWS), np.uint8)
+    codes = np.empty((len(plan.absent_codes) + 1, BLOCK_ROWS), np.uint8)  # trees of one leaf still look at a code
+    leaf_values = np.empty(8, np.float64)
     bitvectors = np.empty((trees.n_bytes, BLOCK_ROWS), np.uint8)
     sums = np.empty(BLOCK_ROWS, np.float64)
     for start in range(first, stop, BLOCK_ROWS):
         n = min(BLOCK_ROWS, stop - start)
         code_rows(rows, column_map, start, start + n, plan, buffers, codes)
-        sums[:] = base_score
-        add_trees(trees, codes, bitvectors, sums)
+        if n <= FEW_ROWS:
+            for i in range(n):
+                sums[i] = walk_codes(coded_trees, codes, np.uint64(i), trees.in_float32, base_score, leaf_values)
+        else:
+            sums[:] = base_score
+            add_trees(trees, codes, bitvectors, sums)
         for i in range(n):
             scores[start + i] = sums[i] / trees.divisor

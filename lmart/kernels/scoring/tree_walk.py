@@ -1,11 +1,18 @@
-"""Scores of binned rows: each row walks down a tree, comparing bins."""
+"""Scores of rows that walk down trees, comparing bins or codes."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from lmart.array_types import BoolArray, Float64Array, Int32Array, UInt8Array
-from lmart.kernels.numba_support.code_cache import kernel
+import numpy as np
+
+from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array, UInt8Array, UInt64Array
+from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
+
+# Where the parts of a node word start, from the low bits up; the lowest 32 are the left child.
+_CODE, _COLUMN = np.uint64(32), np.uint64(40)
+_ONE = np.uint64(1)
+LAST_CODE = 255  # no code is above it, so a node with it is left for none
 
 
 class BinnedTree(NamedTuple):
@@ -51,3 +58,92 @@ def walk_bins(bins: UInt8Array, tree: BinnedTree, start: int, stop: int, scores:
             )
             node = left[node] if goes_left else right[node]
         scores[row] += leaf_values[~node]
+
+
+class CodedTrees(NamedTuple):
+    """Trees whose nodes compare codes, all in one list of places; place t is the root of tree t.
+
+    words   : uint64[n_places], of `node_words`; the right child stands behind the left child, and a leaf is its own
+              left child
+    values  : float64[n_places], leaf values
+    n_trees : int64
+    """
+
+    words: UInt64Array
+    values: Float64Array
+    n_trees: int
+
+
+def node_words(columns: Int64Array, codes: Int64Array, children: Int64Array) -> UInt64Array:
+    """Return words that hold nodes, uint64[n].
+
+    columns  : int64[n], coded columns, below 2^24
+    codes    : int64[n], 0..255, above which a document goes right
+    children : int64[n], place of the left child, below 2^32
+    """
+    words = children.astype(np.uint64)
+    for values, place in ((columns, _COLUMN), (codes, _CODE)):
+        words |= values.astype(np.uint64) << place
+    return words
+
+
+@inner_kernel
+def next_place(words: UInt64Array, codes: UInt8Array, place: np.uint64, document: np.uint64) -> np.uint64:
+    """Return the child of a node that a document goes to; of a leaf, the leaf.
+
+    words    : uint64[n_places], as in CodedTrees, in
+    codes    : uint8[n_coded, n], in
+    place    : uint64, of the node
+    document : uint64, below n
+    """
+    word = words[place]
+    goes_right = codes[word >> _COLUMN, document] > np.uint8((word >> _CODE) & np.uint64(0xFF))
+    return np.uint64((word & np.uint64(0xFFFFFFFF)) + np.uint64(goes_right))
+
+
+@inner_kernel
+def walk_codes(
+    trees: CodedTrees, codes: UInt8Array, document: np.uint64, in_float32: bool, score: float, leaf_values: Float64Array
+) -> float:
+    """Return a document's score raised by its leaf value in every tree, in tree order.
+
+    trees       : CodedTrees, in
+    codes       : uint8[n_coded, n], in
+    document    : uint64, below n
+    in_float32  : bool, the sum is rounded to float32 after each tree
+    score       : float64
+    leaf_values : float64[8], overwritten
+
+    Eight trees are walked together, so that their loads overlap, and no branch depends on a comparison.
+    """
+    words, values = trees.words, trees.values
+    for tree in range(0, trees.n_trees, 8):
+        n = min(8, trees.n_trees - tree)
+        last = np.uint64(tree + n - 1)
+        p0 = np.uint64(tree)  # past the end the last tree is walked again, for nothing
+        p1 = min(p0 + _ONE, last)
+        p2 = min(p0 + np.uint64(2), last)
+        p3 = min(p0 + np.uint64(3), last)
+        p4 = min(p0 + np.uint64(4), last)
+        p5 = min(p0 + np.uint64(5), last)
+        p6 = min(p0 + np.uint64(6), last)
+        p7 = min(p0 + np.uint64(7), last)
+        moved = _ONE
+        while moved != np.uint64(0):
+            q0 = next_place(words, codes, p0, document)
+            q1 = next_place(words, codes, p1, document)
+            q2 = next_place(words, codes, p2, document)
+            q3 = next_place(words, codes, p3, document)
+            q4 = next_place(words, codes, p4, document)
+            q5 = next_place(words, codes, p5, document)
+            q6 = next_place(words, codes, p6, document)
+            q7 = next_place(words, codes, p7, document)
+            moved = (p0 ^ q0) | (p1 ^ q1) | (p2 ^ q2) | (p3 ^ q3) | (p4 ^ q4) | (p5 ^ q5) | (p6 ^ q6) | (p7 ^ q7)
+            p0, p1, p2, p3, p4, p5, p6, p7 = q0, q1, q2, q3, q4, q5, q6, q7
+        leaf_values[0], leaf_values[1], leaf_values[2], leaf_values[3] = values[p0], values[p1], values[p2], values[p3]
+        leaf_values[4], leaf_values[5], leaf_values[6], leaf_values[7] = values[p4], values[p5], values[p6], values[p7]
+        for i in range(n):
+            score += leaf_values[i]
+            if in_float32:
+                score = np.float64(np.float32(score))
+    return score

@@ -59,7 +59,7 @@ def code(
         np.full(size, UNTOUCHED, np.uint32),
         np.full(size, UNTOUCHED, np.uint32),
     )
-    column_map = np.append(np.arange(n_features - 1, -1, -1), n_features).astype(np.int32)
+    column_map = np.append(np.arange(n_features - 1, -1, -1), -1).astype(np.int32)
     arrays = contiguous_rows(cells.offsets, cells.columns, cells.values)
     bit_vectors.code_rows(arrays, column_map, first, len(rows), plan, buffers, codes)
     assert (codes[-1] == UNTOUCHED).all()
