@@ -187,7 +187,7 @@ def find_best_splits_of_children(
     last: int,
     split_gains: Float64Array,
 ) -> tuple[SplitFields, SplitFields]:
-    """Turn the parent's histogram into the larger child's; write the gains and return the best split of both children.
+    """Turn the parent's histogram into the larger child's; write the gains and return the best splits of the children.
 
     larger        : int64[n_bins], the parent's packed sums, complete, in; those of the larger child, out
     smaller       : int64[n_bins], packed sums of the smaller child, in; the most frequent bins are filled in
@@ -195,14 +195,16 @@ def find_best_splits_of_children(
     smaller_total : int64, packed sum of the smaller child
     search        : SplitSearch without constraints, in
     first, last   : int64, the features of this call
-    split_gains   : float64[2, m], in units, -inf without a split: of the larger child, then of the smaller, out
+    split_gains   : float64[2, m], in units, -inf without a split: of the larger child, then of the smaller, out;
+                    float64[1, m]: the smaller child is not searched, and both splits are those of the larger
 
     All is done while the bins of a feature are in the cache. Documents are not counted. Parallel: the caller runs
     ranges of features side by side. Cost: O(bins).
     """
+    both = len(split_gains) == 2
     left_sums = np.empty(256, np.int64)
     for f in range(first, last):
-        split_gains[0, f] = split_gains[1, f] = -np.inf
+        split_gains[:, f] = -np.inf
         if not search.allowed[f]:
             continue
         start, stop = search.bin_offsets[f], search.bin_offsets[f + 1]
@@ -210,8 +212,11 @@ def find_best_splits_of_children(
         for b in range(np.uint64(start), np.uint64(stop)):
             larger[b] -= smaller[b]
         split_gains[0, f] = best_split_gain(larger, f, larger_total, search, left_sums)
-        split_gains[1, f] = best_split_gain(smaller, f, smaller_total, search, left_sums)
+        if both:
+            split_gains[1, f] = best_split_gain(smaller, f, smaller_total, search, left_sums)
     larger_split = best_of_features(larger, larger_total, search, -np.inf, np.inf, first, last, split_gains[0])
+    if not both:
+        return fields_of(larger_split), fields_of(larger_split)
     smaller_split = best_of_features(smaller, smaller_total, search, -np.inf, np.inf, first, last, split_gains[1])
     return fields_of(larger_split), fields_of(smaller_split)
 

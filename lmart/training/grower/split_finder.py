@@ -74,21 +74,24 @@ class SplitFinder:
         return FoundSplit(leaf, split_gains, _best(pool.run(kernels.find_best_split, calls)))
 
     def find_both(self, larger: Leaf, smaller: Leaf, pool: WorkerPool) -> list[FoundSplit]:
-        """Return the best splits of two children, for `choose`.
+        """Return the best splits of two children, for `choose`; of the smaller only if it has enough documents for one.
 
         The histogram of `larger` is its parent's when this is called, and its own afterwards.
         """
         histograms, ranges = (larger.known_histogram, smaller.known_histogram), feature_ranges(self._edges, pool)
+        searched = [larger, smaller]
+        if self._source.n_documents(smaller.number) < 2 * self._min_documents:
+            searched.pop()
         if self._constrained:
             subtractions = [(*histograms, smaller.total, *self._bin_arrays, a, b) for a, b in ranges]
             pool.run(subtract_histogram, subtractions)
-            return [self._find_constrained(larger, pool), self._find_constrained(smaller, pool)]
-        split_gains = np.empty((2, self._edges.n_features))
+            return [self._find_constrained(leaf, pool) for leaf in searched]
+        split_gains = np.empty((len(searched), self._edges.n_features))
         calls = [(*histograms, larger.total, smaller.total, self._search, a, b, split_gains) for a, b in ranges]
         splits = pool.run(kernels.find_best_splits_of_children, calls)
         return [
-            FoundSplit(larger, split_gains[0], _best([of_range[0] for of_range in splits])),
-            FoundSplit(smaller, split_gains[1], _best([of_range[1] for of_range in splits])),
+            FoundSplit(leaf, split_gains[place], _best([of_range[place] for of_range in splits]))
+            for place, leaf in enumerate(searched)
         ]
 
     def choose(self, found: Sequence[FoundSplit]) -> None:

@@ -117,11 +117,13 @@ def test_gains_of_children_are_those_of_histograms_summed_on_their_own(
     search = searching([width] * m, l2, limit, codes[:, 0], lost, finite)
     child[search.bin_offsets[:-1] + search.most_frequent_bins] = 0
     totals = int(packed[large].sum()), int(packed[small].sum())
-    gains = np.empty((2, m))
+    gains, of_larger = np.empty((2, m)), np.empty((1, m))
+    alone = split_search.find_best_splits_of_children(parent.copy(), child.copy(), *totals, search, 0, m, of_larger)
     for a, b in ((0, 3), (3, 4)):
         fields = split_search.find_best_splits_of_children(parent, child, *totals, search, a, b, gains)
         bests = [Split(*of_child) for of_child in fields]
         assert [split.split_gain for split in bests] == gains[:, a:b].max(axis=1).tolist()
+    assert of_larger.tolist() == gains[:1].tolist() and Split(*alone[0]).split_gain == gains[0].max()
     assert (child == expected[0]).all() and (parent == expected[1]).all()
     for row, (bins, total) in enumerate(zip((parent, child), totals, strict=True)):
         for f in range(m):
