@@ -15,10 +15,7 @@ class Addend(Protocol):
     """What `Actors.add` adds."""
 
     def plus(self, other: Self) -> Self:
-        """Return the sum of both; arrays may be overwritten.
-
-        other : of the same shapes
-        """
+        """Return the sum of both; arrays may be overwritten."""
         ...
 
 
@@ -30,62 +27,34 @@ class Actors(Protocol):
         ...
 
     def each(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Call a method of every object, at the same time; return what they return.
-
-        method    : its name
-        arguments : of each object
-        """
+        """Call a method of every object, at the same time; return what they return."""
         ...
 
     def call(self, method: str, *arguments: Any) -> list[Any]:
-        """Call a method of every object with the same arguments, at the same time; return what they return.
-
-        method    : its name
-        arguments : of the call
-        """
+        """Call a method of every object with the same arguments; return what they return."""
         return self.each(method, [arguments] * len(self))
 
     def add(self, method: str, *arguments: Any) -> Any:
-        """Call a method of every object with the same arguments, at the same time; return the sum of what they return.
-
-        method    : its name; it returns an `Addend`, or None everywhere
-        arguments : of the call
-        """
+        """Call a method of every object with the same arguments; return the sum of what they return."""
         return add_all(self.call(method, *arguments))
 
     def add_each(self, method: str, calls: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
-        """Call a method several times, as `add` does; yield each sum, perhaps while the next calls are worked on.
-
-        method : its name; it returns an `Addend`, or None everywhere
-        calls  : arguments of each call
-        """
+        """Call a method several times, as `add` does; yield each sum, perhaps while the next calls are worked on."""
         for arguments in calls:
             yield self.add(method, *arguments)
 
     def ask(self, number: int, method: str, *arguments: Any) -> Any:
-        """Call a method of one object and return what it returns.
-
-        number    : of the object, from 0
-        method    : its name
-        arguments : of the call
-        """
+        """Call a method of one object and return what it returns."""
         ...
 
 
 def add_all(results: Sequence[Any]) -> Any:
-    """Return the sum of what a method returned everywhere, None if that is None.
-
-    results : each an `Addend`, or None
-    """
-    return None if results[0] is None else functools.reduce(lambda one, other: one.plus(other), results)
+    """Return the sum of what a method returned everywhere, None if that is None."""
+    return None if results[0] is None else functools.reduce(lambda total, other: total.plus(other), results)
 
 
 def below(number: int, n: int) -> range:
-    """Return the numbers of the objects whose sums an object adds to its own result, so that object 0 has all of them.
-
-    number : of the object
-    n      : objects in all
-    """
+    """Return the numbers of the objects whose sums an object adds to its own, so that object 0 has the total."""
     first = FAN_IN * number + 1
     return range(min(first, n), min(first + FAN_IN, n))
 
@@ -97,24 +66,18 @@ class LinkedActor:
         self._below: Sequence[Any] = ()
 
     def link(self, below: Sequence[Any]) -> None:
-        """Note whose sums this object adds to its own results.
-
-        below : objects on other workers, each a `LinkedActor`
-        """
+        """Note whose sums this object adds to its own results."""
         self._below = below
 
     def add_up(self, method: str, arguments: tuple[Any, ...]) -> Any:
         """Call a method of this object and of all that are linked to it, at the same time; return the sum."""
-        begun = [one.add_up(method, arguments) for one in self._below]
+        begun = [linked.add_up(method, arguments) for linked in self._below]
         own = getattr(self, method)(*arguments)
-        return add_all([own, *(one.result() for one in begun)])
+        return add_all([own, *(answer.result() for answer in begun)])
 
 
 class LocalActors(Actors):
-    """Objects in this process, one called after the other.
-
-    objects : in their order
-    """
+    """Objects in this process, one called after the other."""
 
     def __init__(self, objects: Sequence[Any]) -> None:
         self._objects = objects
@@ -124,7 +87,7 @@ class LocalActors(Actors):
 
     def each(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Call a method of every object; return what they return."""
-        return [getattr(one, method)(*own) for one, own in zip(self._objects, arguments, strict=True)]
+        return [getattr(held, method)(*own) for held, own in zip(self._objects, arguments, strict=True)]
 
     def ask(self, number: int, method: str, *arguments: Any) -> Any:
         """Call a method of one object and return what it returns."""

@@ -90,7 +90,7 @@ class WorkerActors(Actors):
 
     def __init__(self, cluster: Cluster, held: Sequence[Any]) -> None:
         self._cluster, self.held = cluster, held
-        self._objects = [cluster.wait(one) for one in held]
+        self._objects = [cluster.wait(future) for future in held]
         n = len(self._objects)
         self._is_tree = n > 1 + FAN_IN
         if self._is_tree:
@@ -105,11 +105,7 @@ class WorkerActors(Actors):
         return answers
 
     def add(self, method: str, *arguments: Any) -> Any:
-        """Call a method of every object with the same arguments, at the same time; return the sum of what they return.
-
-        method    : its name; it returns an `Addend`, or None everywhere
-        arguments : of the call
-        """
+        """Call a method of every object with the same arguments; return the sum of what they return."""
         (total,) = self.add_each(method, [arguments])
         return total
 
@@ -118,20 +114,20 @@ class WorkerActors(Actors):
         begun: list[asyncio.Task[list[Any]]] = []
 
         async def first() -> list[Any]:
-            begun.extend(asyncio.ensure_future(_in_order(self._begin_adding(method, one))) for one in calls)
+            begun.extend(asyncio.ensure_future(_in_order(self._begin_adding(method, call))) for call in calls)
             return await begun[0]
 
         if calls:
             yield add_all(self._cluster.wait_for(first))
-        for one in begun[1:]:
-            yield add_all(self._cluster.wait(one))
+        for sums in begun[1:]:
+            yield add_all(self._cluster.wait(sums))
 
     def ask(self, number: int, method: str, *arguments: Any) -> Any:
         """Call a method of one object and return what it returns."""
         return self._cluster.wait_for(lambda: getattr(self._objects[number], method)(*arguments))
 
     def _begin(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Awaitable[Any]]:
-        return [getattr(one, method)(*own) for one, own in zip(self._objects, arguments, strict=True)]
+        return [getattr(actor, method)(*own) for actor, own in zip(self._objects, arguments, strict=True)]
 
     def _begin_adding(self, method: str, arguments: tuple[Any, ...]) -> list[Awaitable[Any]]:
         if self._is_tree:
@@ -141,20 +137,22 @@ class WorkerActors(Actors):
 
 async def _in_order(begun: Sequence[Awaitable[Result]]) -> list[Result]:
     """Return the answers to calls that were begun, and that do not fail as long as their workers are there."""
-    return [await one for one in begun]
+    return [await answer for answer in begun]
 
 
 async def _all(begun: Sequence[Awaitable[Result]]) -> list[Result]:
     """Return the answers to calls that were begun; raise the first error of all, as far as it is known in time."""
-    answers = [asyncio.ensure_future(one) for one in begun]
+    answers = [asyncio.ensure_future(call) for call in begun]
     _, pending = await asyncio.wait(answers, return_when=asyncio.FIRST_EXCEPTION)
     if pending:
-        failed = next(number for number, one in enumerate(answers) if one.done() and one.exception() is not None)
-        if before := [one for one in answers[:failed] if not one.done()]:
-            await asyncio.wait(before, timeout=EARLIER, return_when=asyncio.FIRST_EXCEPTION)
-        for one in answers:
-            one.cancel()  # nobody waits for what is not there yet
-    return [one.result() for one in answers if one.done() and not one.cancelled()]
+        failed = next(
+            number for number, answer in enumerate(answers) if answer.done() and answer.exception() is not None
+        )
+        if earlier := [answer for answer in answers[:failed] if not answer.done()]:
+            await asyncio.wait(earlier, timeout=EARLIER, return_when=asyncio.FIRST_EXCEPTION)
+        for answer in answers:
+            answer.cancel()  # nobody waits for what is not there yet
+    return [answer.result() for answer in answers if answer.done() and not answer.cancelled()]
 
 
 def _wait_for_workers(client: Any, local: LocalCluster) -> None:
@@ -182,13 +180,15 @@ class Cluster:
     def __init__(self, client: Any, where: str, on_this_machine: bool = False) -> None:
         self._client, self._where, self.on_this_machine = client, where, on_this_machine
         self._signs = SignsOfLife()
-        known = self._asked(client.scheduler.identity)["workers"]
-        self._threads = {address: int(one["nthreads"]) for address, one in known.items() if one["status"] == "running"}
+        workers = self._asked(client.scheduler.identity)["workers"]
+        self._threads = {
+            address: int(worker["nthreads"]) for address, worker in workers.items() if worker["status"] == "running"
+        }
         self.run = uuid.uuid4().hex
         self.addresses: list[str] = sorted(self._threads)
         self._actors: WorkerActors | None = None
         if not self.addresses:
-            all_paused = ", as all of them lack memory" if known else ""
+            all_paused = ", as all of them lack memory" if workers else ""
             what = f"{where} has no workers that take work{all_paused}"
             raise LmartError(f"{what}; start some, with: dask worker ADDRESS")
         self._refuse_other_versions()
@@ -216,9 +216,9 @@ class Cluster:
             if address not in found["workers"]:
                 raise lost_worker(address, not self.on_this_machine)
             there.append((f"the worker {address}", found["workers"][address]))
-        for who, known in there:
+        for who, versions in there:
             for name in SAME_VERSIONS:
-                theirs = known.get("packages", {}).get(name)
+                theirs = versions.get("packages", {}).get(name)
                 if theirs != own[name]:
                     has = f"has {name} {theirs}" if theirs else f"cannot load {name}"
                     raise LmartError(f"{who} {has}, but this command {own[name]}; install the same versions everywhere")
@@ -260,14 +260,11 @@ class Cluster:
         self.check()  # the tasks of a worker that was lost may have been done again by others
 
     def _first_of(self, futures: deque[Any]) -> Any:
-        """Return the result of the first task, which the cluster then forgets; raise the fault of a later one in time.
-
-        futures : of tasks, in order; the first is removed
-        """
+        """Remove the first task and return its result; raise the error of a later task after a while."""
         seen: list[float] = []
 
         def look() -> None:
-            failed = next((one for one in futures if one.status == "error"), None)
+            failed = next((future for future in futures if future.status == "error"), None)
             if failed is not None:
                 seen.append(time.monotonic())
                 if seen[-1] - seen[0] > EARLIER:
@@ -307,10 +304,7 @@ class Cluster:
         return self._actors
 
     def wait(self, future: Any) -> Any:
-        """Return the result of a future as soon as it is there; LmartError when its worker or the scheduler is lost.
-
-        future : of `distributed`, or of `begin`
-        """
+        """Return the result of a future as soon as it is there; LmartError when its worker or the scheduler is lost."""
         if isinstance(future, concurrent.futures.Future):
             return self.wait_for(functools.partial(asyncio.wrap_future, future))
         return self.wait_for(lambda: future)
@@ -348,10 +342,7 @@ class Cluster:
             raise self.failure(fault) from None
 
     def failure(self, fault: BaseException) -> BaseException:
-        """Return what is to be raised for a call that did not come back; LmartError when the cluster is the cause.
-
-        fault : what `distributed` or the shard raised
-        """
+        """Return what is to be raised for a call that did not come back; LmartError when the cluster is the cause."""
         if isinstance(fault, OSError) and fault.filename is not None:  # of a file
             return fault
         until = time.monotonic() + NOTICED

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import lmart
 from lmart.errors import DataError, LmartError, quote, visible
-from lmart.kernels.numba_support.source_files import sources_digest
+from lmart.kernels.numba_support.code_files import sources_digest
 from lmart.streams import reason
 from lmart.strict_json import strict_json
 
@@ -94,10 +94,7 @@ def begin(
 def connect(distributed: Any, scheduler: str, security: str | None, where: str) -> Any:
     """Return a client of a scheduler; LmartError when there is none.
 
-    distributed : the package
-    scheduler   : its address
     security    : file of certificates; None: there is no TLS
-    where       : what messages call the scheduler
     """
     options: dict[str, Any] = {}
     if security is not None:

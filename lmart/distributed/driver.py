@@ -33,9 +33,6 @@ ROUNDING = 1e-10  # relative, far above what sums of 32,768 numbers are rounded 
 class DistributedRun(BoostingRun):
     """A run on documents that shards hold; the bytes of its result are those of `TrainingRun`.
 
-    sets     : what was read
-    settings : resolved by the training set
-    pool     : the threads of this process
     began    : when the work on the data began, by time.perf_counter
     """
 
@@ -47,13 +44,15 @@ class DistributedRun(BoostingRun):
         prepared = shards.call("prepare", settings, sets.exponents)
         found: list[list[QueriesFound]] = shards.call("queries_found")
         warnings = list(sets.warnings)
-        for one, of_set in zip(sets.validation_sets, list(zip(*found, strict=True))[1:], strict=True):
-            warnings += _warnings_of(one, of_set)
+        for validation_set, of_set in zip(sets.validation_sets, list(zip(*found, strict=True))[1:], strict=True):
+            warnings += _warnings_of(validation_set, of_set)
         directions = feature_directions(settings.constraints, train_set, edges, train_set.source)
         setup = _Setup(sets, pool, Histograms(edges.n_bins), directions)
         training = ShardedScores(shards, 0)
         learner = Learner(
-            fittings=[_ShardedFitting(setup, number, one, training) for number, one in enumerate(settings.rankers)],
+            fittings=[
+                _ShardedFitting(setup, number, ranker, training) for number, ranker in enumerate(settings.rankers)
+            ],
             training=training,
             validation_sets=[ShardedScores(shards, 1 + number) for number in range(len(sets.validation_sets))],
             n_features=edges.n_features,
@@ -67,12 +66,12 @@ class DistributedRun(BoostingRun):
         super().__init__(settings, without_trees(train_set, settings.recorded), learner, began)
 
 
-def _warnings_of(one: JoinedSet, found: Sequence[QueriesFound]) -> list[str]:
+def _warnings_of(validation_set: JoinedSet, found: Sequence[QueriesFound]) -> list[str]:
     """Return what is to be said of the queries of a validation set."""
     if all(part.nothing_relevant for part in found):
-        return [f"{one.source}: no query has a relevant document, so every measure of it is 0"]
+        return [f"{validation_set.source}: no query has a relevant document, so every measure of it is 0"]
     if all(part.nothing_counts or part.nothing_relevant for part in found):
-        what = f"{one.source}: no query with a weight above 0 has a relevant document"
+        what = f"{validation_set.source}: no query with a weight above 0 has a relevant document"
         return [f"{what}, so every measure of it is 0"]
     return []
 
@@ -80,7 +79,6 @@ def _warnings_of(one: JoinedSet, found: Sequence[QueriesFound]) -> list[str]:
 class ShardedScores:
     """The scores of a data set in shards, and its measure.
 
-    shards : of the run
     number : of the set, the training set being 0
     """
 
@@ -118,7 +116,6 @@ class ShardedScores:
     def keep(self, number: int, copied: bool) -> KeptScores:
         """Return the number that the current scores are kept under.
 
-        number : of the ranker
         copied : they stay as they are while trees are added; else nobody needs that
         """
         self._shards.call("keep", number, copied)
@@ -131,7 +128,7 @@ class ShardedScores:
 
     def spreads(self, kept: Sequence[KeptScores]) -> list[float]:
         """Return how far scores are apart within queries, summed from shard to shard as one machine does."""
-        return [self._spread(one) for one in kept]
+        return [self._spread(scores) for scores in kept]
 
     def _spread(self, kept: KeptScores) -> float:
         for scale in SPREAD_SCALES:
@@ -145,19 +142,18 @@ class ShardedScores:
 
 def _mean(sums: Sequence[MeasureSums]) -> float | None:
     """Return the weighted mean of a measure over all queries; OverflowError when a sum is no number."""
-    total = math.fsum(part for one in sums for part in one.weights)
+    total = math.fsum(part for part_sums in sums for part in part_sums.weights)
     if total == 0:
         return None
-    if any(one.values is None for one in sums):
+    if any(part_sums.values is None for part_sums in sums):
         raise OverflowError
-    return math.fsum(part for one in sums for part in one.values or ()) / total
+    return math.fsum(part for part_sums in sums for part in part_sums.values or ()) / total
 
 
 class _Setup(NamedTuple):
     """What growing a tree needs that is the same in every round.
 
     sets       : what was read
-    pool       : the threads of this process
     histograms : buffers to use
     directions : int8[m], the monotone constraints; None: none
     """
@@ -183,11 +179,7 @@ class _ShardedFitting:
         return self._settings
 
     def fit(self, settings: RankerSettings, round_number: int) -> tuple[GrownTree | None, Float64Array]:
-        """Add a tree to the scores of the training set; return it and the bias of positions, of which there are none.
-
-        settings     : of the ranker, perhaps without sampling
-        round_number : of the seed's random numbers
-        """
+        """Add a tree to the scores of the training set; return it, and no position bias."""
         return self._fit(settings, round_number), self.position_bias
 
     def _fit(self, settings: RankerSettings, round_number: int) -> GrownTree | None:
@@ -240,7 +232,7 @@ class _ShardedFitting:
         n_sampled, sums = drawn
         if sums[0] == 0.0:
             return None
-        bounds = [[scale_for(one * factor, n_sampled) for factor in (1 - ROUNDING, 1 + ROUNDING)] for one in sums]
+        bounds = [[scale_for(total * factor, n_sampled) for factor in (1 - ROUNDING, 1 + ROUNDING)] for total in sums]
         if any(low != high for low, high in bounds):
             sums = self._sums_by_piece()
         return scale_for(sums[0], n_sampled), scale_for(sums[1], n_sampled)
@@ -248,18 +240,18 @@ class _ShardedFitting:
     def _sums_by_piece(self) -> tuple[float, float]:
         """Return the sums of magnitudes that one machine has."""
         shards: list[EdgeMagnitudes] = self._shards.call("magnitudes_by_piece")
-        sums = [piece for one in shards for piece in one.inside]
+        sums = [piece for shard in shards for piece in shard.inside]
         open_rows: list[Gradients] = []  # of a piece that is not complete yet
-        for one in shards:
-            open_rows.append(one.head)
-            if one.inside or len(one.tail.gradients):
+        for shard in shards:
+            open_rows.append(shard.head)
+            if shard.inside or len(shard.tail.gradients):
                 sums += self._sum_rows(open_rows)
-                open_rows = [one.tail]
+                open_rows = [shard.tail]
         return join_magnitudes(sums + self._sum_rows(open_rows))
 
     def _sum_rows(self, rows: Sequence[Gradients]) -> list[tuple[float, float]]:
         """Return the sums of a piece."""
-        joined = Gradients(*(np.concatenate([one[k] for one in rows]) for k in range(2)))
+        joined = Gradients(*(np.concatenate([gradients[k] for gradients in rows]) for k in range(2)))
         return sum_magnitudes(joined, self._setup.pool)
 
 

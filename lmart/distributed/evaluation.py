@@ -43,7 +43,6 @@ from lmart.threads import WorkerPool
 class PartInputs(NamedTuple):
     """What a worker reads to measure a part: the part itself, and with it files of scores and weights.
 
-    path    : the part
     scores  : file of each system whose scores are given, in their order
     weights : file of those of its queries or rows; None: there are none
     """
@@ -58,7 +57,6 @@ class PartPlan:
     """How a part is read and measured.
 
     measures : to be computed, all with the same conventions
-    options  : how it is read
     systems  : kind of each system: 'model', or 'scores' that are given
     scale    : L of a measure of err that names none itself, unless a label of the part is above it; None: as the labels
                of the part have it
@@ -80,15 +78,12 @@ class PartPlan:
 class MeasuredPart(NamedTuple):
     """What a worker found in a part.
 
-    path        : of the part
     found       : its rows and features
-    query_ids   : n_queries texts
     first_lines : int64[n_queries], line or row of the file where each query begins
     scale       : L of a measure of err that names none itself
     weights     : what they are like, and float64[n_queries]; None: there are none
     systems     : the queries as each system ranks them; empty when a label is above the largest one that a measure
                   names, which all parts together refuse
-    digest      : of labels and queries
     """
 
     path: str
@@ -115,13 +110,13 @@ def measure_part(run: str, files: PartInputs, plan: PartPlan, scorers: Sequence[
     labels, offsets = part.labels, part.query_offsets
     weights = None
     if files.weights is not None:
-        what, given = read_part_weights(files.weights, offsets)
-        weights = what, spread_weights(given, offsets).per_query
+        what, weight_numbers = read_part_weights(files.weights, offsets)
+        weights = what, spread_weights(weight_numbers, offsets).per_query
     own_scale = grade_scale(labels)
     largest = labels.max(initial=0.0)
     scale = own_scale if plan.scale is None or largest > plan.scale else plan.scale
     systems: list[MeasuredQueries] = []
-    if not any(one.largest_label is not None and largest > one.largest_label for one in plan.measures):
+    if not any(measure.largest_label is not None and largest > measure.largest_label for measure in plan.measures):
         ties = None
         if plan.keeps_document_ids:
             ties = docid_order(document_names(part.document_ids, offsets), offsets)
@@ -154,17 +149,17 @@ class ScoringReader(PartsReader):
         if names:
             self.table.register_names(list(names))
         ids_and_labels = LabelAndIdBuilder()
-        matchers = [FeatureMatcher(one.ensemble) for one in scorers]
+        matchers = [FeatureMatcher(scorer_used.ensemble) for scorer_used in scorers]
         scores: list[list[Float64Array]] = [[np.zeros(0)] for _ in scorers]
         for path, blocks, _ in self.batches(queries=self._queries):
-            columns = [one.column_map(self.table.ids, self.table.names) for one in matchers]
+            columns = [matcher.column_map(self.table.ids, self.table.names) for matcher in matchers]
             for block in blocks:
                 ids_and_labels.add(block, path)
                 for scorer, own, so_far in zip(scorers, columns, scores, strict=True):
                     so_far.append(scorer.score(block.features, own, self._pool))
         self.query_ids, self.document_ids = ids_and_labels.query_ids, ids_and_labels.document_ids
         self.first_lines: Int64Array = np.array([line for _, line in self._queries.places.values()], np.int64)
-        return self.found(ids_and_labels), [np.concatenate(one) for one in scores]
+        return self.found(ids_and_labels), [np.concatenate(of_model) for of_model in scores]
 
 
 MeasureParts: TypeAlias = Callable[[Sequence[tuple[PartInputs, PartPlan]]], Iterable[MeasuredPart]]
@@ -183,11 +178,9 @@ class EvaluatedParts:
 
     measure : measures parts
     files   : what is read of each part, in order
-    plan    : how they are read and measured
     watch   : called with the number of parts measured so far
 
     data      : what is known of the rows and features of all parts
-    query_ids : n_queries texts
 
     DataError as one process raises it, when a query spans parts too.
     """
@@ -202,57 +195,58 @@ class EvaluatedParts:
         self._measure, self._files, self._plan = measure, files, plan
         parts: list[MeasuredPart] = []
         try:
-            for one in measure([(own, plan) for own in files]):
-                parts.append(one)
+            for part in measure([(own, plan) for own in files]):
+                parts.append(part)
                 watch(len(parts))
         except DataError:
             _refuse_spanning(parts)  # which one process would have met before
             raise
         _refuse_spanning(parts)
         self._parts = parts
-        paths = [one.path for one in files]
-        found = [one.found for one in parts]
+        paths = [file.path for file in files]
+        found = [part.found for part in parts]
         self.data, _ = joined_set(source_name(paths), found, [[path] for path in paths])
-        self.query_ids = [query_id for one in parts for query_id in one.query_ids]
+        self.query_ids = [query_id for part in parts for query_id in part.query_ids]
 
     def weights(self) -> QueryWeights | None:
         """Return the weights of all queries, None without any; DataError when those of parts do not fit together."""
-        given = [one.weights for one in self._parts if one.weights is not None]
+        found_weights = [part.weights for part in self._parts if part.weights is not None]
         first = self._files[0].weights
         if first is None:
             return None
-        found = joined_weights([what for what, _ in given])
+        found = joined_weights([what for what, _ in found_weights])
         refuse_unfit(found, first)
-        return QueryWeights(np.concatenate([own for _, own in given]), "query" if found.per_document is None else "row")
+        return QueryWeights(
+            np.concatenate([own for _, own in found_weights]), "query" if found.per_document is None else "row"
+        )
 
     def agree(self, scale: int, matches_by_number: bool) -> None:
         """Measure those parts again that were measured otherwise than in one data set.
 
         DataError when a part has changed meanwhile.
         """
-        by_scale = any(one.kind.uses_label_scale and one.largest_label is None for one in self._plan.measures)
+        by_scale = any(
+            measure.kind.uses_label_scale and measure.largest_label is None for measure in self._plan.measures
+        )
         names = self.data.feature_names or ()
         again = {}
-        for number, one in enumerate(self._parts):
-            own = one.found.names or ()
-            if (by_scale and one.scale != scale) or (matches_by_number and own != names[: len(own)]):
+        for number, part in enumerate(self._parts):
+            own = part.found.names or ()
+            if (by_scale and part.scale != scale) or (matches_by_number and own != names[: len(own)]):
                 plan = replace(self._plan, scale=scale, names=names if own else ())
                 again[number] = self._files[number]._replace(weights=None), plan
-        for number, one in zip(again, self._measure(list(again.values())), strict=True):
-            if one.digest != self._parts[number].digest:
-                raise changed_while_read(one.path)
-            self._parts[number] = self._parts[number]._replace(systems=one.systems, scale=one.scale)
+        for number, measured in zip(again, self._measure(list(again.values())), strict=True):
+            if measured.digest != self._parts[number].digest:
+                raise changed_while_read(measured.path)
+            self._parts[number] = self._parts[number]._replace(systems=measured.systems, scale=measured.scale)
 
     def system(self, number: int) -> MeasuredQueries:
-        """Return the queries of all parts as a system ranks them.
-
-        number : of the system, from 0
-        """
-        return joined_queries([one.systems[number] for one in self._parts])
+        """Return the queries of all parts as a system ranks them."""
+        return joined_queries([part.systems[number] for part in self._parts])
 
 
 def _refuse_spanning(parts: Sequence[MeasuredPart]) -> None:
     """Raise DataError when a query spans parts, naming both places."""
-    again = repeated_codes([one.found.query_codes for one in parts]).tolist()
+    again = repeated_codes([part.found.query_codes for part in parts]).tolist()
     if again:
-        refuse_repeated(places_of(one.places, again) for one in parts)
+        refuse_repeated(places_of(part.places, again) for part in parts)

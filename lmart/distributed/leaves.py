@@ -24,10 +24,7 @@ COUNTED = 16  # features whose documents are counted in one message
 class ShardedLeaves:
     """A LeafSource of which every shard has a part; sums and counts of all parts are added.
 
-    shards             : of the run
     most_frequent_bins : uint8[m], each feature's most frequent bin
-    root               : of all shards
-    n_documents        : of all shards
     """
 
     def __init__(self, shards: Actors, most_frequent_bins: UInt8Array, root: PackedRoot, n_documents: int) -> None:
@@ -52,10 +49,10 @@ class ShardedLeaves:
             self._summed.clear()
             n_before = 0
             for place, (n_left, n_right) in zip(group, done.counts.tolist(), strict=True):
-                one = splits[place]
-                self._n_documents[one.left], self._n_documents[one.right] = n_left, n_right
-                if one.summed is not None:
-                    self._summed[one.summed] = int(done.totals[n_before]), done.histograms[n_before]
+                planned = splits[place]
+                self._n_documents[planned.left], self._n_documents[planned.right] = n_left, n_right
+                if planned.summed is not None:
+                    self._summed[planned.summed] = int(done.totals[n_before]), done.histograms[n_before]
                     n_before += 1
             yield group
 
@@ -67,8 +64,6 @@ class ShardedLeaves:
         """Write the packed sums by bin to out, int64[n_bins], and return the packed sum over the leaf.
 
         leaf : number of the root, or of a leaf that `split_ahead` has summed
-        out  : int64[n_bins], overwritten
-        pool : the workers
         """
         total, histogram = self._summed[leaf]
         np.copyto(out, histogram)
@@ -90,9 +85,9 @@ class ShardedLeaves:
         (enough,) = self.have_enough([(leaf, split)], min_documents)
         return enough
 
-    def bin_counts(self, asked: Sequence[tuple[int, int]]) -> Sequence[Int64Array]:
+    def bin_counts(self, leaf_features: Sequence[tuple[int, int]]) -> Sequence[Int64Array]:
         """Return, for each leaf and binned feature, the number of its documents in each bin, int64[256]."""
-        found: Counts = self._shards.add("bin_counts", list(asked))
+        found: Counts = self._shards.add("bin_counts", list(leaf_features))
         return list(found.counts)
 
     def split(self, leaf: int, left: int, right: int, split: Split, pool: WorkerPool) -> None:
@@ -100,11 +95,7 @@ class ShardedLeaves:
 
 
 def grow_on_shards(params: GrowParams, leaves: ShardedLeaves) -> GrownTree | None:
-    """Return the tree that `grow_tree` returns where one process has all documents.
-
-    params : what to grow the tree from, and how
-    leaves : the source of `params`
-    """
+    """Return the tree that `grow_tree` returns where one process has all documents."""
     if params.settings.form.oblivious:
         return grow_oblivious(params, _ShardedLevel(params, leaves))
     return grow_best_first(params, _ShardedExpander(params, leaves))
@@ -127,19 +118,15 @@ class _ShardedFinder(SplitFinder):
         self._counts: dict[int, Int64Array] = {}  # by feature, of the leaf whose split is being replaced
 
     def choose(self, found: Sequence[FoundSplit]) -> None:
-        for one in found:
-            if self._is_known(one):
-                one.leaf.split = self.best_with_enough(one)
+        for candidate in found:
+            if self._is_known(candidate):
+                candidate.leaf.split = self.best_with_enough(candidate)
             else:
-                self._assumed[one.leaf.number] = one
-                one.leaf.split = self._in_full(one.split)
+                self._assumed[candidate.leaf.number] = candidate
+                candidate.leaf.split = self._in_full(candidate.split)
 
     def confirm(self, leaf: Leaf, n_left: int, n_right: int) -> bool:
-        """Return whether the split of a leaf, once made, leaves enough documents; if not, give it its next best split.
-
-        leaf            : with children in the shards
-        n_left, n_right : documents on each side
-        """
+        """Return whether the split that was made leaves enough documents; if not, give the leaf its next best split."""
         found = self._assumed.pop(leaf.number, None)
         if found is None or min(n_left, n_right) >= self._min_documents:
             return True
@@ -164,8 +151,8 @@ class _ShardedFinder(SplitFinder):
             leaf, split_gains, _ = found
             likely = np.argsort(-split_gains, kind="stable")[:COUNTED]
             features = [feature]
-            features += [one for one in likely.tolist() if one != feature and split_gains[one] > -np.inf]
-            counts = self._source.bin_counts([(leaf.number, one) for one in features])
+            features += [other for other in likely.tolist() if other != feature and split_gains[other] > -np.inf]
+            counts = self._source.bin_counts([(leaf.number, other) for other in features])
             self._counts |= dict(zip(features, counts, strict=True))
         return self._counts[feature]
 
@@ -216,10 +203,14 @@ class _ShardedLevel(Level):
 
     def allowed(self, leaves: list[Leaf], best: tuple[int, int, bool]) -> Iterable[tuple[Leaf, Split, bool]]:
         splits = [self._split_of(leaf, *best) for leaf in leaves]
-        known = [self._known(leaf, split) for leaf, split in zip(leaves, splits, strict=True)]
-        asked = [(leaf.number, split) for leaf, split, one in zip(leaves, splits, known, strict=True) if one is None]
-        answers = iter(self._leaves.have_enough(asked, self._min_documents))
-        enough = [next(answers) if one is None else one for one in known]
+        decided = [self._known(leaf, split) for leaf, split in zip(leaves, splits, strict=True)]
+        open_splits = [
+            (leaf.number, split)
+            for leaf, split, enough_already in zip(leaves, splits, decided, strict=True)
+            if enough_already is None
+        ]
+        answers = iter(self._leaves.have_enough(open_splits, self._min_documents))
+        enough = [next(answers) if enough_already is None else enough_already for enough_already in decided]
         return zip(leaves, splits, enough, strict=True)
 
     def split_leaves(self, calls: Sequence[Call]) -> None:

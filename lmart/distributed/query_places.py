@@ -29,18 +29,17 @@ def codes_of(query_ids: Iterable[str]) -> UInt64Array:
 def places_of(places: Mapping[str, Place], codes: Sequence[int]) -> dict[str, Place]:
     """Return part and line of the first row of each query with one of these hashes, by id."""
     wanted = set(codes)
-    return {one: place for one, place in places.items() if code_of(one) in wanted}
+    return {query_id: place for query_id, place in places.items() if code_of(query_id) in wanted}
 
 
 def repeated_codes(codes: Sequence[UInt64Array]) -> UInt64Array:
-    """Return the hashes that stand more than once, ascending.
-
-    codes : of each part, or of each worker's parts
-    """
+    """Return the hashes that stand more than once, ascending."""
     slices = range(1 if sum(map(len, codes)) < SLICED else 1 << SLICE_BITS)
     again = [np.zeros(0, np.uint64)]
     for number in slices:  # so that the driver holds a second copy of a few only
-        own = codes if len(slices) == 1 else [one[one >> np.uint64(64 - SLICE_BITS) == number] for one in codes]
+        own = codes
+        if len(slices) > 1:
+            own = [of_part[of_part >> np.uint64(64 - SLICE_BITS) == number] for of_part in codes]
         ordered = np.sort(np.concatenate([np.zeros(0, np.uint64), *own]))
         again.append(np.unique(ordered[1:][ordered[1:] == ordered[:-1]]))
     return np.concatenate(again)
@@ -52,19 +51,16 @@ def refuse_repeated(found: Iterable[Mapping[str, Place]], can_group: bool = Fals
     found     : of each part, or of each worker's parts, in order: the places of queries, by id
     can_group : whether --group-by-qid is of use
     """
-    before: dict[str, Place] = {}
+    first_places: dict[str, Place] = {}
     for places in found:
         for query_id, (path, line) in places.items():
-            if query_id in before:
-                raise not_adjacent(query_id, before[query_id], path, line, can_group)
-        before |= places
+            if query_id in first_places:
+                raise not_adjacent(query_id, first_places[query_id], path, line, can_group)
+        first_places |= places
 
 
 def spanning_parts(codes: Sequence[UInt64Array]) -> Iterator[tuple[int, int, int]]:
-    """Yield hashes that stand in two parts, and these parts: the earliest second part first.
-
-    codes : of each part; none stands twice in one
-    """
+    """Yield hashes that stand in two parts, and these parts: the earliest second part first."""
     again = repeated_codes(codes)
     first: dict[int, int] = {}
     for part, own in enumerate(codes):

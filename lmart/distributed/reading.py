@@ -35,14 +35,13 @@ class PartFile(NamedTuple):
 def find_files(patterns: Sequence[str]) -> list[list[PartFile]]:
     """Return the files of each pattern, in the order of their names. Runs on a worker, whose storage has the data.
 
-    patterns : names of files, or patterns with *, ? and [...]
     DataError when a file is not there, or none matches.
     """
     found = []
     for pattern in patterns:
         paths = [pattern]
         if not os.path.exists(pattern) and glob.has_magic(pattern):
-            paths = sorted(glob.glob(pattern))  # with what is no file, which is then told
+            paths = sorted(glob.glob(pattern))  # also folders and the like, which are then refused
             if not paths:
                 raise DataError("no file of the workers matches it; check the pattern", pattern)
         try:
@@ -58,18 +57,13 @@ def find_files(patterns: Sequence[str]) -> list[list[PartFile]]:
 
 
 def seen_by_workers(cluster: Cluster, path: str) -> str:
-    """Return the name of a file for workers, which may have another current folder.
-
-    cluster : whose workers they are
-    path    : a name, or a pattern
-    """
+    """Return the name of a file for workers, which may have another current folder."""
     return path if cluster.on_this_machine else os.path.abspath(path)
 
 
 def find_parts(cluster: Cluster, patterns: Sequence[str]) -> list[list[PartFile]]:
     """Return the files of each pattern, as a worker sees them: see `find_files`.
 
-    cluster  : whose workers read
     patterns : names of files, or patterns; relative ones are meant from the current folder of this process
     """
     names = [seen_by_workers(cluster, pattern) for pattern in patterns]
@@ -87,9 +81,8 @@ class PartsFound(NamedTuple):
     of_tables   : by part with a header: the ids that it has a column for
     ignored     : the indices to ignore, and whether a row had them
     query_codes : uint64[n_queries], a hash of each query id
-    told        : what readers told, and whether it is a warning
+    messages    : of readers, and whether it is a warning
     empty       : parts without rows
-    n_parts     : parts
     """
 
     n_documents: int
@@ -102,7 +95,7 @@ class PartsFound(NamedTuple):
     of_tables: dict[str, Int64Array]
     ignored: dict[int, bool]
     query_codes: UInt64Array
-    told: list[tuple[str, bool]]
+    messages: list[tuple[str, bool]]
     empty: list[str]
     n_parts: int
 
@@ -110,15 +103,13 @@ class PartsFound(NamedTuple):
 class PartsReader:
     """Reads adjacent parts of one data set.
 
-    paths   : the parts, in order, all of which may be without rows
     options : how they are read
-    pool    : the workers
     check   : called from time to time; raises when the run was given up
     """
 
     def __init__(self, paths: Sequence[str], options: ReadOptions, pool: WorkerPool, check: Callable[[], None]) -> None:
         self.paths, self.table, self.source = paths, FeatureTable(), source_name(paths) if paths else "data"
-        self.told: list[tuple[str, bool]] = []
+        self.messages: list[tuple[str, bool]] = []
         self._options = replace(options, tell=self._tell, may_be_empty=True)
         self._pool, self._check = pool, check
         self._queries = SeenQueries(group_by_qid=False, can_group=False)
@@ -129,7 +120,7 @@ class PartsReader:
 
     def _tell(self, text: str, is_warning: bool) -> None:
         if text != f"{self.source}: {self.table.never_met()}":  # which all parts together decide
-            self.told.append((text, is_warning))
+            self.messages.append((text, is_warning))
 
     def batches(self, table: FeatureTable | None = None, queries: SeenQueries | None = None) -> Iterator[Batch]:
         """Yield the rows of all parts, in batches of blocks.
@@ -163,7 +154,7 @@ class PartsReader:
             dict(self.table.of_tables),
             dict(self.table.ignored),
             codes_of(ids_and_labels.query_ids),
-            self.told,
+            self.messages,
             [path for path, n_rows in zip(self.paths, self.part_rows, strict=True) if not n_rows],
             len(self.paths),
         )
@@ -182,8 +173,8 @@ def rows_above_all_before(labels: Float64Array) -> Int64Array:
 
     labels : float64[n_documents], >= 0
     """
-    before = np.concatenate([[-1.0], np.maximum.accumulate(labels)[:-1]])
-    return np.flatnonzero(labels > before)
+    highest_before = np.concatenate([[-1.0], np.maximum.accumulate(labels)[:-1]])
+    return np.flatnonzero(labels > highest_before)
 
 
 class WeightsFound(NamedTuple):
@@ -202,25 +193,21 @@ class WeightsFound(NamedTuple):
 
 
 def read_part_weights(path: str, query_offsets: Int64Array) -> tuple[WeightsFound, Float64Array]:
-    """Return what the weights of a part are like, and the weights, one a query or one a document.
-
-    path          : the file
-    query_offsets : int64[n_queries + 1] of the part
-    """
-    given = metadata_files.read_weight_numbers(path, query_offsets)
+    """Return what the weights of a part are like, and the weights, one a query or one a document."""
+    numbers = metadata_files.read_weight_numbers(path, query_offsets)
     n_queries, n_documents = len(query_offsets) - 1, int(query_offsets[-1])
-    per_query = path if len(given) == n_queries != n_documents else None
-    per_document = path if len(given) == n_documents != n_queries else None
-    exponent = int(np.frexp(given.max(initial=0.0))[1])
-    return WeightsFound(per_query, per_document, bool((given > 0).any()), exponent), given
+    per_query = path if len(numbers) == n_queries != n_documents else None
+    per_document = path if len(numbers) == n_documents != n_queries else None
+    exponent = int(np.frexp(numbers.max(initial=0.0))[1])
+    return WeightsFound(per_query, per_document, bool((numbers > 0).any()), exponent), numbers
 
 
 def joined_weights(found: Sequence[WeightsFound]) -> WeightsFound:
     """Return what the weights of several parts are like together."""
-    of_weights = [one.exponent for one in found if one.any_above_zero]
+    of_weights = [part.exponent for part in found if part.any_above_zero]
     return WeightsFound(
-        next((one.per_query for one in found if one.per_query is not None), None),
-        next((one.per_document for one in found if one.per_document is not None), None),
+        next((part.per_query for part in found if part.per_query is not None), None),
+        next((part.per_document for part in found if part.per_document is not None), None),
         bool(of_weights),
         max(of_weights, default=0),
     )
@@ -240,7 +227,6 @@ class JoinedSet:
     """What the driver knows of a data set.
 
     source         : what to call it in messages
-    found          : in its parts or shards, in order
     feature_ids    : int64[n_features], ascending
     feature_names  : n_features texts; None: they have numbers only
     table_features : for each part that is a table, the ids of the features that it has a column for
@@ -255,17 +241,17 @@ class JoinedSet:
     @property
     def n_documents(self) -> int:
         """The number of rows."""
-        return sum(one.n_documents for one in self.found)
+        return sum(part.n_documents for part in self.found)
 
     @property
     def n_queries(self) -> int:
         """The number of queries."""
-        return sum(one.n_queries for one in self.found)
+        return sum(part.n_queries for part in self.found)
 
     @property
     def n_single(self) -> int:
         """The number of queries of one row."""
-        return sum(one.n_single for one in self.found)
+        return sum(part.n_single for part in self.found)
 
     @property
     def n_features(self) -> int:
@@ -275,13 +261,13 @@ class JoinedSet:
     @property
     def labels(self) -> Float64Array:
         """float64[n]: the labels of parts that are above all labels before them."""
-        return np.concatenate([one.labels for one in self.found])
+        return np.concatenate([part.labels for part in self.found])
 
     @property
     def label_rows(self) -> Int64Array:
         """int64[n]: the rows of these labels, from 0 through all parts."""
-        starts = np.cumsum([0, *(one.n_documents for one in self.found)])
-        return np.concatenate([one.label_rows + start for one, start in zip(self.found, starts, strict=False)])
+        starts = np.cumsum([0, *(part.n_documents for part in self.found)])
+        return np.concatenate([part.label_rows + start for part, start in zip(self.found, starts, strict=False)])
 
 
 def joined_set(
@@ -289,40 +275,37 @@ def joined_set(
 ) -> tuple[JoinedSet, Int64Array]:
     """Return the set of all parts, and the ids of its features in the order of first appearance.
 
-    source : what to call it in messages
-    found  : in its parts, or in the parts of each shard, in order
-    paths  : the files of each
     DataError when features have names in some and numbers in others.
     """
-    named = [one.names is not None for one in found if len(one.ids)]
-    for first, own, one in zip(paths, found, found, strict=True):
-        if len(own.ids) and (one.names is not None) != named[0]:
-            have, others = ("names", "numbers") if one.names else ("numbers", "names")
+    named = [part.names is not None for part in found if len(part.ids)]
+    for first, own, part in zip(paths, found, found, strict=True):
+        if len(own.ids) and (part.names is not None) != named[0]:
+            have, others = ("names", "numbers") if part.names else ("numbers", "names")
             what = f"the features have {have} but those of other inputs {others}; give them the same columns"
             raise DataError(what, first[0] if first else source)
     names: tuple[str, ...] | None = None
     tables: dict[str, Int64Array] = {}
     if named and named[0]:
-        names = tuple(dict.fromkeys(name for one in found for name in one.names or ()))
+        names = tuple(dict.fromkeys(name for part in found for name in part.names or ()))
         ids = np.arange(1, len(names) + 1)
         number = {name: place + 1 for place, name in enumerate(names)}
-        for one in found:
-            own_names = one.names or ()
-            for path, of_table in one.of_tables.items():
+        for part in found:
+            own_names = part.names or ()
+            for path, of_table in part.of_tables.items():
                 tables[path] = np.array([number[own_names[i - 1]] for i in of_table.tolist()], np.int64)
     else:
-        ids = np.array(list(dict.fromkeys(i for one in found for i in one.ids.tolist())), np.int64)
-        for one in found:
-            tables |= one.of_tables
+        ids = np.array(list(dict.fromkeys(i for part in found for i in part.ids.tolist())), np.int64)
+        for part in found:
+            tables |= part.of_tables
     return JoinedSet(source, found, np.sort(ids), names, tables), ids
 
 
 def pass_on(found: Sequence[PartsFound], options: ReadOptions) -> None:
     """Pass on what readers of parts told; DataError when no part has rows."""
-    empty = [path for one in found for path in one.empty]
-    refuse_or_tell_empty(empty, sum(one.n_parts for one in found), options)
-    for one in found:
-        for text, is_warning in one.told:
+    empty = [path for part in found for path in part.empty]
+    refuse_or_tell_empty(empty, sum(part.n_parts for part in found), options)
+    for part in found:
+        for text, is_warning in part.messages:
             (options.warning if is_warning else options.notice)(text)
 
 
@@ -330,7 +313,7 @@ def warn_of_never_met(joined: JoinedSet, options: ReadOptions) -> None:
     """Warn of indices to ignore that no row of LETOR text had."""
     table = FeatureTable()
     table.of_tables = dict(joined.table_features)
-    for one in joined.found:
-        table.ignored |= {index: met or table.ignored.get(index, False) for index, met in one.ignored.items()}
+    for part in joined.found:
+        table.ignored |= {index: met or table.ignored.get(index, False) for index, met in part.ignored.items()}
     if unmet := table.never_met():
         options.warning(f"{joined.source}: {unmet}")

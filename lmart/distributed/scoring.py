@@ -41,13 +41,9 @@ class ScoringJob:
     """What all parts have in common; the workers get it once.
 
     run     : name of the run
-    model   : the model
-    name    : what messages call the model
-    options : how parts are read
     form    : name of the output format
     top     : rows to write of each query, the best ones; None: all
     tag     : name of the run in the TREC format
-    explain : whether contributions of features are added to each row
     strict  : refuse features that only the data or only the model has
     attempt : number of this attempt to score the parts
     """
@@ -64,7 +60,7 @@ class ScoringJob:
     attempt: int = 0
 
     def __reduce__(self) -> tuple[type[ScoringJob], tuple[object, ...]]:
-        return ScoringJob, tuple(getattr(self, one.name) for one in fields(self))
+        return ScoringJob, tuple(getattr(self, field.name) for field in fields(self))
 
     @cached_property
     def scorer(self) -> Scorer:
@@ -96,14 +92,12 @@ class ScoringJob:
 class PartScored(NamedTuple):
     """What a worker found in a part that it has scored.
 
-    path        : the part
-    n_rows      : rows in it
     ids         : int64[n_columns], its features, in the order of first appearance
     names       : of the columns; None: they have none
     is_table    : whether it has a header, which names all of its features
     ignored     : the indices to ignore, and whether a row had them
     query_codes : uint64[n_queries], a hash of each query id; none where queries may span parts
-    told        : what its reader told, without the name of the part, and whether it is a warning
+    messages    : of its reader, without the name of the part, and whether it is a warning
     repetition  : queries that name a document twice; None: there are none
     staged      : the output, which waits for its name
     """
@@ -115,7 +109,7 @@ class PartScored(NamedTuple):
     is_table: bool
     ignored: dict[int, bool]
     query_codes: UInt64Array
-    told: list[tuple[str, bool]]
+    messages: list[tuple[str, bool]]
     repetition: Repetition | None
     staged: StagedFile
 
@@ -127,8 +121,8 @@ def score_part(job: ScoringJob, path: str, out: str) -> PartScored:
     """
     job.check_scoring()
     keep_memory_constant()
-    told: list[tuple[str, bool]] = []
-    options = replace(job.options, tell=partial(_note, told, f"{path}: "), may_be_empty=True)
+    messages: list[tuple[str, bool]] = []
+    options = replace(job.options, tell=partial(_note, messages, f"{path}: "), may_be_empty=True)
     queries = SeenQueries(options.group_by_qid, remembers=job.needs_whole_queries)
     pool, matcher = WorkerPool(1), FeatureMatcher(job.model)
     with open_rows(path, options, pool, queries, alone=False) as reader:
@@ -148,14 +142,14 @@ def score_part(job: ScoringJob, path: str, out: str) -> PartScored:
             bool(reader.table.of_tables),
             dict(reader.table.ignored),
             codes_of(queries.places) if job.needs_whole_queries else np.zeros(0, np.uint64),
-            told,
+            messages,
             writer.repetition,
             result.staged,
         )
 
 
-def _note(told: list[tuple[str, bool]], called: str, text: str, is_warning: bool) -> None:
-    told.append((text.removeprefix(called), is_warning))
+def _note(messages: list[tuple[str, bool]], called: str, text: str, is_warning: bool) -> None:
+    messages.append((text.removeprefix(called), is_warning))
 
 
 def _checked(
@@ -233,15 +227,12 @@ FindPlaces = Callable[[str, Sequence[int]], Mapping[str, Place]]
 class ScoredParts:
     """Collects what workers found, part by part, in their order. It holds no rows: of a query only a hash.
 
-    model       : that scores
     source      : what messages call all parts
     find_places : gets a part and hashes of query ids; returns part and line of the first row of each, by id
     can_group   : whether a query may span parts with --group-by-qid
     different   : hashes with two parts in which they are those of different queries; more are added
 
-    n_rows : scored
     staged : the outputs, which wait for their names
-    empty  : the parts without rows
     """
 
     def __init__(
@@ -273,8 +264,8 @@ class ScoredParts:
             self.empty.append(found.path)
         self._paths.append(found.path)
         self._join_features(found)
-        for one in found.told:
-            self._told.setdefault(one, []).append(found.path)
+        for message in found.messages:
+            self._told.setdefault(message, []).append(found.path)
         if found.repetition is not None:
             self._repeating = self._repeating or found
             self._n_repeated += found.repetition.n_rows
@@ -286,7 +277,7 @@ class ScoredParts:
         return next(self._spanning(), None) is not None
 
     def _spanning(self) -> Iterator[tuple[int, int, int]]:
-        return (one for one in spanning_parts(self._codes) if one not in self._different)
+        return (span for span in spanning_parts(self._codes) if span not in self._different)
 
     def _join_features(self, found: PartScored) -> None:
         table = self._tables.setdefault(found.names is not None, FeatureTable())
@@ -301,10 +292,10 @@ class ScoredParts:
 
     def refuse_spanning(self) -> None:
         """Raise DataError when two parts have rows of one query, naming both places."""
-        for one in self._spanning():
-            code, *pair = one
+        for span in self._spanning():
+            code, *pair = span
             refuse_repeated((self._find_places(self._paths[part], [code]) for part in pair), self._can_group)
-            self._different.add(one)
+            self._different.add(span)
 
     def messages(self) -> list[tuple[str, bool]]:
         """Return what the user is to be told, and whether it is a warning."""

@@ -23,11 +23,7 @@ class TrainingParts(PartsReader):
     """The parts of a training set in a shard: read once for labels and queries, and again for bins if they are many."""
 
     def first_pass(self, seed: int, most_kept: int) -> PartsFound:
-        """Read labels and queries, and keep the rows if they are few.
-
-        seed      : of the sample
-        most_kept : rows that are kept at most
-        """
+        """Read labels and queries, and keep the rows if they are few."""
         self._seed = seed
         ids_and_labels, counts = LabelAndIdBuilder(), ColumnCounts()
         self._sample: RowSample | None = RowSample(seed)
@@ -74,10 +70,7 @@ class TrainingParts(PartsReader):
         return of_sample, of_all
 
     def cells(self, first: int, last: int) -> Float64Array:
-        """Return the numbers of features in the sample, one feature after the other.
-
-        first, last : the features first..last - 1
-        """
+        """Return the numbers of features in the sample, one feature after the other."""
         assert self._sample is not None
         return gather_cells(self._sample.rows, self._places, first, self._sampled_numbers[first:last])
 
@@ -95,10 +88,7 @@ class TrainingParts(PartsReader):
         return count_bins(self._bins, self._pool)
 
     def lay_out(self, counts_of_all: Int64Array) -> BinnedFeatures:
-        """Return the rows laid out for growing trees.
-
-        counts_of_all : int64[m, 256], documents of all shards in each bin
-        """
+        """Return the rows laid out for growing trees."""
         bins: UInt8Array = self._bins
         del self._bins
         return lay_out(self._edges, bins, self._pool, counts_of_all)
@@ -124,11 +114,7 @@ class ValidationParts(PartsReader):
 
 
 def read_init_scores(parts: PartsReader, paths: Sequence[str]) -> Float64Array:
-    """Return the scores that training starts from, float64[n_documents].
-
-    parts : of a data set
-    paths : a file for each
-    """
+    """Return the scores that training starts from, float64[n_documents]."""
     found = [
         metadata_files.read_init_scores(path, int(offsets[-1]), part)
         for path, (part, offsets) in zip(paths, _queries_of_parts(parts), strict=True)
@@ -137,19 +123,15 @@ def read_init_scores(parts: PartsReader, paths: Sequence[str]) -> Float64Array:
 
 
 def read_weights(parts: PartsReader, paths: Sequence[str] | None) -> tuple[WeightsFound, Float64Array | None]:
-    """Return what the weights of the parts are like, and the weights, one a query or one a document.
-
-    parts : of a data set
-    paths : a file for each; None: there are no weights
-    """
+    """Return what the weights of the parts are like, and the weights, one a query or one a document."""
     if paths is None:
         return WeightsFound(None, None, True, 0), None
-    found, given = [], [np.zeros(0)]
+    found, weights = [], [np.zeros(0)]
     for path, (_, offsets) in zip(paths, _queries_of_parts(parts), strict=True):
         what, own = read_part_weights(path, offsets)
         found.append(what)
-        given.append(own)
-    return joined_weights(found), np.concatenate(given)
+        weights.append(own)
+    return joined_weights(found), np.concatenate(weights)
 
 
 def _queries_of_parts(parts: PartsReader) -> Iterator[tuple[str, Int64Array]]:

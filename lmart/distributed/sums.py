@@ -20,7 +20,6 @@ MOST_LONG = 8  # of so many sums, one may need more than 5 bytes
 class PlannedSplit(NamedTuple):
     """A leaf that is to be split.
 
-    leaf        : number of the leaf
     left, right : new numbers, of its children
     split       : how it is split
     summed      : the child whose histogram is likely to be asked for; None: neither
@@ -132,7 +131,6 @@ class MeasureSums(NamedTuple):
     """The sums behind the mean of a measure: numbers whose sum is exact, as `exact_sum` returns them.
 
     values  : of value times weight over the queries that count, times a power of two; None: too large for a number
-    weights : of the weights of these queries
     """
 
     values: list[float] | None
@@ -151,10 +149,7 @@ class QueriesFound(NamedTuple):
 
 
 def weight_exponent(weights: Float64Array | None) -> int:
-    """Return the power of two that weights are below, as `Evaluator` scales them by.
-
-    weights : float64, one a query or one a document; None: none
-    """
+    """Return the power of two that weights are below, as `Evaluator` scales them by."""
     return 0 if weights is None else int(np.frexp(weights.max(initial=0.0))[1])
 
 
@@ -163,9 +158,6 @@ def measure_sums(
 ) -> MeasureSums:
     """Return the sums behind the mean of a measure over the queries of a shard.
 
-    watched   : has the scores
-    evaluator : of the shard's queries
-    measure   : its name
     exponents : powers of two that the largest weight is below, of the shard and of all shards
     shift     : values are multiplied by 2^shift
     """

@@ -36,6 +36,8 @@ from lmart.kernels.numba_support.code_files import (
     Turn,
     read_code,
     readable_folders,
+    source_digest,
+    sources_digest,
     writable_folder,
     write_code,
 )
@@ -53,7 +55,6 @@ from lmart.kernels.numba_support.numba_internals import (
     refuse_python,
     without_literals,
 )
-from lmart.kernels.numba_support.source_files import source_digest, sources_digest
 
 F = TypeVar("F", bound=Callable[..., Any])
 

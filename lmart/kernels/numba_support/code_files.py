@@ -1,4 +1,4 @@
-"""The folders and files in which machine code is kept between runs.
+"""The folders and files in which machine code is kept between runs, and digests of the source that it is made from.
 
 Loading machine code means to run it (and it is stored as a pickle), so it is only loaded from files that nobody but
 root and this user can have written. Processes that start together compile in turn: they lock a file in the folder.
@@ -7,6 +7,7 @@ root and this user can have written. Processes that start together compile in tu
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import os
@@ -285,3 +286,19 @@ def lock_at_once(folder: Path) -> LockFile | None:
         if _lock(file):
             return file
     return None
+
+
+@cache
+def source_digest(source: Path) -> str:
+    """Return the digest of a file; OSError when it cannot be read."""
+    return hashlib.sha256(source.read_bytes()).hexdigest()
+
+
+@cache
+def sources_digest(folder: Path) -> str:
+    """Return a digest of all Python files below a folder, names included; OSError when there is none to read."""
+    sources = sorted(folder.rglob("*.py"))
+    if not sources:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))
+    named = [(source.relative_to(folder).as_posix(), source_digest(source)) for source in sources]
+    return hashlib.sha256(repr(named).encode()).hexdigest()
