@@ -174,9 +174,9 @@ def naming_arguments() -> Iterator[None]:
     try:
         yield
     except LmartError as refusal:
-        for one in (refusal, *(refusal.more if isinstance(refusal, DataError) else ())):
-            one.message = _with_arguments(one.message)
-            one.args = (str(one),)
+        for fault in (refusal, *(refusal.more if isinstance(refusal, DataError) else ())):
+            fault.message = _with_arguments(fault.message)
+            fault.args = (str(fault),)
         raise
 
 

@@ -293,7 +293,7 @@ def rows_of(kind: str, word: str) -> list[str]:
     return [ours for ours, names in NAMES.get(kind, {}).items() if name == _folded(ours) or name in names.split()]
 
 
-def meant(kind: str, word: str, known: Collection[str], by_spelling: bool = True) -> list[str]:
+def meant(kind: str, word: str, names: Collection[str], by_spelling: bool = True) -> list[str]:
     """Return what an unknown name may stand for: at most two of the known ones, best first.
 
     kind        : one of NAMES; of any other, such as names of columns, only the spelling counts
@@ -301,65 +301,65 @@ def meant(kind: str, word: str, known: Collection[str], by_spelling: bool = True
     known       : the names there are
     by_spelling : known names that are spelled much like it count, unless another tool has it
     """
-    by_name = {_folded(one): one for one in known}
+    by_name = {_folded(name): name for name in names}
     rows = [ours.partition(" ") for ours in rows_of(kind, word)]
     if rows:
         found = [by_name[_folded(first)] + space + rest for first, space, rest in rows if _folded(first) in by_name]
         return list(dict.fromkeys(found))[: 2 if kind == "argument" else 1]
-    return _close(word, known, _LIKENESS.get(kind, _OF_OTHERS)) if by_spelling else []
+    return _close(word, names, _LIKENESS.get(kind, _OF_OTHERS)) if by_spelling else []
 
 
-def perhaps(kind: str, word: str, known: Collection[str], by_spelling: bool = True) -> str:
+def perhaps(kind: str, word: str, names: Collection[str], by_spelling: bool = True) -> str:
     """Return "; perhaps 'x'" or another hint for a name that nobody knows; empty when there is nothing to say.
 
     kind, word, known, by_spelling : as in `meant`
     """
-    found = meant(kind, word, known, by_spelling=False)
-    if not found and kind in ("option", "argument") and (hint := _without(kind, word, known)):
+    found = meant(kind, word, names, by_spelling=False)
+    if not found and kind in ("option", "argument") and (hint := _without(kind, word, names)):
         return hint
-    found = found or meant(kind, word, known, by_spelling)
+    found = found or meant(kind, word, names, by_spelling)
     return f"; perhaps {' or '.join(map(quote, found))}" if found else ""
 
 
-def _without(kind: str, word: str, known: Collection[str]) -> str:
+def _without(kind: str, word: str, names: Collection[str]) -> str:
     """Return what to say of an option that has no counterpart; empty where the sentence names unknown ones."""
-    sentence = next((one for one, names in WITHOUT.items() if _folded(word) in names.split()), "")
-    by_name = {_folded(one): one for one in known}
+    sentence = next((text for text, words in WITHOUT.items() if _folded(word) in words.split()), "")
+    by_name = {_folded(name): name for name in names}
     if not sentence or not {found[1] for found in _BRACES.finditer(sentence)} <= by_name.keys():
         return ""
     value = "={!r}" if kind == "argument" else " {}"
-    return "; " + _BRACES.sub(lambda one: by_name[one[1]] + (value.format(one[2]) if one[2] else ""), sentence)
+    return "; " + _BRACES.sub(lambda found: by_name[found[1]] + (value.format(found[2]) if found[2] else ""), sentence)
 
 
-def _close(word: str, known: Collection[str], likeness: float) -> list[str]:
+def _close(word: str, names: Collection[str], likeness: float) -> list[str]:
     """Return the known names that are spelled most like a word; letters that changed places are like nothing else."""
     low = word.strip().lower().replace("_", "-")
-    by_name = {one.lower().replace("_", "-"): one for one in known}
+    by_name = {name.lower().replace("_", "-"): name for name in names}
     # scikit-learn's ColumnTransformer puts the step and two underscores before names of columns.
     likely = (low, low.rpartition("--")[2])
-    found = [one for one in by_name if one.rpartition("--")[2] in likely or _are_swapped(one, low)]
+    found = [name for name in by_name if name.rpartition("--")[2] in likely or _are_swapped(name, low)]
     found = found or get_close_matches(low, by_name, 2, likeness)
-    return [by_name[one] for one in found[:2]]
+    return [by_name[name] for name in found[:2]]
 
 
-def _are_swapped(one: str, other: str) -> bool:
+def _are_swapped(word: str, other: str) -> bool:
     """Return whether two words differ by two neighbouring letters that changed places."""
-    places = [place for place, letters in enumerate(zip(one, other, strict=False)) if letters[0] != letters[1]]
-    if len(one) != len(other) or len(places) != 2 or places[1] != places[0] + 1:
+    places = [place for place, letters in enumerate(zip(word, other, strict=False)) if letters[0] != letters[1]]
+    if len(word) != len(other) or len(places) != 2 or places[1] != places[0] + 1:
         return False
     first, second = places
-    return one[first] == other[second] and one[second] == other[first]
+    return word[first] == other[second] and word[second] == other[first]
 
 
-def measure_for(foreign: str, before: str | None = None) -> str | None:
+def measure_for(foreign: str, previous: str | None = None) -> str | None:
     """Return the measure that other tools write as NDCG@10, ndcg_cut.10 or PrecisionAt:top=5; None for others.
 
     foreign : a measure as it was written, or a further cutoff alone
     before  : the measure before it in a list, whose further cutoffs may follow, as in ndcg_cut.5,10
     """
     text = foreign.strip().lower()
-    if text.isdecimal() and before is not None and "@" in before:
-        text = f"{before.partition('@')[0]}@{text}"
+    if text.isdecimal() and previous is not None and "@" in previous:
+        text = f"{previous.partition('@')[0]}@{text}"
     if found := _PERSISTENCE.fullmatch(text):
         return f"rbp({found[1]})" + (f"@{found[2]}" if found[2] else "")
     if found := _RECALL.fullmatch(text):
@@ -372,23 +372,23 @@ def measure_for(foreign: str, before: str | None = None) -> str | None:
 
 def with_hints(kind: T) -> T:
     """Let the public methods of a class refuse unknown keywords with a hint; for use as a decorator."""
-    for name, one in list(vars(kind).items()):
-        if isinstance(one, FunctionType) and (name == "__init__" or not name.startswith("_")):
-            setattr(kind, name, _with_hints(kind, one))
+    for name, member in list(vars(kind).items()):
+        if isinstance(member, FunctionType) and (name == "__init__" or not name.startswith("_")):
+            setattr(kind, name, _with_hints(kind, member))
     return kind
 
 
 def _with_hints(kind: type, function: FunctionType) -> object:
     code = function.__code__
-    known = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+    accepted = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
 
     @wraps(function)
     def checked(*args: Any, **named: Any) -> Any:
         """Refuse unknown keywords, then call the method."""
-        if unknown := next((name for name in named if name not in known and name != "self"), None):
+        if unknown := next((name for name in named if name not in accepted and name != "self"), None):
             of_class = function.__name__ == "__init__"
             called = kind.__name__ if of_class else function.__name__
-            hint = perhaps("argument", unknown, known)
+            hint = perhaps("argument", unknown, accepted)
             if not hint and not of_class and (found := meant("argument", unknown, signature(kind).parameters)):
                 hint = f"; perhaps {kind.__name__}({found[0]}=...)"
             raise TypeError(f"{called}() has no argument {quote(unknown)}{hint}")

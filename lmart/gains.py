@@ -57,7 +57,7 @@ class Gain:
         if isinstance(value, Gain | str):
             return value if isinstance(value, Gain) else cls.parse(value)
         try:
-            table = [float(one) for one in value]  # type: ignore[attr-defined]
+            table = [float(entry) for entry in value]  # type: ignore[attr-defined]
         except (TypeError, ValueError, OverflowError):
             what = f"gain is {shown(value)}, which is not 'exp2', 'linear' or numbers such as [0, 1, 3, 7, 15]"
             raise SettingsError(what) from None
@@ -159,8 +159,8 @@ class Gain:
         largest = np.zeros(len(sizes))
         largest[filled] = np.maximum.reduceat(gains, query_offsets[:-1][filled])
         # Labels beyond 2^40 differ by more than a double can represent; the clip only keeps the exponent an integer.
-        whole = np.ceil(np.minimum(largest, 2.0**40)) if self.kind == "exp2" else np.frexp(largest)[1]
-        return gains, np.repeat(whole.astype(np.int64), sizes)
+        rounded_up = np.ceil(np.minimum(largest, 2.0**40)) if self.kind == "exp2" else np.frexp(largest)[1]
+        return gains, np.repeat(rounded_up.astype(np.int64), sizes)
 
 
 def _shortest(number: float) -> str:
@@ -174,12 +174,12 @@ def _power_of_two(labels: Float64Array, exponents: npt.NDArray[np.int64]) -> Flo
     """
     import numpy as np
 
-    whole = np.floor(labels)
-    x = (labels - whole) * LN2
+    rounded_down = np.floor(labels)
+    x = (labels - rounded_down) * LN2
     power = np.ones_like(x)
     for k in range(20, 0, -1):
         power = power * x / k + 1.0
-    shift = np.clip(whole.astype(np.int64) - exponents, -1100, 1100)
+    shift = np.clip(rounded_down.astype(np.int64) - exponents, -1100, 1100)
     with np.errstate(over="ignore", under="ignore"):
         scaled: Float64Array = np.ldexp(power, shift)
     return scaled
@@ -233,14 +233,14 @@ def _discounts(n: int) -> Float64Array:
     import numpy as np
 
     # ln j - ln(j-1) = 2 atanh(1/(2j-1)), summed as integers of 160 fraction bits; int / int rounds correctly.
-    one = 1 << LN2_BITS
+    unit = 1 << LN2_BITS
     logarithm = 0
     ln2 = 0
     table = np.empty(n)
     for j in range(2, n + 2):
         base = 2 * j - 1
         square = base * base
-        term = one // base
+        term = unit // base
         k = 1
         while term:
             logarithm += 2 * term // k

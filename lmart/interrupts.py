@@ -38,8 +38,8 @@ def safe_interrupts() -> Iterator[None]:
     What handles interrupts otherwise is called as before, and handles them again afterwards. Outside the main thread,
     where Python raises none, nothing is changed.
     """
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
         yield
         return
 
@@ -47,10 +47,10 @@ def safe_interrupts() -> Iterator[None]:
         if must_wait(frame):
             threading.Timer(LATER, os.kill, (os.getpid(), number)).start()  # which ends waiting too
             return
-        before(number, frame)
+        handler(number, frame)
 
     try:  # already here: an interrupt may come at once
         signal.signal(signal.SIGINT, handle)
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, handler)

@@ -50,7 +50,9 @@ def _filled(text: str, context: click.Context, shared: str) -> str:
         "exit statuses": _exit_statuses,
         "files and environment": shared.splitlines,
         "objectives": lambda: _lines(definitions({kind.name: kind.help for kind in OBJECTIVES.values()})),
-        "rankers": lambda: _lines(definitions({str(number): one.help for number, one in enumerate(VARIATIONS, 1)})),
+        "rankers": lambda: _lines(
+            definitions({str(number): variation.help for number, variation in enumerate(VARIATIONS, 1)})
+        ),
         "measures": lambda: (line for kind in KINDS.values() for line in _measure(kind)),
         "table of presets": lambda: _lines(_table()),
         "presets": lambda: (line for preset in PRESETS.values() for line in _preset(preset)),
@@ -117,10 +119,7 @@ def _examples(epilog: str) -> list[str]:
 
 
 def example_lines(text: str) -> list[str]:
-    """Return the lines of a text that are commands.
-
-    text : an epilog, or a page
-    """
+    """Return the lines of a text that are commands."""
     return [line.strip() for line in text.splitlines() if line.strip().startswith("lmart ")]
 
 

@@ -60,7 +60,7 @@ def score_stream(
         waiting.append((block, scorer.score(block.features, column_map, pool)))
         del block  # before the next one is made
         if matcher.foreign or matcher.off_by_one:
-            if sum(len(one) for one, _ in waiting) < PATIENCE:
+            if sum(len(block) for block, _ in waiting) < PATIENCE:
                 continue
             matcher.refuse_foreign(reader.path)
         while waiting:
@@ -149,7 +149,7 @@ class Model:
         if format is None and named is not None and named.name not in MODEL_FORMATS:
             raise ValueError(f"{name}: the name is that of data ({named.name}); use another, or give a format")
         chosen = format or (OWN if named is None else named.name)
-        writable = [one.name for one in MODEL_FORMATS.values() if one.writer is not None]
+        writable = [model_format.name for model_format in MODEL_FORMATS.values() if model_format.writer is not None]
         if chosen not in writable:
             hint = perhaps("format", chosen, writable)
             raise ValueError(

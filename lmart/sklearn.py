@@ -153,8 +153,8 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             warn(ONE_QUERY)
             qid = np.zeros(validation._num_samples(X), np.int64)
         train_set = Dataset(X, y, qid, group, sample_weight, feature_names=labels)
-        sets = [self._validation_set(one) for one in _listed(eval_set)]
-        settings = {one.name: getattr(self, one.name) for one in options()}
+        sets = [self._validation_set(data) for data in _listed(eval_set)]
+        settings = {option.name: getattr(self, option.name) for option in options()}
         if self.early_stop and not sets:
             raise SettingsError("early_stop needs a validation set to measure; give fit eval_set=(X, y, qid)")
         run = {"threads": self.threads, "verbose": self.verbose}
@@ -226,7 +226,7 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             raise ArrayError("query_column says the queries already; leave out qid and group")
         if columns.count(column) > 1:
             raise ArrayError(f"two columns of X are named {quote(column)}, as that of the queries is; rename one")
-        frame, kept = cast(Any, X), [one for one in columns if one != column]
+        frame, kept = cast(Any, X), [name for name in columns if name != column]
         scoring = "leave the column out of X and give scoring=lambda ranker, X, y: ranker.score(X, y, qid=qid)"
         try:
             offsets_of_ids(frame[column], len(frame), f"sort X and y by it; for permutation_importance {scoring}")
@@ -262,17 +262,17 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             return X, None, y
         return check(self, X, reset=False, **how), labels, None
 
-    def _validation_set(self, given: object) -> Dataset:
+    def _validation_set(self, data: object) -> Dataset:
         """Return a validation set of `eval_set`, whose columns are those of X."""
-        if not isinstance(given, tuple) or len(given) not in (2, 3):
-            raise ArrayError(f"eval_set holds a {type(given).__name__}; give (X, y, qid), or a list of these")
-        X, qid = self._split_queries(given[0], given[2] if len(given) == 3 else None)
+        if not isinstance(data, tuple) or len(data) not in (2, 3):
+            raise ArrayError(f"eval_set holds a {type(data).__name__}; give (X, y, qid), or a list of these")
+        X, qid = self._split_queries(data[0], data[2] if len(data) == 3 else None)
         X, labels, _ = self._validated(X)
         if qid is None:
             if self._had_queries:
                 raise ArrayError("eval_set has no queries, but X has; give (X, y, qid)")
             qid = np.zeros(validation._num_samples(X), np.int64)
-        return Dataset(X, given[1], qid, feature_names=labels)
+        return Dataset(X, data[1], qid, feature_names=labels)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -19,7 +19,6 @@ class NotStrict(ValueError):
 def strict_json(text: str | bytes) -> Any:
     """Return what JSON text says.
 
-    text : bytes are UTF-8, with or without a byte-order mark
     ValueError when it is no JSON: NotStrict when it is, but with more than one meaning or none.
     """
     if isinstance(text, bytes):
@@ -35,16 +34,13 @@ def strict_json(text: str | bytes) -> Any:
 
 
 def check_numbers(document: object) -> None:
-    """Raise NotStrict when a number of a document is more than a float64 can hold.
-
-    document : as `strict_json` returns it
-    """
+    """Raise NotStrict when a number of a document is more than a float64 can hold."""
     waiting = [document]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, float | int) and not abs(one) <= sys.float_info.max:
+        value = waiting.pop()
+        if isinstance(value, float | int) and not abs(value) <= sys.float_info.max:
             raise NotStrict("a number is too large")
-        waiting += one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
+        waiting += value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
 def _refuse_literal(literal: str) -> NoReturn:

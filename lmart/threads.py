@@ -32,16 +32,16 @@ def available_processors() -> int:
     return max(1, count if limit is None else min(count, limit))
 
 
-def threads_to_use(asked: int | None) -> int:
+def threads_to_use(wanted: int | None) -> int:
     """Return how many threads to use, at most as many as this process may. ValueError when fewer than one is asked.
 
     asked : a number from 1 up; None: all that this process may use
     """
-    if asked is not None and (not hasattr(asked, "__index__") or index(asked) < 1):
-        raise ValueError(f"threads is {asked!r}; give a number from 1 up, or None for all that this process may use")
-    if asked is not None and index(asked) == 1:  # no need to look, which takes longer than to score a few rows
+    if wanted is not None and (not hasattr(wanted, "__index__") or index(wanted) < 1):
+        raise ValueError(f"threads is {wanted!r}; give a number from 1 up, or None for all that this process may use")
+    if wanted is not None and index(wanted) == 1:  # no need to look, which takes longer than to score a few rows
         return 1
-    return available_processors() if asked is None else min(index(asked), available_processors())
+    return available_processors() if wanted is None else min(index(wanted), available_processors())
 
 
 def _cgroup_limit(membership: Path, root: Path) -> int | None:
@@ -178,7 +178,7 @@ class WorkerPool:
         batch = _Batch(function, arguments, own)
         for _ in range(min(self.threads, len(arguments)) - 1):
             self._waiting.put(batch.work)
-        began = time.perf_counter()
+        start = time.perf_counter()
         try:
             batch.work()
             own_end = time.perf_counter()
@@ -189,7 +189,7 @@ class WorkerPool:
         if batch.failure is not None:
             raise batch.failure
         ended = time.perf_counter()
-        self._waited += ((ended - own_end) / max(ended - began, 1e-9) - self._waited) / 4
+        self._waited += ((ended - own_end) / max(ended - start, 1e-9) - self._waited) / 4
         if self._waited > WAITING:
             self._waited, self._alone = 0.0, ALONE
         return batch.results

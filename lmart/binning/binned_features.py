@@ -23,10 +23,7 @@ CODED = 2_048  # rows binned in one piece of work
 class RowsToCode(NamedTuple):
     """Rows start:stop of some rows, and where their bins go.
 
-    rows        : n rows
-    start, stop : rows to be coded
     shift       : the bins of row r go to column r + shift of `bins`
-    bins        : uint8[m, ...], out
     """
 
     rows: SharedColumnRows
@@ -39,9 +36,7 @@ class RowsToCode(NamedTuple):
 class Coder:
     """Finds the bins of rows.
 
-    edges   : BinEdges of m features
     columns : int32[n_columns], the training column of each column of the rows, -1 where training did not have it
-    pool    : the workers
     """
 
     def __init__(self, edges: BinEdges, columns: Int32Array, pool: WorkerPool) -> None:
@@ -54,16 +49,13 @@ class Coder:
         self.set_columns(columns)
 
     def set_columns(self, columns: Int32Array) -> None:
-        """Set the training column of each column of the rows, as in the constructor.
-
-        columns : int32[n_columns]
-        """
+        """Set the training column of each column of the rows, as in the constructor."""
         edges = self._edges
         features = np.full(int(edges.columns.max(initial=-1)) + 1, -1, np.int32)
         features[edges.columns] = np.arange(edges.n_features)
-        known = (columns >= 0) & (columns < len(features))
-        features_of = features[np.where(known, columns, 0)] if len(features) else -1
-        self._features = np.where(known, features_of, -1).astype(np.int32)
+        has_feature = (columns >= 0) & (columns < len(features))
+        features_of = features[np.where(has_feature, columns, 0)] if len(features) else -1
+        self._features = np.where(has_feature, features_of, -1).astype(np.int32)
 
     def code(self, pieces: Sequence[RowsToCode]) -> None:
         """Write the bins of all pieces, in parallel."""
@@ -97,7 +89,6 @@ def code_features(dataset: Unbinned, edges: BinEdges, pool: WorkerPool) -> UInt8
 class BinnedFeatures:
     """The training documents in bins, twice: feature by feature to split leaves, row by row to sum histograms.
 
-    edges              : BinEdges of m features
     bins               : uint8[m, n]
     bin_counts         : int64[m, 256], documents in each bin
     most_frequent_bins : uint8[m], left out of `other_bins`; a histogram recovers them from the leaf's total
@@ -119,11 +110,7 @@ class BinnedFeatures:
 
 
 def count_bins(bins: UInt8Array, pool: WorkerPool) -> Int64Array:
-    """Return the documents in each bin of each feature, int64[m, 256].
-
-    bins : uint8[m, n]
-    pool : the workers
-    """
+    """Return the documents in each bin of each feature, int64[m, 256]."""
     bin_counts = np.zeros((len(bins), 256), np.int64)
     pool.run(kernels.count_bins, list(zip(bins, bin_counts, strict=True)))
     return bin_counts
@@ -134,9 +121,6 @@ def lay_out(
 ) -> BinnedFeatures:
     """Return the training documents laid out for growing trees.
 
-    edges : BinEdges of m features
-    bins  : uint8[m, n]
-    pool  : the workers
     counts_of_all : int64[m, 256], of the whole data if this is a part of it: all parts leave out the same bins
     """
     n = bins.shape[1]
@@ -162,8 +146,7 @@ def bin_features(dataset: Unbinned, edges: BinEdges, pool: WorkerPool) -> Binned
 class BinnedDataset(Counted):
     """A training set of which only the bins are left; see RankingDataset for what else there is.
 
-    feature_ids, labels, query_offsets, feature_names, input_rows, source, table_features : as in RankingDataset
-    features : BinnedFeatures of n documents; `features.edges.columns` are positions in `feature_ids`
+    features : of n documents; `features.edges.columns` are positions in `feature_ids`
     """
 
     features: BinnedFeatures
@@ -179,11 +162,8 @@ class BinnedDataset(Counted):
 def bin_dataset(dataset: Unbinned, max_bins: int, absent: str, seed: int, pool: WorkerPool) -> BinnedDataset:
     """Choose bin edges for a training set in memory, and return it in bins.
 
-    dataset : the training set
-    pool    : the workers
     max_bins : 2..255, bins of numbers; missing values have their own besides
     absent   : 'zero' or 'missing', what a cell that is not written means
-    seed     : of the sample of rows that the edges are chosen from
     """
     edges = fit_bin_edges(dataset, max_bins, absent, seed, pool)
     return BinnedDataset(

@@ -78,13 +78,8 @@ def choose_bin_edges(
 ) -> BinEdges:
     """Return the bin edges of each feature, chosen from a sample of n rows. A feature without two bins is left out.
 
-    pool : the workers
-    sample   : RowSample of the rows
     counts   : int64[3, n_columns] of all rows, as ColumnCounts has them
-    n        : number of all rows
     features : int32[n_columns], the dataset's column of each column of the rows
-    max_bins : 2..255, bins of numbers; missing values have their own besides
-    absent   : 'zero' or 'missing', what a cell that is not written means
     """
     order = np.argsort(features)  # features from here on
     sample_counts = count_sample(sample, len(features))[:, order]
@@ -105,12 +100,7 @@ def count_sample(sample: RowSample, n_columns: int) -> Int64Array:
 
 
 def count_zeros(counts: Int64Array, n_rows: int, absent: str) -> Int64Array:
-    """Return how many zeros of each feature are not written, int64[m].
-
-    counts : int64[2, m], numbers and missing values in a sample
-    n_rows : of the sample
-    absent : 'zero' or 'missing', what a cell that is not written means
-    """
+    """Return how many zeros of each feature are not written, int64[m]."""
     return n_rows - counts[0] - counts[1] if absent == "zero" else np.zeros(counts.shape[1], np.int64)
 
 
@@ -119,11 +109,8 @@ def join_edges(
 ) -> BinEdges:
     """Return the bins of all features but those without two bins.
 
-    all_edges : of each feature
     n_sampled : int64[m], its numbers in the sample, those that are not written included
     counts    : int64[3, m] of all rows, as ColumnCounts has them
-    n         : number of all rows
-    absent    : 'zero' or 'missing', what a cell that is not written means
     """
     all_numbers, all_missing, infinite = counts
     if absent == "missing":
@@ -146,11 +133,7 @@ def join_edges(
 
 
 def feature_groups(sizes: Int64Array, target: int) -> list[tuple[int, int]]:
-    """Return ranges of features that have about `target` cells together.
-
-    sizes  : int64[m], cells of each feature
-    target : cells
-    """
+    """Return ranges of features that have about `target` cells together."""
     ends = np.cumsum(sizes)
     marks = np.arange(target, int(ends[-1]) if len(ends) else 0, target)
     bounds = np.unique(np.concatenate([[0], np.searchsorted(ends, marks) + 1, [len(sizes)]])).tolist()
@@ -160,25 +143,14 @@ def feature_groups(sizes: Int64Array, target: int) -> list[tuple[int, int]]:
 def _edges_of(
     rows: SharedColumnRows, features: Int32Array, first: int, sizes: Int64Array, n_zeros: Int64Array, max_bins: int
 ) -> list[Float64Array]:
-    """Return the edges of adjacent features.
-
-    rows     : of the sample
-    features : int32[n_columns], the feature of each column
-    first    : the first of the features
-    sizes    : int64[k], how many numbers each of the features has in the sample
-    n_zeros  : int64[k], and how many zeros that are not written
-    max_bins : 2..255, bins of numbers
-    """
+    """Return the edges of adjacent features."""
     return edges_of_cells(gather_cells(rows, features, first, sizes), sizes, n_zeros, max_bins)
 
 
 def gather_cells(rows: SharedColumnRows, features: Int32Array, first: int, sizes: Int64Array) -> Float64Array:
     """Return the numbers of adjacent features in a sample, feature by feature, float64[sum of sizes].
 
-    rows     : of the sample
     features : int32[n_columns], the feature of each column
-    first    : the first of the features
-    sizes    : int64[k], how many numbers each of the features has in the sample
     """
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     cells = np.empty(starts[-1])
@@ -190,9 +162,7 @@ def edges_of_cells(cells: Float64Array, sizes: Int64Array, n_zeros: Int64Array, 
     """Return the edges of features.
 
     cells    : float64[sum of sizes], the numbers of each in a sample, feature by feature; sorted in place
-    sizes    : int64[k], how many numbers each has
     n_zeros  : int64[k], and how many zeros that are not written
-    max_bins : 2..255, bins of numbers
     """
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     buffer = np.empty(max_bins)
@@ -206,14 +176,7 @@ def edges_of_cells(cells: Float64Array, sizes: Int64Array, n_zeros: Int64Array, 
 
 
 def fit_bin_edges(dataset: Unbinned, max_bins: int, absent: str, seed: int, pool: WorkerPool) -> BinEdges:
-    """Return the bin edges of each feature, chosen from a sample of rows that depends on row numbers and seed only.
-
-    dataset : the training set
-    pool    : the workers
-    max_bins : 2..255, bins of numbers; missing values have their own besides
-    absent   : 'zero' or 'missing', what a cell that is not written means
-    seed     : of the sample
-    """
+    """Return the bin edges of each feature, chosen from a sample of rows that depends on row numbers and seed only."""
     rows, n = dataset.features, len(dataset.labels)
     sample, counts = RowSample(seed), ColumnCounts()
     sample.expect(n)

@@ -37,10 +37,6 @@ def read_training_set(
 ) -> BinnedDataset:
     """Read the inputs, in order, as one training set in bins. DataError as `read_dataset`, and when a file changes.
 
-    paths    : the files
-    options  : how they are read
-    settings : of the bins
-    pool     : the workers
     scores   : scores each row as it is read, to continue a model; None: there is no model
     """
     once = [not can_be_reread(path) for path in paths]
@@ -68,12 +64,6 @@ def read_validation_set(
 ) -> CodedDataset:
     """Read a validation set into the training set's bins. DataError as `read_dataset` and `FeatureMatcher.refuse`.
 
-    path    : the file
-    options : how it is read
-    model   : has the features of the training set
-    edges   : the bins of the training set
-    pool    : the workers
-    strict  : refuse features that only one of both has
     scores  : scores each row as it is read, to continue a model; None: there is no model
     """
     options = for_models(options, [model] if scores is None else [model, scores.model])
@@ -100,14 +90,7 @@ def read_again(
     refuse_changed: Callable[[], None],
     paths: Sequence[str],
 ) -> Iterator[Batch]:
-    """Yield all rows once more; DataError when they are not those of the first pass.
-
-    batches        : the rows, not read yet
-    labels         : float64[n_documents], of the first pass
-    table          : the features that the first pass met
-    refuse_changed : raises DataError when a file is no longer what it was at first
-    paths          : the files; the last one is too short when rows are missing at the end
-    """
+    """Yield all rows once more; DataError when they are not those of the first pass."""
     refuse_changed()
     row, n_columns = 0, len(table)
     try:
@@ -129,8 +112,6 @@ def read_again(
 def code_batches(batches: Iterable[Batch], coder: Coder, bins: UInt8Array) -> None:
     """Find the bins of all rows of a data set.
 
-    batches : the rows, in order
-    coder   : knows the bin edges
     bins    : uint8[m, n_documents], out
     """
     row = 0

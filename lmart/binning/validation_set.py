@@ -22,15 +22,12 @@ from lmart.threads import WorkerPool, chunks
 class CodedDataset:
     """A validation set of n documents in the training set's bins.
 
-    labels, query_offsets : as in RankingDataset
     bins          : uint8[m, k] each, the documents' bins, in their order
     infinite      : raw values of the rows with a value of plus infinity: where training had none, its bin is that of
                     the largest numbers, so these rows are scored by their raw values
     infinite_docs : int64[n_infinite], which documents those are
     columns       : int32[n_columns], the model's feature of each column of `infinite`, -1 where it has none
     warnings      : features that only the training set or only this set has
-    source        : what to call it in messages
-    input_rows    : as in RankingDataset
     """
 
     labels: Float64Array
@@ -45,12 +42,7 @@ class CodedDataset:
 
 
 class ValidationCoder:
-    """Bins the rows of a validation set block by block.
-
-    model : has the features of the training set
-    edges : the bins of the training set
-    pool  : the workers
-    """
+    """Bins the rows of a validation set block by block."""
 
     def __init__(self, model: Ensemble, edges: BinEdges, pool: WorkerPool) -> None:
         self._matcher = FeatureMatcher(model)
@@ -62,15 +54,10 @@ class ValidationCoder:
         self._infinite_docs: list[Int64Array] = []
 
     def add(self, parts: Sequence[SparseRows], feature_ids: Int64Array, feature_names: Sequence[str] | None) -> None:
-        """Append adjacent rows; there may be more columns than before.
-
-        parts         : the rows, in blocks
-        feature_ids   : int64[n_columns], of their columns
-        feature_names : of the columns; None: they have numbers only
-        """
-        known = len(self._matcher.known_columns)
+        """Append adjacent rows; there may be more columns than before."""
+        n_matched = len(self._matcher.known_columns)
         columns = self._matcher.column_map(feature_ids, feature_names)
-        if len(columns) > known:
+        if len(columns) > n_matched:
             self._coder.set_columns(columns)
         pieces: list[RowsToCode] = []
         for rows in parts:
@@ -101,9 +88,6 @@ class ValidationCoder:
     ) -> CodedDataset:
         """Return the set; DataError as `FeatureMatcher.refuse`, the training set being the model.
 
-        labels, query_offsets, input_rows : as in RankingDataset
-        source : what to call the set in messages
-        strict : refuse features that only one of both sets has
         tables : as `RankingDataset.table_features`
         """
         self._matcher.tables = tables

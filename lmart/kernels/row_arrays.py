@@ -38,12 +38,7 @@ class SharedColumnRows(NamedTuple):
 
 
 def contiguous_rows(offsets: Int64Array, columns: Int32Array, values: Float64Array) -> RowArrays:
-    """Return rows in the one layout that kernels are compiled for, copied where they have another.
-
-    offsets : int64[n + 1]
-    columns : int32[n_cells]
-    values  : float64[n_cells]
-    """
+    """Return rows in the one layout that kernels are compiled for, copied where they have another."""
     return RowArrays(
         np.ascontiguousarray(offsets, np.int64),
         np.ascontiguousarray(columns, np.int32),

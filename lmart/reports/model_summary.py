@@ -76,14 +76,10 @@ class RankerFacts:
     """The trees of one ranker, or of a model that is no mean of rankers.
 
     first_tree      : number of its first tree, from 1; None when it has none
-    trees           : number of trees
     objective       : name of its objective; None when the model does not say
-    tree            : name of the form of its trees; None when the model does not say
     features        : share of the features that each tree could split on; None when the model does not say
     leaves          : of all its trees
     fewest, most    : leaves of a tree
-    depth           : most splits between the root and a leaf of a tree
-    split_features  : number of features that its trees split on
     """
 
     first_tree: int | None
@@ -104,7 +100,6 @@ class FeatureImportance:
 
     feature      : its name, or its index as text
     gain_share   : share of the split gain, from 0 to 1; None when the model does not say what its splits gained
-    splits       : nodes that split on it
     contribution : mean absolute contribution to the scores of some data; None: no data was given
     """
 
@@ -118,7 +113,6 @@ class FeatureImportance:
 class ModelSummary:
     """What is in a model.
 
-    format     : name of the format of its file
     rankers    : one when it is no mean of several
     importance : all features, the most important first
     changed    : settings of lmart that differ from the defaults; of another tool all that the file says
@@ -137,7 +131,7 @@ class ModelSummary:
     @property
     def unused(self) -> list[str]:
         """The features that no tree splits on, in the order of the model."""
-        used = {one.feature for one in self.importance if one.splits}
+        used = {importance.feature for importance in self.importance if importance.splits}
         names = (self.ensemble.feature_name(column) for column in range(self.ensemble.n_features))
         return [name for name in names if name not in used]
 
@@ -145,14 +139,14 @@ class ModelSummary:
         """Return the summary as plain JSON values."""
         model = self.ensemble
         unused = self.unused
-        known = self.leaf_documents
-        in_leaves = None if known is None else dict(zip(("fewest", "median", "most"), known, strict=True))
+        documents = self.leaf_documents
+        in_leaves = None if documents is None else dict(zip(("fewest", "median", "most"), documents, strict=True))
         features = {"model": model.n_features, "split": model.n_features - len(unused), "unused": unused}
         return {
             "format": self.format,
             "trees": len(model.trees),
-            "leaves": sum(one.leaves for one in self.rankers),
-            "depth": max((one.depth for one in self.rankers), default=0),
+            "leaves": sum(ranker.leaves for ranker in self.rankers),
+            "depth": max((ranker.depth for ranker in self.rankers), default=0),
             "documents": self.documents,
             "leaf_documents": in_leaves,
             "features": features,
@@ -163,16 +157,14 @@ class ModelSummary:
             "average": model.average,
             "settings": model.settings,
             "changed_settings": self.changed,
-            "rankers": [asdict(one) for one in self.rankers],
-            "importance": [asdict(one) for one in self.importance],
+            "rankers": [asdict(ranker) for ranker in self.rankers],
+            "importance": [asdict(importance) for importance in self.importance],
         }
 
 
 def summarize(ensemble: Ensemble, format: str, contributions: Float64Array | None = None) -> ModelSummary:
     """Return what is in a model.
 
-    ensemble      : the model
-    format        : name of the format of its file
     contributions : float64[n_features], mean absolute contributions to the scores of some data; None: no data was given
     """
     parts: Sequence[RankerPart | None] = ensemble.rankers or [None]
@@ -215,12 +207,7 @@ def _ranker_facts(part: RankerPart | None, trees: Sequence[Tree], first: int, en
 def rank_features(
     ensemble: Ensemble, found: Importance, contributions: Float64Array | None = None
 ) -> list[FeatureImportance]:
-    """Return all features: by contribution where there is one, else by share of gain where it is known, else by splits.
-
-    ensemble      : the model
-    found         : its importance
-    contributions : float64[n_features], mean absolute contributions; None: no data was given
-    """
+    """Return all features: by contribution where there is one, else by share of gain, else by splits."""
     m = ensemble.n_features
     shares = [None] * m if found.gain_shares is None else found.gain_shares.tolist()
     adds = [None] * m if contributions is None else contributions.tolist()
@@ -243,7 +230,6 @@ def changed_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 def tree_to_json(ensemble: Ensemble, number: int) -> dict[str, Any]:
     """Return one tree as plain JSON values: its nodes and leaves, each with its depth, in the order of reading.
 
-    ensemble : the model
     number   : of the tree, from 1
     Nodes and leaves have the numbers of the model file; a child is {"node": N} or {"leaf": N}.
     """
@@ -275,11 +261,7 @@ def tree_to_json(ensemble: Ensemble, number: int) -> dict[str, Any]:
 
 
 def node_bounds(tree: Tree, node: int) -> list[float]:
-    """Return the threshold of a node and its further bounds, ascending.
-
-    tree : of the node
-    node : its number, from 0
-    """
+    """Return the threshold of a node and its further bounds, ascending."""
     found = [float(tree.thresholds[node])]
     if tree.bounds is not None and tree.bound_offsets is not None:
         found += tree.bounds[tree.bound_offsets[node] : tree.bound_offsets[node + 1]].tolist()
@@ -289,7 +271,6 @@ def node_bounds(tree: Tree, node: int) -> list[float]:
 def ranker_of_tree(ensemble: Ensemble, number: int) -> int:
     """Return the number of the ranker that a tree belongs to, from 1.
 
-    ensemble : the model
     number   : of the tree, from 1
     """
     ends = np.cumsum([len(trees) for trees in trees_by_ranker(ensemble)])

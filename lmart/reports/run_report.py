@@ -54,8 +54,8 @@ def run_entries(
         "metric": str(settings.measure),
         "sample": result.sampling_rate,
         "rounds": [
-            {"ranker": one.ranker, "round": one.round, "training": value, "validation": list(one.validation)}
-            for one, value in zip(rounds, training, strict=True)
+            {"ranker": line.ranker, "round": line.round, "training": value, "validation": list(line.validation)}
+            for line, value in zip(rounds, training, strict=True)
         ],
         "stopped": result.stopped,
         "best_round": result.n_trees,
@@ -70,22 +70,22 @@ def _rankers_of(result: TrainResult) -> list[dict[str, Any]]:
     """Return which trees belong to which ranker: first_tree from 1, null when it has none."""
     rankers: list[dict[str, Any]] = []
     first = 1 + (result.continued_from or 0)
-    for one in result.rankers:
+    for ranker in result.rankers:
         rankers.append(
             {
-                "objective": one.objective,
-                "tree": one.tree,
-                "leaves": one.leaves,
-                "features": one.features,
-                "seed": one.seed,
-                "first_tree": first if one.trees else None,
-                "trees": one.trees,
-                "rounds": one.rounds,
-                "stopped": one.stopped,
-                "validation": list(one.validation),
+                "objective": ranker.objective,
+                "tree": ranker.tree,
+                "leaves": ranker.leaves,
+                "features": ranker.features,
+                "seed": ranker.seed,
+                "first_tree": first if ranker.trees else None,
+                "trees": ranker.trees,
+                "rounds": ranker.rounds,
+                "stopped": ranker.stopped,
+                "validation": list(ranker.validation),
             }
         )
-        first += one.trees
+        first += ranker.trees
     return rankers
 
 
@@ -109,23 +109,17 @@ def optional_entries(result: TrainResult, settings: ResolvedSettings) -> dict[st
 def tuning_entry(space: Sequence[Dimension], trials: Sequence[Trial], best: int | None) -> dict[str, Any]:
     """Return the entry of a search for settings.
 
-    space  : the settings that were searched
-    trials : in their order
     best   : index of the best trial; None: none has a measure
     """
     return {
-        "searched": [one.name for one in space],
-        "trials": [one.to_json() for one in trials],
+        "searched": [setting.name for setting in space],
+        "trials": [trial.to_json() for trial in trials],
         "best": None if best is None else best + 1,
     }
 
 
 def folds_entry(crossed: CrossValidation, level: float) -> dict[str, Any]:
-    """Return the entry of cross-validation.
-
-    crossed : its results
-    level   : of the interval of the mean, from 0 to 1
-    """
+    """Return the entry of cross-validation."""
     return {
         "trees": crossed.trees,
         "rankers": crossed.n_rankers,
@@ -164,9 +158,9 @@ def _without_surrogates(value: object) -> object:
     if isinstance(value, str):
         return SURROGATE.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), value)
     if isinstance(value, dict):
-        return {_without_surrogates(key): _without_surrogates(one) for key, one in value.items()}
+        return {_without_surrogates(key): _without_surrogates(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [_without_surrogates(one) for one in value]
+        return [_without_surrogates(entry) for entry in value]
     return value
 
 
@@ -181,7 +175,6 @@ def _or_none(value: float) -> float | None:
 class Curve:
     """The measure of one data set after each round of a ranker.
 
-    name   : 'training', or the file
     values : one for each round; None where no query counts
     """
 
@@ -191,8 +184,8 @@ class Curve:
     @property
     def best(self) -> int | None:
         """The place of the largest value, the first of equals, from 0; None when there is no value."""
-        known = [(value, -place) for place, value in enumerate(self.values) if value is not None]
-        return -max(known)[1] if known else None
+        measured = [(value, -place) for place, value in enumerate(self.values) if value is not None]
+        return -max(measured)[1] if measured else None
 
 
 @dataclass(frozen=True)
@@ -200,9 +193,7 @@ class RankerRun:
     """How the training of one ranker went.
 
     objective, tree : names of its objective and of the form of its trees
-    leaves     : most leaves of a tree
     features   : share of the features that each tree could split on
-    trees      : that the model holds, those of the first rounds
     first_tree : number of the first of them in the model, from 1; None when there is none
     stopped    : 'trees', 'early' or 'split'
     rounds     : numbers of the rounds
@@ -249,8 +240,10 @@ class RunReport:
             "stopped": self.content.get("stopped"),
             "settings": self.content["settings"],
             "changed_settings": self.changed,
-            "rankers": [_ranker_to_json(one) for one in self.rankers],
-            "importance": None if self.importance is None else [_importance_to_json(one) for one in self.importance],
+            "rankers": [_ranker_to_json(ranker) for ranker in self.rankers],
+            "importance": None
+            if self.importance is None
+            else [_importance_to_json(importance) for importance in self.importance],
             "seconds": self.content.get("seconds"),
             "warnings": self.content.get("warnings"),
             **{name: self.content[name] for name in ("cross_validation", "tuning") if name in self.content},
@@ -263,10 +256,10 @@ class RunReport:
         """
         names = [curve.name for curve in self.rankers[0].curves] if self.rankers else []
         rows: list[list[object]] = []
-        for number, one in enumerate(self.rankers, 1):
-            for place, round_number in enumerate(one.rounds):
-                kept = int(place < one.trees)
-                rows.append([number, round_number, kept, *(curve.values[place] for curve in one.curves)])
+        for number, ranker in enumerate(self.rankers, 1):
+            for place, round_number in enumerate(ranker.rounds):
+                kept = int(place < ranker.trees)
+                rows.append([number, round_number, kept, *(curve.values[place] for curve in ranker.curves)])
         return numbered(["ranker", "round", "kept", *names]), rows
 
 
@@ -292,7 +285,6 @@ def parse_report(content: bytes, path: str) -> dict[str, Any] | None:
 def load_report(path: str) -> RunReport:
     """Read the report of a run.
 
-    path : the file, plain or compressed; '-': standard input
     DataError when it cannot be read, is no report, or damaged.
     """
     document = parse_report(read_all(path), path)
@@ -304,8 +296,6 @@ def load_report(path: str) -> RunReport:
 def read_report(document: Mapping[str, Any], path: str) -> RunReport:
     """Return the report, checked.
 
-    document : as `parse_report` returns it
-    path     : what to call the file in messages
     DataError when the report is damaged.
     """
     try:
@@ -329,11 +319,11 @@ def _read(document: Mapping[str, Any]) -> RunReport:
     rounds = _checked(document, "rounds", list)
     rankers = [
         _ranker(
-            one, number, [entry for entry in rounds if isinstance(entry, dict) and entry.get("ranker") == number], names
+            found, number, [line for line in rounds if isinstance(line, dict) and line.get("ranker") == number], names
         )
-        for number, one in enumerate(_checked(document, "rankers", list), 1)
+        for number, found in enumerate(_checked(document, "rankers", list), 1)
     ]
-    if sum(len(one.rounds) for one in rankers) != len(rounds):
+    if sum(len(ranker.rounds) for ranker in rankers) != len(rounds):
         raise _Damage("'rounds' holds one of no ranker")
     measures = [_measure(document, "training"), *_measures(document, len(validation))]
     return RunReport(
@@ -346,30 +336,24 @@ def _read(document: Mapping[str, Any]) -> RunReport:
     )
 
 
-def _ranker(one: object, number: int, rounds: Sequence[Mapping[str, Any]], names: Sequence[str]) -> RankerRun:
-    """Return how a ranker went.
-
-    one    : its entry in 'rankers'
-    number : of the ranker, from 1
-    rounds : entries of its rounds
-    names  : of the sets, the training set first
-    """
-    if not isinstance(one, dict):
+def _ranker(content: object, number: int, rounds: Sequence[Mapping[str, Any]], names: Sequence[str]) -> RankerRun:
+    """Return how a ranker went."""
+    if not isinstance(content, dict):
         raise _Damage(f"ranker {number} is not an object")
     values = [[_measure(entry, "training"), *_measures(entry, len(names) - 1)] for entry in rounds]
     numbers = [_checked(entry, "round", int) for entry in rounds]
-    trees = _checked(one, "trees", int)
+    trees = _checked(content, "trees", int)
     if not 0 <= trees <= len(numbers):
         raise _Damage(f"ranker {number} has {trees} trees of {len(numbers)} rounds")
-    first = one.get("first_tree")
+    first = content.get("first_tree")
     return RankerRun(
-        _checked(one, "objective", str),
-        _checked(one, "tree", str),
-        _checked(one, "leaves", int),
-        float(_checked(one, "features", (int, float))),
+        _checked(content, "objective", str),
+        _checked(content, "tree", str),
+        _checked(content, "leaves", int),
+        float(_checked(content, "features", (int, float))),
         trees,
         first if isinstance(first, int) else None,
-        _checked(one, "stopped", str),
+        _checked(content, "stopped", str),
         tuple(numbers),
         tuple(Curve(name, tuple(row[place] for row in values)) for place, name in enumerate(names)),
     )
@@ -405,31 +389,31 @@ def _importance(entries: object) -> tuple[FeatureImportance, ...] | None:
     if not isinstance(entries, dict):
         raise _Damage("'importance' is not an object")
     found = []
-    for name, one in entries.items():
-        if not isinstance(one, dict):
+    for name, entry in entries.items():
+        if not isinstance(entry, dict):
             raise _Damage(f"the importance of {quote(name)} is not an object")
-        share = _measure(one, "gain_share")
+        share = _measure(entry, "gain_share")
         if share is not None and not 0 <= share <= 1 + ROUNDING:
             raise _Damage(f"the gain share of {quote(name)} is not from 0 to 1")
-        found.append(FeatureImportance(name, share, _checked(one, "splits", int)))
-    if len({one.gain_share is None for one in found}) > 1:
+        found.append(FeatureImportance(name, share, _checked(entry, "splits", int)))
+    if len({importance.gain_share is None for importance in found}) > 1:
         raise _Damage("'importance' has the gain share of some features only")
     return tuple(found)
 
 
-def _importance_to_json(one: FeatureImportance) -> dict[str, Any]:
-    return {"feature": one.feature, "gain_share": one.gain_share, "splits": one.splits}
+def _importance_to_json(importance: FeatureImportance) -> dict[str, Any]:
+    return {"feature": importance.feature, "gain_share": importance.gain_share, "splits": importance.splits}
 
 
-def _ranker_to_json(one: RankerRun) -> dict[str, Any]:
+def _ranker_to_json(ranker: RankerRun) -> dict[str, Any]:
     return {
-        "objective": one.objective,
-        "tree": one.tree,
-        "leaves": one.leaves,
-        "features": one.features,
-        "first_tree": one.first_tree,
-        "trees": one.trees,
-        "stopped": one.stopped,
-        "rounds": list(one.rounds),
-        "curves": [{"set": curve.name, "values": list(curve.values)} for curve in one.curves],
+        "objective": ranker.objective,
+        "tree": ranker.tree,
+        "leaves": ranker.leaves,
+        "features": ranker.features,
+        "first_tree": ranker.first_tree,
+        "trees": ranker.trees,
+        "stopped": ranker.stopped,
+        "rounds": list(ranker.rounds),
+        "curves": [{"set": curve.name, "values": list(curve.values)} for curve in ranker.curves],
     }

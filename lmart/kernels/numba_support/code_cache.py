@@ -81,10 +81,7 @@ def inner_kernel(function: F) -> F:
 
 
 def _compiled(function: F, for_kernels: bool) -> F:
-    """Return what takes the place of a kernel: a numba dispatcher, or with NUMBA_DISABLE_JIT=1 a Python function.
-
-    for_kernels : whether only kernels call it
-    """
+    """Return what takes the place of a kernel: a numba dispatcher, or with NUMBA_DISABLE_JIT=1 a Python function."""
     if config.DISABLE_JIT:  # plain Python, in which NumPy would warn of what IEEE and unsigned numbers do anyway
         return np.errstate(all="ignore")(function)
     if not missing:
@@ -127,10 +124,7 @@ def _with_cache(function: Callable[..., Any], for_kernels: bool) -> Any:
 
 
 class KernelCache(CacheBase):  # type: ignore[misc, valid-type]  # known at run time only
-    """The machine code of one kernel on disk, one file per signature, in place of numba's own cache.
-
-    function : the kernel's Python function
-    """
+    """The machine code of one kernel on disk, one file per signature, in place of numba's own cache."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._source = Path(function.__code__.co_filename)
@@ -167,11 +161,7 @@ class KernelCache(CacheBase):  # type: ignore[misc, valid-type]  # known at run 
         return found
 
     def _took_turn(self, name: str, running: _Compilation | None) -> bool:
-        """Wait until no other process compiles this kernel; return False when nothing keeps them from it.
-
-        name    : of the file of the kernel and signature
-        running : this thread's compilation
-        """
+        """Wait until no other process compiles this kernel; return False when nothing keeps them from it."""
         folder = self._writable_folder()
         self._report_compiling(folder)
         if folder is None or running is None:
@@ -236,8 +226,6 @@ class KernelCache(CacheBase):  # type: ignore[misc, valid-type]  # known at run 
     def file_name(self, sig: Any, codegen: Any, processor: tuple[str, str] | None = None) -> str | None:
         """Return the name of a signature's file, which changes with everything that its machine code depends on.
 
-        sig       : the signature
-        codegen   : numba's, which knows this processor
         processor : another processor's name and features; None: those of this processor
         None, reported, when the source cannot be read, as in an installation of compiled Python files only.
         """
@@ -284,8 +272,6 @@ class _Compilation(Turn):
     """The compilation of a kernel that Python calls, with those that it calls. No garbage is collected meanwhile.
 
     Should an interrupt keep `end` from being called, or from its own end, it ends with the frame that holds it.
-
-    kernel : its name
     """
 
     _collected = False

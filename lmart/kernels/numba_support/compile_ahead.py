@@ -38,9 +38,7 @@ class Signature(NamedTuple):
     """A signature of a kernel that Python calls.
 
     kernel   : its module and name, as in `text.letor.parse_letor`
-    seconds  : about what compiling it takes
     commands : that need it in their plain form
-    text     : its types
     """
 
     kernel: str
@@ -158,7 +156,6 @@ def start(command: str, threads: int) -> None:
 def compile_all(count: int, tell: Callable[[int, int, float], None]) -> list[str]:
     """Compile all missing kernels of the table; return those that cannot be compiled, with the reason.
 
-    count : of processes that compile
     tell  : called now and then with the number of signatures that are kept, the number of all, and the share of the
             work that is done
     """

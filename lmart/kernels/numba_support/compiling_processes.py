@@ -32,7 +32,6 @@ class CompilingProcesses:
     def start(self, count: int, lock: FileIO, work: Callable[[int], None]) -> bool:
         """Start forks; return whether any runs. Only while this process has one thread.
 
-        count : how many
         lock  : an open file that is locked for as long as a fork has it open; closed here
         work  : called with the number of the fork, from 0; ends early when `is_orphan`
         """
@@ -92,7 +91,6 @@ class CompilingProcesses:
     def claim(self, name: str, wait: bool = True) -> bool:
         """Claim the kernel and signature of a file of machine code; return whether it is this process's now.
 
-        name : of the file
         wait : until the process that has claimed it has compiled it, or has ended
         """
         start = time.monotonic()
@@ -120,11 +118,7 @@ class CompilingProcesses:
         self._forks.clear()
 
     def wait(self, tell: Callable[[], None], pause: float) -> None:
-        """Wait until the forks have ended.
-
-        tell  : called now and then
-        pause : seconds between calls
-        """
+        """Wait until the forks have ended."""
         while self.are_there():
             tell()
             time.sleep(pause)

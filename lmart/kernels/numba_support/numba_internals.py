@@ -79,11 +79,7 @@ class InlinedCompiler(Compiler):  # type: ignore[misc, valid-type]  # known at r
 
 
 def add_inlined(dispatcher: Any, compiled: Any) -> None:
-    """Make a compiled signature of an inner kernel known to the kernels that are compiled after it.
-
-    dispatcher : numba's object for the inner kernel
-    compiled   : numba's CompileResult, with no address that Python could call
-    """
+    """Make a compiled signature of an inner kernel known to the kernels that are compiled after it."""
     inlined = compiled._replace(entry_point=compiled.fndesc)  # numba looks functions up by it
     dispatcher.targetctx.insert_user_function(inlined.entry_point, inlined.fndesc, [inlined.library])
     dispatcher.overloads[tuple(inlined.signature.args)] = inlined
